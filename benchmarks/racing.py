@@ -16,7 +16,17 @@ The share "pruned" is that of the pruned trials. The number "winners lost" count
 pruned trials that, fitted on all folds, have a better mean than the best trial at the
 time of pruning.
 
-Example: python benchmarks/racing.py --seeds 5 --folds 10 --jobs 2
+With --simulate N, no estimator is fitted. The scores of N searches are drawn: normal
+means of the trials, plus effects of the folds, plus noise of a fold and trial. The
+noise has the same standard deviation in all folds ("equal"), or its standard deviation
+differs: log-normal with a spread of 0.75 ("unequal"), or five times as large in one
+fold ("one noisy fold"). "Best lost" is the share of searches that prune their trial
+with the best mean over all folds. "Close" trials have a standard deviation of means
+that is half the root mean square of the noise, "medium" the same, and "spread" twice.
+
+Commands:
+    python benchmarks/racing.py --seeds 5 --folds 10 --jobs 2
+    python benchmarks/racing.py --simulate 500 --folds 3,5,10 --save
 """
 
 from __future__ import annotations
@@ -39,6 +49,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn_tasks import DIGITS_ROWS, LEARNERS
 
 from skbayes import BayesSearchCV
+from skbayes.evaluation.racing import Race
 from skbayes.evaluation.trial import History
 
 TASKS = (
@@ -53,6 +64,12 @@ TASKS = (
 )
 N_DESIGN = 10
 MODES = ("without", "racing")
+
+# Simulated searches.
+RISK = 0.01  # the default of `racing=True`
+N_SIMULATED_TRIALS = 40
+NOISES = ("equal", "unequal", "one noisy fold")
+SPREADS = {"close": 0.5, "medium": 1.0, "spread": 2.0}
 
 
 def load(data: str) -> tuple[np.ndarray, np.ndarray]:
@@ -206,6 +223,66 @@ def summarize(
     return summary
 
 
+def draw_scores(
+    noise: str, spread: float, n_folds: int, rng: np.random.Generator
+) -> np.ndarray:
+    """Draw the scores of the trials of a search, shape (trials, folds)."""
+    sd = np.ones(n_folds)
+    if noise == "unequal":
+        sd = np.exp(0.75 * rng.standard_normal(n_folds))
+    elif noise == "one noisy fold":
+        sd[rng.integers(n_folds)] = 5.0
+    shape = (N_SIMULATED_TRIALS, n_folds)
+    scores = sd * rng.standard_normal(shape) + 3.0 * rng.standard_normal(n_folds)
+    means = rng.standard_normal((N_SIMULATED_TRIALS, 1))
+    return scores + spread * np.sqrt(np.mean(sd**2)) * means
+
+
+def race_through(scores: np.ndarray) -> tuple[bool, float, float]:
+    """Return whether the best trial is pruned, and the shares pruned and fitted."""
+    complete: list[np.ndarray] = []
+    pruned, n_fits = [], 0
+    race = None
+    for trial, row in enumerate(scores):
+        for m in range(1, len(row) + 1):
+            n_fits += 1
+            if m < len(row) and race is not None and race.chance(row[:m]) < RISK:
+                pruned.append(trial)
+                break
+        else:
+            complete.append(row)
+            race = Race(complete)
+    best = int(np.argmax(scores.mean(axis=1)))
+    return best in pruned, len(pruned) / len(scores), n_fits / scores.size
+
+
+def simulate(n_searches: int, n_folds: int) -> dict[str, Any]:
+    """Print and return the percentages of simulated searches by noise and spread."""
+    summary: dict[str, Any] = {}
+    for noise in NOISES:
+        for name, spread in SPREADS.items():
+            rng = np.random.default_rng([n_folds, NOISES.index(noise)])
+            found = [
+                race_through(draw_scores(noise, spread, n_folds, rng))
+                for _ in range(n_searches)
+            ]
+            shares = 100.0 * np.mean(found, axis=0)
+            labels = ("best_lost", "pruned", "fits")
+            entry = {k: round(float(v), 2) for k, v in zip(labels, shares, strict=True)}
+            summary[f"{noise}, {name}"] = entry
+            print(f"{n_folds} folds, {noise}, {name}: {entry}")
+    return summary
+
+
+def simulate_all(n_searches: int, folds: list[int], save: bool) -> None:
+    """Simulate searches with several numbers of folds."""
+    found = {f"{n_folds} folds": simulate(n_searches, n_folds) for n_folds in folds}
+    if save:
+        save_results(
+            "racing_simulated", {"searches": n_searches, "risk": RISK, **found}
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -222,9 +299,13 @@ def main() -> None:
     )
     add("--jobs", type=int, default=1, help="number of processes")
     add("--save", action="store_true", help="write the results to results/")
+    add("--simulate", type=int, metavar="N", help="draw the scores of N searches")
     args = parser.parse_args()
+    folds = [int(one) for one in args.folds.split(",")]
+    if args.simulate:
+        return simulate_all(args.simulate, folds, args.save)
     summary = {}
-    for n_folds in map(int, args.folds.split(",")):
+    for n_folds in folds:
         store = Cache(f"racing-{n_folds}-{args.trials}")
 
         def load_all(store: Cache = store) -> dict[str, Any]:

@@ -1,12 +1,10 @@
 """Page about learned priors, compared with the priors of the package."""
 
 import functools
-import importlib
 import re
-import sys
 from pathlib import Path
 
-import pytest
+from known_classes import learned_priors
 from sklearn.utils import all_estimators
 
 from skbayes.spaces import default  # noqa: F401  fills the catalog
@@ -22,21 +20,12 @@ _, _, REST = PAGE.partition("have no prior.")
 WITHOUT = re.findall(r"``(\w+)``", REST.partition("(")[0])
 
 
-@pytest.fixture(scope="module")
-def learned_priors():
-    sys.path.insert(0, str(DOCS))
-    try:
-        yield importlib.import_module("known_classes").learned_priors
-    finally:
-        sys.path.remove(str(DOCS))
-
-
 def has_prior(kind):
     facts = DataFacts(n_rows=100, n_features=5)
     return any(knowledge_of(part) for part in parts_of(kind(), facts))
 
 
-def test_the_table_has_every_class_with_a_prior(learned_priors):
+def test_the_table_has_every_class_with_a_prior():
     names = [name.strip("`") for name, *_ in learned_priors()]
     assert set(names) == set(library())
     kinds = {n: kind for n, kind in KINDS().items() if ("sklearn", n) in CATALOG}

@@ -1,0 +1,223 @@
+"""Sentences of README.md that state a behavior, with the tests that hold them.
+
+A sentence that is added to README.md needs an entry here: the test that fails if the
+sentence becomes false. An entry names a file and a text in it, for tests a function.
+The sections Benchmarks, Documentation and License contain measurements and links.
+"""
+
+import re
+from pathlib import Path
+
+import pytest
+
+SENTENCE_END = r"(?<=[.!?]) (?=[A-Z`\[])"
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text("utf-8")
+
+# Sentences that describe a figure, the reader or other libraries.
+NO_BEHAVIOR = ()
+
+SUITE = "test_sklearn_suite.py::test_every_behavior_holds"
+CONTRACT = "search/test_contract.py::"
+BASE = "search/base/"
+SAME_TRIALS = (
+    f"{CONTRACT}test_workers_make_the_same_trials",
+    f"{BASE}test_in_flight.py::test_as_many_trials_in_flight_as_keep_the_workers_busy",
+)
+
+SENTENCES = {
+    "Bayesian hyper-parameter search for scikit-learn.": NO_BEHAVIOR,
+    "`BayesSearchCV` replaces `GridSearchCV` and `RandomizedSearchCV` in scripts, "
+    "notebooks and pipelines.": (
+        SUITE,
+        f"{BASE}test_parallel.py::test_nested_in_a_pipeline",
+        "docs/test_notebooks.py::def test",
+    ),
+    "It has the same interface, and it finds better configurations with fewer fits, "
+    "because it chooses each configuration from the scores of the previous ones.": (
+        SUITE,
+        "optimizer/test_optimizer.py::test_it_beats_random_search_on_average",
+    ),
+    "It is written for data scientists who know scikit-learn.": NO_BEHAVIOR,
+    "No knowledge of Bayesian optimization is required.": NO_BEHAVIOR,
+    "*Tuning `C` and `gamma` of a support vector machine on 900 handwritten digits.": (
+        "../docs/draw_search.py::900",
+    ),
+    "Left: the trials of the search.": NO_BEHAVIOR,
+    "The background is the cross-validated accuracy of a grid of 169 configurations.": (
+        "../docs/draw_search.py::13",
+    ),
+    "Right: the best accuracy so far, compared with the mean of grid searches in "
+    "random order (`docs/draw_search.py`).*": NO_BEHAVIOR,
+    "Run these commands in a clone of the repository.": (
+        "../.ci/run::run_readme_command main-job",
+    ),
+    "They need Python 3.11 or newer.": (
+        '../pyproject.toml::requires-python = ">=3.11"',
+    ),
+    "The first command installs skbayes in `.venv` and compares a grid search with "
+    "`BayesSearchCV` on real data.": (
+        "../.ci/run::run_readme_command main-job",
+        "docs/test_examples.py::test_quickstart",
+    ),
+    "It prints the results and the costs of both searches, and saves a plot as "
+    "`quickstart.png`:": ("docs/test_examples.py::test_quickstart",),
+    "The second command installs the test dependencies and runs the tests.": (
+        "../.ci/run::run_readme_command tests",
+    ),
+    "It needs a C++ compiler, because pip compiles LIBLINEAR:": (
+        "test_packaging.py::test_nothing_that_pip_must_compile_is_required",
+    ),
+    "[`skbayes.Optimizer`](docs/optimizer.rst) maximizes any Python function with "
+    '`ask` and `tell`, or minimizes it with `direction="minimize"`.': (
+        "optimizer/test_direction.py::test_the_minimum_of_branin_is_found",
+        "optimizer/test_optimizer.py::test_it_finds_the_optimum_of_a_mixed_space",
+    ),
+    "[`skbayes.benchmark`](docs/benchmark.rst) compares search methods in seconds, on "
+    "tables of the results of trained systems.": (
+        "benchmark/test_main.py::test_quick_and_both_objectives",
+    ),
+    "✓ yes, ~ partly, – no, ? not verified.": NO_BEHAVIOR,
+    "The columns describe searches for scikit-learn.": NO_BEHAVIOR,
+    "The marks were determined by runs of these releases and from their source "
+    "code.": NO_BEHAVIOR,
+    "Optuna, FLAML and Hyperopt offer more of these features to programs that call "
+    "their own interfaces.": NO_BEHAVIOR,
+    "Trials are the same for any number of cores if `n_points` is set, because its "
+    "default depends on the number of workers.": SAME_TRIALS,
+}
+
+# First cells of the tables: the searches, and the features with a mark for skbayes.
+ROWS = {
+    "[`BayesSearchCV`](docs/bayes.rst)": (
+        SUITE,
+        f"{BASE}test_results.py::test_r1_to_r6_r9_same_results_as_grid_search",
+    ),
+    "[`MultiStageSearchCV`](docs/multi_stage.rst)": (
+        "search/test_multi_stage.py::test_a_stage_begins_with_the_best_of_the_one_before",
+    ),
+    "[`HyperTuneSearchCV`](docs/hypertune.rst)": (
+        "search/test_hypertune.py::test_the_small_optimum_is_tried_first_on_all_data",
+    ),
+    "[`TextRepresentationSearchCV`](docs/text.rst)": (
+        "search/test_text.py::test_trials_score_as_the_plain_pipeline",
+    ),
+    "[`TradeoffSearchCV`](docs/tradeoff.rst)": (
+        "search/test_tradeoff.py::test_it_finds_the_best_tradeoff",
+        "search/test_tradeoff.py::test_costs_by_name",
+    ),
+    "[`ParetoSearchCV`](docs/pareto.rst)": (
+        "search/test_pareto.py::test_the_front_holds_what_nothing_dominates",
+    ),
+    "Interface and results of `GridSearchCV`": (
+        SUITE,
+        f"{BASE}test_results.py::test_r1_to_r6_r9_same_results_as_grid_search",
+    ),
+    "Any estimator or pipeline": (
+        f"{BASE}test_fit.py::test_f3_minimal_estimator",
+        f"{CONTRACT}test_no_estimator_check_fails_that_grid_search_passes",
+    ),
+    "Learns from previous trials": (
+        "optimizer/test_optimizer.py::test_it_beats_random_search_on_average",
+    ),
+    "Search spaces of `GridSearchCV` without changes": (
+        f"{BASE}test_results.py::"
+        "test_r9_finite_space_is_visited_once_and_picks_what_grid_search_picks",
+    ),
+    "Conditional search spaces": (
+        f"{BASE}test_fit.py::test_f6_conditional_parameters_of_an_option",
+    ),
+    "Constraints on configurations": (
+        "optimizer/test_optimizer.py::test_a_constraint_is_kept_by_every_proposal",
+        f"{BASE}test_construction.py::test_a_space_and_a_constraint",
+    ),
+    "No configuration is tried twice": (
+        "optimizer/test_optimizer.py::"
+        "test_a_finite_space_is_exhausted_in_exactly_its_size",
+    ),
+    "Several metrics": (
+        f"{BASE}test_results.py::test_r7_the_metric_that_guides_the_search",
+    ),
+    "Pareto front inside a scikit-learn search": (
+        "search/test_pareto.py::test_it_finds_the_whole_range_of_a_tradeoff",
+    ),
+    "Groups, sample weights": (
+        f"{BASE}test_fit.py::test_f8_groups_go_to_the_splitter_only",
+        f"{BASE}test_fit.py::test_f10_weight_two_equals_a_repeated_row",
+    ),
+    "Metadata routing": (
+        f"{BASE}test_routing.py::test_m2_same_results_as_grid_search",
+    ),
+    "joblib backends (processes, threads, Dask)": (
+        f"{CONTRACT}test_workers_make_the_same_trials",
+        "docs/test_docs.py::test_the_snippet_with_a_cluster_is_a_script",
+    ),
+    "Same trials for any number of cores (with `n_points`) and any load": SAME_TRIALS,
+    "Resume after a crash": (
+        f"{CONTRACT}test_a_killed_search_ends_as_the_uninterrupted_one",
+    ),
+    "Ctrl-C keeps the results": (
+        f"{BASE}test_budgets.py::test_ctrl_c_from_a_terminal",
+    ),
+    "Time limit of the search": (
+        f"{BASE}test_budgets.py::"
+        "test_a_timeout_shortens_the_sequence_and_never_alters_it",
+    ),
+    "Time and memory limits of a trial": (
+        f"{BASE}test_limits.py::test_a_fit_that_takes_too_long_is_ended",
+        f"{BASE}test_limits.py::test_a_fit_that_takes_too_much_memory_is_ended",
+    ),
+    "Learns from small samples of the data": (
+        "search/test_hypertune.py::test_small_samples_take_turns_and_count",
+    ),
+    "Plots": ("inspection/test_displays.py::test_every_search_can_be_drawn",),
+    "HTML report, live page of a running search": (
+        "inspection/test_report.py::test_it_says_what_was_found",
+        "test_watch.py::test_the_page_follows_a_running_search",
+    ),
+}
+
+
+def sections():
+    """Return README.md up to the measurements, without code and hidden checks."""
+    text, found, _ = README.partition("\n## Benchmarks\n")
+    assert found
+    return re.sub(r"^```.*?^```$|<!--.*?-->", "", text, flags=re.M | re.S)
+
+
+def sentences():
+    """Return the sentences of the paragraphs, without headings, tables and pictures."""
+    for paragraph in re.split(r"\n\s*\n", sections()):
+        if not re.match(r"\s*(#|\||!?\[!?\[?[^`]|$)", paragraph):
+            yield from re.split(SENTENCE_END, " ".join(paragraph.split()))
+
+
+def rows():
+    """Return the first cells of the table of searches, and of features marked ✓."""
+    for line in re.findall(r"^\|(.+)\|$", sections(), flags=re.M):
+        first, second, *others = (cell.strip() for cell in line.split("|"))
+        if first.startswith("[`") or (others and second == "✓"):
+            yield first
+
+
+def is_about_other_libraries(sentence):
+    return bool(re.search(r"\d+\.\d+\.\d+|setuptools", sentence))
+
+
+def test_every_sentence_and_mark_has_an_entry():
+    stated = [one for one in sentences() if not is_about_other_libraries(one)]
+    assert set(stated) == set(SENTENCES)
+    assert set(rows()) == set(ROWS)
+
+
+ENTRIES = sorted(
+    {one for held in (SENTENCES, ROWS) for t in held.values() for one in t}
+)
+
+
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_what_an_entry_names_exists(entry):
+    file, _, name = entry.partition("::")
+    text = (ROOT / "tests" / file).read_text("utf-8")
+    shown = rf"def {name}\(" if name.startswith("test_") else re.escape(name)
+    assert re.search(shown, text)
