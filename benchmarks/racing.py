@@ -18,15 +18,16 @@ time of pruning.
 
 With --simulate N, no estimator is fitted. The scores of N searches are drawn: normal
 means of the trials, plus effects of the folds, plus noise of a fold and trial. The
-noise has the same standard deviation in all folds ("equal"), or its standard deviation
-differs: log-normal with a spread of 0.75 ("unequal"), or five times as large in one
-fold ("one noisy fold"). "Best lost" is the share of searches that prune their trial
-with the best mean over all folds. "Close" trials have a standard deviation of means
-that is half the root mean square of the noise, "medium" the same, and "spread" twice.
+standard deviation of the noise is the same everywhere ("equal"), log-normal by fold
+("folds differ") or by trial ("trials differ"), or five times as large in one fold ("one
+noisy fold"). Its logarithm has a standard deviation of 0.75. "Best lost" is the share
+of searches that prune the trial that has the best mean over all folds. "Close" trials
+have a standard deviation of means that is half the root mean square of the noise,
+"medium" the same, and "spread" twice.
 
 Commands:
     python benchmarks/racing.py --seeds 5 --folds 10 --jobs 2
-    python benchmarks/racing.py --simulate 500 --folds 3,5,10 --save
+    python benchmarks/racing.py --simulate 400 --folds 3,5,10 --save
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ import one_thread  # noqa: F401
 
 # isort: split
 import argparse
+import json
 import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from common import Cache, names, run_all, save_results
+from common import HERE, Cache, names, run_all, save_results
 from methods import Categories, Float
 from sklearn import datasets
 from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
@@ -65,10 +67,12 @@ TASKS = (
 N_DESIGN = 10
 MODES = ("without", "racing")
 
+RESULTS = HERE / "results" / "racing.json"
+
 # Simulated searches.
 RISK = 0.01  # the default of `racing=True`
 N_SIMULATED_TRIALS = 40
-NOISES = ("equal", "unequal", "one noisy fold")
+NOISES = ("equal", "folds differ", "one noisy fold", "trials differ")
 SPREADS = {"close": 0.5, "medium": 1.0, "spread": 2.0}
 
 
@@ -228,8 +232,10 @@ def draw_scores(
 ) -> np.ndarray:
     """Draw the scores of the trials of a search, shape (trials, folds)."""
     sd = np.ones(n_folds)
-    if noise == "unequal":
+    if noise == "folds differ":
         sd = np.exp(0.75 * rng.standard_normal(n_folds))
+    elif noise == "trials differ":
+        sd = np.exp(0.75 * rng.standard_normal((N_SIMULATED_TRIALS, 1)))
     elif noise == "one noisy fold":
         sd[rng.integers(n_folds)] = 5.0
     shape = (N_SIMULATED_TRIALS, n_folds)
@@ -278,9 +284,9 @@ def simulate_all(n_searches: int, folds: list[int], save: bool) -> None:
     """Simulate searches with several numbers of folds."""
     found = {f"{n_folds} folds": simulate(n_searches, n_folds) for n_folds in folds}
     if save:
-        save_results(
-            "racing_simulated", {"searches": n_searches, "risk": RISK, **found}
-        )
+        results = json.loads(RESULTS.read_text())
+        results["simulated"] = {"searches": n_searches, "risk": RISK, **found}
+        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
 
 
 def main() -> None:
@@ -329,6 +335,7 @@ def main() -> None:
             load_all(), args.tasks, seeds, n_folds, args.trials
         )
     if args.save:
+        summary["simulated"] = json.loads(RESULTS.read_text())["simulated"]
         save_results("racing", summary)
 
 

@@ -221,7 +221,7 @@ def _engine_overhead(results: dict) -> list[Table]:
 def _racing(results: dict) -> list[Table]:
     tables = []
     for folds, found in results.items():
-        if folds == "versions":
+        if folds in ("versions", "simulated"):
             continue
         rows = [
             [
@@ -240,7 +240,29 @@ def _racing(results: dict) -> list[Table]:
         )
         header = ["budget", "without racing", "with racing", "difference"]
         tables.append(Table(caption, header, rows))
-    return tables
+    return [*tables, _racing_simulated(results["simulated"])]
+
+
+def _racing_simulated(found: dict) -> Table:
+    folds = [name for name in found if name.endswith("folds")]
+    kinds = dict.fromkeys(kind.rpartition(", ")[0] for kind in found[folds[0]])
+    rows = []
+    for kind in kinds:
+        row = [kind]
+        for name in folds:
+            lost = [
+                at["best_lost"]
+                for key, at in found[name].items()
+                if key.rpartition(", ")[0] == kind
+            ]
+            row.append(f"{number(min(lost), 1)} to {number(max(lost), 1)}")
+        rows.append(row)
+    caption = (
+        f"Percentage of {found['searches']} simulated searches that prune their best "
+        f"trial at the default risk, {found['risk']:.0%}, over three spreads of the "
+        "means of the trials, by the noise of the folds."
+    )
+    return Table(caption, ["noise", *folds], rows)
 
 
 # Displayed names of the methods in `rounds.py`.

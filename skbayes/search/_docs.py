@@ -150,10 +150,12 @@ class SharedEntries:
     racing : bool or float, default=False
         Whether to prune trials. A trial is pruned if, after its first folds, its chance
         to become the best is less than 1%, or less than the number given. Its other
-        folds are not fitted, and it cannot be chosen as the best. With `rounds`, a
-        trial can also be pruned within its first fold, after some of the rounds. The
-        fits of a trial run one after the other, so ``n_points="auto"`` uses a larger
-        number, at most 16.
+        folds are not fitted, and it cannot be chosen as the best. In simulated searches
+        with the default threshold, the best trial was pruned in 0 to 1% of the searches
+        if the noise was equal for all trials and folds. Otherwise, it was pruned in up
+        to 9% (:ref:`racing`). With `rounds`, a trial can also be pruned within its
+        first fold, after some of the rounds. The fits of a trial run one after the
+        other, so ``n_points="auto"`` uses a larger number, at most 16.
     rounds : int, "auto" or None, default=None
         Maximum number of rounds of the estimator, or of the last step of a pipeline:
         boosting iterations, trees of a forest, or epochs. Each fit is scored on its

@@ -44,6 +44,22 @@ def _cell(table, row, column):
     return found[table.header.index(column)]
 
 
+def test_pages_cite_the_simulated_races():
+    found = tables.load("racing")["simulated"]
+    lost = {}
+    for folds in ("3 folds", "5 folds", "10 folds"):
+        for kind, at in found[folds].items():
+            lost.setdefault(kind.partition(",")[0], []).append(at["best_lost"])
+    by_fold = max(lost["folds differ"] + lost["one noisy fold"])
+    assert max(lost["equal"]) <= 1.0 and round(by_fold) == 4
+    assert [round(f(lost["trials differ"])) for f in (min, max)] == [1, 9]
+    page = (ROOT / "docs" / "bayes.rst").read_text(encoding="utf-8")
+    assert all(part in page for part in ("at most 1 %", "0 to 4 %", "1 to 9 %"))
+    (*_, table) = tables.tables_of("racing")
+    readme = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    assert all(f"| {' | '.join(row)} |\n" in readme for row in table.rows)
+
+
 def test_figures_are_those_of_the_files():
     (overhead,) = tables.tables_of("overhead")
     seconds = tables.load("overhead")["told"]["100"]["skbayes"]["mean"]

@@ -78,7 +78,6 @@ SENTENCES = {
         "benchmark/test_main.py::test_quick_and_both_objectives",
     ),
     "✓ yes, ~ partly, – no, ? not verified.": NO_BEHAVIOR,
-    "The columns describe searches for scikit-learn.": NO_BEHAVIOR,
     "The marks were determined by runs of these releases and from their source "
     "code.": NO_BEHAVIOR,
     "Optuna, FLAML and Hyperopt offer more of these features to programs that call "
