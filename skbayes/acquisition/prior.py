@@ -46,7 +46,7 @@ class PriorTerm(LogTerm):
         self.weight = weight
 
     def value(self, X: FloatArray) -> FloatArray:  # noqa: D102
-        return self.weight * self.prior.log_density(X)
+        return self.weight * self.prior.centered_log_density(X)
 
     def gradient(self, X: FloatArray) -> FloatArray:  # noqa: D102
         return self.weight * self.prior.gradient(X)
@@ -83,7 +83,7 @@ def agreement(prior: OptimumPrior, observations: Observations) -> float:
         return 1.0
     y = observations.y.reshape(n, -1)
     ranks = rankdata(np.mean(rankdata(y, axis=0), axis=1))
-    densities = rankdata(prior.log_density(observations.X))
+    densities = rankdata(prior.centered_log_density(observations.X))
     if np.ptp(ranks) == 0.0 or np.ptp(densities) == 0.0:
         return 1.0
     r = float(np.corrcoef(ranks, densities)[0, 1])

@@ -12,12 +12,14 @@ from skbayes.optimizer.observations import ObservationList
 from skbayes.space import OptimumPrior
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
-from skbayes.space.portfolio import Portfolio
+from skbayes.space.portfolio import BranchPortfolio, Portfolio
 
 __all__ = ["next_of_portfolio", "usable_portfolio"]
 
 
-def usable_portfolio(prior: OptimumPrior | None, n_initial: int) -> Portfolio | None:
+def usable_portfolio(
+    prior: OptimumPrior | None, n_initial: int
+) -> Portfolio | BranchPortfolio | None:
     """Return the portfolio of a prior, or None.
 
     A proposer without initial points, such as random search, uses no portfolio.
@@ -26,7 +28,7 @@ def usable_portfolio(prior: OptimumPrior | None, n_initial: int) -> Portfolio | 
 
 
 def next_of_portfolio(
-    portfolio: Portfolio | None,
+    portfolio: Portfolio | BranchPortfolio | None,
     learned: ObservationList,
     told: ObservationList,
     pending: Sequence[FloatArray],
@@ -37,9 +39,12 @@ def next_of_portfolio(
     if portfolio is None:
         return None
     rows = [*told.rows, *pending]
-    if len(learned.rows) + len(rows) >= portfolio.n_first:
-        return None
     scores = [_comparable(one) for one in told.scores] + [math.nan] * len(pending)
+    if isinstance(portfolio, BranchPortfolio):
+        rows = [*learned.rows, *rows]
+        scores = [math.nan] * len(learned.rows) + scores
+    elif len(learned.rows) + len(rows) >= portfolio.n_first:
+        return None
     free = np.flatnonzero(candidates.filter_new(portfolio.rows)).tolist()
     if (keep := limits.filter()) is not None:
         free = [place for place in free if len(keep(portfolio.rows[[place]]))]

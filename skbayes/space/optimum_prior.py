@@ -6,20 +6,24 @@ Symbols (n configurations, D columns):
 - log density of a column: log density of the position of the best value, relative to
   the distribution from which the dimension's values are drawn. It is 0 everywhere if
   nothing is known. The mean of its exponential over random values is 1.
+- conditions: index of the required option of some columns; None requires that the
+  column is inactive.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayes.space.dimensions import Dimension, FloatArray, nearest
-from skbayes.space.portfolio import Portfolio
+from skbayes.space.portfolio import BranchPortfolio, Portfolio
 from skbayes.space.space import Column, Space
+from skbayes.space.tree import Path, compatible, paths
 
 __all__ = ["OptimumPrior"]
 
@@ -28,6 +32,8 @@ __all__ = ["OptimumPrior"]
 N_QUANTILES = 1024
 
 Density = Sequence[ArrayLike] | ArrayLike
+Conditions = Mapping[int, int | None]
+Paths = Mapping[int, list[Path]]
 
 
 class OptimumPrior:
@@ -35,6 +41,14 @@ class OptimumPrior:
 
     Columns are independent. The density of a conditional parameter is conditional on
     the parameter being active.
+
+    A choice without a density expresses no preference among its branches, but the
+    density has a peak in each branch with conditional densities. For the acquisition
+    function, the log density is therefore centered in each branch: its expectation
+    under the prior is subtracted. This is the Kullback-Leibler divergence of the prior
+    from random values. If the best configuration of a branch is drawn from the prior,
+    the expected value there is then 0, as in a branch without densities. The branches
+    of a choice with a density are not centered, because it is a preference.
 
     Parameters
     ----------
@@ -56,6 +70,10 @@ class OptimumPrior:
         precedence over a name. Parameters that are not named have a flat density.
     portfolio : Portfolio or None, default=None
         Configurations that an optimizer proposes first.
+    conditional : sequence of (conditions, densities), default=()
+        Further densities that apply only to some configurations. `conditions` is a dict
+        from indices of columns to the index of the required option, or to None if the
+        column must be inactive.
 
     Attributes
     ----------
@@ -86,26 +104,15 @@ class OptimumPrior:
         self,
         space: Space,
         densities: Mapping[Any, Density],
-        portfolio: Portfolio | None = None,
+        portfolio: Portfolio | BranchPortfolio | None = None,
+        conditional: Sequence[tuple[Conditions, Mapping[Any, Density]]] = (),
     ) -> None:
-        if not isinstance(densities, Mapping):
-            raise TypeError(f"densities must be a dict, got {densities!r}.")
         self.space, self.portfolio = space, portfolio
-        unknown = [
-            key
-            for key in densities
-            if key not in space.parameter_names and key not in range(space.n_columns)
-        ]
-        if unknown:
-            raise ValueError(
-                f"densities: {unknown[0]!r} is not a parameter of the space; its "
-                f"parameters are {space.parameter_names}."
-            )
-        self._columns: dict[int, _ColumnDensity] = {}
-        for place, column in enumerate(space.columns):
-            density = densities.get(place, densities.get(column.name))
-            if density is not None:
-                self._columns[place] = _ColumnDensity(column, density)
+        places = paths(space.tree)
+        self._terms: list[_Term] = []
+        for conditions, named in (({}, densities), *conditional):
+            self._terms += _terms(space, places, named, conditions)
+        self._centers = _centers(places, self._terms)
 
     def log_density(self, X: FloatArray) -> FloatArray:
         """Compute the log density of configurations.
@@ -122,9 +129,29 @@ class OptimumPrior:
         """
         X = np.asarray(X, dtype=np.float64)
         total = np.zeros(len(X))
-        for place, density in self._columns.items():
-            active = ~np.isnan(X[:, place])
-            total[active] += density.values(X[active, place])
+        for term in self._terms:
+            active = term.applies(self.space, X)
+            total[active] += term.density.values(X[active, term.place])
+        return total
+
+    def centered_log_density(self, X: FloatArray) -> FloatArray:
+        """Compute the log density relative to its expectation in each branch.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, D)
+            Encoded configurations. Further columns are ignored.
+
+        Returns
+        -------
+        log_density : ndarray of shape (n,)
+            Log densities minus the expectations in the branches of choices without a
+            density. The gradient is that of the log density.
+        """
+        X = np.asarray(X, dtype=np.float64)
+        total = self.log_density(X)
+        for conditions, expectation in self._centers:
+            total[_satisfies(self.space, X, conditions)] -= expectation
         return total
 
     def gradient(self, X: FloatArray) -> FloatArray:
@@ -143,9 +170,9 @@ class OptimumPrior:
         """
         X = np.asarray(X, dtype=np.float64)
         result = np.zeros(X.shape)
-        for place, density in self._columns.items():
-            active = ~np.isnan(X[:, place])
-            result[active, place] = density.slopes(X[active, place])
+        for term in self._terms:
+            active = term.applies(self.space, X)
+            result[active, term.place] += term.density.slopes(X[active, term.place])
         return result
 
     def sample(self, n: int, random_state: np.random.Generator) -> FloatArray:
@@ -179,8 +206,16 @@ class OptimumPrior:
             Encoded configurations.
         """
         U = np.array(U, dtype=np.float64)
-        for place, density in self._columns.items():
-            U[:, place] = density.quantiles(U[:, place])
+        conditional = [term for term in self._terms if term.conditions]
+        for term in self._terms:
+            if not term.conditions:
+                U[:, term.place] = term.density.quantiles(U[:, term.place])
+        X = self.space.from_uniform(U)
+        if not conditional:
+            return X
+        for term in conditional:
+            rows = _satisfies(self.space, X, term.conditions)
+            U[rows, term.place] = term.density.quantiles(U[rows, term.place])
         return self.space.from_uniform(U)
 
     @property
@@ -190,8 +225,11 @@ class OptimumPrior:
         Columns with a flat density have their middle or their first option.
         """
         row = np.where(self.space.categorical, 0.0, 0.5)
-        for place, density in self._columns.items():
-            row[place] = density.center
+        # Terms without conditions first; they may open the columns of the others.
+        for term in sorted(self._terms, key=lambda term: bool(term.conditions)):
+            snapped = self.space.snap(row[None, :])
+            if _satisfies(self.space, snapped, term.conditions)[0]:
+                row[term.place] = term.density.center
         return self.space.snap(row[None, :])[0]
 
     def on(self, space: Space) -> OptimumPrior:
@@ -236,12 +274,93 @@ class OptimumPrior:
     @property
     def is_flat(self) -> bool:
         """Whether all configurations have the same density."""
-        return all(np.ptp(one.logs) == 0.0 for one in self._columns.values())
+        return all(np.ptp(term.density.logs) == 0.0 for term in self._terms)
 
     def __repr__(self) -> str:
         columns = self.space.columns
-        named = sorted({str(columns[place].name) for place in self._columns})
+        named = sorted({str(columns[term.place].name) for term in self._terms})
         return f"OptimumPrior({', '.join(named)})"
+
+
+@dataclass(frozen=True)
+class _Term:
+    """Density of a column for the configurations that satisfy conditions."""
+
+    place: int
+    density: _ColumnDensity
+    conditions: Conditions
+
+    def applies(self, space: Space, X: FloatArray) -> np.ndarray:
+        """Return the mask of the rows to which the density applies."""
+        active = ~np.isnan(X[:, self.place])
+        return active & _satisfies(space, X, self.conditions)
+
+
+def _terms(
+    space: Space,
+    places: Paths,
+    densities: Mapping[Any, Density],
+    conditions: Conditions,
+) -> list[_Term]:
+    """Return the terms of densities that can apply to a configuration."""
+    if not isinstance(densities, Mapping):
+        raise TypeError(f"densities must be a dict, got {densities!r}.")
+    for key in densities:
+        if key not in space.parameter_names and key not in range(space.n_columns):
+            raise ValueError(
+                f"densities: {key!r} is not a parameter of the space; its parameters "
+                f"are {space.parameter_names}."
+            )
+    found = []
+    for place, column in enumerate(space.columns):
+        density = densities.get(place, densities.get(column.name))
+        if density is not None and compatible(places, place, conditions):
+            found.append(_Term(place, _ColumnDensity(column, density), conditions))
+    return found
+
+
+def _centers(places: Paths, terms: Sequence[_Term]) -> list[tuple[Conditions, float]]:
+    """Return the expectation of the log density in each branch, under the prior.
+
+    An expectation of a term is weighted with the probability of the options that the
+    term requires of choices with a density. Options of choices without a density are
+    the conditions of the branch.
+    """
+    by_place: dict[int, list[_Term]] = {}
+    for term in terms:
+        by_place.setdefault(term.place, []).append(term)
+    sums: dict[tuple[tuple[int, int | None], ...], float] = {}
+    for term in terms:
+        for path in compatible(places, term.place, term.conditions):
+            expectation, branch = term.density.expectation, []
+            for place, option in sorted(path.items()):
+                stated = [
+                    other.density
+                    for other in by_place.get(place, ())
+                    if other.conditions.items() <= path.items()
+                ]
+                if stated and option is not None:
+                    expectation *= stated[0].shares[option]
+                else:
+                    branch.append((place, option))
+            if branch:
+                key = tuple(branch)
+                sums[key] = sums.get(key, 0.0) + expectation
+    return [(dict(key), total) for key, total in sums.items() if total != 0.0]
+
+
+def _satisfies(space: Space, X: FloatArray, conditions: Conditions) -> np.ndarray:
+    """Return the mask of the rows that satisfy conditions."""
+    mask = np.ones(len(X), dtype=bool)
+    for place, option in conditions.items():
+        inactive = np.isnan(X[:, place])
+        if option is None:
+            mask &= inactive
+        else:
+            dimension: Any = space.columns[place].dimension
+            chosen = dimension.place(np.where(inactive, 0.0, X[:, place]))
+            mask &= ~inactive & (chosen == option)
+    return mask
 
 
 class _ColumnDensity:
@@ -261,7 +380,11 @@ class _ColumnDensity:
         positions = dimension.from_uniform((np.arange(n) + 0.5) / n)
         masses = np.exp(self.values(positions))
         self.logs = self.logs - np.log(np.mean(masses))
+        shares = masses / np.sum(masses)
         self._cumulated = np.concatenate([[0.0], np.cumsum(masses) / np.sum(masses)])
+        # Expectation of the log density, and probabilities of the options of a table.
+        self.expectation = float(shares @ self.values(positions))
+        self.shares = np.exp(self.logs) / np.sum(np.exp(self.logs))
         place = int(np.searchsorted(self._cumulated, 0.5)) - 1
         if self.is_table:
             place = int(np.argmax(masses))

@@ -1,4 +1,4 @@
-"""Portfolio: first configurations of a search, which were good on other data.
+"""Portfolios: first configurations of a search, which were good on other data.
 
 Symbols: m configurations, t data sets, D columns.
 """
@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.space import Space, key_of
 
-__all__ = ["Portfolio"]
+__all__ = ["BranchPortfolio", "Portfolio", "in_branch"]
 
 # The logarithm of a data set's weight is the product of this factor, the agreement of
 # its ranking with that of the scores, and the square root of the number of scores - 1.
@@ -130,3 +130,58 @@ class Portfolio:
         logs = AGREEMENT_WEIGHT * np.sqrt(n - 1) * agreement
         weights = np.exp(logs - logs.max())
         return weights / weights.sum()
+
+
+class BranchPortfolio:
+    """Portfolios of several branches of a space, such as the models of a choice.
+
+    The next configuration is from the branch with the fewest trials; ties are in the
+    order of the branches. Trials of earlier searches on the same data count. The
+    portfolio is used up if each branch has a trial and there are `n_first` trials.
+
+    Parameters
+    ----------
+    branches : list of (members, portfolio)
+        Branches with their portfolios. A configuration belongs to the branch if it has
+        all positions of one of the dicts `members`, by index of the column, with NaN
+        for an inactive column.
+    n_first : int
+        Number of trials that a search starts with, at least.
+    """
+
+    def __init__(
+        self,
+        branches: Sequence[tuple[Sequence[Mapping[int, float]], Portfolio]],
+        n_first: int,
+    ) -> None:
+        self.branches = list(branches)
+        self.n_first = max(n_first, len(self.branches))
+        self.rows = np.vstack([portfolio.rows for _, portfolio in self.branches])
+
+    def choose(
+        self, X: FloatArray, scores: FloatArray, free: Sequence[int]
+    ) -> int | None:
+        """Return the index of the next configuration, as :meth:`Portfolio.choose`."""
+        masks = [in_branch(X, members) for members, _ in self.branches]
+        counts = [int(np.sum(mask)) for mask in masks]
+        starts = np.cumsum([0, *(len(one.rows) for _, one in self.branches)])
+        for branch in np.argsort(counts, kind="stable").tolist():
+            if counts[branch] and len(X) >= self.n_first:
+                return None
+            start, end, mask = starts[branch], starts[branch + 1], masks[branch]
+            own = [place - start for place in free if start <= place < end]
+            place = self.branches[branch][1].choose(X[mask], scores[mask], own)
+            if place is not None:
+                return int(start + place)
+        return None
+
+
+def in_branch(X: FloatArray, members: Sequence[Mapping[int, float]]) -> np.ndarray:
+    """Return the mask of the rows that belong to a branch."""
+    mask = np.zeros(len(X), dtype=bool)
+    for member in members:
+        places, positions = list(member), np.array(list(member.values()))
+        values = X[:, places]
+        equal = (values == positions) | (np.isnan(values) & np.isnan(positions))
+        mask |= np.all(equal, axis=1)
+    return mask

@@ -19,7 +19,9 @@ __all__ = [
     "Branch",
     "Column",
     "Entry",
+    "Path",
     "activate",
+    "compatible",
     "cover",
     "fill",
     "find_doubtful",
@@ -27,6 +29,7 @@ __all__ = [
     "n_slopes",
     "names",
     "outline",
+    "paths",
     "size",
 ]
 
@@ -73,6 +76,9 @@ class Entry:
 
 Branch = list[Entry]
 
+# Required options of columns, by index; None requires that the column is inactive.
+Path = dict[int, int | None]
+
 
 def size(branch: Branch) -> float:
     """Count the configurations of a branch; exact unless infinite."""
@@ -108,6 +114,41 @@ def names(branches: Iterable[Branch]) -> set[str]:
 def outline(branch: Branch) -> list[tuple[int, list]]:
     """Return the indices of the columns, each with the outlines of its options."""
     return [(entry.place, list(map(outline, entry.options))) for entry in branch]
+
+
+def paths(tree: list[tuple[int, list]]) -> dict[int, list[Path]]:
+    """Return the paths to each column of an outline: the options that activate it."""
+    found: dict[int, list[Path]] = {}
+
+    def walk(outlined: list[tuple[int, list]], path: Path) -> None:
+        for place, options in outlined:
+            found.setdefault(place, []).append(path)
+            for option, opened in enumerate(options):
+                walk(opened, {**path, place: option})
+
+    walk(tree, {})
+    return found
+
+
+def compatible(
+    places: Mapping[int, list[Path]], place: int, conditions: Mapping[int, int | None]
+) -> list[Path]:
+    """Return the paths to a column that satisfy conditions, with the conditions."""
+    found = places[place]
+    for other, option in conditions.items():
+        joined: list[Path] = []
+        for path in found:
+            if option is None:
+                active = any(own.items() <= path.items() for own in places[other])
+                joined += [] if active else [{**path, other: None}]
+            elif path.get(other, option) == option:
+                joined += [
+                    {**own, **path, other: option}
+                    for own in places[other]
+                    if all(path.get(k, v) == v for k, v in own.items())
+                ]
+        found = joined
+    return found
 
 
 def activate(branch: Branch, X: FloatArray, rows: np.ndarray, mask: np.ndarray) -> None:

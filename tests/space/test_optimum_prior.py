@@ -149,3 +149,95 @@ def test_a_wrong_density_is_refused(densities, message):
 def test_densities_must_be_a_dict():
     with pytest.raises(TypeError, match="densities must be a dict"):
         OptimumPrior(SPACE, [("x", [0.0])])
+
+
+# -- branches -------------------------------------------------------------------------
+
+PEAK = ([0.0, 0.3, 0.4, 1.0], [0.0, 3.0, 3.0, -1.0])
+TILT = ([0.0, 1.0], [0.0, 2.0])
+INNER = Choice({"p": {"u": (0.0, 1.0)}, "q": {}})
+BRANCHES = {
+    "a": {"x": (0.0, 1.0), "y": (0.0, 1.0)},
+    "b": {"z": (0.0, 1.0), "inner": INNER},
+    "c": {"v": (0.0, 1.0)},
+}
+STATED = {"x": PEAK, "y": TILT, "z": TILT, "u": PEAK, "inner": [1.0, 0.0]}
+UNSTATED = {"x": PEAK, "y": TILT, "z": TILT, "u": PEAK}
+
+
+def branching(notation):
+    if notation == "choice":
+        return Space.from_notation({"kind": Choice(BRANCHES), "w": (0.0, 1.0)})
+    return Space.from_notation(
+        [{"kind": [kind], "w": (0.0, 1.0), **one} for kind, one in BRANCHES.items()]
+    )
+
+
+@pytest.mark.parametrize("densities", [STATED, UNSTATED])
+@pytest.mark.parametrize("notation", ["choice", "list"])
+def test_each_branch_has_the_expected_log_density_zero(notation, densities):
+    space = branching(notation)
+    prior = OptimumPrior(space, densities)
+    X = prior.sample(8000, np.random.default_rng(0))
+    logs = prior.centered_log_density(X)
+    params = space.decode(X)
+    kinds = np.array([one["kind"] for one in params])
+    for kind in BRANCHES:
+        own = logs[kinds == kind]
+        assert abs(np.mean(own)) < 5.0 * np.std(own) / np.sqrt(len(own)) + 1e-12
+    constants = prior.log_density(X) - logs
+    assert np.ptp(constants[kinds == "a"]) < 1e-12
+    assert np.all(constants[kinds == "a"] > 0.3)
+    # A choice with a density is part of its branch; without, it has branches as well.
+    inner = np.array([one.get("inner") for one in params])
+    n_constants = len(np.unique(constants[kinds == "b"].round(9)))
+    assert n_constants == (1 if "inner" in densities else 2)
+    if "inner" not in densities:
+        assert abs(np.mean(logs[inner == "p"])) < 0.05
+    np.testing.assert_array_equal(prior.log_density(X)[kinds == "c"], 0.0)
+
+
+def test_one_branch_and_a_choice_with_a_density_are_not_centered():
+    X = random_rows(200)
+    prior = OptimumPrior(SPACE, DENSITIES)
+    np.testing.assert_array_equal(prior.centered_log_density(X), prior.log_density(X))
+    without = {name: one for name, one in DENSITIES.items() if name != "kernel"}
+    prior = OptimumPrior(SPACE, without)
+    shift = prior.log_density(X) - prior.centered_log_density(X)
+    rbf = ~np.isnan(X[:, place_of("gamma")])
+    assert np.ptp(shift[rbf]) < 1e-12 and shift[rbf][0] > 0.1
+    np.testing.assert_array_equal(shift[~rbf], 0.0)
+
+
+def test_conditional_densities_apply_to_some_options_of_a_shared_column():
+    space = Space.from_notation({"m": ["a", "b", "c"], "x": (0.0, 1.0)})
+    place = [column.name for column in space.columns].index("m")
+    conditional = [({place: 0}, {"x": PEAK}), ({place: 2}, {"x": TILT})]
+    prior = OptimumPrior(space, {}, None, conditional)
+    X = space.from_uniform(np.random.default_rng(0).random((300, 2)))
+    options = np.array([one["m"] for one in space.decode(X)])
+    gradient = prior.gradient(X)
+    for option, density in zip("ac", (PEAK, TILT), strict=True):
+        own, rows = OptimumPrior(space, {"x": density}), options == option
+        np.testing.assert_array_equal(
+            prior.log_density(X)[rows], own.log_density(X)[rows]
+        )
+        np.testing.assert_array_equal(gradient[rows], own.gradient(X)[rows])
+    np.testing.assert_array_equal(prior.log_density(X)[options == "b"], 0.0)
+    np.testing.assert_array_equal(gradient[options == "b"], 0.0)
+    drawn = prior.sample(6000, np.random.default_rng(1))
+    logs = prior.centered_log_density(drawn)
+    for option in (0.0, 0.5, 1.0):
+        assert abs(np.mean(logs[drawn[:, place] == option])) < 0.06
+    assert prior.center[place] == 0.0
+    assert prior.center[1 - place] == OptimumPrior(space, {"x": PEAK}).center[1 - place]
+
+
+def test_an_inactive_column_can_be_required():
+    space = Space.from_notation([{"x": (0.0, 1.0)}, {"m": ["a"], "x": (0.0, 1.0)}])
+    names = [column.name for column in space.columns]
+    prior = OptimumPrior(space, {}, None, [({names.index("m"): None}, {"x": TILT})])
+    X = space.from_uniform(np.random.default_rng(0).random((50, space.n_columns)))
+    active = ~np.isnan(X[:, names.index("m")])
+    assert np.all(prior.log_density(X)[active] == 0.0)
+    assert np.all(prior.log_density(X)[~active] != 0.0)

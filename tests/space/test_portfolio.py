@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from skbayes.space import Space
-from skbayes.space.portfolio import Portfolio
+from skbayes.space.portfolio import BranchPortfolio, Portfolio
 
 SPACE = Space.from_notation({"x": [0, 1, 2, 3, 4]})
 POINTS = [{"x": x} for x in range(5)]
@@ -54,3 +54,61 @@ def test_nothing_is_free():
 def test_shape_of_regrets():
     with pytest.raises(ValueError, match="regrets must have a column for each of 5"):
         Portfolio(SPACE, POINTS, np.zeros((3, 4)), 5)
+
+
+# -- branches of a choice -------------------------------------------------------------
+
+KINDS = Space.from_notation({"kind": ["a", "b", "c"], "x": [0, 1, 2, 3]})
+
+
+def in_turn(n_first, sizes=(4, 1, 2)):
+    """Return portfolios of three branches, each of which prefers its last point."""
+    branches = []
+    for option, (kind, size) in enumerate(zip("abc", sizes, strict=True)):
+        points = [{"kind": kind, "x": x} for x in range(size)]
+        regrets = [np.linspace(1.0, 0.0, size)]
+        own = Portfolio(KINDS, points, regrets, size)
+        branches.append(([{0: option / 2}], own))
+    return BranchPortfolio(branches, n_first)
+
+
+def chosen(portfolio, n, tried=()):
+    made = list(tried)
+    while len(made) < n:
+        X = KINDS.encode(made) if made else np.empty((0, 2))
+        keys = [tuple(row) for row in X]
+        free = [k for k, row in enumerate(portfolio.rows) if tuple(row) not in keys]
+        place = portfolio.choose(X, np.zeros(len(X)), free)
+        if place is None:
+            break
+        made += KINDS.decode(portfolio.rows[[place]])
+    return [(one["kind"], one["x"]) for one in made]
+
+
+def test_each_branch_has_a_turn_with_its_best_point():
+    assert chosen(in_turn(0), 9) == [("a", 3), ("b", 0), ("c", 1)]
+    assert in_turn(0).n_first == 3
+
+
+def test_further_points_are_from_the_branches_with_the_fewest_trials():
+    found = chosen(in_turn(6), 9)
+    # The branch with one point has no more of them.
+    assert [kind for kind, _ in found] == ["a", "b", "c", "a", "c", "a"]
+    assert len(set(found)) == 6
+
+
+def test_branches_that_were_tried_have_had_their_turn():
+    tried = [{"kind": "c", "x": 3}, {"kind": "a", "x": 0}]
+    assert chosen(in_turn(0), 9, tried)[2:] == [("b", 0)]
+    tried = [{"kind": "a", "x": x} for x in range(4)]
+    assert chosen(in_turn(0), 9, tried)[4:] == [("b", 0), ("c", 1)]
+
+
+def test_a_branch_without_a_free_point_is_skipped():
+    portfolio = in_turn(0)
+    free = [k for k in range(7) if k != 4]
+    X = portfolio.rows[[0]]
+    place = portfolio.choose(X, np.zeros(1), free)
+    assert place == 6
+    X = portfolio.rows[[0, 6]]
+    assert portfolio.choose(X, np.zeros(2), []) is None
