@@ -44,7 +44,8 @@ class SharedEntries:
         estimator, if they are in the search space and `warm_start_from` has no results
         on the same data. For some classes of estimators, it also tries a few
         configurations that scored well on other data sets. It then proposes values that
-        scored well on other data sets more often. None means no initial configurations.
+        scored well on other data sets more often. In a choice among models, it tries
+        each model once. None means no initial configurations.
     timeout : float or None, default=None
         Time limit of the search in seconds, without the refit. The duration of each
         trial is predicted by a model. A trial that is expected to exceed the limit is

@@ -8,13 +8,18 @@ from typing import Any
 import numpy as np
 
 from skbayes.space import Ordinal, Space
-from skbayes.space.dimensions import Dimension, is_number
-from skbayes.space.portfolio import Portfolio
-from skbayes.space.space import key_of
+from skbayes.space.dimensions import Dimension, FloatArray, is_number
+from skbayes.space.portfolio import BranchPortfolio, Portfolio, in_branch
+from skbayes.space.space import Column, key_of
+from skbayes.space.tree import Path, compatible, paths
+from skbayes.spaces.branches import ModelBranch
 from skbayes.spaces.knowledge import Library, knowledge_of
 from skbayes.spaces.parts import Part
 
-__all__ = ["learned_portfolio"]
+__all__ = ["branch_portfolio", "learned_portfolio"]
+
+# Number of random configurations of a branch, if the constraint rejects the first one.
+N_DRAWN = 64
 
 # Number of initial configurations, including the estimator's own.
 N_FIRST = 4
@@ -31,6 +36,7 @@ def learned_portfolio(
     space: Space,
     own: Mapping[str, Any],
     known: Library | None = None,
+    path: Path | None = None,
 ) -> Portfolio | None:
     """Return the portfolio of an estimator as configurations of a space.
 
@@ -50,6 +56,9 @@ def learned_portfolio(
         Own values of the estimator by full name.
     known : dict, default=None
         Learned portfolios by class; None means those of the package.
+    path : dict, default=None
+        Index of the option of each column that leads to the branch to which the
+        portfolio belongs; None means the whole space.
 
     Returns
     -------
@@ -62,24 +71,64 @@ def learned_portfolio(
         if (knowledge := knowledge_of(part, known)) is not None
     ]
     n = min((len(knowledge["portfolio"]) for _, knowledge in found), default=0)
+    places = paths(space.tree)
+    columns = [space.columns[k] for k in places if compatible(places, k, path or {})]
     points: dict[bytes, Params] = {}
-    places = []
+    ranks = []
     for k in range(n):
         learned: Params = {}
         for part, knowledge in found:
             learned |= _full_names(knowledge["portfolio"][k], part, knowledge)
-        point = _inside(space, learned, own)
+        point = _inside(space, columns, learned, own, path)
         if point is None or not space.allows(point):
             continue
         key = key_of(space.encode([point])[0])
         if key not in points:
             points[key] = point
-            places.append(k)
+            ranks.append(k)
     if len(points) < 2:
         return None
-    regrets = np.vstack([np.array(one["regrets"])[places].T for _, one in found])
+    regrets = np.vstack([np.array(one["regrets"])[ranks].T for _, one in found])
     n_first = min(N_FIRST, len(points))
     return Portfolio(space, list(points.values()), regrets / 100.0, n_first)
+
+
+def branch_portfolio(
+    branches: Sequence[ModelBranch], space: Space, known: Library | None = None
+) -> BranchPortfolio | None:
+    """Return the portfolios of the models of a choice; None if fewer than two remain.
+
+    The portfolio of a model without a learned one is a single configuration: its own
+    values, and the middle of the ranges that do not contain them.
+    """
+    found = []
+    for branch in branches:
+        portfolio = learned_portfolio(
+            branch.parts, space, branch.values, known, branch.path
+        )
+        if portfolio is None:
+            row = _own_row(branch, space)
+            if row is None:
+                continue
+            portfolio = Portfolio(space, space.decode(row), [[0.0]], 1)
+        found.append((branch.members, portfolio))
+    return BranchPortfolio(found, N_FIRST) if len(found) > 1 else None
+
+
+def _own_row(branch: ModelBranch, space: Space) -> FloatArray | None:
+    """Return the row (1, D) of a model's own values; None if nothing is allowed."""
+    own, _ = _row_of(space, branch.values, branch.path)
+    if _is_allowed(own, branch, space):
+        return own[None]
+    X = space.from_uniform(np.random.default_rng(0).random((N_DRAWN, space.n_columns)))
+    for place, option in branch.path.items():
+        X[:, place] = space.columns[place].dimension.grid[option]
+    return next((x[None] for x in space.snap(X) if _is_allowed(x, branch, space)), None)
+
+
+def _is_allowed(row: FloatArray, branch: ModelBranch, space: Space) -> bool:
+    inside = in_branch(row[None], branch.members)
+    return bool(inside[0] and space.allowed(row[None])[0])
 
 
 def _full_names(point: Params, part: Part, knowledge: Mapping[str, Any]) -> Params:
@@ -91,19 +140,23 @@ def _full_names(point: Params, part: Part, knowledge: Mapping[str, Any]) -> Para
 
 
 def _inside(
-    space: Space, learned: Mapping[str, Any], own: Mapping[str, Any]
+    space: Space,
+    columns: Sequence[Column],
+    learned: Mapping[str, Any],
+    own: Mapping[str, Any],
+    path: Path | None,
 ) -> Params | None:
     """Return the configuration with the learned values in the space, or None."""
     values = {
         **own,
         **{k: tuple(v) if isinstance(v, list) else v for k, v in learned.items()},
     }
-    for name in learned.keys() - set(space.parameter_names):
+    for name in learned.keys() - {column.name for column in columns}:
         effect = name.rpartition("__")[2] != WITHOUT_EFFECT
         if effect and not is_number(values[name]) and values[name] != own.get(name):
             return None
     dimensions: dict[str, list[Dimension]] = {}
-    for column in space.columns:
+    for column in columns:
         if column.name is None:
             continue
         if column.name in learned:
@@ -118,7 +171,32 @@ def _inside(
                 v for v, one in zip(near, possible, strict=True) if one.contains(v)
             ]
             values[name] = inside[0] if inside else own.get(name)
-    return space.selection(values)
+    if path is None:
+        return space.selection(values)
+    row, complete = _row_of(space, values, path)
+    return space.decode(row[None])[0] if complete else None
+
+
+def _row_of(
+    space: Space, values: Mapping[str, Any], path: Path
+) -> tuple[FloatArray, bool]:
+    """Return the row of values in a branch, and whether it has all that are active.
+
+    The middle of a range, or the first option, replaces a value that is missing.
+    """
+    row = np.where(space.categorical, 0.0, 0.5)
+    found = set(path)
+    for place, column in enumerate(space.columns):
+        if column.name is None or column.name not in values or place in path:
+            continue
+        value = values[column.name]
+        if column.dimension.contains(value):
+            row[place] = column.dimension.encode([value])[0]
+            found.add(place)
+    for place, option in path.items():
+        row[place] = space.columns[place].dimension.grid[option]
+    row = space.snap(row[None])[0]
+    return row, found.issuperset(np.flatnonzero(~np.isnan(row)).tolist())
 
 
 def _nearest(dimension: Dimension, value: Any) -> Any:

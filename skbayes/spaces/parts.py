@@ -14,7 +14,7 @@ from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.own_values import rebuilt, with_own_values
 from skbayes.spaces.scalers import is_scaler, scaler_choice
 
-__all__ = ["Part", "own_params", "parts_of"]
+__all__ = ["Part", "is_estimator", "own_params", "parts_of"]
 
 # Searches tune their estimators already, and frozen estimators are not fitted again.
 NOT_ENTERED = ("BaseSearchCV", "FrozenEstimator")
@@ -122,7 +122,7 @@ def parts_of(estimator: Any, facts: DataFacts, prefix: str = "") -> list[Part]:
 
 def _walk(estimator: Any, prefix: str, facts: DataFacts) -> Iterator[Part]:
     names = {cls.__name__ for cls in type(estimator).__mro__}
-    if not _is_estimator(estimator) or names & set(NOT_ENTERED):
+    if not is_estimator(estimator) or names & set(NOT_ENTERED):
         return
     yield Part(prefix, estimator, facts, find(estimator))
     own = estimator.get_params(deep=False)
@@ -131,11 +131,12 @@ def _walk(estimator: Any, prefix: str, facts: DataFacts) -> Iterator[Part]:
             yield from _members(container, own[container], prefix, facts)
     facts = _facts_within(estimator, own, facts)
     for name, value in own.items():
-        if _is_estimator(value):
+        if is_estimator(value):
             yield from _walk(value, f"{prefix}{name}__", facts)
 
 
-def _is_estimator(value: Any) -> bool:
+def is_estimator(value: Any) -> bool:
+    """Return whether a value is an estimator and not a class."""
     if isinstance(value, type) or not hasattr(value, "get_params"):
         return False
     return hasattr(value, "fit") or hasattr(value, "transform")
@@ -206,7 +207,7 @@ def _ignores_scale(estimator: Any) -> bool:
     entry = find(estimator)
     if entry is None or entry.build.__module__ != "skbayes.spaces.trees":
         return False
-    return not any(map(_is_estimator, estimator.get_params(deep=False).values()))
+    return not any(map(is_estimator, estimator.get_params(deep=False).values()))
 
 
 def _n_columns(columns: Any) -> int | None:

@@ -5,12 +5,14 @@ import warnings
 import numpy as np
 import pytest
 from every_search import LABELS, MORE, SEARCHES, TEXTS, data, make
+from joblib import parallel_config
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -258,6 +260,73 @@ def test_a_grid_that_is_tried_whole_keeps_its_order():
     grid = {"C": [0.5, 1.0, 2.0]}
     search = BayesSearchCV(SVC(), grid, **SMALL).fit(X, y)
     assert [trial.params["C"] for trial in search.trials_] == grid["C"]
+
+
+# -- choices among models --------------------------------------------------------------
+
+MODELS = [
+    (GaussianNB(), {"model__var_smoothing": (1e-12, 1.0, "log-uniform")}),
+    (DecisionTreeClassifier(random_state=0), {"model__max_depth": (1, 9)}),
+    (KNeighborsClassifier(), {"model__n_neighbors": (1, 20)}),
+]
+AMONG_MODELS = {
+    "list": [{"model": [model], **ranges} for model, ranges in MODELS],
+    "choice": {"model": Choice(MODELS)},
+}
+
+
+def _among_models(notation="choice", **more):
+    pipeline = Pipeline([("scale", StandardScaler()), ("model", MODELS[2][0])])
+    arguments = {"n_iter": 4, "cv": 2, "random_state": 0, "n_points": 1, **more}
+    search = BayesSearchCV(pipeline, AMONG_MODELS[notation], **arguments)
+    return search.fit(X[::2], y[::2])
+
+
+def _models(search):
+    return [type(trial.params["model"]).__name__ for trial in search.trials_]
+
+
+@pytest.mark.parametrize("n_initial_points", ["auto", 0, 6])
+@pytest.mark.parametrize("notation", AMONG_MODELS)
+def test_each_model_has_a_turn_after_the_own_values(notation, n_initial_points):
+    search = _among_models(notation, n_initial_points=n_initial_points)
+    assert search.trials_[0].params == search.initial_points_[0]
+    assert _models(search)[0] == "KNeighborsClassifier"
+    assert len(set(_models(search)[:3])) == 3
+    # The own values, or the best configuration of the portfolio of the class.
+    others = {type(t.params["model"]).__name__: t.params for t in search.trials_[1:3]}
+    assert others["GaussianNB"]["model__var_smoothing"] == pytest.approx(1e-9, rel=1e-2)
+
+
+def test_fewer_trials_than_models():
+    assert len(set(_models(_among_models(n_iter=2)))) == 2
+
+
+def test_models_have_their_turns_in_parallel_and_after_a_resume(tmp_path):
+    expected = _among_models(n_points=2, n_iter=5)
+    assert len(set(_models(expected)[:3])) == 3
+    with parallel_config("threading"):
+        parallel = _among_models(n_points=2, n_jobs=2, n_iter=5)
+    journal = tmp_path / "journal"
+    _among_models(n_points=2, n_iter=2, journal=journal)
+    resumed = _among_models(n_points=2, n_iter=5, journal=journal)
+    assert _trials(expected) == _trials(parallel) == _trials(resumed)
+
+
+def test_models_of_an_earlier_search_have_had_their_turn():
+    first = _among_models(n_iter=3)
+    search = _among_models(n_iter=1, warm_start_from=first, surrogate="gp-matern52")
+    # The best known configuration is tried again.
+    assert search.trials_[0].params == first.best_params_
+    later = _among_models(n_iter=2, warm_start_from=first)
+    assert later.optimizer_.last_expected_improvement is not None
+
+
+def test_random_search_gives_no_turns():
+    given = {"surrogate": "random", "n_iter": 6}
+    search = _among_models(**given)
+    points = search.initial_points_
+    assert _trials(search) == _trials(_among_models(**given, initial_points=points))
 
 
 def test_the_pipeline_of_texts_may_be_searched_by_what_is_known_of_it():
