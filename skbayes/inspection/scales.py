@@ -147,7 +147,7 @@ class ParameterScale:
 
 
 def option_places(options: Sequence[Any]) -> FloatArray:
-    """Return the positions of options on an axis; many numbers are close to each other."""
+    """Return the positions of options on an axis; many numbers are close together."""
     number = np.array([is_number(option) for option in options], dtype=bool)
     steps = np.ones(max(len(options) - 1, 0))
     if len(options) > MAX_OPTIONS:
