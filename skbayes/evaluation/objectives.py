@@ -13,14 +13,15 @@ import pickle
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import check_scoring, get_scorer_names
 
-from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.evaluation.trial import Trial, TrialState
-from skbayes.space.dimensions import FloatArray
+
+if TYPE_CHECKING:
+    from skbayes.space.dimensions import FloatArray
 
 __all__ = ["COSTS", "Objectives", "accepts", "measure_of", "model_size", "n_features"]
 
@@ -317,6 +318,9 @@ class Objectives:
         """Return the configurations on the front of (params, scores, noise) tuples."""
         if not known:
             return []
+        # Imported late, because workers import this module.
+        from skbayes.acquisition.hypervolume import is_nondominated
+
         front = is_nondominated(np.array([scores for _, scores, _ in known]))
         return [one[0] for one, on_it in zip(known, front, strict=True) if on_it]
 

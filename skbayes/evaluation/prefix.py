@@ -28,8 +28,9 @@ from sklearn.pipeline import Pipeline
 
 from skbayes.evaluation.prefix_steps import Step, find_runs, is_estimator
 from skbayes.evaluation.prefix_store import PrefixStore
+from skbayes.evaluation.trial import SavedTime
 
-__all__ = ["PrefixCache", "SavedTime", "shared_steps"]
+__all__ = ["PrefixCache", "shared_steps"]
 
 # Methods of a step that are covered while its pipeline is fitted and scored.
 COVERED = ("fit_transform", "transform", "__sklearn_clone__", "__getstate__")
@@ -49,30 +50,6 @@ class PrefixCache:
 
     store: PrefixStore
     n_values: Mapping[str, float]
-
-
-@dataclass
-class SavedTime:
-    """Time that shared steps saved in the fit of a pipeline.
-
-    Parameters
-    ----------
-    fit, score, cpu : float
-        Saved seconds of the fit, of scoring, and of processor time.
-    lost : bool
-        Whether a fitted step could not be loaded. The fit must then be repeated without
-        shared steps.
-    """
-
-    fit: float = 0.0
-    score: float = 0.0
-    cpu: float = 0.0
-    lost: bool = False
-
-    @property
-    def total(self) -> float:
-        """Saved seconds of the fit and of scoring."""
-        return self.fit + self.score
 
 
 @contextlib.contextmanager

@@ -10,7 +10,14 @@ from typing import Any, overload
 
 import numpy as np
 
-__all__ = ["FoldResult", "History", "Trial", "TrialState", "name_blank_scores"]
+__all__ = [
+    "FoldResult",
+    "History",
+    "SavedTime",
+    "Trial",
+    "TrialState",
+    "name_blank_scores",
+]
 
 
 class TrialState(StrEnum):
@@ -91,6 +98,30 @@ class FoldResult:
         names = ["test_scores", "fit_time", "score_time", "n_test_samples", "fit_error"]
         names += [] if self.train_scores is None else ["train_scores"]
         return {name: getattr(self, name) for name in names}
+
+
+@dataclass
+class SavedTime:
+    """Time that shared steps saved in the fit of a pipeline.
+
+    Parameters
+    ----------
+    fit, score, cpu : float
+        Saved seconds of the fit, of scoring, and of processor time.
+    lost : bool
+        Whether a fitted step could not be loaded. The fit must then be repeated without
+        shared steps.
+    """
+
+    fit: float = 0.0
+    score: float = 0.0
+    cpu: float = 0.0
+    lost: bool = False
+
+    @property
+    def total(self) -> float:
+        """Saved seconds of the fit and of scoring."""
+        return self.fit + self.score
 
 
 @dataclass(frozen=True)
