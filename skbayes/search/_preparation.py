@@ -371,7 +371,9 @@ def trial_workers(
         _reporting(search, run, plan) as report,
     ):
         if store is not None and _has_prefixes(run):
-            run.cache = PrefixCache(store, run.space.n_values)
+            run.cache = PrefixCache(
+                store, run.space.n_values, only_known=search.cache == "auto"
+            )
         catch_errors = not executor.in_this_thread
         evaluator = CandidateEvaluator(run, transfer, catch_errors, n_planned)
         with _limited(run, evaluator, search.timeout) as evaluator.limits:

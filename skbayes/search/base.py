@@ -203,7 +203,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         "progress_bar": ["boolean"],
         "return_fold_estimators": ["boolean"],
         "return_oof": [str, None],
-        "cache": ["boolean"],
+        "cache": ["boolean", compat.StrOptions({"auto"})],
         "cache_limit": [compat.Interval(Real, 0, None, closed="neither")],
     }
 
@@ -257,7 +257,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         progress_bar: bool = False,
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
-        cache: bool = True,
+        cache: bool | str = "auto",
         cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())

@@ -294,7 +294,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
         progress_bar: bool = False,
-        cache: bool = True,
+        cache: bool | str = "auto",
         cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())

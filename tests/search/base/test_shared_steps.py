@@ -12,6 +12,9 @@ import pytest
 from counting_steps import (
     CountingScaler,
     DuckScaler,
+    MetersModel,
+    MetersStep,
+    NoisyScaler,
     SlotScaler,
     Stacking,
     WritingStep,
@@ -76,6 +79,7 @@ def pipeline(*steps, model=None):
 def search(estimator, space=None, kind=BayesSearchCV, **kwargs):
     kwargs = {"n_iter": N_ITER, "cv": N_FOLDS, "random_state": 0, **kwargs}
     kwargs = {"refit": False, "n_points": 1, "error_score": "raise", **kwargs}
+    kwargs = {"cache": True, **kwargs}
     return kind(estimator, SPACE if space is None else space, **kwargs)
 
 
@@ -138,9 +142,11 @@ def test_steps_after_a_choice_are_fitted_once_per_choice(iris, log):
 @pytest.mark.parametrize(
     "first",
     [
-        PCA(2),
+        PCA(2, svd_solver="randomized"),
         TargetEncoder(),
         PCA(2, random_state=np.random.RandomState(0)),
+        NoisyScaler(),
+        make_pipeline(PCA(2, svd_solver="randomized"), MinMaxScaler()),
         SelectFromModel(LassoCV(cv=KFold(3, shuffle=True))),
         SelectKBest(mutual_info_classif, k=2),
         SelectKBest(partial(mutual_info_classif, n_neighbors=2), k=2),
@@ -149,6 +155,30 @@ def test_steps_after_a_choice_are_fitted_once_per_choice(iris, log):
 def test_what_follows_a_random_step_is_fitted_each_time(iris, log, first):
     estimator = pipeline(first, CountingScaler(str(log)))
     search(estimator).fit(*iris)
+    assert count(log, "f") == N_FOLDS * N_ITER
+
+
+def test_random_steps_give_the_scores_of_the_plain_pipeline(iris):
+    for first in (NoisyScaler(), NoisyScaler(where="transform")):
+        both = []
+        for cache in (True, False):
+            np.random.seed(0)
+            both.append(search(pipeline(first), cache=cache).fit(*iris))
+        assert_same_scores(*both)
+        assert len(set(both[0].cv_results_["mean_test_score"])) > 1
+
+
+def test_an_unseeded_step_that_draws_nothing_is_shared(iris, log):
+    # There are more than ten rows per column, so that PCA draws no numbers.
+    search(pipeline(PCA(2), CountingScaler(str(log)))).fit(*iris)
+    assert count(log, "f") == N_FOLDS
+
+
+def test_what_follows_a_draw_inside_a_composite_is_fitted_each_time(iris, log):
+    parts = [("k", SelectKBest(k=1)), ("scaled", CountingScaler(str(log)))]
+    estimator = pipeline(PCA(3, svd_solver="randomized"), FeatureUnion(parts))
+    space = {"s1__k__k": (1, 3), **SPACE}
+    search(estimator, space, cache=True).fit(*iris)
     assert count(log, "f") == N_FOLDS * N_ITER
 
 
@@ -243,6 +273,12 @@ def test_scores_are_those_of_the_plain_pipeline(iris, name, container):
 
 def _presence(X):
     return (X > 2.0).astype(float)
+
+
+def test_arrays_with_attributes_keep_them(iris):
+    estimator = pipeline(MetersStep(), model=MetersModel())
+    shared, _ = fit_both(estimator, *iris)
+    assert not np.any(shared_times(shared))
 
 
 def test_sparse_matrices_stay_sparse(iris):
