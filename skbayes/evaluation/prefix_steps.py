@@ -256,7 +256,7 @@ def is_estimator(value: Any) -> bool:
 
 
 def _draws_no_numbers(part: Any) -> bool:
-    """Return whether an estimator draws no numbers of its own, or the same ones."""
+    """Return whether an estimator itself draws no numbers, or the same ones."""
     params = part.get_params(deep=False)
     if any(map(_draws_anew, params.values())):
         return False

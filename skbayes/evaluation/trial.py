@@ -328,8 +328,15 @@ class History(Sequence[Trial]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        n_failed = sum(trial.state == TrialState.FAILED for trial in self)
-        return f"<History of {len(self)} trials, {n_failed} failed>"
+        states = [trial.state for trial in self]
+        counts = {TrialState.FAILED: states.count(TrialState.FAILED)}
+        counts |= {one: states.count(one) for one in TrialState if one.is_partial}
+        text = ", ".join(
+            f"{n} {state.replace('_', ' ')}"
+            for state, n in counts.items()
+            if n or state == TrialState.FAILED
+        )
+        return f"<History of {len(self)} trials, {text}>"
 
     def append(self, trial: Trial) -> None:
         """Add a finished trial.

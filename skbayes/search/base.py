@@ -66,6 +66,7 @@ from skbayes.search._validation import (
     check_data,
     check_fit_names,
     check_stoppers,
+    check_weights,
 )
 from skbayes.search.default_space import (
     points_to_begin_with,
@@ -460,6 +461,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         check_returned_fits(self)
         X, y = check_data(self, X, y)
         check_fit_names(self, params)
+        check_weights(X, params)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
         set_search_spaces(self, X, y)
