@@ -37,6 +37,9 @@ __all__ = ["PrefixCache", "shared_steps"]
 # Methods of a step that are covered while its pipeline is fitted and scored.
 COVERED = ("fit_transform", "transform", "__sklearn_clone__", "__getstate__")
 
+# Settings whose steps this process fitted without storing any, by folder of the store.
+_NOT_WORTH_SHARING: dict[str, set] = {}
+
 # Seconds of a fit below which loading its output may take longer.
 LEAST_SECONDS = 1e-3
 
@@ -114,7 +117,7 @@ class _SharedFit:
     """One fit of an estimator with shared steps.
 
     If a step draws random numbers, `has_drawn` is set. Then neither its output nor that
-    of any later step is stored.
+    of any later step is stored. `is_used` is set if a step is stored or loaded.
     """
 
     cache: PrefixCache
@@ -124,6 +127,7 @@ class _SharedFit:
     looks_inside: bool
     saved: SavedTime
     has_drawn: bool = False
+    is_used: bool = False
     _covered: list[Any] = field(default_factory=list)
 
     def fit(self, estimator: Any, X: Any, y: Any = None, **fit_params: Any) -> Any:
@@ -132,6 +136,8 @@ class _SharedFit:
         n_values = {
             name: self.cache.n_values.get(name, math.inf) for name in self.params
         }
+        if self._settings(n_values) in self._not_worth_sharing():
+            return estimator.fit(X, y, **fit_params)
         try:
             runs = list(find_runs(estimator, n_values, self.cache.only_known))
             for path, steps in runs:
@@ -142,7 +148,30 @@ class _SharedFit:
                 _Run(self, steps, test, is_lazy).prepare()
         except Exception:  # for example, a value that cannot be hashed
             self.uncover_all()
-        return estimator.fit(X, y, **fit_params)
+        fitted = estimator.fit(X, y, **fit_params)
+        settings = self._settings(n_values)
+        if self.cache.only_known and not self.is_used and settings is not None:
+            self._not_worth_sharing().add(settings)
+        return fitted
+
+    def _settings(self, n_values: Mapping[str, float]) -> tuple | None:
+        """Return all that shared steps may depend on; None if it cannot be hashed."""
+        some = [
+            (name, self.params[name]) for name, n in n_values.items() if n < math.inf
+        ]
+        settings = (self.fold[1:], *some)
+        try:
+            hash(settings)
+        except TypeError:
+            return None
+        return settings
+
+    def _not_worth_sharing(self) -> set:
+        """Return the settings of this search of which no step is stored."""
+        folder = self.cache.store.folder
+        if folder not in _NOT_WORTH_SHARING:
+            _NOT_WORTH_SHARING.clear()
+        return _NOT_WORTH_SHARING.setdefault(folder, set())
 
     def key(self, step: Step) -> str:
         """Return the key of a step with its settings, on this fold."""
@@ -359,6 +388,7 @@ class _Run:
         self._times.append((seconds, cpu_seconds))
         if i in self._ends:
             if not self._fit.has_drawn and self._pays():
+                self._fit.is_used = True
                 store = self._fit.cache.store
                 store.save(f"{self._keys[i]}-states", self._fitted)
                 store.save(f"{self._keys[i]}-output", (output, self._times))
@@ -373,6 +403,7 @@ class _Run:
 
     def _restore(self, i: int, transformer: Any) -> Any:
         uncover(transformer)
+        self._fit.is_used = True
         if self._is_lazy:
             self._asleep[i] = self._states[i]
         else:

@@ -126,6 +126,9 @@ class NeverFitted(ClassifierMixin, BaseEstimator):
     def fit(self, X, y, sample_weight=None):
         raise AssertionError("fitted")
 
+    def predict(self, X):
+        raise AssertionError("predicted")
+
 
 def test_one_dict_of_initial_points():
     with pytest.raises(TypeError, match=r"write initial_points=\[{'a': 1}\]"):

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import time
 import warnings
 from copy import deepcopy
 from functools import partial
@@ -51,7 +52,7 @@ from sklearn.preprocessing import (
 )
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, ParetoSearchCV
-from skbayes.evaluation import prefix_store
+from skbayes.evaluation import prefix, prefix_store
 from skbayes.evaluation.prefix import COVERED
 from skbayes.evaluation.prefix_store import PrefixStore
 
@@ -224,6 +225,54 @@ def test_each_stage_fits_its_own(iris, log):
     )
     assert {trial.stage for trial in done.trials_} == {0, 1}
     assert count(log, "f") == 2 * N_FOLDS
+
+
+def _slow_scaler(monkeypatch, seconds):
+    fit = StandardScaler.fit
+
+    def slow(self, X, y=None, sample_weight=None):
+        calls.append(1)
+        time.sleep(seconds)
+        return fit(self, X, y, sample_weight)
+
+    calls = []
+    monkeypatch.setattr(StandardScaler, "fit", slow)
+    return calls
+
+
+def test_by_default_steps_of_scikit_learn_are_shared(iris, log, monkeypatch):
+    calls = _slow_scaler(monkeypatch, 0.01)
+    estimator = pipeline(StandardScaler(), MinMaxScaler())
+    shared = search(estimator, cache="auto").fit(*iris)
+    assert len(calls) == N_FOLDS
+    assert_same_scores(shared, search(estimator, cache=False).fit(*iris))
+    search(pipeline(CountingScaler(str(log))), cache="auto").fit(*iris)
+    assert count(log, "f") == N_FOLDS * N_ITER
+    assert BayesSearchCV(GaussianNB(), SPACE).cache == "auto"
+
+
+def test_by_default_fast_steps_are_neither_stored_nor_examined_again(iris, monkeypatch):
+    monkeypatch.setattr(prefix, "LEAST_SECONDS", 1e3)
+    found = []
+
+    def noted(*args):
+        found.append(args)
+        return find_runs(*args)
+
+    find_runs = prefix.find_runs
+    monkeypatch.setattr(prefix, "find_runs", noted)
+    shared = search(pipeline(StandardScaler()), cache="auto").fit(*iris)
+    assert not np.any(shared_times(shared))
+    assert len(found) == 1
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_shared_fit_warns_once_per_fold(iris):
+    X = np.column_stack([iris[0], np.ones(len(iris[0]))])
+    selector = SelectKBest(k=2)  # it warns of constant columns
+    with pytest.warns(UserWarning, match="constant") as caught:
+        search(pipeline(selector)).fit(X, iris[1])
+    assert len([one for one in caught if "constant" in str(one.message)]) == N_FOLDS
 
 
 # -- the same scores -------------------------------------------------------------------
