@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -80,6 +81,7 @@ __all__ = [
     "fit_context",
     "format_results",
     "guard_folder",
+    "is_in_cross_validation",
     "hand_on_callbacks",
     "insert_error_scores",
     "is_real_parameter",
@@ -164,6 +166,17 @@ def routed_outcome_params(routed: Any) -> dict[str, Any]:
     if isinstance(routed, dict) and "constraints" in routed:
         return dict(routed["constraints"].score)
     return {}
+
+
+def is_in_cross_validation() -> bool:
+    """Return whether scikit-learn's cross-validation called this code."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None:
+        frame = frame.f_back
+        if frame.f_code.co_name in ("_fit_and_score", "_fit_and_predict"):
+            if frame.f_globals.get("__name__", "").startswith("sklearn."):
+                return True
+    return False
 
 
 def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:

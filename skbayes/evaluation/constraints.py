@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 import re
-import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -26,16 +25,14 @@ import numpy as np
 from scipy import stats
 from sklearn.metrics import check_scoring
 
+from skbayes.evaluation.objectives import predict_time
 from skbayes.evaluation.trial import FoldResult, Trial, TrialState
 
-__all__ = ["Bound", "Constraints", "OutcomeMeasures", "parse_bound", "predict_time"]
+__all__ = ["Bound", "Constraints", "OutcomeMeasures", "parse_bound"]
 
 # Lower limit of outcome / bound, because the logarithm of 0 is undefined. Its inverse
 # is the upper limit.
 LEAST_SHARE = 1e-3
-
-# Calls of `predict` with one row, whose median time is used.
-N_CALLS = 7
 
 _BOUND = re.compile(r"\s*(<=|>=)\s*(\S+)\s*")
 
@@ -99,17 +96,6 @@ def parse_bound(name: str, text: Any, is_measure: bool) -> Bound:
 
 
 # -- measurement of fits --------------------------------------------------------------
-
-
-def predict_time(estimator: Any, X: Any) -> float:
-    """Return the seconds that `predict` takes for one row, as median of 7 calls."""
-    one = X.iloc[:1] if hasattr(X, "iloc") else X[:1]
-    times = []
-    for _ in range(N_CALLS):
-        begin = time.perf_counter()
-        estimator.predict(one)
-        times.append(time.perf_counter() - begin)
-    return float(np.median(times))
 
 
 @dataclass(frozen=True)

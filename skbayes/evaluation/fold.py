@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import pickle
@@ -9,8 +10,9 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import cloudpickle
 import numpy as np
@@ -19,19 +21,22 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import check_scoring, get_scorer
 
 from skbayes import compat
-from skbayes.evaluation.constraints import OutcomeMeasures
 from skbayes.evaluation.data_transfer import DataHandle, Inputs
-from skbayes.evaluation.learning_curves import FoldCurveRace
-from skbayes.evaluation.limits import Ended
-from skbayes.evaluation.prefix import PrefixCache, SavedTime, shared_steps
-from skbayes.evaluation.rounds.watched_fit import (
-    RoundLimits,
-    ScoredRows,
-    WatchedFit,
-    watched_fit,
-)
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
-from skbayes.evaluation.trial import FoldResult
+from skbayes.evaluation.trial import FoldResult, SavedTime
+
+# Each worker process imports this module. Modules that only some searches need are
+# imported late.
+if TYPE_CHECKING:
+    from skbayes.evaluation.constraints import OutcomeMeasures
+    from skbayes.evaluation.learning_curves import FoldCurveRace
+    from skbayes.evaluation.limits import Ended
+    from skbayes.evaluation.prefix import PrefixCache
+    from skbayes.evaluation.rounds.watched_fit import (
+        RoundLimits,
+        ScoredRows,
+        WatchedFit,
+    )
 
 __all__ = ["Fold", "FoldOutcome", "FoldTask", "portable_error", "run_fold"]
 
@@ -227,19 +232,10 @@ def _fit_and_score(
     rows = None
     if looks_inside or options["return_train_score"]:
         rows = _test_rows(inputs, task, fold)
-    key = (fold.index, fold.fidelity)
     for cache in (task.cache, None):
         estimator = clone(task.estimator)
-        shared = shared_steps(estimator, cache, fold.params, key, rows, looks_inside)
-        observed = watched_fit(
-            estimator,
-            task.rounds,
-            task.options["scorer"],
-            functools.partial(_scored_rows, inputs, task, train, test),
-            fold.max_rounds,
-            fold.race,
-            fold.risk,
-        )
+        shared = _shared(estimator, cache, fold, rows, looks_inside)
+        observed = _observed(estimator, inputs, task, fold, train, test)
         with shared as saved, observed as watched:
             if watched is not None:
                 options["scorer"] = watched.scorer
@@ -259,6 +255,41 @@ def _fit_and_score(
         if not saved.lost:
             break
     return result, saved, watched
+
+
+def _shared(
+    estimator: Any,
+    cache: PrefixCache | None,
+    fold: Fold,
+    rows: Callable[[], Any] | None,
+    looks_inside: bool,
+) -> AbstractContextManager[SavedTime]:
+    """Return a context in which the fit shares steps, if there is a cache."""
+    if cache is None:
+        return contextlib.nullcontext(SavedTime())
+    from skbayes.evaluation.prefix import shared_steps
+
+    key = (fold.index, fold.fidelity)
+    return shared_steps(estimator, cache, fold.params, key, rows, looks_inside)
+
+
+def _observed(
+    estimator: Any, inputs: Inputs, task: FoldTask, fold: Fold, train: Any, test: Any
+) -> AbstractContextManager[WatchedFit | None]:
+    """Return a context in which the fit is scored by round, if rounds are tracked."""
+    if task.rounds is None:
+        return contextlib.nullcontext()
+    from skbayes.evaluation.rounds.watched_fit import watched_fit
+
+    return watched_fit(
+        estimator,
+        task.rounds,
+        task.options["scorer"],
+        functools.partial(_scored_rows, inputs, task, train, test),
+        fold.max_rounds,
+        fold.race,
+        fold.risk,
+    )
 
 
 def _looks_inside(task: FoldTask, callback_task: compat.EvaluationTask | None) -> bool:
@@ -283,6 +314,8 @@ def _scored_rows(
     inputs: Inputs, task: FoldTask, train: Any, test: Any
 ) -> list[ScoredRows]:
     """Return the rows that the fit is scored on, selected as in scikit-learn."""
+    from skbayes.evaluation.rounds.watched_fit import ScoredRows
+
     trained = task.options["return_train_score"]
     found = []
     for rows, others in [(test, train), (train, None)][: 1 + trained]:

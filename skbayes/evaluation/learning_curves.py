@@ -38,13 +38,16 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from skbayes.evaluation.racing import Race
-from skbayes.space.dimensions import FloatArray
+
+if TYPE_CHECKING:
+    from skbayes.space.dimensions import FloatArray
 
 __all__ = [
     "FoldCurveRace",

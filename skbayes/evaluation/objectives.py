@@ -10,19 +10,30 @@ import inspect
 import io
 import math
 import pickle
+import time
 import types
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import check_scoring, get_scorer_names
 
-from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.evaluation.trial import Trial, TrialState
-from skbayes.space.dimensions import FloatArray
 
-__all__ = ["COSTS", "Objectives", "accepts", "measure_of", "model_size", "n_features"]
+if TYPE_CHECKING:
+    from skbayes.space.dimensions import FloatArray
+
+__all__ = [
+    "COSTS",
+    "PREDICT_TIME",
+    "Objectives",
+    "accepts",
+    "measure_of",
+    "model_size",
+    "n_features",
+    "predict_time",
+]
 
 # Approximate number of bytes per array in a pickle in addition to its data.
 ARRAY_HEADER = 40
@@ -196,6 +207,29 @@ COSTS: dict[str, Callable[[Any, dict], float]] = {
 }
 
 
+#: Cost that is measured on the test rows, by :func:`predict_time`.
+PREDICT_TIME = "predict_time"
+
+# Calls of `predict` with one row, whose median time is used.
+N_CALLS = 7
+
+
+def predict_time(estimator: Any, X: Any) -> float:
+    """Return the seconds that `predict` takes for one row, as median of 7 calls."""
+    one = X.iloc[:1] if hasattr(X, "iloc") else X[:1]
+    times = []
+    for _ in range(N_CALLS):
+        begin = time.perf_counter()
+        estimator.predict(one)
+        times.append(time.perf_counter() - begin)
+    return float(np.median(times))
+
+
+def _predict_time_scorer(estimator: Any, X: Any, y: Any = None) -> float:
+    """Return the time of `predict` in the form of a scorer."""
+    return predict_time(estimator, X)
+
+
 def measure_of(cost: str | Callable[[Any], float]) -> Callable[[Any, dict], float]:
     """Return the measure of a cost."""
     return COSTS[cost] if isinstance(cost, str) else _OfEstimator(cost)
@@ -236,8 +270,8 @@ class Objectives:
     def __init__(self, objectives: Any) -> None:
         if not isinstance(objectives, Mapping):
             raise TypeError(
-                "objectives must be a dict such as {'accuracy': 'max', 'score_time': "
-                f"'min'}}, got {objectives!r}."
+                f"objectives must be a dict such as {_as_dict(objectives)}, got "
+                f"{objectives!r}."
             )
         if len(objectives) < 2:
             raise ValueError(
@@ -249,7 +283,7 @@ class Objectives:
         self.measures: dict[str, Callable[[Any, dict], float]] = {}
         directions = [self._take(name, objectives[name]) for name in self.names]
         self.signs = np.where(np.array(directions) == "max", 1.0, -1.0)
-        if not self.scorers:
+        if all(one is _predict_time_scorer for one in self.scorers.values()):
             raise ValueError(
                 "objectives must contain at least one scorer, such as 'accuracy', got "
                 f"{self.names!r}, which are all costs."
@@ -268,6 +302,8 @@ class Objectives:
         if isinstance(meant, str):
             if meant in COSTS:
                 self.measures[name] = measure_of(meant)
+            elif meant == PREDICT_TIME:
+                self.scorers[name] = _predict_time_scorer
             elif meant in get_scorer_names():
                 if direction == "min":
                     raise ValueError(
@@ -278,8 +314,8 @@ class Objectives:
             else:
                 raise ValueError(
                     f"objectives[{name!r}]: {meant!r} is neither one of the costs "
-                    f"{list(COSTS)} nor the name of a scorer; give a callable by "
-                    f"{{{name!r}: ({direction!r}, callable)}}."
+                    f"{[*COSTS, PREDICT_TIME]} nor the name of a scorer; give a "
+                    f"callable by {{{name!r}: ({direction!r}, callable)}}."
                 )
         elif accepts(meant, 3):
             self.scorers[name] = meant
@@ -317,6 +353,9 @@ class Objectives:
         """Return the configurations on the front of (params, scores, noise) tuples."""
         if not known:
             return []
+        # Imported late, because workers import this module.
+        from skbayes.acquisition.hypervolume import is_nondominated
+
         front = is_nondominated(np.array([scores for _, scores, _ in known]))
         return [one[0] for one, on_it in zip(known, front, strict=True) if on_it]
 
@@ -329,6 +368,14 @@ class Objectives:
         complete = np.array([trial.state == TrialState.COMPLETE for trial in trials])
         Y[~(complete & np.all(np.isfinite(Y), axis=1))] = np.nan
         return Y
+
+
+def _as_dict(names: Any) -> dict[str, str]:
+    """Return the dict of objectives to write for a list of names."""
+    if not isinstance(names, list | tuple | set) or len(names) < 2:
+        names = ["accuracy", "score_time"]
+    costs = {*COSTS, PREDICT_TIME}
+    return {str(one): "min" if one in costs else "max" for one in names}
 
 
 def _is_pair(given: Any) -> bool:

@@ -15,6 +15,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import pickle
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,11 +30,18 @@ from sklearn.pipeline import Pipeline
 
 from skbayes.evaluation.prefix_steps import Step, find_runs, is_estimator
 from skbayes.evaluation.prefix_store import PrefixStore
+from skbayes.evaluation.trial import SavedTime
 
-__all__ = ["PrefixCache", "SavedTime", "shared_steps"]
+__all__ = ["PrefixCache", "shared_steps"]
 
 # Methods of a step that are covered while its pipeline is fitted and scored.
 COVERED = ("fit_transform", "transform", "__sklearn_clone__", "__getstate__")
+
+# Settings whose steps this process fitted without storing any, by folder of the store.
+_NOT_WORTH_SHARING: dict[str, set] = {}
+
+# Seconds of a fit below which loading its output may take longer.
+LEAST_SECONDS = 1e-3
 
 
 @dataclass(frozen=True)
@@ -45,34 +54,14 @@ class PrefixCache:
         Store of the fitted steps.
     n_values : dict of str to float
         Number of values of each searched parameter; infinite for a range.
+    only_known : bool, default=False
+        Whether only steps of scikit-learn itself are shared, and only if their fit
+        takes longer than loading their output.
     """
 
     store: PrefixStore
     n_values: Mapping[str, float]
-
-
-@dataclass
-class SavedTime:
-    """Time that shared steps saved in the fit of a pipeline.
-
-    Parameters
-    ----------
-    fit, score, cpu : float
-        Saved seconds of the fit, of scoring, and of processor time.
-    lost : bool
-        Whether a fitted step could not be loaded. The fit must then be repeated without
-        shared steps.
-    """
-
-    fit: float = 0.0
-    score: float = 0.0
-    cpu: float = 0.0
-    lost: bool = False
-
-    @property
-    def total(self) -> float:
-        """Saved seconds of the fit and of scoring."""
-        return self.fit + self.score
+    only_known: bool = False
 
 
 @contextlib.contextmanager
@@ -125,7 +114,11 @@ class _LostStep(BaseException):
 
 @dataclass
 class _SharedFit:
-    """One fit of an estimator with shared steps."""
+    """One fit of an estimator with shared steps.
+
+    If a step draws random numbers, `has_drawn` is set. Then neither its output nor that
+    of any later step is stored. `is_used` is set if a step is stored or loaded.
+    """
 
     cache: PrefixCache
     params: Mapping[str, Any]
@@ -133,6 +126,8 @@ class _SharedFit:
     expected_test: Callable[[], Any] | None
     looks_inside: bool
     saved: SavedTime
+    has_drawn: bool = False
+    is_used: bool = False
     _covered: list[Any] = field(default_factory=list)
 
     def fit(self, estimator: Any, X: Any, y: Any = None, **fit_params: Any) -> Any:
@@ -141,8 +136,11 @@ class _SharedFit:
         n_values = {
             name: self.cache.n_values.get(name, math.inf) for name in self.params
         }
+        if self._settings(n_values) in self._not_worth_sharing():
+            return estimator.fit(X, y, **fit_params)
         try:
-            for path, steps in find_runs(estimator, n_values):
+            runs = list(find_runs(estimator, n_values, self.cache.only_known))
+            for path, steps in runs:
                 # Steps in a ColumnTransformer receive new selections of columns.
                 test = _Test(self.expected_test) if path == "" else None
                 # Composites access their fitted parts.
@@ -150,7 +148,30 @@ class _SharedFit:
                 _Run(self, steps, test, is_lazy).prepare()
         except Exception:  # for example, a value that cannot be hashed
             self.uncover_all()
-        return estimator.fit(X, y, **fit_params)
+        fitted = estimator.fit(X, y, **fit_params)
+        settings = self._settings(n_values)
+        if self.cache.only_known and not self.is_used and settings is not None:
+            self._not_worth_sharing().add(settings)
+        return fitted
+
+    def _settings(self, n_values: Mapping[str, float]) -> tuple | None:
+        """Return all that shared steps may depend on; None if it cannot be hashed."""
+        some = [
+            (name, self.params[name]) for name, n in n_values.items() if n < math.inf
+        ]
+        settings = (self.fold[1:], *some)
+        try:
+            hash(settings)
+        except TypeError:
+            return None
+        return settings
+
+    def _not_worth_sharing(self) -> set:
+        """Return the settings of this search of which no step is stored."""
+        folder = self.cache.store.folder
+        if folder not in _NOT_WORTH_SHARING:
+            _NOT_WORTH_SHARING.clear()
+        return _NOT_WORTH_SHARING.setdefault(folder, set())
 
     def key(self, step: Step) -> str:
         """Return the key of a step with its settings, on this fold."""
@@ -167,6 +188,24 @@ class _SharedFit:
         for transformer in self._covered:
             uncover(transformer)
         self._covered.clear()
+
+
+class _Draws:
+    """Watch of the global random generators during a call.
+
+    Generators of other processes cannot be watched.
+    """
+
+    def __init__(self) -> None:
+        self._before = self._state()
+
+    @staticmethod
+    def _state() -> bytes:
+        return pickle.dumps((np.random.get_state(legacy=False), random.getstate()))
+
+    def any(self) -> bool:
+        """Return whether random numbers were drawn, or may have been."""
+        return self._state() != self._before or joblib.effective_n_jobs(None) != 1
 
 
 def uncover(transformer: Any) -> None:
@@ -337,24 +376,34 @@ class _Run:
         if i < len(self._states):
             return self._restore(i, transformer)
         uncover(transformer)
+        draws = _Draws()
         begin, begin_cpu = time.perf_counter(), time.process_time()
         output = transformer.fit_transform(X, y, **params)
         seconds = time.perf_counter() - begin
         cpu_seconds = time.process_time() - begin_cpu
+        self._fit.has_drawn |= draws.any()
         for part in filter(is_estimator, transformer.get_params(deep=True).values()):
             uncover(part)
         self._fitted.append(dict(transformer.__dict__))
         self._times.append((seconds, cpu_seconds))
         if i in self._ends:
-            store = self._fit.cache.store
-            store.save(f"{self._keys[i]}-states", self._fitted)
-            store.save(f"{self._keys[i]}-output", (output, self._times))
+            if not self._fit.has_drawn and self._pays():
+                self._fit.is_used = True
+                store = self._fit.cache.store
+                store.save(f"{self._keys[i]}-states", self._fitted)
+                store.save(f"{self._keys[i]}-output", (output, self._times))
             self._fitted = []
         self._cover_transform(i, transformer)
         return output
 
+    def _pays(self) -> bool:
+        """Return whether the fit of the steps so far took longer than a load."""
+        seconds = sum(seconds for seconds, _ in self._times)
+        return seconds > LEAST_SECONDS or not self._fit.cache.only_known
+
     def _restore(self, i: int, transformer: Any) -> Any:
         uncover(transformer)
+        self._fit.is_used = True
         if self._is_lazy:
             self._asleep[i] = self._states[i]
         else:
@@ -437,11 +486,13 @@ class _Run:
             self._fit.saved.score += self._test_times[i][0]
             self._fit.saved.cpu += self._test_times[i][1]
             return output
+        draws = _Draws()
         begin, begin_cpu = time.perf_counter(), time.process_time()
         output = self._transform(i, transformer, X)
         cpu_seconds = time.process_time() - begin_cpu
         self._test_times.append((time.perf_counter() - begin, cpu_seconds))
-        if is_stored:
+        self._fit.has_drawn |= draws.any()
+        if is_stored and not self._fit.has_drawn and self._pays():
             key = f"{self._keys[i]}-{i}-test"
             self._fit.cache.store.save(key, (output, self._test_times))
         return output

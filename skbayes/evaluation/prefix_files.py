@@ -52,11 +52,21 @@ class _Pickler(cloudpickle.Pickler):
     """Pickler that preserves the memory layout of arrays, which affects rounding."""
 
     def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, np.ndarray):
+            _check_kind(obj)
         if isinstance(obj, np.ndarray) and not obj.dtype.hasobject:
             flags = obj.flags
             if not (flags.c_contiguous or flags.f_contiguous):
                 return _restore_strided, _strided(obj)
         return super().reducer_override(obj)
+
+
+def _check_kind(array: npt.NDArray) -> None:
+    """Raise a TypeError for an array whose attributes a pickle does not contain."""
+    kind = type(array)
+    is_plain = kind in (np.ndarray, np.memmap)
+    if not is_plain and kind.__reduce__ is np.ndarray.__reduce__ and vars(array):
+        raise TypeError(f"the attributes of {kind.__name__} are not pickled")
 
 
 def _strided(array: npt.NDArray) -> tuple[Any, ...]:

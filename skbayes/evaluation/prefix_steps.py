@@ -9,16 +9,16 @@ from __future__ import annotations
 import functools
 import inspect
 import math
+import types
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy import special
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import PCA
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import TargetEncoder
 from sklearn.utils import get_tags
 
 from skbayes import compat
@@ -37,6 +37,16 @@ STRUCTURE = {
     ColumnTransformer: ("transformers", "n_jobs"),
     FeatureUnion: ("transformer_list", "n_jobs"),
 }
+
+
+# Types of parameters that are plain data.
+PLAIN = (bool, int, float, complex, str, bytes, slice, range)
+
+# Functions that are not ufuncs, for FeatureAgglomeration.
+POOLING = (np.mean, np.median, np.max, np.min, np.sum)
+
+# Decides whether a step may be shared.
+Rule = Callable[[Any], bool]
 
 
 @dataclass(frozen=True)
@@ -59,14 +69,23 @@ class Step:
 
 
 def find_runs(
-    estimator: Any, n_values: Mapping[str, float]
+    estimator: Any, n_values: Mapping[str, float], only_known: bool = False
 ) -> Iterator[tuple[str, list[Step]]]:
-    """Yield the runs of an estimator, each with the path of its pipeline."""
-    yield from _runs_in(estimator, "", frozenset(), n_values)
+    """Yield the runs of an estimator, each with the path of its pipeline.
+
+    With `only_known`, steps are shared only if they run no code but that of
+    scikit-learn and NumPy.
+    """
+    is_safe = _is_known_step if only_known else _is_deterministic
+    yield from _runs_in(estimator, "", frozenset(), n_values, is_safe)
 
 
 def _runs_in(
-    estimator: Any, path: str, names: frozenset[str], n_values: Mapping[str, float]
+    estimator: Any,
+    path: str,
+    names: frozenset[str],
+    n_values: Mapping[str, float],
+    is_safe: Rule,
 ) -> Iterator[tuple[str, list[Step]]]:
     kind = type(estimator)
     if kind not in STRUCTURE:
@@ -74,19 +93,24 @@ def _runs_in(
     if any(full_name(path, name) in n_values for name in STRUCTURE[kind]):
         return
     if kind is Pipeline:
-        yield from _runs_of_pipeline(estimator, path, names, n_values)
+        yield from _runs_of_pipeline(estimator, path, names, n_values, is_safe)
     elif estimator.n_jobs in (None, 1):
         for name, part, *_ in getattr(estimator, STRUCTURE[kind][0]):
             at = full_name(path, name)
-            step = _shareable(part, at, names, n_values)
+            step = _shareable(part, at, names, n_values, is_safe)
             if step is not None:
                 yield at, [step]
             if step is None or step.names != names:
-                yield from _runs_in(part, at, _inside(at, names, n_values), n_values)
+                inside = _inside(at, names, n_values)
+                yield from _runs_in(part, at, inside, n_values, is_safe)
 
 
 def _runs_of_pipeline(
-    pipeline: Pipeline, path: str, names: frozenset[str], n_values: Mapping[str, float]
+    pipeline: Pipeline,
+    path: str,
+    names: frozenset[str],
+    n_values: Mapping[str, float],
+    is_safe: Rule,
 ) -> Iterator[tuple[str, list[Step]]]:
     if pipeline.memory is not None or getattr(pipeline, "transform_input", None):
         return
@@ -97,15 +121,17 @@ def _runs_of_pipeline(
         if isinstance(part, str | None) and part in NO_STEP:
             names |= _touching(at, n_values)
             continue
-        step = None if last else _shareable(part, at, names, n_values)
+        step = None if last else _shareable(part, at, names, n_values, is_safe)
         if step is None:
             if run:
                 yield path, run
-            yield from _runs_in(part, at, _inside(at, names, n_values), n_values)
+            inside = _inside(at, names, n_values)
+            yield from _runs_in(part, at, inside, n_values, is_safe)
             return
         if step.names != names:
             # In the first fit of a setting, parts with fewer dependencies are shared.
-            yield from _runs_in(part, at, _inside(at, names, n_values), n_values)
+            inside = _inside(at, names, n_values)
+            yield from _runs_in(part, at, inside, n_values, is_safe)
         run.append(step)
         names = step.names
     if run:
@@ -113,14 +139,18 @@ def _runs_of_pipeline(
 
 
 def _shareable(
-    part: Any, path: str, names: frozenset[str], n_values: Mapping[str, float]
+    part: Any,
+    path: str,
+    names: frozenset[str],
+    n_values: Mapping[str, float],
+    is_safe: Rule,
 ) -> Step | None:
     """Return the step if its result is the same in all trials with a setting."""
     if isinstance(part, str | None):
         return None
     names = names | _touching(path, n_values)
     n_settings = math.prod(n_values[name] for name in names)
-    if n_settings > MAX_SETTINGS or not _is_deterministic(part):
+    if n_settings > MAX_SETTINGS or not is_safe(part):
         return None
     if not (hasattr(part, "fit_transform") and hasattr(part, "transform")):
         return None
@@ -149,14 +179,69 @@ def full_name(path: str, name: str) -> str:
 
 
 def _is_deterministic(transformer: Any) -> bool:
-    """Return whether a transformer always gives the same result for the same data."""
+    """Return whether a transformer draws no numbers, except from known sources.
+
+    With a fixed seed, it draws the same numbers in each fit. With
+    ``random_state=None``, scikit-learn draws from the global generator of NumPy, which
+    is observed during the fit (`prefix`). Other processes cannot be observed.
+    """
     if not hasattr(transformer, "get_params"):
         return False
     inner = transformer.get_params(deep=True).values()
     parts = [transformer, *filter(is_estimator, inner)]
-    return all(map(_draws_no_numbers, parts)) and not any(
-        compat.has_callbacks(part) for part in parts
-    )
+    if any(map(compat.has_callbacks, parts)) or not all(map(_draws_no_numbers, parts)):
+        return False
+    params = [part.get_params(deep=False) for part in parts]
+    is_seeded = all(own.get("random_state", 0) is not None for own in params)
+    return is_seeded or all(own.get("n_jobs") in (None, 1) for own in params)
+
+
+def _is_known_step(transformer: Any) -> bool:
+    """Return whether a deterministic step runs no code but scikit-learn's and NumPy's.
+
+    A part with ``verbose=True`` prints in each fit and is not shared.
+    """
+    if not _is_deterministic(transformer) or not _is_known(transformer):
+        return False
+    inner = transformer.get_params(deep=True)
+    return not any(inner[name] for name in inner if name.endswith("verbose"))
+
+
+def _is_known(value: Any) -> bool:
+    """Return whether a value is plain data or belongs to scikit-learn or NumPy.
+
+    Subclasses of scikit-learn's classes, and functions of other packages, do not.
+    """
+    kind = type(value)
+    if value is None or kind in PLAIN or isinstance(value, np.generic | np.dtype):
+        return True
+    if kind in (list, tuple, set, frozenset):
+        return all(map(_is_known, value))
+    if kind is dict:
+        return all(map(_is_known, value.values()))
+    if kind is np.ndarray:
+        return value.dtype.kind != "O" or all(map(_is_known, value.ravel()))
+    if any(value is function for function in POOLING):
+        return True
+    if isinstance(value, np.ufunc):
+        name = value.__name__
+        return value in (getattr(np, name, None), getattr(special, name, None))
+    if isinstance(value, type):
+        return value in (*PLAIN, object) or issubclass(value, np.generic)
+    if kind is functools.partial:
+        return _is_known((value.func, value.args, value.keywords))
+    if isinstance(value, types.FunctionType):
+        return _is_of_sklearn(value)
+    if not _is_of_sklearn(kind):
+        return False
+    if is_estimator(value):
+        return _is_known(value.get_params(deep=False))
+    return _is_known(getattr(value, "__dict__", None))
+
+
+def _is_of_sklearn(thing: Any) -> bool:
+    """Return whether a class or function is defined in scikit-learn."""
+    return str(thing.__module__).partition(".")[0] == "sklearn"
 
 
 def _keeps_state_in_dict(part: Any) -> bool:
@@ -171,21 +256,20 @@ def is_estimator(value: Any) -> bool:
 
 
 def _draws_no_numbers(part: Any) -> bool:
-    """Return whether an estimator draws no random numbers, or uses a fixed seed."""
+    """Return whether an estimator itself draws no numbers, or the same ones."""
     params = part.get_params(deep=False)
     if any(map(_draws_anew, params.values())):
+        return False
+    if params.get("sample_posterior"):  # IterativeImputer draws in `transform`
         return False
     if "random_state" not in params:
         try:
             return not get_tags(part).non_deterministic
         except Exception:  # other objects, without tags
             return False
-    if isinstance(params["random_state"], Integral):
-        return True
-    if type(part) is PCA:
-        return part.svd_solver in ("full", "covariance_eigh")
-    # Its splitter draws the random numbers.
-    return type(part) is TargetEncoder and hasattr(part.cv, "split")
+    if params["random_state"] is None:
+        return _is_of_sklearn(type(part))
+    return isinstance(params["random_state"], Integral)
 
 
 def _draws_anew(value: Any) -> bool:

@@ -22,11 +22,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
 
-from skbayes.space.dimensions import FloatArray
+if TYPE_CHECKING:
+    from skbayes.space.dimensions import FloatArray
 
 __all__ = ["Race"]
 

@@ -17,9 +17,6 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from skbayes.optimizer.random_streams import Stream, make_generator
-from skbayes.space.dimensions import is_number
-
 __all__ = ["FULL_DATA", "Fidelity", "Subsets", "check_train_size"]
 
 
@@ -103,6 +100,9 @@ class Subsets:
         together. A ValueError is raised if a subset is too large, or lacks a class or a
         group.
         """
+        # Imported late, because workers import this module.
+        from skbayes.optimizer.random_streams import Stream, make_generator
+
         rows = [_indices(train, n_samples) for train, _ in splits]
         sizes = tuple(map(len, rows))
         partial = [one for one in fidelities if not one.is_whole]
@@ -184,6 +184,8 @@ class Subsets:
 
 def check_train_size(size: Any, parameter: str) -> float | int:
     """Return a training size as a plain float or int."""
+    from skbayes.space.dimensions import is_number
+
     if not is_number(size):
         raise TypeError(
             f"{parameter} must be fractions (float) or numbers of rows (int), got "

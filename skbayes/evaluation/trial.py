@@ -10,7 +10,14 @@ from typing import Any, overload
 
 import numpy as np
 
-__all__ = ["FoldResult", "History", "Trial", "TrialState", "name_blank_scores"]
+__all__ = [
+    "FoldResult",
+    "History",
+    "SavedTime",
+    "Trial",
+    "TrialState",
+    "name_blank_scores",
+]
 
 
 class TrialState(StrEnum):
@@ -91,6 +98,30 @@ class FoldResult:
         names = ["test_scores", "fit_time", "score_time", "n_test_samples", "fit_error"]
         names += [] if self.train_scores is None else ["train_scores"]
         return {name: getattr(self, name) for name in names}
+
+
+@dataclass
+class SavedTime:
+    """Time that shared steps saved in the fit of a pipeline.
+
+    Parameters
+    ----------
+    fit, score, cpu : float
+        Saved seconds of the fit, of scoring, and of processor time.
+    lost : bool
+        Whether a fitted step could not be loaded. The fit must then be repeated without
+        shared steps.
+    """
+
+    fit: float = 0.0
+    score: float = 0.0
+    cpu: float = 0.0
+    lost: bool = False
+
+    @property
+    def total(self) -> float:
+        """Saved seconds of the fit and of scoring."""
+        return self.fit + self.score
 
 
 @dataclass(frozen=True)
@@ -297,8 +328,15 @@ class History(Sequence[Trial]):
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        n_failed = sum(trial.state == TrialState.FAILED for trial in self)
-        return f"<History of {len(self)} trials, {n_failed} failed>"
+        states = [trial.state for trial in self]
+        counts = {TrialState.FAILED: states.count(TrialState.FAILED)}
+        counts |= {one: states.count(one) for one in TrialState if one.is_partial}
+        text = ", ".join(
+            f"{n} {state.replace('_', ' ')}"
+            for state, n in counts.items()
+            if n or state == TrialState.FAILED
+        )
+        return f"<History of {len(self)} trials, {text}>"
 
     def append(self, trial: Trial) -> None:
         """Add a finished trial.

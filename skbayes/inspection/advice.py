@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -150,7 +151,7 @@ def _edges(
 
 
 def _text(number: Any) -> str:
-    return str(number) if isinstance(number, int) else f"{number:.4g}"
+    return str(number) if isinstance(number, Integral) else f"{number:.4g}"
 
 
 def _ends(dimension: Any) -> tuple[Any, Any] | None:
@@ -176,7 +177,7 @@ def _wider(dimension: Any, ends: tuple[Any, Any], is_upper: bool) -> Any:
         wider = high + half if is_upper else low - half
         if low >= 0 and not is_upper:
             wider = max(wider, low / 2)
-    if all(isinstance(end, int) for end in ends):
+    if all(isinstance(end, Integral) for end in ends):
         wider = round(wider)
         if not is_upper and low >= 0:
             wider = max(wider, min(1, low))
@@ -186,6 +187,8 @@ def _wider(dimension: Any, ends: tuple[Any, Any], is_upper: bool) -> Any:
 def _is_limit(model: Any, name: str, end: Any, wider: Any) -> bool:
     """Return whether values beyond an end of a range are invalid or meaningless."""
     prefix, _, leaf = name.rpartition("__")
+    if leaf == "degree" and wider < 2:  # not a polynomial
+        return True
     owner = model
     if model is not None and prefix:
         owner = model.get_params().get(prefix)

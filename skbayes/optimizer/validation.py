@@ -211,8 +211,11 @@ def check_initial_points(initial_points: Any, space: Space) -> list[dict[str, An
     if initial_points is None:
         return []
     if isinstance(initial_points, Mapping | str):
+        remedy = ""
+        if isinstance(initial_points, Mapping):
+            remedy = f"; write initial_points=[{dict(initial_points)!r}]"
         raise TypeError(
-            f"initial_points must be a list of dicts, got {initial_points!r}."
+            f"initial_points must be a list of dicts, got {initial_points!r}{remedy}."
         )
     points = []
     for place, params in enumerate(initial_points):

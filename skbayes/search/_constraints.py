@@ -17,7 +17,12 @@ from skbayes.evaluation.constraints import (
     OutcomeMeasures,
     parse_bound,
 )
-from skbayes.evaluation.objectives import COSTS, accepts, measure_of
+from skbayes.evaluation.objectives import (
+    COSTS,
+    PREDICT_TIME,
+    accepts,
+    measure_of,
+)
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial
 from skbayes.search._preparation import journal_trials
@@ -31,9 +36,6 @@ __all__ = [
     "constraint_scorer",
     "resolve_constraints",
 ]
-
-# Seconds of `predict` per row. It is not available as an objective.
-PREDICT_TIME = "predict_time"
 
 
 def resolve_constraints(

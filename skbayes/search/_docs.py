@@ -203,14 +203,20 @@ class SharedEntries:
         called on the estimator with the best configuration that was fitted without this
         sample. The outputs are stored as ``oof_predictions_``. Requires a `cv` that
         tests each sample exactly once.
-    cache : bool, default=True
-        Whether trials share the first steps of a pipeline. A transformer with at most
-        32 different settings in the search space, including those of the steps before
-        it, is fitted once per fold and setting. Later trials load its output from
-        temporary files, and the fitted transformer if a scorer uses it. Scores are
-        identical to those without shared steps. A transformer with
-        ``random_state=None`` is fitted in each trial. Steps are not shared on Dask and
-        other distributed backends.
+    cache : "auto" or bool, default="auto"
+        Whether trials share the first steps of a pipeline. A shared transformer is
+        fitted once per fold and setting. Later trials load its output from temporary
+        files, and the fitted transformer if a scorer uses it. The transformer and the
+        steps before it may have at most 32 different settings in the search space.
+
+        - "auto" shares the transformers of scikit-learn, but not their subclasses.
+          Their parameters may contain no functions except those of scikit-learn and the
+          ufuncs of NumPy. Fits below one millisecond are not shared.
+        - True also shares other transformers. They must be deterministic.
+        - False shares none.
+
+        A transformer that draws from the global random generators is fitted in each
+        trial. Steps are not shared on Dask and other distributed backends.
     cache_limit : float, default=1e9
         Maximum size of the temporary files in bytes, > 0. The least recently used files
         are removed first. A warning is issued if results had to be computed again

@@ -166,6 +166,12 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bo
     run.n_points = _trials_in_flight(search, run)
     journal: Any = contextlib.nullcontext(NullJournal())
     if search.journal is not None:
+        if compat.is_in_cross_validation():
+            raise ValueError(
+                f"journal={os.fspath(search.journal)!r}: the search is fitted inside "
+                "cross-validation, once for each outer fold, and a journal contains "
+                "one search. Set journal=None."
+            )
         journal = Journal.open(
             search.journal,
             space=run.space,
@@ -271,6 +277,17 @@ def _warn_of_percentages(
             UserWarning,
             stacklevel=4,
         )
+    elif parameter == "stages" and len(fidelities) > 1 and not fidelities[-1].is_whole:
+        share = subsets.fraction(fidelities[-1])
+        if share < 1.0:
+            last = fidelities[-1].train_size
+            warnings.warn(
+                f"stages ends at {last!r}, {share:.0%} of the training rows: the "
+                "scores of the last stage, which choose the best trial, are those of "
+                "fits on a part of the rows. To end with all rows, add the stage 1.0.",
+                UserWarning,
+                stacklevel=4,
+            )
 
 
 def plan_stages(
@@ -371,7 +388,9 @@ def trial_workers(
         _reporting(search, run, plan) as report,
     ):
         if store is not None and _has_prefixes(run):
-            run.cache = PrefixCache(store, run.space.n_values)
+            run.cache = PrefixCache(
+                store, run.space.n_values, only_known=search.cache == "auto"
+            )
         catch_errors = not executor.in_this_thread
         evaluator = CandidateEvaluator(run, transfer, catch_errors, n_planned)
         with _limited(run, evaluator, search.timeout) as evaluator.limits:

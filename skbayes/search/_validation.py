@@ -30,6 +30,7 @@ __all__ = [
     "check_metrics_suit",
     "check_stoppers",
     "check_values",
+    "check_weights",
 ]
 
 # Maximum number of values that are checked per parameter.
@@ -59,7 +60,7 @@ MODEL_CONSTRAINTS: dict = {
         compat.Interval(Integral, 0, None, closed="left"),
         compat.StrOptions({"auto"}),
     ],
-    "initial_points": [list, tuple, None, compat.StrOptions({"default"})],
+    "initial_points": [list, tuple, Mapping, None, compat.StrOptions({"default"})],
 }
 
 
@@ -149,8 +150,10 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
         X, y = indexable(X, y)
     except ValueError as error:
         raise ValueError(f"X and y: {error}") from error
-    _, needs_y = _kind(search.estimator)
+    kind, needs_y = _kind(search.estimator)
     if y is not None:
+        if kind == "classifier":
+            _check_labels(y)
         named = [one for one in _metrics(search.scoring) if isinstance(one, str)]
         labels = {f"scoring={name!r}": name for name in named}
         check_metrics_suit(search.estimator, labels, y)
@@ -160,6 +163,41 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
             "target y is None; call fit(X, y)."
         )
     return X, y
+
+
+def _check_labels(y: Any) -> None:
+    """Raise an error for missing values among labels of a classifier."""
+    labels = np.asarray(y)
+    if labels.dtype.kind != "O" or labels.ndim != 1:
+        return
+    # Missing values differ from themselves, or are None, or cannot be compared.
+    missing = [i for i, one in enumerate(labels) if _is_missing(one)]
+    if missing:
+        rows = "row" if len(missing) == 1 else "rows"
+        shown = ", ".join(map(str, missing[:5])) + ", …" * (len(missing) > 5)
+        raise ValueError(
+            f"y contains missing labels (NaN or None) in {rows} {shown}. Remove these "
+            "rows from X and y."
+        )
+
+
+def _is_missing(label: Any) -> bool:
+    try:
+        return label is None or bool(label != label)
+    except (TypeError, ValueError):  # pandas.NA, or arrays
+        return np.ndim(label) == 0
+
+
+def check_weights(X: Any, params: Mapping[str, Any]) -> None:
+    """Check that there is one sample weight per row."""
+    n_rows = np.shape(X)[0] if hasattr(X, "shape") else len(X)
+    for name, weights in params.items():
+        is_weight = name == "sample_weight" or name.endswith("__sample_weight")
+        if is_weight and np.ndim(weights) > 0 and len(weights) != n_rows:
+            raise ValueError(
+                f"{name} must have one weight for each of the {n_rows} rows of X, got "
+                f"{len(weights)} weights."
+            )
 
 
 def _kind(estimator: Any) -> tuple[str | None, bool]:

@@ -66,6 +66,7 @@ from skbayes.search._validation import (
     check_data,
     check_fit_names,
     check_stoppers,
+    check_weights,
 )
 from skbayes.search.default_space import (
     points_to_begin_with,
@@ -203,7 +204,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         "progress_bar": ["boolean"],
         "return_fold_estimators": ["boolean"],
         "return_oof": [str, None],
-        "cache": ["boolean"],
+        "cache": ["boolean", compat.StrOptions({"auto"})],
         "cache_limit": [compat.Interval(Real, 0, None, closed="neither")],
     }
 
@@ -257,7 +258,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         progress_bar: bool = False,
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
-        cache: bool = True,
+        cache: bool | str = "auto",
         cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())
@@ -460,6 +461,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         check_returned_fits(self)
         X, y = check_data(self, X, y)
         check_fit_names(self, params)
+        check_weights(X, params)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
         set_search_spaces(self, X, y)

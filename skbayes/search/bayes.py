@@ -242,7 +242,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         progress_bar: bool = False,
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
-        cache: bool = True,
+        cache: bool | str = "auto",
         cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())

@@ -111,6 +111,11 @@ def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
     data are given.
     """
     given = getattr(search, "initial_points", None)
+    if isinstance(given, Mapping):
+        raise TypeError(
+            "initial_points must be a list of dicts, one per configuration; write "
+            f"initial_points=[{dict(given)!r}]."
+        )
     if not isinstance(given, str):
         return list(given or [])
     known = search.warm_start_from

@@ -70,6 +70,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         - "fit_time", "score_time": seconds of fitting, and of scoring by all scorers;
         - "cpu_time": seconds of processor time of fitting, in all threads of the
           process; it hardly depends on the load of the machine;
+        - "predict_time": seconds that `predict` takes for one row;
         - "model_size": size of the pickled estimator in bytes;
         - "n_features": number of features that the fitted estimator uses, see
           :func:`skbayes.evaluation.n_features`.
@@ -257,7 +258,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     _parameter_constraints: dict = {
         **BaseBayesSearchCV._parameter_constraints,
         **MODEL_CONSTRAINTS,
-        "objectives": [Mapping],
+        "objectives": "no_validation",  # `Objectives` shows the dict to write
         "refit": ["boolean", str, Mapping, callable],
     }
     for _not_here in _NOT_HERE:
@@ -294,7 +295,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,
         progress_bar: bool = False,
-        cache: bool = True,
+        cache: bool | str = "auto",
         cache_limit: float = 1e9,
     ) -> None:
         self._store(locals())

@@ -299,11 +299,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Whether to keep the fitted pipelines of the best trial as ``fold_estimators_``.
     return_oof : str or None, default=None
         Name of the method whose out-of-fold outputs are stored as ``oof_predictions_``.
-    cache : bool, default=True
+    cache : "auto" or bool, default="auto"
         Whether trials share the counts of n-grams in temporary files that all processes
         map into memory. In a pipeline without an
         :class:`~skbayes.text.NGramVectorizer`, trials share the first steps, as for
-        :class:`~skbayes.BayesSearchCV`. Scores are identical to those without sharing.
+        :class:`~skbayes.BayesSearchCV`, where True and "auto" differ. Scores are
+        identical to those without sharing.
     cache_limit : float, default=4e9
         Maximum size of the temporary files in bytes, > 0. The least recently used files
         are removed first. A warning is issued if n-grams were counted again because the
@@ -439,7 +440,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         progress_bar: bool = False,
         return_fold_estimators: bool = False,
         return_oof: str | None = None,
-        cache: bool = True,
+        cache: bool | str = "auto",
         cache_limit: float = 4e9,
     ) -> None:
         self._store(locals())

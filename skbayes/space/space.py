@@ -24,6 +24,7 @@ from skbayes.space.equality import same
 from skbayes.space.lists import Categorical, _Listed
 from skbayes.space.notation import parse_dict, parse_spaces
 from skbayes.space.tree import Branch, Column, Entry
+from skbayes.utils.did_you_mean import did_you_mean
 
 __all__ = ["Space", "Column", "key_of"]
 
@@ -419,7 +420,12 @@ class Space:
                 return row
             first = row if first is None else first
         if first is None:
-            raise ValueError(f"{problems[-1]} The configuration: {dict(params)!r}")
+            problem = problems[-1]
+            unknown = sorted(set(params).difference(self.parameter_names), key=str)
+            if unknown and repr(unknown[0]) not in problem:
+                hint = did_you_mean(str(unknown[0]), self.parameter_names)
+                problem += f" Parameter {unknown[0]!r} is not in the space.{hint}"
+            raise ValueError(f"{problem} The configuration: {dict(params)!r}")
         return first
 
     def selection(self, values: Mapping[str, Any]) -> Params | None:

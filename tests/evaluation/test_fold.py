@@ -1,5 +1,7 @@
 """Scores of one fold for all types of numbers."""
 
+import subprocess
+import sys
 import warnings
 from decimal import Decimal
 from fractions import Fraction
@@ -75,3 +77,23 @@ def test_an_imaginary_part_is_dropped_with_a_warning():
     with pytest.warns(ComplexWarning):
         search.fit(X, y)
     assert search.best_score_ == 0.25
+
+
+_WORKER = """
+import sys
+from sklearn.model_selection import GridSearchCV  # imported in workers of any search
+before = set(sys.modules)
+import skbayes.evaluation.fold
+print(*sorted(set(sys.modules) - before))
+"""
+
+
+def test_workers_import_little():
+    """Sixteen workers on two cores otherwise spend seconds on imports."""
+    done = subprocess.run(
+        [sys.executable, "-c", _WORKER], capture_output=True, text=True, check=True
+    )
+    new = done.stdout.split()
+    rooms = {name.split(".")[1] for name in new if name.startswith("skbayes.")}
+    assert rooms == {"compat", "evaluation", "utils"}
+    assert not {"sklearn.ensemble", "sklearn.decomposition"}.intersection(new)

@@ -99,6 +99,9 @@ def test_best_is_the_first_of_the_highest_and_ignores_failures():
 def test_repr_counts_failures():
     history = History([trial(0, 1.0), trial(1, math.nan, state="failed")])
     assert repr(history) == "<History of 2 trials, 1 failed>"
+    for number, state in enumerate(["timed_out", "pruned", "timed_out"], start=2):
+        history.append(trial(number, math.nan, state=state))
+    assert repr(history) == "<History of 5 trials, 1 failed, 1 pruned, 2 timed out>"
 
 
 def test_equality_copies_and_pickles():

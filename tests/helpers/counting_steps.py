@@ -5,6 +5,7 @@ import os
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
 
@@ -91,3 +92,49 @@ class Stacking(TransformerMixin, BaseEstimator):
 
     def transform(self, X):
         return np.array([[0.0 if v is pd.NA else float(v) for v in row] for row in X])
+
+
+class NoisyScaler(TransformerMixin, BaseEstimator):
+    """Transformer that draws from the global generator in one of its methods."""
+
+    def __init__(self, where="fit_transform"):
+        self.where = where
+
+    def fit(self, X, y=None):
+        return self
+
+    def fit_transform(self, X, y=None):
+        return self._noisy(X, "fit_transform")
+
+    def transform(self, X):
+        return self._noisy(X, "transform")
+
+    def _noisy(self, X, where):
+        return X + np.random.normal(size=X.shape) if self.where == where else X
+
+
+class Meters(np.ndarray):
+    """Array with an attribute that its pickle does not contain."""
+
+    def __array_finalize__(self, other):
+        self.unit = getattr(other, "unit", None)
+
+
+class MetersStep(TransformerMixin, BaseEstimator):
+    """Transformer that returns arrays with an attribute."""
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        lengths = np.asarray(X).view(Meters)
+        lengths.unit = "m"
+        return lengths
+
+
+class MetersModel(GaussianNB):
+    """Classifier that needs the attribute."""
+
+    def fit(self, X, y):
+        assert X.unit == "m"
+        return super().fit(X, y)

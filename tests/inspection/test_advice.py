@@ -48,7 +48,9 @@ def about(space, best, others):
         ((8, 100), 8, "down to 4"),
         ((8, 1024, "log-uniform"), 1024, "up to 10240"),
         ([1, 2, 4, 8], 8, "up to 12"),
+        (list(np.arange(2, 6)), 5, "up to 6"),
         # Nothing is beyond these ends, or the best is not at one.
+        (list(np.arange(1, 5)), 1, None),
         ((0.01, 100.0, "log-uniform"), 80.0, None),
         ((0.0, 10.0), 0.0, None),
         ((1, 100), 1, None),
@@ -224,3 +226,10 @@ def test_where_there_is_no_advice_nothing_is_shown(capsys):
     ).fit(X, y)
     assert advice(search) == []
     assert "Advice" not in capsys.readouterr().out + search._repr_html_()
+
+
+@pytest.mark.parametrize("degrees", [[2, 3, 4], (2, 5), (1, 4)])
+def test_a_polynomial_has_at_least_degree_two(degrees):
+    low = degrees[0]
+    others = [{"poly__degree": 3}] * 5
+    assert about({"poly__degree": degrees}, {"poly__degree": low}, others) == []

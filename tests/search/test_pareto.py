@@ -379,7 +379,11 @@ class NeverFitted(DecisionTreeClassifier):
         ({"accuracy": "max", "a": ("min", 3)}, r"objectives\['a'\]: 3 must be"),
         ({"accuracy": "max", "a": ("min", lambda a, b: 0)}, r"objectives\['a'\]"),
         ({"accuracy": "max", 3: "min"}, "names must be strings"),
-        (["accuracy", "fit_time"], "objectives"),
+        (
+            ["accuracy", "predict_time"],
+            "{'accuracy': 'max', 'predict_time': 'min'}",
+        ),
+        ({"fit_time": "min", "predict_time": "min"}, "at least one scorer"),
     ],
 )
 def test_wrong_objectives_are_named_before_any_fit(objectives, message):
@@ -605,3 +609,13 @@ def test_forests_and_their_sizes():
     front = found.pareto_front_
     assert len(front) >= 2
     assert front["model_size"].is_monotonic_decreasing
+
+
+def test_the_time_of_a_prediction_is_an_objective(tmp_path):
+    path = tmp_path / "journal"
+    objectives = {"accuracy": "max", "predict_time": "min"}
+    found = make(objectives, n_iter=4, journal=path, n_jobs=2).fit(X, y)
+    again = make(objectives, n_iter=4, journal=path).fit(X, y)
+    times = found.cv_results_["mean_test_predict_time"]
+    np.testing.assert_array_equal(times, again.cv_results_["mean_test_predict_time"])
+    assert np.all((times > 0.0) & (times < 1.0))

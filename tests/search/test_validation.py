@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse, stats
@@ -15,6 +16,8 @@ from sklearn.model_selection import (
     KFold,
     LeaveOneGroupOut,
     StratifiedGroupKFold,
+    cross_val_predict,
+    cross_val_score,
 )
 from sklearn.neighbors import KernelDensity
 from sklearn.pipeline import make_pipeline
@@ -106,6 +109,61 @@ def test_numbers_of_rows_that_look_like_percentages():
     with pytest.warns(UserWarning, match=r"no trial .* 100 of the 120 .* \(0.3, 1.0\)"):
         _fitted(kind=kind, stages=(30, 100), **few)
     _fitted(kind=kind, stages=(30, 1.0), **few)
+
+
+@pytest.mark.parametrize("stages", [(30, 60), (0.25, 0.5)])
+def test_stages_that_end_below_all_rows(stages):
+    few = {"trials_per_stage": [1, 1], "cv": 5}
+    with pytest.warns(UserWarning, match=r"stages ends at .*50% .* add the stage 1\.0"):
+        _fitted(kind=MultiStageSearchCV, stages=stages, **few)
+    _fitted(kind=MultiStageSearchCV, stages=(30, 120), **few)
+
+
+class NeverFitted(ClassifierMixin, BaseEstimator):
+    def __init__(self, a=1):
+        self.a = a
+
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("fitted")
+
+    def predict(self, X):
+        raise AssertionError("predicted")
+
+
+def test_one_dict_of_initial_points():
+    with pytest.raises(TypeError, match=r"write initial_points=\[{'a': 1}\]"):
+        _fitted(NeverFitted(), {"a": [1, 2]}, initial_points={"a": 1})
+    with pytest.raises(TypeError, match=r"write initial_points=\[{'a': 1}\]"):
+        Optimizer({"a": [1, 2]}, initial_points={"a": 1})
+
+
+@pytest.mark.parametrize("n_rows", [10, 151])
+def test_weights_of_a_wrong_length(n_rows):
+    search = BayesSearchCV(NeverFitted(), {"a": [1, 2]}, cv=2)
+    with pytest.raises(ValueError, match=f"each of the 150 rows of X, got {n_rows}"):
+        search.fit(X, y, sample_weight=np.ones(n_rows))
+
+
+@pytest.mark.parametrize("blank", [np.nan, None, pd.NA])
+@pytest.mark.parametrize("kind", [np.array, pd.Series])
+def test_missing_labels(blank, kind):
+    labels = np.array(["a", "b", "c"], dtype=object)[y]
+    labels[[3, 8]] = blank
+    search = BayesSearchCV(NeverFitted(), {"a": [1, 2]}, cv=2)
+    with pytest.raises(ValueError, match="y contains missing labels .* rows 3, 8"):
+        search.fit(X, kind(labels))
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_a_journal_in_cross_validation_fails_before_a_fit(tmp_path, n_jobs):
+    search = BayesSearchCV(
+        NeverFitted(), {"a": [1, 2]}, cv=2, journal=tmp_path / "journal"
+    )
+    for outer in (cross_val_score, cross_val_predict):
+        with pytest.raises(ValueError, match=r"outer fold.* Set journal=None"):
+            more = {"error_score": "raise"} if outer is cross_val_score else {}
+            outer(search, X, y, cv=2, n_jobs=n_jobs, **more)
+    assert not list(tmp_path.iterdir())
 
 
 def test_callbacks_that_the_estimator_takes_are_passed_on():

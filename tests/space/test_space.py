@@ -253,6 +253,7 @@ def test_repeated_values_are_dropped_with_a_warning(notation, kept, message):
     ("params", "message"),
     [
         ({"C": 1}, "'kernel' is missing"),
+        ({"c": 1}, "'c' is not in the space. Did you mean 'C'"),
         ({"C": 1, "kernel": "rbf"}, "'gamma' is missing"),
         ({"C": 1, "kernel": "linear", "gamma": 1.0}, "'gamma' does not exist"),
         ({"C": 2, "kernel": "linear"}, "'C': 2 is not a value of"),

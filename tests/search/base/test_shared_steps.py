@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import time
 import warnings
 from copy import deepcopy
 from functools import partial
@@ -12,6 +13,9 @@ import pytest
 from counting_steps import (
     CountingScaler,
     DuckScaler,
+    MetersModel,
+    MetersStep,
+    NoisyScaler,
     SlotScaler,
     Stacking,
     WritingStep,
@@ -48,7 +52,7 @@ from sklearn.preprocessing import (
 )
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, ParetoSearchCV
-from skbayes.evaluation import prefix_store
+from skbayes.evaluation import prefix, prefix_store
 from skbayes.evaluation.prefix import COVERED
 from skbayes.evaluation.prefix_store import PrefixStore
 
@@ -76,6 +80,7 @@ def pipeline(*steps, model=None):
 def search(estimator, space=None, kind=BayesSearchCV, **kwargs):
     kwargs = {"n_iter": N_ITER, "cv": N_FOLDS, "random_state": 0, **kwargs}
     kwargs = {"refit": False, "n_points": 1, "error_score": "raise", **kwargs}
+    kwargs = {"cache": True, **kwargs}
     return kind(estimator, SPACE if space is None else space, **kwargs)
 
 
@@ -138,9 +143,11 @@ def test_steps_after_a_choice_are_fitted_once_per_choice(iris, log):
 @pytest.mark.parametrize(
     "first",
     [
-        PCA(2),
+        PCA(2, svd_solver="randomized"),
         TargetEncoder(),
         PCA(2, random_state=np.random.RandomState(0)),
+        NoisyScaler(),
+        make_pipeline(PCA(2, svd_solver="randomized"), MinMaxScaler()),
         SelectFromModel(LassoCV(cv=KFold(3, shuffle=True))),
         SelectKBest(mutual_info_classif, k=2),
         SelectKBest(partial(mutual_info_classif, n_neighbors=2), k=2),
@@ -149,6 +156,30 @@ def test_steps_after_a_choice_are_fitted_once_per_choice(iris, log):
 def test_what_follows_a_random_step_is_fitted_each_time(iris, log, first):
     estimator = pipeline(first, CountingScaler(str(log)))
     search(estimator).fit(*iris)
+    assert count(log, "f") == N_FOLDS * N_ITER
+
+
+def test_random_steps_give_the_scores_of_the_plain_pipeline(iris):
+    for first in (NoisyScaler(), NoisyScaler(where="transform")):
+        both = []
+        for cache in (True, False):
+            np.random.seed(0)
+            both.append(search(pipeline(first), cache=cache).fit(*iris))
+        assert_same_scores(*both)
+        assert len(set(both[0].cv_results_["mean_test_score"])) > 1
+
+
+def test_an_unseeded_step_that_draws_nothing_is_shared(iris, log):
+    # There are more than ten rows per column, so that PCA draws no numbers.
+    search(pipeline(PCA(2), CountingScaler(str(log)))).fit(*iris)
+    assert count(log, "f") == N_FOLDS
+
+
+def test_what_follows_a_draw_inside_a_composite_is_fitted_each_time(iris, log):
+    parts = [("k", SelectKBest(k=1)), ("scaled", CountingScaler(str(log)))]
+    estimator = pipeline(PCA(3, svd_solver="randomized"), FeatureUnion(parts))
+    space = {"s1__k__k": (1, 3), **SPACE}
+    search(estimator, space, cache=True).fit(*iris)
     assert count(log, "f") == N_FOLDS * N_ITER
 
 
@@ -194,6 +225,54 @@ def test_each_stage_fits_its_own(iris, log):
     )
     assert {trial.stage for trial in done.trials_} == {0, 1}
     assert count(log, "f") == 2 * N_FOLDS
+
+
+def _slow_scaler(monkeypatch, seconds):
+    fit = StandardScaler.fit
+
+    def slow(self, X, y=None, sample_weight=None):
+        calls.append(1)
+        time.sleep(seconds)
+        return fit(self, X, y, sample_weight)
+
+    calls = []
+    monkeypatch.setattr(StandardScaler, "fit", slow)
+    return calls
+
+
+def test_by_default_steps_of_scikit_learn_are_shared(iris, log, monkeypatch):
+    calls = _slow_scaler(monkeypatch, 0.01)
+    estimator = pipeline(StandardScaler(), MinMaxScaler())
+    shared = search(estimator, cache="auto").fit(*iris)
+    assert len(calls) == N_FOLDS
+    assert_same_scores(shared, search(estimator, cache=False).fit(*iris))
+    search(pipeline(CountingScaler(str(log))), cache="auto").fit(*iris)
+    assert count(log, "f") == N_FOLDS * N_ITER
+    assert BayesSearchCV(GaussianNB(), SPACE).cache == "auto"
+
+
+def test_by_default_fast_steps_are_neither_stored_nor_examined_again(iris, monkeypatch):
+    monkeypatch.setattr(prefix, "LEAST_SECONDS", 1e3)
+    found = []
+
+    def noted(*args):
+        found.append(args)
+        return find_runs(*args)
+
+    find_runs = prefix.find_runs
+    monkeypatch.setattr(prefix, "find_runs", noted)
+    shared = search(pipeline(StandardScaler()), cache="auto").fit(*iris)
+    assert not np.any(shared_times(shared))
+    assert len(found) == 1
+
+
+@pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
+def test_a_shared_fit_warns_once_per_fold(iris):
+    X = np.column_stack([iris[0], np.ones(len(iris[0]))])
+    selector = SelectKBest(k=2)  # it warns of constant columns
+    with pytest.warns(UserWarning, match="constant") as caught:
+        search(pipeline(selector)).fit(X, iris[1])
+    assert len([one for one in caught if "constant" in str(one.message)]) == N_FOLDS
 
 
 # -- the same scores -------------------------------------------------------------------
@@ -243,6 +322,12 @@ def test_scores_are_those_of_the_plain_pipeline(iris, name, container):
 
 def _presence(X):
     return (X > 2.0).astype(float)
+
+
+def test_arrays_with_attributes_keep_them(iris):
+    estimator = pipeline(MetersStep(), model=MetersModel())
+    shared, _ = fit_both(estimator, *iris)
+    assert not np.any(shared_times(shared))
 
 
 def test_sparse_matrices_stay_sparse(iris):
