@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from skbayes.spaces.catalog import (
     at_most,
     class_weight,
     counts_or,
+    fitting,
     known,
     series,
 )
@@ -23,6 +25,12 @@ __all__: list[str] = []
 
 # Losses of SGDClassifier with probabilities.
 WITH_PROBABILITIES = ("log_loss", "modified_huber")
+
+# Number of entries of the data above which solvers that visit rows one by one are slow.
+SLOW_SIZE = 3e6
+
+# Range of C for squared distances of about one, as kernels of standardized data have.
+MARGINS = (1e-2, 1e3)
 
 SVR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 
@@ -46,7 +54,15 @@ def logistic_regression(own: Params, facts: DataFacts) -> Notation:
         elastic = {"penalty": ["elasticnet"], **elastic}
     plain = own["solver"] if own["solver"] != "saga" else "lbfgs"
     options = {plain: {}, "saga": elastic}
+    # The solver "saga" is slow on wide data, and does not accept 64-bit indices.
+    if own["solver"] != "saga" and _is_wide(facts):
+        return space
     return {**space, "solver": Choice(options)}
+
+
+def _is_wide(facts: DataFacts) -> bool:
+    """Return whether passes over the rows one by one are slow."""
+    return facts.wide or (facts.n_rows or 1) * (facts.n_features or 1) > SLOW_SIZE
 
 
 @known("SGDClassifier")
@@ -165,9 +181,9 @@ def matching_pursuit(own: Params, facts: DataFacts) -> Notation:
 
 @known("PLSRegression")
 def partial_least_squares(own: Params, facts: DataFacts) -> Notation:
-    known_bounds = [n for n in (facts.n_features, facts.n_rows) if n is not None]
-    most = at_most(30, min(known_bounds, default=None), unknown=2)
-    return {"n_components": (1, most)}
+    bounds = [facts.fewest_features or 2, facts.n_rows or 30]
+    most = min(30, *bounds)
+    return {"n_components": fitting(own["n_components"], (1, most), facts)}
 
 
 @known(
@@ -184,48 +200,79 @@ def nothing(own: Params, facts: DataFacts) -> Notation:
 # -- support vector machines ----------------------------------------------------------
 
 
-def gamma(facts: DataFacts, option: Any) -> Ordinal | tuple:
-    """Return kernel widths, with the own option at its value for standardized data."""
+def gamma(facts: DataFacts, option: Any, unit: float | None = None) -> Ordinal | tuple:
+    """Return kernel widths relative to the variance of the columns, or another unit.
+
+    The own option is at its value.
+    """
+    unit = facts.x_variance if unit is None else unit
+    low, high = 1e-5 / unit, 10.0 / unit
     if option is not None and not isinstance(option, str):
-        return (1e-5, 10.0, LOG)
-    values: list[Any] = series(1e-5, 10.0)
-    place = 1.0 / (facts.n_features or 16)
+        return (low, high, LOG)
+    values: list[Any] = series(low, high)
+    place = 1.0 / (facts.n_features or 16) / (unit if option == "scale" else 1.0)
     values.insert(sum(value < place for value in values), option)
     return Ordinal(values)
 
 
-def kernel(own: Params, facts: DataFacts) -> Notation:
-    """Return the kernels of a support vector machine and their parameters."""
+def kernel(own: Params, facts: DataFacts, C: float | None = None) -> Notation:
+    """Return the kernels of a support vector machine and their parameters.
+
+    With a unit `C`, they include ranges of C.
+    """
+    margin = {} if C is None else {"C": (MARGINS[0] * C, MARGINS[1] * C, LOG)}
     if callable(own["kernel"]) or own["kernel"] == "precomputed":
-        return {}
+        return margin
     width = {"gamma": gamma(facts, own["gamma"])}
+    other = width
+    if facts.x_variance > 1.0 and own["gamma"] == "auto":
+        # 1 / n_features may be far too large for a polynomial.
+        other = {"gamma": gamma(facts, "scale")}
     options = {
         "rbf": width,
-        "poly": {**width, "degree": (2, 4), "coef0": (0.0, 1.0)},
+        "poly": {
+            **(width if own["kernel"] == "poly" else other),
+            "degree": (2, 4),
+            "coef0": (0.0, 1.0),
+        },
         "linear": {},
     }
     if own["kernel"] == "sigmoid":
         options["sigmoid"] = {**width, "coef0": (0.0, 1.0)}
+    most = linear_margin(facts)
+    if most == MARGINS[1]:
+        return {**margin, "kernel": Choice(options)}
+    if C is None:  # nu does not bound the cost
+        if own["kernel"] != "linear":
+            del options["linear"]
+        return {"kernel": Choice(options)}
+    options = {name: {**margin, **opened} for name, opened in options.items()}
+    low = min(MARGINS[0] / facts.x_variance, most / 10.0)
+    options["linear"] = {"C": (low * C, most * C, LOG)}
     return {"kernel": Choice(options)}
+
+
+def linear_margin(facts: DataFacts) -> float:
+    """Return the largest C of a linear kernel whose cost is moderate.
+
+    The number of iterations is about proportional to C, the variance of the columns and
+    the number of rows.
+    """
+    size = max(1.0, (facts.n_rows or 1) / 1000)
+    return MARGINS[1] / facts.x_variance / 10.0 ** round(math.log10(size))
 
 
 @known("SVC")
 def svc(own: Params, facts: DataFacts) -> Notation:
-    return {
-        "C": (1e-2, 1e3, LOG),
-        **kernel(own, facts),
-        **class_weight(own, facts),
-    }
+    return {**kernel(own, facts, 1.0), **class_weight(own, facts)}
 
 
 @known("SVR")
 def svr(own: Params, facts: DataFacts) -> Notation:
     scale = facts.y_scale
-    return {
-        "C": (1e-2 * scale, 1e3 * scale, LOG),
-        "epsilon": (1e-3 * scale, 1.0 * scale, LOG),
-        **kernel(own, facts),
-    }
+    space = kernel(own, facts, scale)
+    margin = {"C": space.pop("C")} if "C" in space else {}
+    return {**margin, "epsilon": (1e-3 * scale, 1.0 * scale, LOG), **space}
 
 
 @known("NuSVC")
@@ -236,8 +283,7 @@ def nu_svc(own: Params, facts: DataFacts) -> Notation:
 
 @known("NuSVR")
 def nu_svr(own: Params, facts: DataFacts) -> Notation:
-    C = (1e-2 * facts.y_scale, 1e3 * facts.y_scale, LOG)
-    return {"C": C, "nu": (0.05, 1.0), **kernel(own, facts)}
+    return {"nu": (0.05, 1.0), **kernel(own, facts, facts.y_scale)}
 
 
 @known("OneClassSVM")
@@ -261,8 +307,9 @@ def kernel_ridge(own: Params, facts: DataFacts) -> Notation:
     if callable(own["kernel"]) or own["kernel"] == "precomputed":
         return space
     width = {"gamma": gamma(facts, own["gamma"])}
+    distances = {"gamma": gamma(facts, own["gamma"], facts.x_variance**0.5)}
     polynomial = {**width, "degree": (2, 4), "coef0": (0.0, 1.0)}
-    options = {"linear": {}, "rbf": width, "laplacian": width, "poly": polynomial}
+    options = {"linear": {}, "rbf": width, "laplacian": distances, "poly": polynomial}
     return {**space, "kernel": Choice(options)}
 
 

@@ -10,11 +10,11 @@ from sklearn.datasets import load_iris
 from sklearn.utils import all_estimators
 
 from skbayes.space import Choice, Space
-from skbayes.spaces.catalog import CATALOG, find
+from skbayes.spaces.catalog import CATALOG, Instead, find
 from skbayes.spaces.default import own_values, space_of_parts
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.own_values import pairs_of
-from skbayes.spaces.parts import parts_of
+from skbayes.spaces.parts import own_params, parts_of
 
 SKLEARN = dict(all_estimators())
 # An odd number of rows, classes of different sizes, values of both signs.
@@ -25,6 +25,7 @@ FACTS = {
     "few rows": DataFacts.of(X[:12], y[:12] + 0.5, 0.5),
     "imbalanced": DataFacts.of(X, y, 0.8),
     "many columns": DataFacts(n_rows=5000, n_features=3000, y_scale=100.0),
+    "raw columns": DataFacts.of(200.0 * X, y, 0.8),
 }
 pytestmark = pytest.mark.filterwarnings("ignore:Class PassiveAggressive:FutureWarning")
 
@@ -36,7 +37,12 @@ def _class(package, name):
         import skbayes.text
 
         return getattr(skbayes.text, name)
-    return getattr(pytest.importorskip(package), name, None)
+    module = pytest.importorskip(package)
+    if package == "imblearn":
+        for part in ("over_sampling", "under_sampling", "combine"):
+            if found := getattr(importlib.import_module(f"imblearn.{part}"), name, 0):
+                return found
+    return getattr(module, name, None)
 
 
 def _make(package, name):
@@ -44,6 +50,8 @@ def _make(package, name):
     kind = _class(package, name)
     if kind is None:
         pytest.skip("not in this release")
+    if name == "SMOTENC":
+        return kind(categorical_features=[0])
     try:
         return kind() if name != "SelfTrainingClassifier" else kind(SKLEARN["SVC"]())
     except TypeError:
@@ -78,6 +86,10 @@ def test_a_class_has_the_parameters_that_are_known(package, name):
         assert set(_names(space)) <= own.keys()
 
 
+def _own(estimator, package, name):
+    return own_params(estimator, CATALOG[package, name])
+
+
 def _space(estimator, facts):
     found = {}
     for part in parts_of(estimator, facts):
@@ -89,6 +101,9 @@ def _space(estimator, facts):
 def test_the_own_values_lie_in_the_space(package, name):
     estimator = _make(package, name)
     for facts in FACTS.values():
+        built = CATALOG[package, name].build(_own(estimator, package, name), facts)
+        if any(isinstance(notation, Instead) for notation in built.values()):
+            continue  # the own value cannot be fitted
         space = Space.from_notation(_space(estimator, facts))
         own = space.selection(own_values(estimator))
         assert own is not None
