@@ -165,6 +165,7 @@ def _example(parts: list[Part]) -> str:
                 notation = f"({value!r}, {10 * value!r})"
             else:
                 most = min(10 * value, 1.0) if value < 1.0 else 10 * value
-                notation = f"({value / 10:.3g}, {most:.3g}, 'log-uniform')"
+                low, high = float(f"{value / 10:.3g}"), float(f"{most:.3g}")
+                notation = f"({low!r}, {high!r}, 'log-uniform')"
             return f"{{{part.prefix + name!r}: {notation}}}"
     return ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,11 @@ SLOW_SIZE = 3e6
 
 # Range of C for squared distances of about one, as kernels of standardized data have.
 MARGINS = (1e-2, 1e3)
+
+# Largest C of linear kernels and polynomials on other scales, or with many rows,
+# where the time of a fit grows with C.
+MODERATE = 10.0
+MANY_ROWS = 3000
 
 SVR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 
@@ -224,42 +228,37 @@ def kernel(own: Params, facts: DataFacts, C: float | None = None) -> Notation:
     if callable(own["kernel"]) or own["kernel"] == "precomputed":
         return margin
     width = {"gamma": gamma(facts, own["gamma"])}
-    other = width
-    if facts.x_variance > 1.0 and own["gamma"] == "auto":
-        # 1 / n_features may be far too large for a polynomial.
-        other = {"gamma": gamma(facts, "scale")}
+    shape = {"degree": (2, 4), "coef0": (0.0, 1.0)}
     options = {
         "rbf": width,
-        "poly": {
-            **(width if own["kernel"] == "poly" else other),
-            "degree": (2, 4),
-            "coef0": (0.0, 1.0),
-        },
+        "poly": {**_polynomial_width(own, facts, width), **shape},
         "linear": {},
     }
     if own["kernel"] == "sigmoid":
         options["sigmoid"] = {**width, "coef0": (0.0, 1.0)}
-    most = linear_margin(facts)
-    if most == MARGINS[1]:
+    if facts.x_variance == 1.0 and (facts.n_rows or 1) <= MANY_ROWS:
         return {**margin, "kernel": Choice(options)}
-    if C is None:  # nu does not bound the cost
-        if own["kernel"] != "linear":
-            del options["linear"]
-        return {"kernel": Choice(options)}
-    options = {name: {**margin, **opened} for name, opened in options.items()}
-    low = min(MARGINS[0] / facts.x_variance, most / 10.0)
-    options["linear"] = {"C": (low * C, most * C, LOG)}
+    if C is not None:
+        options = {name: {**margin, **opened} for name, opened in options.items()}
+        options["poly"]["C"] = (MARGINS[0] * C, MODERATE * C, LOG)
+        C /= facts.x_variance
+        options["linear"] = {"C": (MARGINS[0] * C, MODERATE * C, LOG)}
+    elif own["kernel"] != "linear":  # slow, and without a parameter to bound it
+        del options["linear"]
     return {"kernel": Choice(options)}
 
 
-def linear_margin(facts: DataFacts) -> float:
-    """Return the largest C of a linear kernel whose cost is moderate.
+def _polynomial_width(own: Params, facts: DataFacts, width: Notation) -> Notation:
+    """Return widths of a polynomial; at most "scale" if the columns vary a lot.
 
-    The number of iterations is about proportional to C, the variance of the columns and
-    the number of rows.
+    The cost of a fit increases steeply with the values of the polynomial.
     """
-    size = max(1.0, (facts.n_rows or 1) / 1000)
-    return MARGINS[1] / facts.x_variance / 10.0 ** round(math.log10(size))
+    if facts.x_variance == 1.0 or own["kernel"] == "poly":
+        return width
+    most = 1.0 / (facts.n_features or 16) / facts.x_variance
+    if isinstance(own["gamma"], str):
+        return {"gamma": Ordinal([*series(most / 1000.0, most)[:-1], "scale"])}
+    return {"gamma": (most / 1000.0, most, LOG)}
 
 
 @known("SVC")
