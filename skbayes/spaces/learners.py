@@ -34,7 +34,7 @@ MARGINS = (1e-2, 1e3)
 # Largest C of linear kernels and polynomials on other scales, or with many rows,
 # where the time of a fit grows with C.
 MODERATE = 10.0
-MANY_ROWS = 3000
+MANY_ROWS, FEW_ROWS = 3000, 200
 
 SVR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 
@@ -219,42 +219,45 @@ def gamma(facts: DataFacts, option: Any, unit: float | None = None) -> Ordinal |
     return Ordinal(values)
 
 
-def kernel(own: Params, facts: DataFacts, C: float | None = None) -> Notation:
+def kernel(
+    own: Params, facts: DataFacts, C: float | None = None, hard: bool = False
+) -> Notation:
     """Return the kernels of a support vector machine and their parameters.
 
-    With a unit `C`, they include ranges of C.
+    With a unit `C`, they include ranges of C. A problem that no kernel can separate,
+    such as a regression, is `hard`.
     """
-    margin = {} if C is None else {"C": (MARGINS[0] * C, MARGINS[1] * C, LOG)}
     if callable(own["kernel"]) or own["kernel"] == "precomputed":
-        return margin
+        return {} if C is None else {"C": (MARGINS[0] * C, MARGINS[1] * C, LOG)}
     width = {"gamma": gamma(facts, own["gamma"])}
+    hard = hard or facts.x_variance > 1.0
     shape = {"degree": (2, 4), "coef0": (0.0, 1.0)}
-    options = {
+    options: dict[str, Notation] = {
         "rbf": width,
-        "poly": {**_polynomial_width(own, facts, width), **shape},
+        "poly": {**(_small_width(own, facts) if hard else width), **shape},
         "linear": {},
     }
     if own["kernel"] == "sigmoid":
         options["sigmoid"] = {**width, "coef0": (0.0, 1.0)}
-    if facts.x_variance == 1.0 and (facts.n_rows or 1) <= MANY_ROWS:
-        return {**margin, "kernel": Choice(options)}
-    if C is not None:
-        options = {name: {**margin, **opened} for name, opened in options.items()}
-        options["poly"]["C"] = (MARGINS[0] * C, MODERATE * C, LOG)
-        C /= facts.x_variance
-        options["linear"] = {"C": (MARGINS[0] * C, MODERATE * C, LOG)}
-    elif own["kernel"] != "linear":  # slow, and without a parameter to bound it
-        del options["linear"]
-    return {"kernel": Choice(options)}
+    if C is None:
+        if hard and own["kernel"] != "linear":  # slow, without a margin to bound it
+            del options["linear"]
+        return {"kernel": Choice(options)}
+    n_rows = facts.n_rows or 1
+    slow = n_rows > (FEW_ROWS if hard else MANY_ROWS)
+    limits = {"poly": C, "linear": C / facts.x_variance}
+    ranges = {}
+    for name in options:
+        high = MODERATE if slow and name in limits else MARGINS[1]
+        unit = limits.get(name, C)
+        ranges[name] = {"C": (MARGINS[0] * unit, high * unit, LOG)}
+    if len(set(one["C"] for one in ranges.values())) == 1:
+        return {**ranges["rbf"], "kernel": Choice(options)}
+    return {"kernel": Choice({n: {**ranges[n], **options[n]} for n in options})}
 
 
-def _polynomial_width(own: Params, facts: DataFacts, width: Notation) -> Notation:
-    """Return widths of a polynomial; at most "scale" if the columns vary a lot.
-
-    The cost of a fit increases steeply with the values of the polynomial.
-    """
-    if facts.x_variance == 1.0 or own["kernel"] == "poly":
-        return width
+def _small_width(own: Params, facts: DataFacts) -> Notation:
+    """Return widths of a polynomial up to "scale", beyond which fits take long."""
     most = 1.0 / (facts.n_features or 16) / facts.x_variance
     if isinstance(own["gamma"], str):
         return {"gamma": Ordinal([*series(most / 1000.0, most)[:-1], "scale"])}
@@ -269,7 +272,7 @@ def svc(own: Params, facts: DataFacts) -> Notation:
 @known("SVR")
 def svr(own: Params, facts: DataFacts) -> Notation:
     scale = facts.y_scale
-    space = kernel(own, facts, scale)
+    space = kernel(own, facts, scale, hard=True)
     margin = {"C": space.pop("C")} if "C" in space else {}
     return {**margin, "epsilon": (1e-3 * scale, 1.0 * scale, LOG), **space}
 
@@ -282,7 +285,7 @@ def nu_svc(own: Params, facts: DataFacts) -> Notation:
 
 @known("NuSVR")
 def nu_svr(own: Params, facts: DataFacts) -> Notation:
-    return {"nu": (0.05, 1.0), **kernel(own, facts, facts.y_scale)}
+    return {"nu": (0.05, 1.0), **kernel(own, facts, facts.y_scale, hard=True)}
 
 
 @known("OneClassSVM")
