@@ -22,7 +22,7 @@ UNDER_SAMPLERS = ("ClusterCentroids", "NearMiss", "RandomUnderSampler")
 
 def _sampling_strategy(own: Params, facts: DataFacts) -> Notation:
     """Return the ratios of two classes that sampling can reach."""
-    if facts.n_classes != 2 or own["sampling_strategy"] != "auto":
+    if facts.n_classes != 2 or own["sampling_strategy"] not in ("auto", None):
         return {}
     ratio = facts.max_nu / (2.0 - facts.max_nu)
     reached = [one for one in RATIOS if one >= MARGIN * ratio]
@@ -32,10 +32,10 @@ def _sampling_strategy(own: Params, facts: DataFacts) -> Notation:
 def _neighbors(name: str, own: Params, facts: DataFacts, high: int) -> Notation:
     """Return numbers of neighbors within the smallest class."""
     most = high if facts.smallest_class is None else facts.smallest_class - 1
-    if not isinstance(own[name], int) or most < 1:
+    if not isinstance(own[name], int | None) or most < 1:
         return {}
     bounds = (1, min(high, most), LOG)
-    return {name: Instead(bounds) if own[name] > most else bounds}
+    return {name: Instead(bounds) if (own[name] or 1) > most else bounds}
 
 
 @known("SMOTE", "SMOTENC", "SMOTEN", "KMeansSMOTE", package="imblearn")
