@@ -31,9 +31,9 @@ SLOW_SIZE = 3e6
 # Range of C for squared distances of about one, as kernels of standardized data have.
 MARGINS = (1e-2, 1e3)
 
-# Largest C of linear kernels and polynomials on other scales, or with many rows,
-# where the time of a fit grows with C.
-MODERATE = 10.0
+# Largest C of linear kernels and polynomials, and of other kernels, in regressions, on
+# other scales, or with many rows, where the time of a fit grows with C.
+MODERATE, HIGH = 10.0, 500.0
 MANY_ROWS, FEW_ROWS = 3000, 200
 
 SVR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
@@ -248,7 +248,9 @@ def kernel(
     limits = {"poly": C, "linear": C / facts.x_variance}
     ranges = {}
     for name in options:
-        high = MODERATE if slow and name in limits else MARGINS[1]
+        high = MARGINS[1]
+        if slow:
+            high = MODERATE if name in limits else HIGH
         unit = limits.get(name, C)
         ranges[name] = {"C": (MARGINS[0] * unit, high * unit, LOG)}
     if len(set(one["C"] for one in ranges.values())) == 1:
