@@ -144,8 +144,11 @@ def _variance(X: Any) -> float:
             if values.ndim != 2:
                 return 1.0
             values = values[:: max(1, len(values) // MAX_ROWS)]
+            values = values[:, ~np.isnan(values).all(axis=0)]
+            if values.size == 0:
+                return 1.0
             with np.errstate(all="ignore"):
-                mean_square = float(np.nanmean(np.nanvar(values, axis=0)))
+                mean_square = float(np.nanvar(values, axis=0).mean())
     except (TypeError, ValueError):
         return 1.0
     if not (math.isfinite(mean_square) and mean_square > 1.0):
