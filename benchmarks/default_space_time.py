@@ -4,9 +4,9 @@ Each estimator is searched with its default space, and by RandomizedSearchCV wit
 hand-written space and as many trials, on raw and on standardized tables of at most 600
 rows. Both searches run with one thread in separate processes.
 
-A search exceeds the limit if its processor time, without the refit, is more than five
-times that of RandomizedSearchCV. The operating system ends a search after six times the
-processor time of RandomizedSearchCV and ten seconds.
+A search exceeds the limit if its processor time is more than five times that of
+RandomizedSearchCV. The best configurations are not fitted again. The operating system
+ends a search after six times the processor time of RandomizedSearchCV and ten seconds.
 
 Results are stored in one file, which is extended by each call, so that subsets can run
 one after another.
@@ -145,7 +145,13 @@ def distributions(space: dict[str, Any]) -> dict[str, Any]:
 
 def searches(name: str, n: int, seed: int) -> dict[str, Callable[[], Any]]:
     """Return functions that make the two searches."""
-    own = {"n_iter": n, "cv": 3, "random_state": seed, "error_score": np.nan}
+    own = {
+        "n_iter": n,
+        "cv": 3,
+        "random_state": seed,
+        "error_score": np.nan,
+        "refit": False,
+    }
     hand = MORE_HAND_WRITTEN.get(name) or HAND_WRITTEN[name]
     return {
         "random": lambda: RandomizedSearchCV(make(name), distributions(hand), **own),
@@ -177,7 +183,7 @@ def _run(build: Any, X: Any, y: Any, cap: float | None, sender: Any) -> None:
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     start = time.process_time()
     search = build().fit(X, y)
-    seconds = time.process_time() - start - search.refit_time_
+    seconds = time.process_time() - start
     failed = np.isnan(search.cv_results_["mean_test_score"]).sum()
     sender.send(
         {
