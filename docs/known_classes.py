@@ -23,6 +23,16 @@ PRIORS_HEADER = ["Class", "Data sets", "Hyper-parameters with a density"]
 # Properties of the data for which the table shows the search spaces.
 FACTS = DataFacts(n_rows=1000, n_features=20, n_classes=2, imbalanced=True)
 
+# Modules of classes that their package does not export at the top.
+HOMES = {
+    "skbayes": ["skbayes.text"],
+    "imblearn": [
+        "imblearn.over_sampling",
+        "imblearn.under_sampling",
+        "imblearn.combine",
+    ],
+}
+
 
 def known_classes() -> dict[str, list[list[str]]]:
     """Return the rows of the table of each package: classes and hyper-parameters."""
@@ -65,8 +75,12 @@ def _own(entry: KnownClass) -> dict[str, Any]:
         kind = dict(all_estimators()).get(entry.name)
     else:
         try:
-            home = {"skbayes": "skbayes.text"}.get(entry.package, entry.package)
-            kind = getattr(importlib.import_module(home), entry.name, None)
+            homes = HOMES.get(entry.package, [entry.package])
+            found = [
+                getattr(importlib.import_module(home), entry.name, None)
+                for home in homes
+            ]
+            kind = next((one for one in found if one is not None), None)
         except ImportError:
             kind = None
     if kind is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
@@ -10,7 +11,7 @@ from sklearn.model_selection import check_cv
 
 from skbayes.results.transfer import is_list_of_sources
 from skbayes.space import OptimumPrior, Space
-from skbayes.spaces.default import space_of_parts, unknown_parts
+from skbayes.spaces.default import not_judged, space_of_parts, unknown_parts
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.learned_prior import learned_prior
 from skbayes.spaces.parts import parts_of
@@ -57,12 +58,19 @@ def _resolved(search: Any, given: Any, X: Any, y: Any) -> Any:
         )
     if not auto:
         return changes
-    facts = DataFacts.of(X, y, train_share(search, X, y))
+    facts = _facts(search, X, y)
     parts = parts_of(search.estimator, facts)
     search.untuned_ = unknown_parts(parts)
     space = space_of_parts(parts, facts)
     _check_removed(search, space, changes)
+    if (reason := not_judged(parts)) and not changes:
+        warnings.warn(reason, UserWarning, stacklevel=6)
     return space | changes if changes else space
+
+
+def _facts(search: Any, X: Any, y: Any) -> DataFacts:
+    own_score = getattr(search, "scoring", None) is None
+    return DataFacts.of(X, y, train_share(search, X, y), own_score)
 
 
 def _check_removed(search: Any, space: Any, changes: Mapping[Any, Any]) -> None:
@@ -132,6 +140,5 @@ def prior_of(search: Any, space: Space, X: Any, y: Any) -> OptimumPrior | None:
     """
     if not isinstance(getattr(search, "initial_points", None), str):
         return None
-    facts = DataFacts.of(X, y, train_share(search, X, y))
-    parts = parts_of(search.estimator, facts)
+    parts = parts_of(search.estimator, _facts(search, X, y))
     return learned_prior(parts, space, search._own_values())

@@ -13,7 +13,7 @@ from typing import Any
 from skbayes.space import Ordinal
 from skbayes.spaces.facts import DataFacts
 
-__all__ = ["CATALOG", "KnownClass", "find", "known"]
+__all__ = ["CATALOG", "Instead", "KnownClass", "find", "known"]
 
 Params = Mapping[str, Any]
 Notation = dict[str, Any]
@@ -128,15 +128,30 @@ def counts_or(option: Any, low: int, high: int) -> Any:
 
     The option, such as None or "all", is the last entry of the list.
     """
+    low = min(low, high)
     if isinstance(option, int | float):
-        return (low, max(high, low + 1), LOG)
+        return (low, high, LOG)
     counts = [int(one) for one in series(low, high)]
     return Ordinal([*(counts or [low]), option])
 
 
+@dataclass(frozen=True)
+class Instead:
+    """Notation of a parameter whose own value would fail on the data."""
+
+    notation: Any
+
+
 def components(own: Params, facts: DataFacts, high: int, low: int = 2) -> Any:
     """Return the numbers of components that the rows and features allow."""
-    bounds = [n for n in (facts.n_features, facts.n_rows) if n is not None]
-    if facts.n_features is None:
-        bounds.append(low)
-    return counts_or(own.get("n_components"), low, max(low, min(high, *bounds)))
+    columns = low if facts.fewest_features is None else facts.fewest_features
+    most = min(high, columns, columns if facts.n_rows is None else facts.n_rows)
+    found = counts_or(own.get("n_components"), low, most)
+    return fitting(own.get("n_components"), found, facts)
+
+
+def fitting(option: Any, bounds: Any, facts: DataFacts) -> Any:
+    """Return a range of numbers of columns, without an own number that is too large."""
+    n = facts.n_features
+    known_to_fail = n is not None and isinstance(option, int) and option > n
+    return Instead(bounds) if known_to_fail else bounds

@@ -5,15 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from skbayes.space.dimensions import is_number
-from skbayes.spaces import learners, transformers, trees  # noqa: F401
+from skbayes.spaces import learners, samplers, transformers, trees  # noqa: F401
 from skbayes.spaces.changes import EditableSpace
 from skbayes.spaces.facts import DataFacts
-from skbayes.spaces.parts import Part, own_params, parts_of
+from skbayes.spaces.parts import Part, is_k_means, own_params, parts_of
 
-__all__ = ["default_space", "own_values", "space_of_parts", "unknown_parts"]
+__all__ = [
+    "default_space",
+    "not_judged",
+    "own_values",
+    "space_of_parts",
+    "unknown_parts",
+]
 
 # Fraction of training rows in the default cross-validation of GridSearchCV.
 TRAIN_SHARE = 0.8
+
+# Words in the names of parameters that are about computation or the form of the data.
+TECHNICAL = (
+    *("batch", "block", "cache", "contamination", "cv", "eps", "init", "iter", "jobs"),
+    *("label", "leaf", "missing", "oversamples", "random", "size", "skips", "state"),
+    *("best", "min", "param", "step", "steps", "stop", "tol", "trials", "value"),
+    *("alphas", "values", "verbose"),
+)
 
 
 def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace:
@@ -51,7 +65,7 @@ def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace
         "fit_intercept": [True, False],
     }
     """
-    facts = DataFacts.of(X, y, TRAIN_SHARE)
+    facts = DataFacts.of(X, y, TRAIN_SHARE, own_score=True)
     return space_of_parts(parts_of(estimator, facts), facts)
 
 
@@ -94,33 +108,64 @@ def _label(part: Part) -> str:
     return f"{part.prefix[:-2]} ({kind})" if part.prefix else kind
 
 
+def not_judged(parts: list[Part]) -> str:
+    """Return why parameters are not tuned that the own score cannot compare, or ""."""
+    last = [part for part in parts if part.facts.own_score][-1:]
+    name = type(last[0].estimator).__name__ if last else ""
+    reasons = []
+    if last and is_k_means(last[0].estimator):
+        reasons.append(
+            f"'{last[0].prefix}n_clusters' is not tuned, because {name}.score, the "
+            "negative inertia, increases with the number of clusters"
+        )
+    if fixed := ", ".join(repr(part.prefix[:-2]) for part in parts if part.fixed):
+        reasons.append(
+            f"the steps before {name} ({fixed}) are not tuned, because {name}.score "
+            "depends on the scale and the number of the columns"
+        )
+    if not reasons:
+        return ""
+    return (
+        f"search_spaces='auto': {'; '.join(reasons)}. To tune more, set scoring, such "
+        "as a function of (estimator, X, y) that returns silhouette_score of "
+        "sklearn.metrics."
+    )
+
+
 def _nothing_known(parts: list[Part]) -> ValueError:
     labels = ", ".join(_label(part) for part in parts if part.known is None)
     reason = f"there is no default space for {labels}"
     if not labels:
         labels = ", ".join(map(_label, parts)) or "the estimator"
         reason = f"{labels} has no parameters to tune"
+    if message := not_judged(parts):
+        return ValueError(message)
+    example = _example(parts)
+    by_hand = f": search_spaces={example}" if example else ""
     return ValueError(
-        f"search_spaces='auto': {reason}. Write the space by hand: search_spaces="
-        f"{_example(parts)}; estimator.get_params() lists the names."
+        f"search_spaces='auto': {reason}. Write the space by hand{by_hand}; "
+        "estimator.get_params() lists the names."
     )
 
 
 def _example(parts: list[Part]) -> str:
-    """Return an example of a space, with a numeric parameter of the estimator."""
+    """Return an example of a space, or "" if no parameter is likely to matter.
+
+    The parameter is a number of moderate size. Classes in the catalog have no such
+    parameter, or it is tuned by default.
+    """
     for part in reversed(parts):
+        if part.known is not None:
+            continue
         for name, value in part.estimator.get_params(deep=False).items():
-            if (
-                name in ("random_state", "verbose")
-                or not is_number(value)
-                or value <= 0
-            ):
+            technical = any(word in TECHNICAL for word in name.split("_"))
+            if technical or not is_number(value) or not 1e-6 < value < 1e4:
                 continue
-            prior = "" if isinstance(value, int) else ", 'log-uniform'"
-            low, high = (
-                (value, 10 * value)
-                if isinstance(value, int)
-                else (value / 10, 10 * value)
-            )
-            return f"{{{part.prefix + name!r}: ({low!r}, {high!r}{prior})}}"
-    return "{'name': [1, 2, 3]}"
+            if isinstance(value, int):
+                notation = f"({value!r}, {10 * value!r})"
+            else:
+                most = min(10 * value, 1.0) if value < 1.0 else 10 * value
+                low, high = float(f"{value / 10:.3g}"), float(f"{most:.3g}")
+                notation = f"({low!r}, {high!r}, 'log-uniform')"
+            return f"{{{part.prefix + name!r}: {notation}}}"
+    return ""

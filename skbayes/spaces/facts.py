@@ -19,6 +19,12 @@ IMBALANCE = 1.5
 # A target with more distinct values has no classes.
 MAX_CLASSES = 1000
 
+# The variance of the columns is computed from at most about this many rows.
+MAX_ROWS = 10_000
+
+# Data with more columns are wide.
+WIDE = 5000
+
 
 @dataclasses.dataclass(frozen=True)
 class DataFacts:
@@ -30,8 +36,17 @@ class DataFacts:
         Number of training rows of a fold.
     n_features : int or None
         Number of columns.
+    fewest_features : int or None
+        Smallest number of columns that earlier steps may leave.
+    wide : bool
+        Whether the columns are many, such as counts of words.
+    x_variance : float
+        Mean variance of the columns, rounded to a power of ten; 1 if it is smaller or
+        unknown.
     n_classes : int or None
         Number of classes of a classification target.
+    smallest_class : int or None
+        Number of training rows of the smallest class.
     imbalanced : bool
         Whether the class sizes differ enough to tune class weights.
     max_nu : float
@@ -43,31 +58,56 @@ class DataFacts:
         Whether the data may contain missing values.
     scale_matters : bool
         Whether a monotonic transformation of a column can change predictions.
+    own_score : bool
+        Whether configurations are compared by the estimator's own `score`.
     """
 
     n_rows: int | None = None
     n_features: int | None = None
+    fewest_features: int | None = None
+    wide: bool = False
+    x_variance: float = 1.0
     n_classes: int | None = None
+    smallest_class: int | None = None
     imbalanced: bool = False
     max_nu: float = 0.5
     y_scale: float = 1.0
     has_missing: bool = True
     scale_matters: bool = True
+    own_score: bool = False
 
     @classmethod
-    def of(cls, X: Any = None, y: Any = None, train_share: float = 1.0) -> DataFacts:
+    def of(
+        cls,
+        X: Any = None,
+        y: Any = None,
+        train_share: float = 1.0,
+        own_score: bool = False,
+    ) -> DataFacts:
         """Return the facts about `X` and `y`, given the fraction of training rows."""
-        found: dict[str, Any] = {}
+        found: dict[str, Any] = {"own_score": own_score}
         n_samples = _n_samples(y if X is None else X)
         if n_samples is not None:
             found["n_rows"] = max(1, math.floor(n_samples * train_share))
-        found["n_features"] = _n_features(X)
+        n_features = found["n_features"] = found["fewest_features"] = _n_features(X)
+        found["wide"] = n_features is not None and n_features > WIDE
         found["has_missing"] = X is None or _may_miss(X)
-        return cls(**found, **_target(y))
+        found["x_variance"] = 1.0 if X is None else _variance(X)
+        target = _target(y)
+        if (smallest := target.get("smallest_class")) is not None:
+            target["smallest_class"] = max(1, math.floor(smallest * train_share))
+        return cls(**found, **target)
 
-    def with_features(self, n_features: int | None) -> DataFacts:
+    def with_features(
+        self, n_features: int | None, fewest: int | None = None
+    ) -> DataFacts:
         """Return facts about the same rows with another number of columns."""
-        return dataclasses.replace(self, n_features=n_features)
+        return dataclasses.replace(
+            self,
+            n_features=n_features,
+            fewest_features=fewest if n_features is None else n_features,
+            wide=False,
+        )
 
 
 def _n_samples(data: Any) -> int | None:
@@ -94,6 +134,28 @@ def _may_miss(X: Any) -> bool:
         return True
 
 
+def _variance(X: Any) -> float:
+    """Return the mean variance of the columns as a power of ten; at least 1."""
+    try:
+        if sparse.issparse(X):
+            mean_square = float(np.square(X.data).sum()) / max(1, math.prod(X.shape))
+        else:
+            values = np.asarray(X, dtype=np.float64)
+            if values.ndim != 2:
+                return 1.0
+            values = values[:: max(1, len(values) // MAX_ROWS)]
+            values = values[:, ~np.isnan(values).all(axis=0)]
+            if values.size == 0:
+                return 1.0
+            with np.errstate(all="ignore"):
+                mean_square = float(np.nanvar(values, axis=0).mean())
+    except (TypeError, ValueError):
+        return 1.0
+    if not (math.isfinite(mean_square) and mean_square > 1.0):
+        return 1.0
+    return 10.0 ** round(math.log10(mean_square))
+
+
 def _target(y: Any) -> dict[str, Any]:
     """Return the facts about the target."""
     if y is None:
@@ -108,6 +170,7 @@ def _target(y: Any) -> dict[str, Any]:
         if len(counts) <= MAX_CLASSES:
             found |= {
                 "n_classes": len(counts),
+                "smallest_class": int(counts.min()),
                 "imbalanced": bool(counts.max() > IMBALANCE * counts.min()),
                 "max_nu": 2.0 * counts.min() / (counts.min() + counts.max()),
             }

@@ -14,6 +14,7 @@ from skbayes.spaces.catalog import (
     at_most,
     class_weight,
     counts_or,
+    fitting,
     known,
     series,
 )
@@ -23,6 +24,17 @@ __all__: list[str] = []
 
 # Losses of SGDClassifier with probabilities.
 WITH_PROBABILITIES = ("log_loss", "modified_huber")
+
+# Number of entries of the data above which solvers that visit rows one by one are slow.
+SLOW_SIZE = 3e6
+
+# Range of C for squared distances of about one, as kernels of standardized data have.
+MARGINS = (1e-2, 1e3)
+
+# Largest C of linear kernels and polynomials, and of other kernels, in regressions, on
+# other scales, or with many rows, where the time of a fit grows with C.
+MODERATE, HIGH = 10.0, 500.0
+MANY_ROWS, FEW_ROWS = 3000, 200
 
 SVR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 
@@ -46,7 +58,15 @@ def logistic_regression(own: Params, facts: DataFacts) -> Notation:
         elastic = {"penalty": ["elasticnet"], **elastic}
     plain = own["solver"] if own["solver"] != "saga" else "lbfgs"
     options = {plain: {}, "saga": elastic}
+    # The solver "saga" is slow on wide data, and does not accept 64-bit indices.
+    if own["solver"] != "saga" and _is_wide(facts):
+        return space
     return {**space, "solver": Choice(options)}
+
+
+def _is_wide(facts: DataFacts) -> bool:
+    """Return whether passes over the rows one by one are slow."""
+    return facts.wide or (facts.n_rows or 1) * (facts.n_features or 1) > SLOW_SIZE
 
 
 @known("SGDClassifier")
@@ -165,9 +185,9 @@ def matching_pursuit(own: Params, facts: DataFacts) -> Notation:
 
 @known("PLSRegression")
 def partial_least_squares(own: Params, facts: DataFacts) -> Notation:
-    known_bounds = [n for n in (facts.n_features, facts.n_rows) if n is not None]
-    most = at_most(30, min(known_bounds, default=None), unknown=2)
-    return {"n_components": (1, most)}
+    bounds = [facts.fewest_features or 2, facts.n_rows or 30]
+    most = min(30, *bounds)
+    return {"n_components": fitting(own["n_components"], (1, most), facts)}
 
 
 @known(
@@ -184,48 +204,79 @@ def nothing(own: Params, facts: DataFacts) -> Notation:
 # -- support vector machines ----------------------------------------------------------
 
 
-def gamma(facts: DataFacts, option: Any) -> Ordinal | tuple:
-    """Return kernel widths, with the own option at its value for standardized data."""
+def gamma(facts: DataFacts, option: Any, unit: float | None = None) -> Ordinal | tuple:
+    """Return kernel widths relative to the variance of the columns, or another unit.
+
+    The own option is at its value.
+    """
+    unit = facts.x_variance if unit is None else unit
+    low, high = 1e-5 / unit, 10.0 / unit
     if option is not None and not isinstance(option, str):
-        return (1e-5, 10.0, LOG)
-    values: list[Any] = series(1e-5, 10.0)
-    place = 1.0 / (facts.n_features or 16)
+        return (low, high, LOG)
+    values: list[Any] = series(low, high)
+    place = 1.0 / (facts.n_features or 16) / (unit if option == "scale" else 1.0)
     values.insert(sum(value < place for value in values), option)
     return Ordinal(values)
 
 
-def kernel(own: Params, facts: DataFacts) -> Notation:
-    """Return the kernels of a support vector machine and their parameters."""
+def kernel(
+    own: Params, facts: DataFacts, C: float | None = None, hard: bool = False
+) -> Notation:
+    """Return the kernels of a support vector machine and their parameters.
+
+    With a unit `C`, they include ranges of C. A problem that no kernel can separate,
+    such as a regression, is `hard`.
+    """
     if callable(own["kernel"]) or own["kernel"] == "precomputed":
-        return {}
+        return {} if C is None else {"C": (MARGINS[0] * C, MARGINS[1] * C, LOG)}
     width = {"gamma": gamma(facts, own["gamma"])}
-    options = {
+    hard = hard or facts.x_variance > 1.0
+    shape = {"degree": (2, 4), "coef0": (0.0, 1.0)}
+    options: dict[str, Notation] = {
         "rbf": width,
-        "poly": {**width, "degree": (2, 4), "coef0": (0.0, 1.0)},
+        "poly": {**(_small_width(own, facts) if hard else width), **shape},
         "linear": {},
     }
     if own["kernel"] == "sigmoid":
         options["sigmoid"] = {**width, "coef0": (0.0, 1.0)}
-    return {"kernel": Choice(options)}
+    if C is None:
+        if hard and own["kernel"] != "linear":  # slow, without a margin to bound it
+            del options["linear"]
+        return {"kernel": Choice(options)}
+    n_rows = facts.n_rows or 1
+    slow = n_rows > (FEW_ROWS if hard else MANY_ROWS)
+    limits = {"poly": C, "linear": C / facts.x_variance}
+    ranges = {}
+    for name in options:
+        high = MARGINS[1]
+        if slow:
+            high = MODERATE if name in limits else HIGH
+        unit = limits.get(name, C)
+        ranges[name] = {"C": (MARGINS[0] * unit, high * unit, LOG)}
+    if len(set(one["C"] for one in ranges.values())) == 1:
+        return {**ranges["rbf"], "kernel": Choice(options)}
+    return {"kernel": Choice({n: {**ranges[n], **options[n]} for n in options})}
+
+
+def _small_width(own: Params, facts: DataFacts) -> Notation:
+    """Return widths of a polynomial up to "scale", beyond which fits take long."""
+    most = 1.0 / (facts.n_features or 16) / facts.x_variance
+    if isinstance(own["gamma"], str):
+        return {"gamma": Ordinal([*series(most / 1000.0, most)[:-1], "scale"])}
+    return {"gamma": (most / 1000.0, most, LOG)}
 
 
 @known("SVC")
 def svc(own: Params, facts: DataFacts) -> Notation:
-    return {
-        "C": (1e-2, 1e3, LOG),
-        **kernel(own, facts),
-        **class_weight(own, facts),
-    }
+    return {**kernel(own, facts, 1.0), **class_weight(own, facts)}
 
 
 @known("SVR")
 def svr(own: Params, facts: DataFacts) -> Notation:
     scale = facts.y_scale
-    return {
-        "C": (1e-2 * scale, 1e3 * scale, LOG),
-        "epsilon": (1e-3 * scale, 1.0 * scale, LOG),
-        **kernel(own, facts),
-    }
+    space = kernel(own, facts, scale, hard=True)
+    margin = {"C": space.pop("C")} if "C" in space else {}
+    return {**margin, "epsilon": (1e-3 * scale, 1.0 * scale, LOG), **space}
 
 
 @known("NuSVC")
@@ -236,8 +287,7 @@ def nu_svc(own: Params, facts: DataFacts) -> Notation:
 
 @known("NuSVR")
 def nu_svr(own: Params, facts: DataFacts) -> Notation:
-    C = (1e-2 * facts.y_scale, 1e3 * facts.y_scale, LOG)
-    return {"C": C, "nu": (0.05, 1.0), **kernel(own, facts)}
+    return {"nu": (0.05, 1.0), **kernel(own, facts, facts.y_scale, hard=True)}
 
 
 @known("OneClassSVM")
@@ -261,8 +311,9 @@ def kernel_ridge(own: Params, facts: DataFacts) -> Notation:
     if callable(own["kernel"]) or own["kernel"] == "precomputed":
         return space
     width = {"gamma": gamma(facts, own["gamma"])}
+    distances = {"gamma": gamma(facts, own["gamma"], facts.x_variance**0.5)}
     polynomial = {**width, "degree": (2, 4), "coef0": (0.0, 1.0)}
-    options = {"linear": {}, "rbf": width, "laplacian": width, "poly": polynomial}
+    options = {"linear": {}, "rbf": width, "laplacian": distances, "poly": polynomial}
     return {**space, "kernel": Choice(options)}
 
 

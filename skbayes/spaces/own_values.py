@@ -7,7 +7,7 @@ from typing import Any
 
 from skbayes.space import Choice, Ordinal
 from skbayes.space.dimensions import is_finite, is_number
-from skbayes.spaces.catalog import Notation, Params
+from skbayes.spaces.catalog import Instead, Notation, Params
 
 __all__ = ["make_choice", "pairs_of", "rebuilt", "with_own_values"]
 
@@ -20,7 +20,8 @@ def with_own_values(space: Notation, own: Params, stands_for: Params) -> Notatio
 
     Ranges are extended, and lists get an additional value. A dimension that cannot
     include the own value is removed, such as a range of counts if the value is a
-    fraction.
+    fraction. Below the options that the estimator does not use, ranges are not
+    extended.
     """
     values = {
         name: stands_for[name] if own[name] is None and name in stands_for else value
@@ -54,21 +55,31 @@ def make_choice(pairs: Sequence[tuple[Any, Any]]) -> Choice:
         return Choice(pairs)
 
 
-def _include_all(space: Notation, own: Params, top: bool) -> Notation:
+def _include_all(
+    space: Notation, own: Params, top: bool, used: bool = True
+) -> Notation:
     included = {}
     for name, notation in space.items():
         if name not in own:  # parameter of another release, or of a base class
             continue
+        instead = isinstance(notation, Instead)
+        if instead:
+            notation = notation.notation
         if isinstance(notation, tuple) and notation[0] >= notation[1]:
             notation = [notation[0]]  # the data allow a single value
         # Under an option, a list of one value is required by the option.
         fixed = not top and isinstance(notation, list) and len(notation) == 1
-        if not fixed:
-            notation = _include(name, notation, own[name])
+        if not fixed and not instead:
+            with_own = _include(name, notation, own[name])
+            keep = not used and isinstance(notation, tuple) and with_own is not None
+            notation = notation if keep else with_own
         if isinstance(notation, Choice):
             notation = make_choice(
                 [
-                    (option, _include_all(opened, own, top=False))
+                    (
+                        option,
+                        _include_all(opened, own, False, used and option == own[name]),
+                    )
                     for option, opened in pairs_of(notation)
                 ]
             )

@@ -9,9 +9,11 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
+from skbayes.space import Choice, Ordinal
 from skbayes.spaces.catalog import KnownClass, Notation, Params, find, known
 from skbayes.spaces.facts import DataFacts
-from skbayes.spaces.own_values import rebuilt, with_own_values
+from skbayes.spaces.own_values import pairs_of, rebuilt, with_own_values
+from skbayes.spaces.samplers import facts_resampled
 from skbayes.spaces.scalers import is_scaler, scaler_choice
 
 __all__ = ["Part", "is_estimator", "own_params", "parts_of"]
@@ -37,12 +39,44 @@ KEEP_COLUMNS = (
 )
 IMPUTERS = ("IterativeImputer", "KNNImputer", "SimpleImputer")
 
+# Transformers with at least as many columns as before, of about the same scale.
+ADD_COLUMNS = (
+    *("IterativeImputer", "KBinsDiscretizer", "KNNImputer", "MissingIndicator"),
+    *("OneHotEncoder", "PolynomialFeatures", "SimpleImputer", "SplineTransformer"),
+)
+
+# Transformers whose output may consist of a single column, of about the same scale.
+SELECT_COLUMNS = (
+    *("GenericUnivariateSelect", "SelectFdr", "SelectFpr", "SelectFromModel"),
+    *("SelectFwe", "SelectPercentile", "SequentialFeatureSelector"),
+    "VarianceThreshold",
+)
+
+# Parameters that are the number of columns of the output.
+COUNTS = ("n_components", "k", "n_clusters", "n_features_to_select")
+
+# Transformers with such a parameter that keep the scale of the columns.
+KEEP_SCALE = ("IncrementalPCA", "PCA", "RFE", "SelectKBest", "TruncatedSVD")
+
+# Transformers with a sparse output of many columns.
+WIDE = (
+    *("CountVectorizer", "HashingVectorizer", "NGramVectorizer", "TfidfTransformer"),
+    *("KNeighborsTransformer", "RadiusNeighborsTransformer", "DictVectorizer"),
+)
+
+# Classes whose own score depends on the scale and the number of the columns.
+SCORE_OF_COLUMNS = (
+    *("FactorAnalysis", "GaussianMixture", "BayesianGaussianMixture"),
+    *("KernelDensity", "LatentDirichletAllocation", "PCA"),
+    *("KMeans", "MiniBatchKMeans", "BisectingKMeans"),
+)
+
 # Classes, including wrappers, that have no hyper-parameters to tune.
 known(
     *("Pipeline", "FeatureUnion", "ColumnTransformer", "TransformedTargetRegressor"),
     *("MultiOutputClassifier", "MultiOutputRegressor", "ClassifierChain"),
     *("RegressorChain", "OneVsRestClassifier", "OneVsOneClassifier"),
-    *("FixedThresholdClassifier", "TunedThresholdClassifierCV", "FunctionTransformer"),
+    *("TunedThresholdClassifierCV", "FunctionTransformer"),
     *("DictVectorizer", "LabelBinarizer", "LabelEncoder", "MultiLabelBinarizer"),
     *("MissingIndicator", "StandardScaler", "MinMaxScaler", "MaxAbsScaler"),
     *("RobustScaler", "PowerTransformer", "QuantileTransformer", "VotingRegressor"),
@@ -81,6 +115,22 @@ def output_code(own: Params, facts: DataFacts) -> Notation:
     return {"code_size": (1.0, 5.0)}
 
 
+@known("FixedThresholdClassifier")
+def fixed_threshold(own: Params, facts: DataFacts) -> Notation:
+    method = own["response_method"]
+    if method == "auto":
+        has = hasattr(own["estimator"], "predict_proba")
+        method = "predict_proba" if has else "decision_function"
+    probable = method == "predict_proba"
+    if own["threshold"] != "auto":
+        return {"threshold": (0.05, 0.95) if probable else (-1.0, 1.0)}
+    shares = [share / 20 for share in range(1, 20) if share != 10]
+    margins = [-1.0, -0.5, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.5, 1.0]
+    values = shares if probable else margins
+    half = len(values) // 2
+    return {"threshold": Ordinal([*values[:half], "auto", *values[half:]])}
+
+
 @dataclasses.dataclass(frozen=True)
 class Part:
     """Estimator within a composition, or the whole composition.
@@ -97,6 +147,9 @@ class Part:
         Entry of its class in the catalog.
     is_scaler : bool
         Whether the search chooses among scalers for this step instead of tuning it.
+    fixed : bool
+        Whether the part is not tuned, because scores with different values of its
+        parameters cannot be compared.
     """
 
     prefix: str
@@ -104,10 +157,13 @@ class Part:
     facts: DataFacts
     known: KnownClass | None
     is_scaler: bool = False
+    fixed: bool = False
 
     @functools.cached_property
     def space(self) -> Notation:
         """Search space with full names, without the spaces of nested estimators."""
+        if self.fixed:
+            return {}
         if self.is_scaler:
             matters = self.facts.scale_matters
             scalers = scaler_choice(self.estimator, self.facts) if matters else []
@@ -186,20 +242,39 @@ def _members(
     container: str, members: list[Any], prefix: str, facts: DataFacts
 ) -> Iterator[Part]:
     """Yield the parts of the named estimators in a container."""
+    own_score, comparable = facts.own_score, True
     if container == "steps" and members:
         matters = facts.scale_matters and not _ignores_scale(members[-1][1])
         facts = dataclasses.replace(facts, scale_matters=matters)
-    for name, member, *columns in members:
+        comparable = not (own_score and _scores_columns(members[-1][1]))
+    for place, (name, member, *columns) in enumerate(members, start=1):
         if isinstance(member, str) or member is None:
             continue
+        last = container == "steps" and place == len(members)
+        facts = dataclasses.replace(facts, own_score=own_score and last)
         seen = facts.with_features(_n_columns(columns[0])) if columns else facts
         full = f"{prefix}{name}"
+        parts: Iterator[Part]
         if is_scaler(member) and container != "estimators":
-            yield Part(f"{full}__", member, seen, find(member), is_scaler=True)
+            parts = iter([Part(f"{full}__", member, seen, find(member), True)])
         else:
-            yield from _walk(member, f"{full}__", seen)
+            parts = _walk(member, f"{full}__", seen)
+        for part in parts:
+            fixed = part.fixed or not (comparable or last)
+            yield dataclasses.replace(part, fixed=fixed)
         if container == "steps":
             facts = _facts_after(member, facts)
+
+
+def _scores_columns(estimator: Any) -> bool:
+    """Return whether the own score depends on the scale and number of the columns."""
+    return any(cls.__name__ in SCORE_OF_COLUMNS for cls in type(estimator).__mro__)
+
+
+def is_k_means(estimator: Any) -> bool:
+    """Return whether the own score of an estimator is the negative inertia."""
+    entry = find(estimator)
+    return entry is not None and entry.name.endswith("KMeans")
 
 
 def _ignores_scale(estimator: Any) -> bool:
@@ -220,10 +295,72 @@ def _n_columns(columns: Any) -> int | None:
 def _facts_after(transformer: Any, facts: DataFacts) -> DataFacts:
     """Return the facts about the output of a transformer."""
     name = type(transformer).__name__
+    if hasattr(transformer, "fit_resample"):
+        return facts_resampled(transformer, facts)
     if name in IMPUTERS:
         facts = dataclasses.replace(facts, has_missing=False)
-    keeps = name in KEEP_COLUMNS and not getattr(transformer, "add_indicator", False)
-    return facts if keeps else facts.with_features(None)
+    if name not in IMPUTERS + ADD_COLUMNS + SELECT_COLUMNS + KEEP_SCALE:
+        facts = dataclasses.replace(facts, x_variance=1.0)
+    if name in KEEP_COLUMNS and not getattr(transformer, "add_indicator", False):
+        return facts
+    wide = any(cls.__name__ in WIDE for cls in type(transformer).__mro__)
+    facts = facts.with_features(None, fewest_after(transformer, facts))
+    return dataclasses.replace(facts, wide=wide)
+
+
+def fewest_after(transformer: Any, facts: DataFacts) -> int | None:
+    """Return the smallest number of columns of an output, or None if unknown."""
+    before, name = facts.fewest_features, type(transformer).__name__
+    if transformer in ("passthrough", None) or name in KEEP_COLUMNS + ADD_COLUMNS:
+        return before
+    if transformer == "drop":
+        return 0
+    if name in SELECT_COLUMNS:
+        return 1
+    if hasattr(transformer, "steps"):
+        for _, step in transformer.steps:
+            facts = facts if step is None else _facts_after(step, facts)
+        return facts.fewest_features
+    members = getattr(transformer, "transformers", None)
+    members = members or getattr(transformer, "transformer_list", None)
+    if members:
+        return _sum_of_columns(members, facts)
+    entry = find(transformer)
+    if entry is None:
+        return None
+    own = own_params(transformer, entry)
+    space = _space(Part("", transformer, facts, entry), entry)
+    counts = [_fewest(space.get(one, [own[one]])) for one in COUNTS if one in own]
+    if not counts:
+        return None
+    fewest = before if counts[0] is None else counts[0]
+    return fewest if before is None or fewest is None else max(1, fewest)
+
+
+def _sum_of_columns(members: list[Any], facts: DataFacts) -> int | None:
+    """Return the smallest number of columns of a union or column transformer."""
+    found = []
+    for _, member, *columns in members:
+        n = _n_columns(columns[0]) if columns else facts.n_features
+        fewest = None if columns else facts.fewest_features
+        found.append(fewest_after(member, facts.with_features(n, fewest)))
+    return None if None in found else max(1, sum(n or 0 for n in found))
+
+
+def _fewest(notation: Any) -> int | None:
+    """Return the smallest count; 1 for fractions, None for all columns."""
+    if isinstance(notation, Choice):
+        values: Any = [option for option, _ in pairs_of(notation)]
+    else:
+        values = (
+            notation[:1]
+            if isinstance(notation, tuple)
+            else list(getattr(notation, "values", notation))
+        )
+    counts = [one for one in values if isinstance(one, int)]
+    if any(isinstance(one, float) or one == "mle" for one in values):
+        return 1
+    return min(counts, default=None)
 
 
 def _facts_within(estimator: Any, own: dict[str, Any], facts: DataFacts) -> DataFacts:
@@ -233,7 +370,8 @@ def _facts_within(estimator: Any, own: dict[str, Any], facts: DataFacts) -> Data
     if own.get("func") is not None or own.get("transformer") is not None:
         changed["y_scale"] = 1.0
     if name.startswith("Stacking"):
-        changed["n_features"] = None
+        changed["n_features"] = changed["fewest_features"] = None
+    changed["own_score"] = False
     if n_rows is not None:
         share = 1.0
         if isinstance(own.get("cv"), int) or ("cv" in own and own["cv"] is None):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from skbayes.space import Choice, Ordinal
 from skbayes.spaces.catalog import (
     LOG,
+    Instead,
     Notation,
     Params,
     at_most,
     components,
     counts_or,
+    fitting,
     known,
     series,
 )
@@ -110,13 +113,21 @@ def _samples(n_rows: int | None) -> tuple[int, int, str]:
     return (min(20, most - 1), most, LOG)
 
 
+def _up_to(high: int, facts: DataFacts, unknown: int = 20) -> int:
+    """Return an upper bound for a number of columns that cannot be exceeded."""
+    fewest = unknown if facts.fewest_features is None else facts.fewest_features
+    return max(1, min(high, fewest))
+
+
 @known("SelectKBest")
 def best_features(own: Params, facts: DataFacts) -> Notation:
-    return {"k": counts_or(own["k"], 1, at_most(1000, facts.n_features))}
+    return {"k": counts_or(own["k"], 1, _up_to(1000, facts))}
 
 
 @known("SelectPercentile")
 def best_percentile(own: Params, facts: DataFacts) -> Notation:
+    if facts.fewest_features == 1:  # a percentage may select nothing
+        return {}
     return {"percentile": (5, 100)}
 
 
@@ -136,10 +147,15 @@ def important_features(own: Params, facts: DataFacts) -> Notation:
 @known("RFE")
 def eliminated_features(own: Params, facts: DataFacts) -> Notation:
     if isinstance(own["n_features_to_select"], int):
-        return {"n_features_to_select": (1, at_most(1000, facts.n_features), LOG)}
+        return {"n_features_to_select": (1, _up_to(1000, facts), LOG)}
     # None is one half.
     shares = [0.1, 0.2, 0.3, 0.4, None, 0.6, 0.7, 0.8, 0.9]
-    return {"n_features_to_select": Ordinal(shares)}
+    columns = facts.fewest_features or 10
+    return {
+        "n_features_to_select": Ordinal(
+            [share for share in shares if share is None or share * columns >= 1.0]
+        )
+    }
 
 
 # -- decompositions -------------------------------------------------------------------
@@ -163,9 +179,14 @@ def factors(own: Params, facts: DataFacts) -> Notation:
 
 @known("TruncatedSVD")
 def truncated_svd(own: Params, facts: DataFacts) -> Notation:
-    if facts.n_features is None:  # many features after a vectorizer
+    if facts.fewest_features is None:  # many features after a vectorizer
         return {"n_components": (2, at_most(200, facts.n_rows), LOG)}
-    return {"n_components": (2, max(3, min(200, facts.n_features - 1)), LOG)}
+    most = _up_to(200, facts)
+    if own["algorithm"] == "arpack":
+        most = max(1, most - 1)
+    return {
+        "n_components": fitting(own["n_components"], (min(2, most), most, LOG), facts)
+    }
 
 
 @known("KernelPCA")
@@ -200,14 +221,21 @@ def neighborhood_components(own: Params, facts: DataFacts) -> Notation:
 
 @known("FeatureAgglomeration")
 def feature_clusters(own: Params, facts: DataFacts) -> Notation:
-    return {"n_clusters": (2, at_most(200, facts.n_features, unknown=3), LOG)}
+    most = _up_to(200, facts, unknown=3)
+    return {"n_clusters": fitting(own["n_clusters"], (min(2, most), most, LOG), facts)}
 
 
 @known("GaussianRandomProjection", "SparseRandomProjection")
 def random_projection(own: Params, facts: DataFacts) -> Notation:
-    if own["n_components"] == "auto":
+    most = _up_to(500, facts)
+    bounds = (min(2, most), most, LOG)
+    if own["n_components"] != "auto":
+        return {"n_components": bounds}
+    if facts.fewest_features is None or facts.n_rows is None:
         return {}
-    return {"n_components": (2, at_most(500, facts.n_features), LOG)}
+    # With few columns, the number that follows from eps exceeds them.
+    least = 4.0 * math.log(facts.n_rows) / (own["eps"] ** 2 / 2 - own["eps"] ** 3 / 3)
+    return {"n_components": Instead(bounds)} if least > facts.fewest_features else {}
 
 
 @known("BernoulliRBM")
@@ -239,10 +267,15 @@ def variance_threshold(own: Params, facts: DataFacts) -> Notation:
 
 # -- texts ----------------------------------------------------------------------------
 
+# Number of documents for which trigrams are cheap.
+FEW_DOCUMENTS = 2000
 
-def _ngrams(own: Params) -> Notation:
+
+def _ngrams(own: Params, facts: DataFacts) -> Notation:
     if own["analyzer"] == "word":
-        return {"ngram_range": [(1, 1), (1, 2), (1, 3)]}
+        # The number of trigrams of many documents is too large for what they add.
+        few = (facts.n_rows or 1) <= FEW_DOCUMENTS
+        return {"ngram_range": [(1, 1), (1, 2), *([(1, 3)] if few else [])]}
     if own["analyzer"] in ("char", "char_wb"):
         return {"ngram_range": [(1, 3), (2, 4), (2, 5), (3, 5)]}
     return {}
@@ -250,7 +283,7 @@ def _ngrams(own: Params) -> Notation:
 
 @known("CountVectorizer")
 def count_vectorizer(own: Params, facts: DataFacts) -> Notation:
-    space: Notation = {**_ngrams(own), "binary": [False, True]}
+    space: Notation = {**_ngrams(own, facts), "binary": [False, True]}
     if own["vocabulary"] is not None:
         return space
     if isinstance(own["min_df"], int):
@@ -267,7 +300,7 @@ def tfidf_vectorizer(own: Params, facts: DataFacts) -> Notation:
 
 @known("NGramVectorizer", package="skbayes")
 def ngram_vectorizer(own: Params, facts: DataFacts) -> Notation:
-    space: Notation = {**_ngrams(own), "sublinear_tf": [False, True]}
+    space: Notation = {**_ngrams(own, facts), "sublinear_tf": [False, True]}
     if isinstance(own["min_df"], int):
         space["min_df"] = [1, *_counts(2, at_most(20, facts.n_rows, 0.02))]
     return {**space, "norm": [None, "l2"]}
@@ -282,7 +315,7 @@ def tfidf(own: Params, facts: DataFacts) -> Notation:
 @known("HashingVectorizer")
 def hashing_vectorizer(own: Params, facts: DataFacts) -> Notation:
     signs = {"alternate_sign": [True, False]} if own["alternate_sign"] else {}
-    return {**_ngrams(own), "binary": [False, True], **signs}
+    return {**_ngrams(own, facts), "binary": [False, True], **signs}
 
 
 # -- clusters and densities -----------------------------------------------------------
@@ -295,7 +328,9 @@ def _clusters(facts: DataFacts) -> tuple[int, int]:
 @known("KMeans", "MiniBatchKMeans", "BisectingKMeans")
 def k_means(own: Params, facts: DataFacts) -> Notation:
     start = {} if not isinstance(own["init"], str) else {"init": list(STARTS)}
-    return {"n_clusters": _clusters(facts), **start}
+    # The inertia, which is the own score, decreases with the number of clusters.
+    clusters = {} if facts.own_score else {"n_clusters": _clusters(facts)}
+    return {**clusters, **start}
 
 
 STARTS = ("k-means++", "random")

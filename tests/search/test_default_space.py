@@ -7,8 +7,10 @@ import pytest
 from every_search import LABELS, MORE, SEARCHES, TEXTS, data, make
 from joblib import parallel_config
 from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import silhouette_score
 from sklearn.model_selection import GridSearchCV, KFold, ShuffleSplit
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -342,3 +344,31 @@ def test_the_pipeline_of_texts_may_be_searched_by_what_is_known_of_it():
 def test_auto_agrees_with_default_space():
     search = BayesSearchCV(SVC(), n_iter=1, random_state=0).fit(X, y)
     assert repr(search.search_spaces_) == repr(default_space(SVC(), X, y))
+
+
+def test_a_search_says_what_the_own_score_cannot_compare():
+    steps = make_pipeline(StandardScaler(), KMeans(3, n_init=1))
+    with pytest.warns(UserWarning, match="'kmeans__n_clusters' is not tuned") as found:
+        search = BayesSearchCV(steps, **SMALL).fit(X)
+    assert "before KMeans ('standardscaler')" in str(found[0].message)
+    assert found[0].filename == __file__
+    assert set(search.search_spaces_) == {"kmeans__init"}
+    fixed = KMeans(init=X[:3], n_clusters=3)
+    with pytest.raises(ValueError, match="n_clusters' is not tuned.* set scoring"):
+        BayesSearchCV(fixed, **SMALL).fit(X)
+
+
+def test_scoring_or_an_own_entry_makes_clusters_a_dimension():
+    def separation(estimator, X, y=None):
+        return silhouette_score(X, estimator.predict(X))
+
+    shuffled = np.random.default_rng(0).permutation(X)
+    for spaces, scoring in (
+        ("auto", separation),
+        ({"auto": True, "n_clusters": [2, 3]}, None),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            search = BayesSearchCV(KMeans(n_init=1), spaces, scoring=scoring, **SMALL)
+            search.fit(shuffled)
+        assert "n_clusters" in search.search_spaces_

@@ -1,20 +1,22 @@
 """Properties of all classes in the catalog."""
 
 import importlib
+import inspect
 import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
 from skbayes.space import Choice, Space
-from skbayes.spaces.catalog import CATALOG, find
-from skbayes.spaces.default import own_values, space_of_parts
+from skbayes.spaces.catalog import CATALOG, Instead, find
+from skbayes.spaces.default import _example, own_values, space_of_parts
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.own_values import pairs_of
-from skbayes.spaces.parts import parts_of
+from skbayes.spaces.parts import own_params, parts_of
 
 SKLEARN = dict(all_estimators())
 # An odd number of rows, classes of different sizes, values of both signs.
@@ -25,6 +27,7 @@ FACTS = {
     "few rows": DataFacts.of(X[:12], y[:12] + 0.5, 0.5),
     "imbalanced": DataFacts.of(X, y, 0.8),
     "many columns": DataFacts(n_rows=5000, n_features=3000, y_scale=100.0),
+    "raw columns": DataFacts.of(200.0 * X, y, 0.8),
 }
 pytestmark = pytest.mark.filterwarnings("ignore:Class PassiveAggressive:FutureWarning")
 
@@ -36,7 +39,12 @@ def _class(package, name):
         import skbayes.text
 
         return getattr(skbayes.text, name)
-    return getattr(pytest.importorskip(package), name, None)
+    module = pytest.importorskip(package)
+    if package == "imblearn":
+        for part in ("over_sampling", "under_sampling", "combine"):
+            if found := getattr(importlib.import_module(f"imblearn.{part}"), name, 0):
+                return found
+    return getattr(module, name, None)
 
 
 def _make(package, name):
@@ -44,6 +52,8 @@ def _make(package, name):
     kind = _class(package, name)
     if kind is None:
         pytest.skip("not in this release")
+    if name == "SMOTENC":
+        return kind(categorical_features=[0])
     try:
         return kind() if name != "SelfTrainingClassifier" else kind(SKLEARN["SVC"]())
     except TypeError:
@@ -78,6 +88,10 @@ def test_a_class_has_the_parameters_that_are_known(package, name):
         assert set(_names(space)) <= own.keys()
 
 
+def _own(estimator, package, name):
+    return own_params(estimator, CATALOG[package, name])
+
+
 def _space(estimator, facts):
     found = {}
     for part in parts_of(estimator, facts):
@@ -89,6 +103,9 @@ def _space(estimator, facts):
 def test_the_own_values_lie_in_the_space(package, name):
     estimator = _make(package, name)
     for facts in FACTS.values():
+        built = CATALOG[package, name].build(_own(estimator, package, name), facts)
+        if any(isinstance(notation, Instead) for notation in built.values()):
+            continue  # the own value cannot be fitted
         space = Space.from_notation(_space(estimator, facts))
         own = space.selection(own_values(estimator))
         assert own is not None
@@ -216,3 +233,180 @@ def test_an_empty_space_is_an_error():
     parts = parts_of(SKLEARN["LinearRegression"](), DataFacts())
     with pytest.raises(ValueError, match="LinearRegression has no parameters to tune"):
         space_of_parts(parts, DataFacts())
+
+
+# -- small tables ---------------------------------------------------------------------
+
+PROJECTIONS = [
+    *("FactorAnalysis", "FastICA", "GaussianRandomProjection", "IncrementalPCA"),
+    *("Isomap", "KernelPCA", "LocallyLinearEmbedding", "Nystroem", "PCA"),
+    *("NeighborhoodComponentsAnalysis", "SelectKBest", "SparseRandomProjection"),
+    *("SparsePCA", "TruncatedSVD", "FeatureAgglomeration", "SelectPercentile"),
+]
+
+
+@pytest.mark.parametrize("name", PROJECTIONS)
+def test_projections_of_small_tables_can_be_fitted(name):
+    small, target = np.abs(X[::2][:20, :3]), y[::2][:20]
+    before = SKLEARN["PCA"](n_components=2)
+    for steps in ([], [before]):
+        estimator = make_pipeline(*steps, SKLEARN[name]())
+        space = _space(estimator, DataFacts.of(small, target))
+        assert any(key.startswith(name.lower()) for key in space)
+        for params in _samples(space, 4):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                clone(estimator).set_params(**params).fit(small, target)
+
+
+def test_a_projection_is_bounded_by_the_columns_that_are_left():
+    facts = DataFacts.of(np.zeros((40, 30)))
+    steps = make_pipeline(SKLEARN["PCA"](n_components=5), SKLEARN["FastICA"](2))
+    assert _space(steps, facts)["fastica__n_components"] == [2]
+    columns = SKLEARN["ColumnTransformer"](
+        [("a", SKLEARN["StandardScaler"](), [0, 1, 2]), ("b", "passthrough", [3, 4])]
+    )
+    steps = make_pipeline(columns, SKLEARN["FastICA"](2))
+    assert _space(steps, facts)["fastica__n_components"][:2] == (2, 5)
+
+
+# -- scale and size of the data -------------------------------------------------------
+
+
+def _bounds_of_C(name, facts, kernel):
+    space = _space(SKLEARN[name](), facts)
+    opened = dict(pairs_of(space["kernel"]))[kernel]
+    return opened.get("C") or space["C"]
+
+
+@pytest.mark.parametrize("name", ["SVC", "SVR", "NuSVR"])
+def test_the_margin_of_a_linear_kernel_follows_the_variance(name):
+    known = {scale: DataFacts.of(scale * X, y, 0.8) for scale in (1.0, 100.0, 1000.0)}
+    highs = {s: _bounds_of_C(name, facts, "linear")[1] for s, facts in known.items()}
+    assert highs[100.0] == pytest.approx(100.0 * highs[1000.0])
+    assert highs[100.0] < 1e-3 * highs[1.0]
+    # The radial basis function is bounded.
+    rbf = {s: _bounds_of_C(name, facts, "rbf") for s, facts in known.items()}
+    assert len(set(rbf.values())) == 1
+
+
+def test_kernel_widths_follow_the_variance_until_a_scaler():
+    raw = DataFacts.of(1000.0 * X, y)
+    svc, scaler = SKLEARN["SVC"](), SKLEARN["StandardScaler"]()
+    plain = repr(_space(svc, DataFacts.of(X, y)))
+    assert repr(_space(svc, raw)) != plain
+    scaled = _space(make_pipeline(scaler, svc), raw)
+    del scaled["standardscaler"]
+    assert repr(scaled).replace("svc__", "") == plain
+    widths = dict(pairs_of(_space(svc, raw)["kernel"]))["rbf"]["gamma"].values
+    assert max(one for one in widths if one != "scale") <= 10.0 / raw.x_variance
+
+
+def test_an_unused_kernel_does_not_get_the_own_margin():
+    facts = DataFacts.of(1000.0 * X, y)
+    kernels = dict(pairs_of(_space(SKLEARN["SVC"](C=500.0), facts)["kernel"]))
+    assert kernels["linear"]["C"][1] < 1.0
+    linear = SKLEARN["SVC"](C=500.0, kernel="linear")
+    assert dict(pairs_of(_space(linear, facts)["kernel"]))["linear"]["C"][1] == 500.0
+
+
+def test_wide_data_have_no_solver_that_visits_rows_one_by_one():
+    logistic = SKLEARN["LogisticRegression"]()
+    steps = make_pipeline(SKLEARN["TfidfVectorizer"](), logistic)
+    texts = np.array(["a b", "b c"] * 10)
+    assert "logisticregression__solver" not in _space(
+        steps, DataFacts.of(texts, y[:20])
+    )
+    # The graph has 64-bit indices, which "saga" does not accept.
+    steps = make_pipeline(SKLEARN["KNeighborsTransformer"](), logistic)
+    space = _space(steps, DataFacts.of(X, y))
+    for params in _samples(space, 4):
+        clone(steps).set_params(**params).fit(X, y)
+    wide = DataFacts(n_rows=10_000, n_features=1000)
+    assert "solver" not in _space(logistic, wide)
+    assert "solver" in _space(logistic, DataFacts.of(X, y))
+
+
+def test_trigrams_are_for_few_documents():
+    ranges = [
+        _space(SKLEARN["CountVectorizer"](), DataFacts(n_rows=n))["ngram_range"]
+        for n in (500, 50_000)
+    ]
+    assert (1, 3) in ranges[0]
+    assert (1, 3) not in ranges[1]
+
+
+# -- what a score cannot compare ------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["KMeans", "MiniBatchKMeans", "BisectingKMeans"])
+def test_the_number_of_clusters_is_not_judged_by_inertia(name):
+    kind = SKLEARN[name]
+    own, other = (DataFacts.of(X, None, 1.0, judged) for judged in (True, False))
+    assert "n_clusters" not in _space(kind(), own)
+    assert "n_clusters" in _space(kind(), other)
+    # As a step before a classifier, the classifier is judged.
+    steps = make_pipeline(kind(), SKLEARN["LogisticRegression"]())
+    assert f"{name.lower()}__n_clusters" in _space(steps, own)
+
+
+@pytest.mark.parametrize("name", ["KMeans", "GaussianMixture", "KernelDensity", "PCA"])
+def test_steps_that_change_the_columns_are_not_judged_by_a_score_of_columns(name):
+    steps = make_pipeline(SKLEARN["StandardScaler"](), SKLEARN[name]())
+    own, other = (DataFacts.of(X, None, 1.0, judged) for judged in (True, False))
+    assert "standardscaler" not in _space(steps, own)
+    assert "standardscaler" in _space(steps, other)
+
+
+@pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC"])
+def test_a_fixed_threshold_is_tuned(name):
+    estimator = SKLEARN["FixedThresholdClassifier"](SKLEARN[name]())
+    notation = _space(estimator, DataFacts())["threshold"]
+    limits = (0.0, 1.0) if name == "LogisticRegression" else (-np.inf, np.inf)
+    numbers = [one for one in notation.values if one != "auto"]
+    assert len(numbers) == len(notation.values) - 1
+    assert all(limits[0] < one < limits[1] for one in numbers)
+
+
+@pytest.mark.parametrize(
+    "name", ["SMOTE", "ADASYN", "RandomUnderSampler", "NearMiss", "SMOTEENN"]
+)
+def test_samplers_in_a_pipeline_are_tuned(name):
+    pytest.importorskip("imblearn")
+    from imblearn.pipeline import make_pipeline
+
+    estimator = make_pipeline(_make("imblearn", name), SKLEARN["GaussianNB"]())
+    rows = np.r_[np.arange(30), 30:42]
+    target = (np.arange(42) >= 30).astype(int)
+    facts = DataFacts.of(X[rows], target)
+    space = _space(estimator, facts)
+    assert f"{name.lower()}__sampling_strategy" in space
+    for params in _samples(space, 4):
+        clone(estimator).set_params(**params).fit(X[rows], target)
+    # After under-sampling, fewer rows remain.
+    if name == "RandomUnderSampler":
+        assert parts_of(estimator, facts)[-1].facts.n_rows == 24
+
+
+# -- hints ----------------------------------------------------------------------------
+
+
+def test_hints_have_a_parameter_and_bounds_that_are_allowed():
+    hints = {}
+    for name, kind in SKLEARN.items():
+        if not _requires_arguments(kind):
+            hints[name] = _example(parts_of(kind(), DataFacts()))
+    assert not hints["LinearRegression"]
+    assert not hints["RANSACRegressor"]
+    assert hints["GraphicalLasso"]
+    for name, hint in hints.items():
+        for key, (low, high, *_) in eval(hint or "{}").items():
+            assert low < high < np.inf, name
+            assert not {"tol", "eps", "iter", "size"} & set(key.split("_")), name
+            for bound in (low, high):
+                SKLEARN[name]().set_params(**{key: bound})._validate_params()
+
+
+def _requires_arguments(kind):
+    parameters = inspect.signature(kind).parameters.values()
+    return any(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters)

@@ -178,6 +178,16 @@ def test_missing_values_are_looked_for():
     assert "simpleimputer__strategy" not in default_space(steps, X, y)
 
 
+@pytest.mark.parametrize("unknown", [np.full((5, 2), np.nan), np.array(["a b"] * 5)])
+@pytest.mark.filterwarnings("error")
+def test_the_variance_is_that_of_known_numbers(unknown):
+    assert DataFacts.of(unknown).x_variance == 1.0
+    holes = np.where(np.arange(5) == 2, np.nan, 100.0 * X[:, 0][:5])[:, None]
+    rest = np.delete(holes, 2, axis=0)
+    assert DataFacts.of(holes).x_variance == DataFacts.of(rest).x_variance > 1.0
+    assert DataFacts.of(1e-3 * X).x_variance == 1.0
+
+
 def test_rows_of_inner_folds_are_counted():
     assert _facts(CalibratedClassifierCV(SVC(), cv=3), "estimator__").n_rows == 40
     assert _facts(ClassifierChain(SVC()), ClassifierChain(SVC()) and "").n_rows == 60
