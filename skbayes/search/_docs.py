@@ -266,9 +266,10 @@ class SharedEntries:
         Optimizer that contains all observations of the search.
     stop_reason_ : str
         Reason for the end of the search: "n_iter", "timeout", "exhausted" (every
-        configuration was tried), "callback" (a callback returned True) or "interrupted"
-        (Ctrl-C after at least one trial). If a stopper ended the search, it is the
-        attribute `reason` of the stopper, or "stopper".
+        configuration was tried, or no further one that the constraint allows was
+        found), "callback" (a callback returned True) or "interrupted" (Ctrl-C after at
+        least one trial). If a stopper ended the search, it is the attribute `reason` of
+        the stopper, or "stopper".
     n_points_ : int
         Number of trials that were in progress at the same time.
     learning_curves_ : DataFrame or dict
