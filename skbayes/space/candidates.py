@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from skbayes.space import Space
-from skbayes.space.dimensions import FloatArray
+from skbayes.space.dimensions import FloatArray, nearest
 from skbayes.space.space import key_of, keys_of
 
 __all__ = [
     "MAX_ASKED",
+    "MAX_GRID",
     "Candidates",
     "NoneFound",
     "SpaceExhausted",
@@ -51,6 +52,9 @@ FARTHEST, NEAREST = 0.3, 1e-6
 # Probability of each column to be perturbed.
 PERTURBED_SHARE = 0.5
 
+# A column with at most this number of values is changed by steps to adjacent values.
+MAX_GRID = 1000
+
 
 class SpaceExhausted(Exception):
     """Exception for a space without any new allowed configuration to propose."""
@@ -81,14 +85,40 @@ def perturb(
 ) -> FloatArray:
     """Perturb half of the columns of rows, with one of the standard deviations each.
 
-    New values are drawn for unordered columns.
+    New values are drawn for unordered columns. If no column of a row changes, because
+    its values are far apart, one column changes to an adjacent value.
     """
     fresh = space.from_uniform(random_state.random(X.shape))
     sd = random_state.choice(sds, size=(len(X), 1))
-    moved = np.clip(X + sd * random_state.standard_normal(X.shape), 0, 1)
+    steps = sd * random_state.standard_normal(X.shape)
+    moved = np.clip(X + steps, 0.0, 1.0)
     moved = np.where(space.categorical | np.isnan(X), fresh, moved)
     chosen = random_state.random(X.shape) < PERTURBED_SHARE
-    return space.snap(np.where(chosen, moved, X))
+    moved = space.snap(np.where(chosen, moved, X))
+    same = np.flatnonzero(np.all((moved == X) | np.isnan(X), axis=1))
+    adjacent = _adjacent(space, X[same], steps[same])
+    can_change = ~np.isnan(adjacent)
+    if np.any(can_change):
+        order = np.where(can_change, random_state.random(adjacent.shape), -1.0)
+        first = np.argmax(order, axis=1)[:, None] == np.arange(space.n_columns)
+        moved[same] = space.snap(np.where(first & can_change, adjacent, X[same]))
+    return moved
+
+
+def _adjacent(space: Space, X: FloatArray, steps: FloatArray) -> FloatArray:
+    """Return adjacent values in the directions of steps, NaN for columns of many."""
+    adjacent = np.full(X.shape, np.nan)
+    for place, column in enumerate(space.columns):
+        dimension = column.dimension
+        if dimension.is_categorical or not 1 < dimension.n_values <= MAX_GRID:
+            continue
+        grid, last = dimension.grid, int(dimension.n_values) - 1
+        own = nearest(grid, X[:, place])
+        # At the ends, there is only one.
+        up = np.where(steps[:, place] > 0.0, own < last, own == 0)
+        there = grid[own + np.where(up, 1, -1)]
+        adjacent[:, place] = np.where(np.isnan(X[:, place]), np.nan, there)
+    return adjacent
 
 
 class Candidates:

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from scipy.stats import uniform
 
-from skbayes.space import Space, candidates
+from skbayes.space import Choice, Space, candidates
 from skbayes.space.candidates import Candidates, NoneFound, SpaceExhausted
 
 
@@ -186,3 +186,22 @@ def test_a_constraint_that_allows_nothing_is_known_in_the_end():
     found = make({"a": list(range(300)), "b": list(range(100))}, lambda params: False)
     with pytest.raises(SpaceExhausted, match="rejected by the constraint"):
         found.draw(np.random.default_rng(0))
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 40), st.sampled_from([0.1, 0.02, 1e-6]), st.integers(0, 99))
+def test_a_perturbed_row_changes(n, sd, seed):
+    opened = Choice({"x": {}, "y": {"d": (1, 3)}})
+    space = Space.from_notation({"a": (0, n - 1), "b": [1, 5, 30], "c": opened})
+    rng = np.random.default_rng(seed)
+    X = space.from_uniform(rng.random((50, 4)))
+    moved = candidates.perturb(space, X, [sd], rng)
+    np.testing.assert_array_equal(space.snap(moved), moved)
+    changed = ~((moved == X) | (np.isnan(moved) & np.isnan(X)))
+    assert np.all(np.any(changed, axis=1))
+    if sd < 1e-3:
+        # One step to an adjacent value, unless another option was drawn.
+        ordered = changed[~changed[:, 2]]
+        assert np.all(ordered.sum(axis=1) == 1)
+        steps = (moved - X)[~changed[:, 2], 0]
+        assert np.all(np.abs(steps) < 1.01 / n)
