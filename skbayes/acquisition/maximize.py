@@ -16,7 +16,7 @@ import numpy as np
 from scipy import optimize
 
 from skbayes.space import Space
-from skbayes.space.candidates import MAX_ASKED, order_to_ask, perturb
+from skbayes.space.candidates import MAX_ASKED, MAX_GRID, order_to_ask, perturb
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.random_search import sobol
 
@@ -42,7 +42,7 @@ MAX_ASCENT_STEPS = 10
 # Ordered columns with more than FEW_VALUES values are refined by gradient ascent, and
 # columns with at most MAX_GRID values by steps to adjacent values. Many columns are
 # refined by both.
-FEW_VALUES, MAX_GRID = 12, 1000
+FEW_VALUES = 12
 
 # Maximum number of neighbors of a row that are checked by a constraint, which may be
 # slow.
