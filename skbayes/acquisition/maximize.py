@@ -16,7 +16,7 @@ import numpy as np
 from scipy import optimize
 
 from skbayes.space import Space
-from skbayes.space.candidates import MAX_ASKED, order_to_ask
+from skbayes.space.candidates import MAX_ASKED, MAX_GRID, order_to_ask, perturb
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.random_search import sobol
 
@@ -27,11 +27,10 @@ Admit = Callable[[FloatArray], np.ndarray]
 # Number of candidates of a scrambled Sobol sequence, a power of 2.
 N_SOBOL = 512
 
-# Number of perturbed copies of each incumbent, standard deviations of the perturbation,
-# and probability of each column to be perturbed.
+# Number of perturbed copies of each incumbent, and standard deviations of the
+# perturbation.
 N_PERTURBED = 16
 PERTURBATIONS = (0.1, 0.02)
-PERTURBED_SHARE = 0.5
 
 # Number of starting points of the local refinement.
 N_STARTS = 3
@@ -43,7 +42,7 @@ MAX_ASCENT_STEPS = 10
 # Ordered columns with more than FEW_VALUES values are refined by gradient ascent, and
 # columns with at most MAX_GRID values by steps to adjacent values. Many columns are
 # refined by both.
-FEW_VALUES, MAX_GRID = 12, 1000
+FEW_VALUES = 12
 
 # Maximum number of neighbors of a row that are checked by a constraint, which may be
 # slow.
@@ -90,7 +89,8 @@ def maximize_search(
     drawn = space.from_uniform(
         sobol(space.n_columns, int(np.log2(N_SOBOL)), random_state)
     )
-    near = _perturb(space, incumbents, random_state)
+    copies = np.repeat(incumbents, N_PERTURBED, axis=0)
+    near = perturb(space, copies, PERTURBATIONS, random_state)
     X = np.vstack([drawn, near] if more is None else [drawn, near, more])
     if space.constraint is None:
         X = X[admit(X)]
@@ -121,19 +121,6 @@ def _first_admitted(X: FloatArray, admit: Admit) -> list[int]:
         if admit(X[[place]])[0]:
             found.append(place)
     return found
-
-
-def _perturb(
-    space: Space, X: FloatArray, random_state: np.random.Generator
-) -> FloatArray:
-    """Perturb some columns of each row; draw new values of unordered columns."""
-    copies = np.repeat(X, N_PERTURBED, axis=0)
-    fresh = space.from_uniform(random_state.random(copies.shape))
-    sd = random_state.choice(PERTURBATIONS, size=(len(copies), 1))
-    moved = np.clip(copies + sd * random_state.standard_normal(copies.shape), 0, 1)
-    moved = np.where(space.categorical | np.isnan(copies), fresh, moved)
-    chosen = random_state.random(copies.shape) < PERTURBED_SHARE
-    return space.snap(np.where(chosen, moved, copies))
 
 
 def _refine(

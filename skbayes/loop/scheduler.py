@@ -21,7 +21,7 @@ from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.executor import TrialExecutor
 from skbayes.loop.failures import is_death, is_unreadable, was_retried
 from skbayes.space import Space
-from skbayes.space.candidates import SpaceExhausted
+from skbayes.space.candidates import NoneFound, SpaceExhausted
 from skbayes.space.configuration import Configuration
 from skbayes.utils.optional import warn_or_log
 
@@ -243,8 +243,8 @@ class Scheduler:
         else:
             try:
                 configuration = self.optimizer.propose()
-            except SpaceExhausted:
-                self._reason = StopReason.EXHAUSTED
+            except SpaceExhausted as error:
+                self._end_exhausted(error)
                 return
             improvement = self.optimizer.last_expected_improvement
         # First, so that it is found after an interrupt.
@@ -268,6 +268,17 @@ class Scheduler:
         self._evaluations[number] = self.evaluator.prepare(number, params)
         self.executor.start(number, self._evaluations[number])
         logger.debug("trial %d started: %r", number, params)
+
+    def _end_exhausted(self, error: SpaceExhausted) -> None:
+        """Set the reason; a ValueError is raised if there is no trial at all."""
+        if self._n_asked == 0:
+            raise ValueError(
+                f"No fits were performed. Were there no candidates? {error}"
+            ) from error
+        if isinstance(error, NoneFound):
+            trials = f"{self._n_asked} trial{'s' * (self._n_asked > 1)}"
+            warn_or_log(f"The search ends after {trials}. {error}")
+        self._reason = StopReason.EXHAUSTED
 
     def _would_overrun(self, configuration: Configuration) -> bool:
         # Trials of an earlier run are finished, so that no number is missing.

@@ -271,10 +271,11 @@ class SharedEntries:
     optimizer_ : Optimizer
         Optimizer that contains all observations of the search.
     stop_reason_ : str
-        Reason for the end of the search: "n_iter", "timeout", "exhausted" (every
-        configuration was tried), "callback" (a callback returned True) or "interrupted"
-        (Ctrl-C after at least one trial). If a stopper ended the search, it is the
-        attribute `reason` of the stopper, or "stopper".
+        Reason for the end of the search: "n_iter", "timeout", "exhausted", "callback"
+        (a callback returned True) or "interrupted" (Ctrl-C after at least one trial).
+        The reason "exhausted" means that every configuration was tried, or that no
+        other one that the constraint allows was found. If a stopper ended the search,
+        it is the attribute `reason` of the stopper, or "stopper".
     n_points_ : int
         Number of trials that were in progress at the same time.
     learning_curves_ : DataFrame or dict

@@ -529,11 +529,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _set_results(self, run: SearchRun, outcome: Outcome) -> None:
         """Set the attributes of the results, before any later step can fail."""
         history = outcome.history
-        if not history:
-            raise ValueError(
-                "No fits were performed. Were there no candidates? The constraint "
-                "rejects every configuration of search_spaces."
-            )
         fitted = [fold.as_dict() for fold in history.folds if not fold.skipped]
         compat.report_failures(fitted, self.error_score)
         if callable(self.scoring):

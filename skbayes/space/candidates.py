@@ -9,15 +9,24 @@ Symbols (D columns):
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from skbayes.space import Space
-from skbayes.space.dimensions import FloatArray
+from skbayes.space.dimensions import FloatArray, nearest
 from skbayes.space.space import key_of, keys_of
 
-__all__ = ["MAX_ASKED", "Candidates", "SpaceExhausted", "key_of", "order_to_ask"]
+__all__ = [
+    "MAX_ASKED",
+    "MAX_GRID",
+    "Candidates",
+    "NoneFound",
+    "SpaceExhausted",
+    "key_of",
+    "order_to_ask",
+    "perturb",
+]
 
 # A finite space of at most this many configurations is enumerated once.
 MAX_LISTED = 20_000
@@ -30,13 +39,29 @@ MAX_JUDGED = 2000
 # Number of the best candidates that are checked first; see order_to_ask.
 MAX_ASKED = 32
 
-# Size and number of the batches of random draws before a larger finite space is
-# scanned, and the most configurations that are scanned.
-DRAWS, N_DRAW_BATCHES, MAX_SCANNED = 256, 64, 1_000_000
+# Number of configurations in a batch of draws. Batches are drawn at random first, then
+# near known configurations that the constraint allows, then at random again. A larger
+# finite space is scanned after that, up to a number of configurations.
+DRAWS, N_DRAW_BATCHES, N_NEAR_BATCHES, N_MORE_BATCHES = 256, 64, 64, 192
+MAX_SCANNED = 1_000_000
+
+# Standard deviations of the steps from known configurations, in the first and in the
+# last batch near them.
+FARTHEST, NEAREST = 0.3, 1e-6
+
+# Probability of each column to be perturbed.
+PERTURBED_SHARE = 0.5
+
+# A column with at most this number of values is changed by steps to adjacent values.
+MAX_GRID = 1000
 
 
 class SpaceExhausted(Exception):
     """Exception for a space without any new allowed configuration to propose."""
+
+
+class NoneFound(SpaceExhausted):
+    """Exception for a space in which a bounded number of draws found no new one."""
 
 
 def order_to_ask(n: int) -> Iterator[int]:
@@ -50,6 +75,50 @@ def order_to_ask(n: int) -> Iterator[int]:
     leaps = {place for place in leaps if place < n}
     yield from sorted(leaps)
     yield from (place for place in range(MAX_ASKED, n) if place not in leaps)
+
+
+def perturb(
+    space: Space,
+    X: FloatArray,
+    sds: Sequence[float],
+    random_state: np.random.Generator,
+) -> FloatArray:
+    """Perturb half of the columns of rows, with one of the standard deviations each.
+
+    New values are drawn for unordered columns. If no column of a row changes, because
+    its values are far apart, one column changes to an adjacent value.
+    """
+    fresh = space.from_uniform(random_state.random(X.shape))
+    sd = random_state.choice(sds, size=(len(X), 1))
+    steps = sd * random_state.standard_normal(X.shape)
+    moved = np.clip(X + steps, 0.0, 1.0)
+    moved = np.where(space.categorical | np.isnan(X), fresh, moved)
+    chosen = random_state.random(X.shape) < PERTURBED_SHARE
+    moved = space.snap(np.where(chosen, moved, X))
+    same = np.flatnonzero(np.all((moved == X) | np.isnan(X), axis=1))
+    adjacent = _adjacent(space, X[same], steps[same])
+    can_change = ~np.isnan(adjacent)
+    if np.any(can_change):
+        order = np.where(can_change, random_state.random(adjacent.shape), -1.0)
+        first = np.argmax(order, axis=1)[:, None] == np.arange(space.n_columns)
+        moved[same] = space.snap(np.where(first & can_change, adjacent, X[same]))
+    return moved
+
+
+def _adjacent(space: Space, X: FloatArray, steps: FloatArray) -> FloatArray:
+    """Return adjacent values in the directions of steps, NaN for columns of many."""
+    adjacent = np.full(X.shape, np.nan)
+    for place, column in enumerate(space.columns):
+        dimension = column.dimension
+        if dimension.is_categorical or not 1 < dimension.n_values <= MAX_GRID:
+            continue
+        grid, last = dimension.grid, int(dimension.n_values) - 1
+        own = nearest(grid, X[:, place])
+        # At the ends, there is only one.
+        up = np.where(steps[:, place] > 0.0, own < last, own == 0)
+        there = grid[own + np.where(up, 1, -1)]
+        adjacent[:, place] = np.where(np.isnan(X[:, place]), np.nan, there)
+    return adjacent
 
 
 class Candidates:
@@ -147,17 +216,18 @@ class Candidates:
             self._n_rejected += int(self._open[place])
             self._open[place] = False
 
-    def first_new(self, X: FloatArray) -> FloatArray:
+    def first_new(self, X: FloatArray, n_before: int = 0) -> FloatArray:
         """Return the rows, shape (m, D), that are new and allowed, m >= 0.
 
         With a constraint, which may be slow, only the first of them is returned.
+        `n_before` other rows were not allowed.
         """
         if self.space.constraint is None:
             return X[self.filter_new(X)]
         start = 0
         while start < len(X):
             # In batches of increasing size, which take less time per row.
-            count = 1 + start // 8
+            count = 1 + (n_before + start) // 8
             rows = X[start : start + count]
             rows = rows[self.filter_new(rows)]
             if len(rows):
@@ -197,30 +267,63 @@ class Candidates:
         """Draw new and allowed rows, at least one; SpaceExhausted if none is found."""
         if self.rows is not None:
             return self.allowed_first(random_state.permutation(self.unseen()))
-        for _ in range(N_DRAW_BATCHES):
-            U = random_state.random((DRAWS, self.space.n_columns))
-            X = self.first_new(self.space.from_uniform(U))
+        n_drawn = 0
+        for batch in self._batches(random_state):
+            X = self.first_new(batch, n_drawn)
             if len(X):
                 return X
-        return self._scan()
+            n_drawn += len(batch)
+        return self._scan(n_drawn)
 
-    def _scan(self) -> FloatArray:
+    def _batches(self, random_state: np.random.Generator) -> Iterator[FloatArray]:
+        """Yield batches of random rows, and with a constraint also of nearby ones."""
+        size = DRAWS, self.space.n_columns
+        for _ in range(N_DRAW_BATCHES):
+            yield self.space.from_uniform(random_state.random(size))
+        if self.space.constraint is None:
+            return
+        known = self._allowed_known()
+        for sd in np.geomspace(FARTHEST, NEAREST, N_NEAR_BATCHES if len(known) else 0):
+            starts = known[random_state.integers(len(known), size=DRAWS)]
+            yield perturb(self.space, starts, [sd], random_state)
+        if self.space.n_configurations > MAX_SCANNED:
+            for _ in range(N_MORE_BATCHES):
+                yield self.space.from_uniform(random_state.random(size))
+
+    def _allowed_known(self) -> FloatArray:
+        """Return the known rows that the constraint allows, in a fixed order."""
+        rows = [np.frombuffer(key) for key in sorted(self._known)]
+        known = np.vstack([np.empty((0, self.space.n_columns)), *rows])
+        known[known < 0.0] = np.nan
+        return known[self.space.allowed(known)]
+
+    def _scan(self, n_drawn: int) -> FloatArray:
         """Return the next new and allowed rows of a large finite space."""
-        if not math.isinf(self.space.n_configurations):
-            last = min(int(self.space.n_configurations), MAX_SCANNED)
-            # Known and rejected configurations are not scanned again.
-            while self._n_scanned < last:
-                end = min(self._n_scanned + MAX_LISTED, last)
-                X = self.space.enumerate(np.arange(self._n_scanned, end))
-                X = self.first_new(X)
-                if len(X):
-                    return X
-                self._n_scanned = end
-            if last == self.space.n_configurations:
-                raise SpaceExhausted(
-                    "All configurations of the space have been proposed or observed."
-                )
-        raise SpaceExhausted(
-            f"None of {DRAWS * N_DRAW_BATCHES} random configurations was new and "
-            "allowed by the constraint."
+        is_finite = self.space.n_configurations < math.inf
+        last = int(min(self.space.n_configurations, MAX_SCANNED)) if is_finite else 0
+        # Known and rejected configurations are not scanned again.
+        while self._n_scanned < last:
+            end = min(self._n_scanned + MAX_LISTED, last)
+            X = self.space.enumerate(np.arange(self._n_scanned, end))
+            X = self.first_new(X, n_drawn)
+            if len(X):
+                return X
+            self._n_scanned = end
+        if last == self.space.n_configurations:
+            also = ", or are rejected by the constraint" * bool(self.space.constraint)
+            raise SpaceExhausted(
+                f"All configurations of the space have been proposed or observed{also}."
+            )
+        raise NoneFound(self._why_none(n_drawn + last))
+
+    def _why_none(self, n_tried: int) -> str:
+        """Return what was tried, and what helps."""
+        if self.space.constraint is None:
+            return f"{n_tried:,} configurations were drawn, none of which is new."
+        tried = f"constraint: it allows none of {n_tried:,} configurations"
+        if len(self._allowed_known()):
+            return f"{tried} that were drawn and are new."
+        return (
+            f"{tried} that were drawn. Pass an allowed configuration in "
+            "initial_points, near which others are then drawn, or narrow the ranges."
         )

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -42,6 +43,11 @@ HALF_CELL = 0.4 / LATTICE
 # Values are rounded only if the steps of the lattice are this many times wider than
 # those between doubles.
 MIN_DOUBLES = 64.0
+
+# If the steps of the lattice are at most this many times wider than those between
+# doubles, several positions may have the same value, and only one of them is used.
+# If they are at most half as wide as the narrowest of those, every double is a value.
+MAX_SHARED, MAX_LISTED_STEP = 4.0, 0.5
 
 # An Integer's cells must stay far wider than the rounding error of a position. On a
 # log scale the cells of the largest values are the narrowest.
@@ -97,6 +103,17 @@ def shortest(low: float, value: float, high: float) -> float:
         if low <= rounded <= high:
             return rounded
     return value
+
+
+def rank_of(number: float) -> int:
+    """Index of a float among all floats in ascending order; 0 has the index 0."""
+    bits = int(np.float64(abs(number)).view(np.int64))
+    return bits if number > 0.0 else -bits
+
+
+def floats_at(ranks: NDArray[np.int_]) -> FloatArray:
+    """Floats with the given indices among all floats in ascending order."""
+    return np.copysign(np.abs(ranks).astype(np.int64).view(np.float64), ranks)
 
 
 def nearest(own: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
@@ -308,6 +325,9 @@ def _check_end(end: Any, name: str) -> None:
 class Real(_Range):
     """Range of floats between two bounds.
 
+    A range that is so narrow that it contains only few floats is finite. Its values are
+    these floats.
+
     Parameters
     ----------
     low, high : float
@@ -351,17 +371,26 @@ class Real(_Range):
             self._width = math.log(self.high) - math.log(self.low)
         if not math.isfinite(self._width):
             raise ValueError(f"Real: the range from {low!r} to {high!r} is too wide.")
-        self._is_fine = self._width > MIN_DOUBLES * LATTICE * self._coarsest_double()
+        finest, coarsest = self._steps_of_doubles()
+        self._is_fine = self._width > MIN_DOUBLES * LATTICE * coarsest
+        self._shares_values = self._width < MAX_SHARED * LATTICE * coarsest
+        if self._width <= MAX_LISTED_STEP * LATTICE * finest:
+            self.n_values = rank_of(self.high) - rank_of(self.low) + 1
 
-    def _coarsest_double(self) -> float:
-        """Return the greatest distance of neighboring doubles, on the scale."""
+    def _steps_of_doubles(self) -> tuple[float, float]:
+        """Return bounds of the distances of neighboring doubles, on the scale."""
+        ends = abs(self.low), abs(self.high)
         if self.is_log:
-            return math.ulp(self.low) / self.low
-        return math.ulp(max(abs(self.low), abs(self.high)))
+            finest = max(sys.float_info.epsilon / 2.0, math.ulp(0.0) / self.high)
+            return finest, math.ulp(self.low) / self.low
+        least = 0.0 if self.low < 0.0 < self.high else min(ends)
+        return math.ulp(least), math.ulp(max(ends))
 
     def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
         self._check_inside(values)
-        numbers_ = np.asarray(values, dtype=np.float64)
+        return self._position(np.asarray(values, dtype=np.float64))
+
+    def _position(self, numbers_: FloatArray) -> FloatArray:
         if not self.is_log:
             scaled = numbers_ - self.low
         elif self._narrow:
@@ -371,17 +400,20 @@ class Real(_Range):
         return on_lattice(scaled / self._width)
 
     def decode(self, positions: ArrayLike) -> list[float]:  # noqa: D102
-        lattice = self.snap(np.asarray(positions, dtype=np.float64))
+        lattice = on_lattice(np.asarray(positions, dtype=np.float64))
         values = self._at(lattice)
         if self._is_fine:
             lows = self._at(np.maximum(lattice - HALF_CELL, 0.0))
             highs = self._at(np.minimum(lattice + HALF_CELL, 1.0))
             cells = zip(lows.tolist(), values.tolist(), highs.tolist(), strict=True)
             values = np.array([shortest(*cell) for cell in cells])
-        # Rounding errors may move values away from the bounds.
+        return self._within_bounds(lattice, values).tolist()
+
+    def _within_bounds(self, lattice: FloatArray, values: FloatArray) -> FloatArray:
+        """Return the values without rounding errors that move them across a bound."""
         values = np.where(lattice == 0.0, self.low, values)
         values = np.where(lattice == 1.0, self.high, values)
-        return np.minimum(np.maximum(values, self.low), self.high).tolist()
+        return np.minimum(np.maximum(values, self.low), self.high)
 
     def _at(self, positions: FloatArray) -> FloatArray:
         """Return the numbers at positions with all digits."""
@@ -394,7 +426,22 @@ class Real(_Range):
             return np.exp(math.log(self.low) + scaled)
 
     def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
-        return on_lattice(positions)
+        lattice = on_lattice(positions)
+        if not self._shares_values:
+            return lattice
+        # Of the positions with the same value, only that of the value is used.
+        return self._position(self._within_bounds(lattice, self._at(lattice)))
+
+    def positions(self, places: NDArray[np.int_]) -> FloatArray:  # noqa: D102
+        if math.isinf(self.n_values):
+            return super().positions(places)
+        return self._position(floats_at(rank_of(self.low) + np.asarray(places)))
+
+    @property
+    def grid(self) -> FloatArray:  # noqa: D102
+        if math.isinf(self.n_values):
+            return super().grid
+        return self.positions(np.arange(int(self.n_values)))
 
 
 class Integer(_Range):

@@ -2,9 +2,12 @@ import math
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.stats import uniform
 
-from skbayes.space import Space, candidates
-from skbayes.space.candidates import Candidates, SpaceExhausted
+from skbayes.space import Choice, Space, candidates
+from skbayes.space.candidates import Candidates, NoneFound, SpaceExhausted
 
 
 def make(notation, constraint=None):
@@ -105,7 +108,7 @@ def test_overlapping_dicts_hold_one_row_per_configuration():
 def test_a_scan_is_bounded(monkeypatch):
     monkeypatch.setattr(candidates, "MAX_SCANNED", 60_000)
     found = make({"a": (1, 2**20), "b": (1, 2**20)}, lambda params: False)
-    with pytest.raises(SpaceExhausted, match="allowed by the constraint"):
+    with pytest.raises(SpaceExhausted, match="none of 125,536 conf"):
         found.draw(np.random.default_rng(0))
 
 
@@ -116,3 +119,89 @@ def test_a_space_of_very_many_columns_is_infinite_enough():
     finite = make({f"p{place}": (0, 2**30) for place in range(40)})
     assert finite.n_configurations == (2**30 + 1) ** 40
     assert len(finite.draw(np.random.default_rng(0)))
+
+
+def test_one_configuration_of_ten_thousand_is_found():
+    found = make(
+        {"a": (0.0, 1.0), "b": (1, 100)}, lambda p: p["a"] < 0.01 * (p["b"] == 7)
+    )
+    for seed in range(3):
+        row = found.draw(np.random.default_rng(seed))[0]
+        assert found.space.allows(found.space.decode(row[None])[0])
+
+
+class Box:
+    """Constraint that allows a box, and counts the configurations it receives."""
+
+    def __init__(self, center, width):
+        self.center, self.width, self.n_asked = center, width, 0
+
+    def __call__(self, params):
+        self.n_asked += 1
+        return all(abs(params[k] - c) <= self.width for k, c in self.center.items())
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    monkeypatch.setattr(candidates, "N_DRAW_BATCHES", 2)
+    monkeypatch.setattr(candidates, "N_MORE_BATCHES", 3)
+
+
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(*[st.floats(0.1, 0.9)] * 2, st.sampled_from([1e-2, 1e-4, 3e-6]))
+def test_more_are_found_near_one_that_is_allowed(few_draws, a, b, width):
+    found = make({"a": (0.0, 1.0), "b": (0.0, 1.0)}, Box({"a": a, "b": b}, width))
+    allowed = found.space.encode([{"a": a, "b": b}])
+    far = found.space.encode([{"a": 0.0, "b": 0.0}, {"a": 1.0, "b": 1.0}])
+    others = [*far, *allowed]
+    drawn = []
+    for order in (others, others[::-1]):
+        found = Candidates(found.space)
+        for row in order:
+            found.add(row)
+        drawn.append(found.draw(np.random.default_rng(0)))
+        assert np.all(found.filter_new(drawn[-1]))
+    # The order in which they became known makes no difference.
+    np.testing.assert_array_equal(*drawn)
+
+
+def test_why_none_is_found(few_draws):
+    box = Box({"a": 0.5}, 0.0)
+    found = make({"a": (0.0, 1.0), "b": (0.0, 1e-9)}, box)
+    with pytest.raises(NoneFound, match="none of 1,280 conf.*initial_points"):
+        found.draw(np.random.default_rng(0))
+    assert box.n_asked == 1280
+    found = make({"a": (0.0, 1.0)}, box)
+    found.add(found.space.encode([{"a": 0.5}])[0])
+    with pytest.raises(NoneFound, match="none of 17,664 .*are new"):
+        found.draw(np.random.default_rng(0))
+    found = make({"a": uniform(1e15, 1)})
+    found.add(found.draw(np.random.default_rng(0))[0])
+    with pytest.raises(NoneFound, match="512 configurations were drawn"):
+        for _ in range(9):
+            found.add(found.draw(np.random.default_rng(0))[0])
+
+
+def test_a_constraint_that_allows_nothing_is_known_in_the_end():
+    found = make({"a": list(range(300)), "b": list(range(100))}, lambda params: False)
+    with pytest.raises(SpaceExhausted, match="rejected by the constraint"):
+        found.draw(np.random.default_rng(0))
+
+
+@settings(max_examples=20)
+@given(st.integers(2, 40), st.sampled_from([0.1, 0.02, 1e-6]), st.integers(0, 99))
+def test_a_perturbed_row_changes(n, sd, seed):
+    opened = Choice({"x": {}, "y": {"d": (1, 3)}})
+    space = Space.from_notation({"a": (0, n - 1), "b": [1, 5, 30], "c": opened})
+    rng = np.random.default_rng(seed)
+    X = space.from_uniform(rng.random((50, 4)))
+    moved = candidates.perturb(space, X, [sd], rng)
+    np.testing.assert_array_equal(space.snap(moved), moved)
+    changed = ~((moved == X) | (np.isnan(moved) & np.isnan(X)))
+    assert np.all(np.any(changed, axis=1))
+    if sd < 1e-3:
+        # One step to an adjacent value, unless another option was drawn.
+        ordered = changed[~changed[:, 2]]
+        assert np.all(ordered.sum(axis=1) == 1)
+        steps = (moved - X)[~changed[:, 2], 0]
+        assert np.all(np.abs(steps) < 1.01 / n)

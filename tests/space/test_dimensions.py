@@ -33,6 +33,17 @@ def reals(draw):
 
 
 @st.composite
+def narrow_reals(draw):
+    """Ranges in which positions may share a float, or every float has a position."""
+    prior = draw(PRIORS)
+    low = high = draw(st.floats(5e-324 if prior == "log-uniform" else -1e308, 1e308))
+    for _ in range(draw(st.integers(1, 3))):
+        high += draw(st.sampled_from([1, 7, 1000, 2**19, 2**21])) * math.ulp(high)
+    assume(low < high < math.inf)
+    return Real(low, high, prior)
+
+
+@st.composite
 def integers(draw):
     prior = draw(PRIORS)
     low = draw(st.integers(1 if prior == "log-uniform" else -(10**9), 10**9))
@@ -54,7 +65,7 @@ OPTIONS = st.one_of(st.none(), st.booleans(), st.text(max_size=3), st.tuples(NUM
 CATEGORICALS = st.lists(OPTIONS, min_size=1, max_size=9, unique_by=repr).map(
     Categorical
 )
-ANY = st.one_of(reals(), integers(), ordinals(), CATEGORICALS)
+ANY = st.one_of(reals(), narrow_reals(), integers(), ordinals(), CATEGORICALS)
 
 
 @given(ANY, POSITIONS)
@@ -71,6 +82,49 @@ def test_snapping_goes_to_the_position_of_the_decoded_value(dimension, positions
     snapped = dimension.snap(np.array(positions))
     assert dimension.decode(snapped) == dimension.decode(np.array(positions))
     np.testing.assert_array_equal(dimension.snap(snapped), snapped)
+
+
+@given(narrow_reals(), POSITIONS, st.data())
+def test_equal_floats_have_one_position(dimension, positions, data):
+    snapped = dimension.snap(np.array(positions))
+    values = dimension.decode(snapped)
+    assert len(set(values)) == len(set(snapped.tolist()))
+    given_ = data.draw(st.floats(dimension.low, dimension.high))
+    position = dimension.encode([given_])
+    np.testing.assert_array_equal(dimension.snap(position), position)
+    if math.isfinite(dimension.n_values):
+        assert dimension.decode(position) == [given_]
+
+
+@given(narrow_reals())
+def test_a_range_of_few_floats_lists_them(dimension):
+    assume(dimension.n_values < 3000)
+    floats = [dimension.low]
+    while floats[-1] < dimension.high:
+        floats.append(math.nextafter(floats[-1], math.inf))
+    assert dimension.n_values == len(floats)
+    assert dimension.decode(dimension.grid) == floats
+    assert np.all(np.diff(dimension.grid) > 0)
+    np.testing.assert_array_equal(dimension.encode(floats), dimension.grid)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "n"),
+    [
+        (1e15, 1e15 + 1, 9),
+        (1.0, math.nextafter(1.0, 2.0), 2),
+        (-1e15 - 1, -1e15, 9),
+        (5e-324, 5e-323, 10),
+        (-1e-323, 1e-323, 5),
+        (1e9, 1e9 + 1e-3, 8390),
+        (1e9, 1e9 + 1, math.inf),
+        (0.0, 1.0, math.inf),
+        (-1e-300, 1e-300, math.inf),
+    ],
+)
+def test_how_many_values_a_range_has(low, high, n):
+    for prior in ("uniform", "log-uniform")[: 2 if low > 0 else 1]:
+        assert Real(low, high, prior).n_values == n
 
 
 @given(reals(), POSITIONS)

@@ -16,6 +16,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
+from skbayes.space import candidates
 
 X, y = load_iris(return_X_y=True)
 LISTS = [
@@ -384,6 +385,39 @@ def test_r9_finite_distributions_and_constraints():
     tried = search.cv_results_["params"]
     assert len(tried) == 6
     assert all(map(allowed, tried))
+    assert search.stop_reason_ == "exhausted"
+
+
+@pytest.mark.parametrize("prior", ["uniform", "log-uniform"])
+@pytest.mark.parametrize("surrogate", ["gp", "random"])
+def test_r9_a_range_of_few_floats(prior, surrogate):
+    search = BayesSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {"min_impurity_decrease": (1e15, 1e15 + 1, prior)},
+        n_iter=12,
+        cv=2,
+        surrogate=surrogate,
+        random_state=0,
+    ).fit(X, y)
+    tried = {params["min_impurity_decrease"] for params in search.cv_results_["params"]}
+    assert tried == {1e15 + k / 8 for k in range(9)}
+    assert (len(search.trials_), search.stop_reason_) == (9, "exhausted")
+
+
+def test_r9_a_constraint_that_allows_one_configuration(monkeypatch):
+    monkeypatch.setattr(candidates, "N_MORE_BATCHES", 1)
+    search = BayesSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {"ccp_alpha": (0.0, 1.0)},
+        initial_points=[{"ccp_alpha": 0.1}],
+        constraint=lambda params: params["ccp_alpha"] == 0.1,
+        cv=2,
+        random_state=0,
+    )
+    with pytest.warns(
+        UserWarning, match=r"ends after 1 trial\..*allows none of 33,024"
+    ):
+        search.fit(X, y)
     assert search.stop_reason_ == "exhausted"
 
 
