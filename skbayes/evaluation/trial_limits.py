@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import pickle
-import time
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from skbayes.evaluation.fit_server import (
     run_limited_fold,
     start_server,
 )
-from skbayes.evaluation.fold import Fold, FoldTask, run_fold
+from skbayes.evaluation.fold import Fold, FoldTask
 from skbayes.evaluation.limits import FitLimits, memory_text
 
 __all__ = ["TrialLimits", "limit_fits", "warn_of_soft_limits"]
@@ -52,8 +51,13 @@ class TrialLimits:
     in_process: bool
     _has_warned: bool = dataclasses.field(default=False, init=False)
 
-    def call(self, handle: Any, fold: Fold) -> Any:
-        """Return a call for joblib that runs a fold."""
+    def after(self, seconds: float, calls: list[Any]) -> list[Any]:
+        """Return limited calls of `run_fold`, for a trial that has run for seconds."""
+        limits = self.limits.after(seconds, self.local_handle is not None)
+        return [self._limited(call, limits) for call in calls]
+
+    def _limited(self, call: Any, limits: FitLimits) -> Any:
+        _, (handle, _, fold), _ = call
         try:
             content = cloudpickle.dumps(fold)
         except Exception as error:
@@ -61,21 +65,13 @@ class TrialLimits:
                 raise
             if not self._has_warned:
                 self._has_warned = True
-                warn_of_soft_limits(error)
-            return delayed(run_fold)(handle, self.fold_task, fold)
-        return delayed(run_limited_fold)(handle, self.task, content, self.limits)
+                warn_of_soft_limits(error, limits)
+            return call
+        return delayed(run_limited_fold)(handle, self.task, content, limits)
 
-    def after(self, seconds: float, calls: list[Any]) -> list[Any]:
-        """Return calls for folds of a trial that has run for some seconds."""
-        limits = self.limits.after(seconds, self.local_handle is not None)
-        return [
-            (
-                function,
-                (*args[:-1], limits) if args[-1] is self.limits else args,
-                kwargs,
-            )
-            for function, args, kwargs in calls
-        ]
+    def end_at(self, deadline: float) -> None:
+        """Set the end of the timeout of the search, by `time.monotonic`."""
+        self.limits = dataclasses.replace(self.limits, deadline=deadline)
 
     def error_of(self, params: dict[str, Any], split: int) -> BaseException | None:
         """Return the exception that a fit with some parameters raises, if any."""
@@ -96,8 +92,7 @@ def limit_fits(
 ) -> Iterator[TrialLimits | None]:
     """Start the processes for the fits of a search, and end them at exit.
 
-    Yields None if the inputs cannot be sent to another process. The timeout of the
-    search starts here.
+    Yields None if the inputs cannot be sent to another process.
 
     Parameters
     ----------
@@ -129,12 +124,9 @@ def limit_fits(
     try:
         if error is not None:
             if in_process:
-                warn_of_soft_limits(error)
+                warn_of_soft_limits(error, limits)
             yield None
             return
-        if limits.timeout is not None:
-            deadline = time.monotonic() + limits.timeout
-            limits = dataclasses.replace(limits, deadline=deadline)
         local_handle = handle if local else None
         yield TrialLimits(limits, portable, local_handle, task, in_process)
     finally:
@@ -162,12 +154,14 @@ def _first_start(
     return None
 
 
-def warn_of_soft_limits(error: BaseException) -> None:
+def warn_of_soft_limits(error: BaseException, limits: FitLimits) -> None:
     """Warn that the fits run in the process of the search."""
+    names = ("timeout", "trial_timeout", "trial_memory")
+    given = [name for name in names if getattr(limits, name) is not None]
     warnings.warn(
-        "trial_timeout and trial_memory cannot end a running fit, since it cannot be "
-        f"sent to another process ({type(error).__name__}: {error}). trial_timeout is "
-        "checked between the folds of a trial only, and trial_memory is not checked.",
+        f"{' and '.join(given)} cannot end a running fit, since it cannot be sent to "
+        f"another process ({type(error).__name__}: {error}). Time limits are checked "
+        "between the folds of a trial only, and trial_memory is not checked.",
         UserWarning,
         stacklevel=2,
     )

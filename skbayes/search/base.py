@@ -21,7 +21,7 @@ from sklearn.utils.metadata_routing import MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.evaluation.limits import limits_text
+from skbayes.evaluation.limits import limits_text, unfinished_text
 from skbayes.evaluation.rounds.watched_fit import refit_by_rounds
 from skbayes.evaluation.run import Objective, SearchRun
 from skbayes.evaluation.trial import History, Trial, name_blank_scores
@@ -52,6 +52,7 @@ from skbayes.search._preparation import (
     plan_stages,
     print_advice,
     promising,
+    seconds_left,
     trial_workers,
 )
 from skbayes.search._rounds import (
@@ -181,7 +182,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         "stopper": "no_validation",
         "scoring": [str, callable, list, tuple, dict, None],
         "n_iter": [compat.Interval(Integral, 1, None, closed="left")],
-        "timeout": [compat.Interval(Real, 0, None, closed="neither"), None],
+        "timeout": [compat.Interval(Real, 0, None, closed="neither"), str, None],
         "constraint": [callable, None],
         "constraints": [Mapping, None],
         "target_metric": [str, None],
@@ -190,7 +191,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             compat.Interval(Integral, 1, None, closed="left"),
             compat.StrOptions({"auto"}),
         ],
-        "trial_timeout": [compat.Interval(Real, 0, None, closed="neither"), None],
+        "trial_timeout": [compat.Interval(Real, 0, None, closed="neither"), str, None],
         "trial_memory": [compat.Interval(Integral, 1, None, closed="left"), str, None],
         "racing": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
         "rounds": [
@@ -233,7 +234,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         search_spaces: Any = "auto",
         *,
         n_iter: int = 50,
-        timeout: float | None = None,
+        timeout: float | str | None = None,
         constraint: Callable[[dict], bool] | None = None,
         constraints: Mapping[str, Any] | None = None,
         target_metric: str | None = None,
@@ -248,7 +249,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return_train_score: bool = False,
         n_points: int | str = "auto",
         stopper: Any = None,
-        trial_timeout: float | None = None,
+        trial_timeout: float | str | None = None,
         trial_memory: int | str | None = None,
         racing: bool | float = False,
         rounds: int | str | None = None,
@@ -420,7 +421,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             ):
                 n_planned = sum(stage.n_trials for stage in plan)
                 stoppers = [failing_start(self, run, stages[0]), *stoppers]
-                budget = Budget(n_planned, self.timeout, stoppers=stoppers)
+                left = seconds_left(run, begin)
+                if left is not None:
+                    evaluator.end_after(left)
+                budget = Budget(n_planned, left, stoppers=stoppers)
                 outcome = run_stages(
                     run, stages, optimizer, evaluator, executor, budget, report
                 )
@@ -527,6 +531,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _set_results(self, run: SearchRun, outcome: Outcome) -> None:
         """Set the attributes of the results, before any later step can fail."""
         history = outcome.history
+        if not history and outcome.unfinished:
+            raise ValueError(unfinished_text(run, outcome.unfinished))
         if not history:
             raise ValueError(
                 "No fits were performed. Were there no candidates? The constraint "
