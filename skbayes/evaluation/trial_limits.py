@@ -20,7 +20,7 @@ from skbayes.evaluation.fit_server import (
     run_limited_fold,
     start_server,
 )
-from skbayes.evaluation.fold import Fold, FoldTask
+from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask
 from skbayes.evaluation.limits import FitLimits, memory_text
 
 __all__ = ["TrialLimits", "limit_fits", "warn_of_soft_limits"]
@@ -38,8 +38,6 @@ class TrialLimits:
         Inputs that all fits share.
     local_handle : DataHandle or None
         Handle of the data on this machine, if the fits run here.
-    fold_task : FoldTask
-        The same inputs as `task`, not pickled.
     in_process : bool
         Whether fits with parameters that cannot be pickled can run in this process.
     """
@@ -47,7 +45,6 @@ class TrialLimits:
     limits: FitLimits
     task: PortableTask
     local_handle: DataHandle | None
-    fold_task: FoldTask
     in_process: bool
     _has_warned: bool = dataclasses.field(default=False, init=False)
 
@@ -73,17 +70,13 @@ class TrialLimits:
         """Set the end of the timeout of the search, by `time.monotonic`."""
         self.limits = dataclasses.replace(self.limits, deadline=deadline)
 
-    def error_of(self, params: dict[str, Any], split: int) -> BaseException | None:
-        """Return the exception that a fit with some parameters raises, if any."""
+    def run(self, task: FoldTask, fold: Fold) -> FoldOutcome:
+        """Run one fold of another task on this machine."""
         assert self.local_handle is not None
-        task = self.fold_task
-        options = {**task.options, "error_score": "raise", "verbose": 0}
-        task = dataclasses.replace(task, options=options, measures={})
-        fold = cloudpickle.dumps(Fold(split, params, None, (0, 1)))
-        outcome = run_limited_fold(
-            self.local_handle, _portable(task), fold, self.limits
+        content = cloudpickle.dumps(fold)
+        return run_limited_fold(
+            self.local_handle, _portable(task), content, self.limits
         )
-        return outcome.exception
 
 
 @contextlib.contextmanager
@@ -128,7 +121,7 @@ def limit_fits(
             yield None
             return
         local_handle = handle if local else None
-        yield TrialLimits(limits, portable, local_handle, task, in_process)
+        yield TrialLimits(limits, portable, local_handle, in_process)
     finally:
         if local:
             end_servers(handle.portable().key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 import pickle
 import time
@@ -22,6 +23,7 @@ from sklearn.utils import check_random_state
 from skbayes import compat
 from skbayes.evaluation.data_transfer import DataTransfer, transfer_data
 from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
+from skbayes.evaluation.fold import Fold, FoldTask, run_fold
 from skbayes.evaluation.limits import FitLimits, parse_memory, parse_time
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.prefix_store import PrefixStore, temporary_store
@@ -44,8 +46,8 @@ from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.loop.scheduler import NullJournal
 from skbayes.loop.stages import Stage
 from skbayes.results.transfer import read_sources
-from skbayes.search._validation import check_values
-from skbayes.search.out_of_fold import check_partition, fit_folds
+from skbayes.search._validation import check_responses, check_values
+from skbayes.search.out_of_fold import check_partition
 from skbayes.space import Space
 from skbayes.surrogates.transfer import Source
 
@@ -176,6 +178,7 @@ def check_configurations(search: Any, run: SearchRun, stage: Stage) -> None:
     for candidate in run.space.covering_sample():
         check_candidates(search.estimator, [assigned(candidate)])
     check_values(search.estimator, run.space, assigned)
+    check_responses(search.estimator, run.space, assigned, run.scorers)
 
 
 def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bool:
@@ -305,22 +308,33 @@ def plan_stages(
     ]
 
 
-def failing_start(search: Any, run: SearchRun, stage: Stage) -> FailingStart:
+def failing_start(run: SearchRun, stage: Stage, task: FoldTask) -> FailingStart:
     """Return the stopper that detects errors in the data when the first trials fail."""
+    options = {**task.options, "error_score": "raise", "verbose": 0}
+    options["return_estimator"] = False
+    options["scorer"] = compat.raising_scorer(options["scorer"])
+    task = dataclasses.replace(task, options=options, catch_errors=False, cache=None)
     inputs = run.inputs
 
-    def fit(params: dict[str, Any], split: int) -> None:
+    def fit(params: dict[str, Any], split: int) -> float:
+        fold = Fold(split, params, None, (0, 1))
         if run.limits is not None and run.limits.local_handle is not None:
-            error = run.limits.error_of(params, split)
-            if error is not None:
-                raise error
-            return
-        splits = [inputs.split(split)]
-        fit_folds(
-            search.estimator, params, inputs.X, inputs.y, splits, inputs.fit_params
-        )
+            outcome = run.limits.run(task, fold)
+        else:
+            outcome = run_fold(transfer_data(inputs, "value").handle, task, fold)
+        if outcome.exception is not None:
+            raise outcome.exception
+        # Nothing is known of a fit that was ended at a limit.
+        return run.objective(outcome.result.test_scores) if outcome.result else 0.0
 
-    return FailingStart(run.space, lambda one: stage.assign(0, one)[0], fit)
+    error_score = run.options.error_score
+    return FailingStart(
+        run.space,
+        lambda one: stage.assign(0, one)[0],
+        fit,
+        run.objective,
+        math.nan if isinstance(error_score, str) else error_score,
+    )
 
 
 def known_source(search: Any, space: Space) -> Any:

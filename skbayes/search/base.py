@@ -399,8 +399,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             an exception, or if every fit failed. Arguments are checked before the first
             fit, except for those that depend on the scores of a callable `scoring`.
         Exception
-            If all fits of the first three trials fail in the same way and the estimator
-            with its current parameters fails too. The exception is that of the fits.
+            If all fits of the first three trials fail in the same way, or none of them
+            has a score, and the estimator with its current parameters fails too. The
+            exception is that of the fits or of the scorer.
         """
         begin = time.perf_counter()
         stoppers = check_stoppers(self.stopper)
@@ -420,7 +421,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
                 report,
             ):
                 n_planned = sum(stage.n_trials for stage in plan)
-                stoppers = [failing_start(self, run, stages[0]), *stoppers]
+                stoppers = [failing_start(run, stages[0], evaluator.task), *stoppers]
                 left = seconds_left(run, begin)
                 if left is not None:
                     evaluator.end_after(left)
