@@ -30,6 +30,7 @@ __all__ = [
     "check_fit_names",
     "check_metrics_suit",
     "check_responses",
+    "check_source",
     "check_stoppers",
     "check_values",
 ]
@@ -76,6 +77,7 @@ def check_arguments(search: Any) -> None:
                 f"{name} must be an object, got the class {value.__name__}; write "
                 f"{value.__name__}() with its parameters."
             )
+    check_source(search, search.warm_start_from)
     if search.n_points != "auto" and search.n_points > search.n_iter:
         warnings.warn(
             f"n_points={search.n_points} is more than n_iter={search.n_iter}: all "
@@ -95,6 +97,15 @@ def check_arguments(search: Any) -> None:
         module = getattr(one, "__module__", None) or ""
         if inspect.isfunction(one) and module.startswith("sklearn.metrics."):
             _check_scorer(one)
+
+
+def check_source(search: Any, source: Any) -> None:
+    """Raise ValueError if `warm_start_from` is the search itself."""
+    if source is search:
+        raise ValueError(
+            "warm_start_from is the search itself. Use warm_start_from="
+            "search.cv_results_, the results of its last fit."
+        )
 
 
 def _metrics(scoring: Any) -> list[Any]:

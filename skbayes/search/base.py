@@ -66,6 +66,7 @@ from skbayes.search._validation import (
     check_arguments,
     check_data,
     check_fit_names,
+    check_source,
     check_stoppers,
 )
 from skbayes.search.default_space import (
@@ -275,6 +276,27 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         for name, value in arguments.items():
             if name not in ("self", "__class__"):
                 setattr(self, name, value)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as for every estimator.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        self : object
+            This search.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown, or if `warm_start_from` is this search.
+        """
+        check_source(self, params.get("warm_start_from"))
+        return super().set_params(**params)
 
     # -- hooks --------------------------------------------------------------------
 
