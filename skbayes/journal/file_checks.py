@@ -68,7 +68,7 @@ def resolve(path: str | os.PathLike[str]) -> str:
 
 
 def check_names(path: str) -> None:
-    """Raise ValueError for a file with several names, each with a lock of its own."""
+    """Raise ValueError for a file with several names, which have separate locks."""
     status = _status(os.stat, path)
     if status is not None and status.st_nlink > 1:
         raise ValueError(
