@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import pickle
+import time
 import uuid
 import warnings
 from collections.abc import Iterator
@@ -40,12 +41,15 @@ class TrialLimits:
         Handle of the data on this machine, if the fits run here.
     in_process : bool
         Whether fits with parameters that cannot be pickled can run in this process.
+    start_time : float
+        Seconds that the start of the first process took.
     """
 
     limits: FitLimits
     task: PortableTask
     local_handle: DataHandle | None
     in_process: bool
+    start_time: float = 0.0
     _has_warned: bool = dataclasses.field(default=False, init=False)
 
     def after(self, seconds: float, calls: list[Any]) -> list[Any]:
@@ -105,6 +109,7 @@ def limit_fits(
     """
     in_process = transport == "copy"
     local = transport in ("copy", "disk")
+    begin = time.perf_counter()
     try:
         portable, error = _portable(task), None
         # In other workers, the first fits find such errors.
@@ -121,7 +126,9 @@ def limit_fits(
             yield None
             return
         local_handle = handle if local else None
-        yield TrialLimits(limits, portable, local_handle, in_process)
+        yield TrialLimits(
+            limits, portable, local_handle, in_process, time.perf_counter() - begin
+        )
     finally:
         if local:
             end_servers(handle.portable().key)

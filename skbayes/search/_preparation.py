@@ -74,9 +74,9 @@ RACING_RISK = 0.01
 # With more trials in progress, proposals and pruning have too few finished trials.
 MAX_RACED_IN_FLIGHT = 16
 
-# Seconds from the beginning of `fit` that do not count toward the timeout, because a
-# process for the fits is started.
-MAX_START = 1.5
+# Maximum seconds of the start of a process that do not count toward the timeout. It
+# takes less than one second, but longer on a busy machine.
+MAX_START = 10.0
 
 
 def check_returned_fits(search: Any) -> None:
@@ -119,12 +119,13 @@ def fit_options(search: Any, rounds: RoundLimits | None = None) -> FitOptions:
 def seconds_left(run: SearchRun, begin: float) -> float | None:
     """Return the rest of the timeout of a search that began at a `time.perf_counter`.
 
-    The start of a process for the fits does not count, unless it takes long.
+    The start of the first process for the fits does not count, unless it takes long.
     """
     if run.options.timeout is None:
         return None
     elapsed = time.perf_counter() - begin
-    return run.options.timeout - max(0.0, elapsed - MAX_START)
+    start_time = 0.0 if run.limits is None else run.limits.start_time
+    return run.options.timeout - elapsed + min(start_time, MAX_START)
 
 
 def draw_seed(search: Any) -> int:
