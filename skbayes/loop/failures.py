@@ -90,7 +90,7 @@ class FailingStart:
             return False
         which = f"All the {n_fits}" if n_failed == n_fits else f"{n_failed} of {n_fits}"
         first.add_note(
-            f"\n{which} fits of the first {N_TRIALS} trials {what}, and so did one "
+            f"\n{which} fits of the first {N_TRIALS} trials {what}, and so did a fit "
             "with very different parameters. The search was stopped, because the cause "
             "does not depend on the parameters that are searched."
         )
