@@ -95,7 +95,9 @@ __all__ = [
     "refused_value",
     "release_folder",
     "report_failures",
+    "raising_scorer",
     "resolve_scorers",
+    "response_methods",
     "route_fit_params",
     "safe_split",
     "select_best_index",
@@ -148,6 +150,21 @@ def covered_scorer(scorers: Any, score: Callable[..., Any]) -> Any:
     calls = {"__call__": lambda self, *args, **kwargs: score(*args, **kwargs)}
     covered.__class__ = type(kind.__name__, (kind,), calls)
     return covered
+
+
+def response_methods(scorer: Any) -> tuple[str, ...]:
+    """Return the methods of which a scorer calls the first one; empty if unknown."""
+    methods = getattr(scorer, "_response_method", ())
+    return (methods,) if isinstance(methods, str) else tuple(methods or ())
+
+
+def raising_scorer(scorers: Any) -> Any:
+    """Return a scorer that raises the exceptions of several metrics, as of one."""
+    if not is_multimetric_scorer(scorers):
+        return scorers
+    raising = copy.copy(scorers)
+    raising._raise_exc = True
+    return raising
 
 
 def public_scorers(scorers: Any) -> Any:

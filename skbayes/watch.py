@@ -27,6 +27,9 @@ __all__ = ["Pages", "main", "make_server"]
 PORT = 8470
 REFRESH = 10.0  # seconds
 
+# Seconds after which a connection without data is closed.
+SOCKET_TIMEOUT = 30.0
+
 
 class Pages:
     """Cache of the pages of a journal.
@@ -98,6 +101,8 @@ def _modified(path: str) -> tuple[int, int]:
 
 class _Handler(BaseHTTPRequestHandler):
     """Answers requests for the page, and no others."""
+
+    timeout = SOCKET_TIMEOUT
 
     def __init__(self, pages: Pages, local: bool, *args: object) -> None:
         self.pages, self.local = pages, local

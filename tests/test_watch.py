@@ -13,7 +13,7 @@ import pytest
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV
+from skbayes import BayesSearchCV, watch
 from skbayes.journal.journal import Journal
 from skbayes.space import Space
 from skbayes.watch import Pages, main, make_server
@@ -57,6 +57,13 @@ def serve():
     for server in servers:
         server.shutdown()
         server.server_close()
+
+
+def test_a_connection_without_a_request_is_closed(serve, journal, monkeypatch):
+    monkeypatch.setattr(watch._Handler, "timeout", 0.05)
+    with socket.create_connection(serve(journal).address, timeout=60) as connection:
+        connection.sendall(b"GET / HT")
+        assert connection.recv(1) == b""
 
 
 def test_the_page_is_the_report(serve, journal):

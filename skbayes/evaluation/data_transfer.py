@@ -25,7 +25,9 @@ import cloudpickle
 import numpy as np
 
 from skbayes import compat
+from skbayes.evaluation.prefix_store import remove_abandoned
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
+from skbayes.utils.process_tree import machine_name
 
 __all__ = ["DataHandle", "DataTransfer", "Inputs", "PortableHandle", "transfer_data"]
 
@@ -287,7 +289,9 @@ class _Folder(DataTransfer):
         self._pid = os.getpid()
         try:
             os.makedirs(place, exist_ok=True)
-            self._folder = tempfile.mkdtemp(prefix="skbayes-", dir=place)
+            prefix = f"skbayes-data-{machine_name()}-"
+            remove_abandoned(place, prefix)
+            self._folder = tempfile.mkdtemp(prefix=f"{prefix}{self._pid}-", dir=place)
             compat.guard_folder(self._folder)
             try:
                 super().__init__(_OnDisk(self._folder, self._write()))

@@ -11,7 +11,7 @@ import logging
 import math
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,6 +23,7 @@ from skbayes import compat
 from skbayes.evaluation.data_transfer import DataTransfer
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_fold
 from skbayes.evaluation.learning_curves import FoldCurveRace
+from skbayes.evaluation.limits import SearchTimeout
 from skbayes.evaluation.racing import Race
 from skbayes.evaluation.rounds.trial_rounds import (
     KnownCurves,
@@ -104,8 +105,7 @@ class Evaluation:
     fidelity : Fidelity
         Training rows of the trial.
     folds : callable
-        Yields one call for joblib per split. ``folds(max_rounds)`` yields calls with a
-        limited number of rounds.
+        Yields one call of `run_fold` for joblib per split.
     refusal : Exception or None
         Exception that the estimator raises when the parameters are set.
     timeout : float or None
@@ -124,6 +124,9 @@ class Evaluation:
     counts_rounds : bool
         Whether the folds are scored at the best number of rounds, up to the last round
         of the shortest fold.
+    deadline : float or None
+        End of the timeout of the search, by `time.monotonic`. It is checked between
+        folds if they run one after the other.
     duration : float
         Duration in seconds.
     started : float or None
@@ -141,6 +144,7 @@ class Evaluation:
     limits: TrialLimits | None = None
     curve_race: FoldCurveRace | None = None
     counts_rounds: bool = False
+    deadline: float | None = None
     duration: float = 0.0
     started: float | None = None
     # Seconds for starting processes, which do not count as duration of the trial.
@@ -153,12 +157,28 @@ class Evaluation:
         begin, self._waited = time.perf_counter(), 0.0
         self.started = time.time()
         try:
-            shrinks = self.counts_rounds and parallel.n_jobs == 1
-            if self.should_prune is self.timeout is self.limits is None and not shrinks:
-                return list(parallel(self.folds()))
-            return self._run_in_groups(parallel)
+            if self._needs_groups(parallel.n_jobs):
+                return self._run_in_groups(parallel)
+            return self._run(parallel, self.folds(), 0.0)
         finally:
             self.duration = time.perf_counter() - begin - self._waited
+
+    def _needs_groups(self, n_jobs: int) -> bool:
+        """Return whether later folds depend on the outcomes of earlier ones."""
+        if n_jobs == 1 and (self.counts_rounds or self.deadline is not None):
+            return True
+        limited = self.limits is not None and self.limits.limits.of_trials
+        return limited or not self.should_prune is self.timeout is None
+
+    def _run(
+        self, parallel: Parallel, calls: Iterable[Any], seconds: float
+    ) -> list[FoldOutcome]:
+        """Run folds in parallel, after other folds have run for some seconds."""
+        if self.limits is not None:
+            calls = self.limits.after(seconds, list(calls))
+        outcomes = list(parallel(calls))
+        self._waited += max((outcome.waited for outcome in outcomes), default=0.0)
+        return outcomes
 
     def _run_in_groups(self, parallel: Parallel) -> list[FoldOutcome]:
         """Run folds until the trial is pruned or its time limit is reached."""
@@ -170,14 +190,13 @@ class Evaluation:
             if has_ended or (self.timeout is not None and seconds > self.timeout):
                 n_left = len(calls) - len(outcomes)
                 return outcomes + [FoldOutcome(too_late=True)] * n_left
+            if self.deadline is not None and time.monotonic() > self.deadline:
+                raise SearchTimeout
             begun = calls[len(outcomes) : len(outcomes) + size]
-            if self.limits is not None:
-                begun = self.limits.after(seconds, begun)
-            elif self.counts_rounds:
+            if self.counts_rounds:
                 begun = _to_shortest(begun, outcomes)
-            group = parallel(begun)
+            group = self._run(parallel, begun, seconds)
             has_ended = any(outcome.ended is not None for outcome in group)
-            self._waited += max(outcome.waited for outcome in group)
             # Measured in the workers, so that waiting for a worker does not count.
             seconds += max(outcome.seconds for outcome in group)
             outcomes += group
@@ -211,6 +230,8 @@ class CandidateEvaluator:
         :class:`~skbayes.evaluation.subsets.Fidelity` of the trial.
     limits : TrialLimits or None, default=None
         Limits at which running fits are aborted.
+    deadline : float or None, default=None
+        End of the timeout of the search, by `time.monotonic`.
 
     Attributes
     ----------
@@ -226,6 +247,7 @@ class CandidateEvaluator:
     n_planned: int = 1
     assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
     limits: TrialLimits | None = None
+    deadline: float | None = None
     kept: dict[int, list] = field(default_factory=dict, init=False)
     _best: Trial | None = field(default=None, init=False)
     _complete_scores: list[np.ndarray] = field(default_factory=list, init=False)
@@ -255,6 +277,12 @@ class CandidateEvaluator:
             options.rounds,
         )
 
+    def end_after(self, seconds: float) -> None:
+        """End all fits after some seconds, as far as this is possible."""
+        self.deadline = time.monotonic() + seconds
+        if self.limits is not None:
+            self.limits.end_at(self.deadline)
+
     def prepare(self, number: int, params: Params) -> Evaluation:
         """Prepare the evaluation of a proposal; called in the main thread."""
         self.transfer.restore()
@@ -272,11 +300,7 @@ class CandidateEvaluator:
                 if i == 0 and curve_race is not None and risk is not None:
                     fold = dataclasses.replace(fold, race=curve_race, risk=risk)
                 # The handle is replaced if the first one was lost.
-                handle = self.transfer.handle
-                if self.limits is not None:
-                    yield self.limits.call(handle, fold)
-                else:
-                    yield delayed(run_fold)(handle, self.task, fold)
+                yield delayed(run_fold)(self.transfer.handle, self.task, fold)
 
         # Trials that finish later are excluded, because they depend on timing.
         scores = tuple(self._complete_scores)
@@ -294,6 +318,7 @@ class CandidateEvaluator:
             self.limits,
             curve_race,
             self.run.options.rounds is not None,
+            self.deadline,
         )
 
     def _curve_race(self, params: Params, fidelity: Fidelity) -> FoldCurveRace | None:
@@ -336,7 +361,10 @@ class CandidateEvaluator:
     def conclude(
         self, evaluation: Evaluation, outcomes: list[FoldOutcome]
     ) -> Trial | None:
-        """Create a trial from its folds, or None if interrupted; in the main thread."""
+        """Create a trial from its folds, or None if interrupted; in the main thread.
+
+        SearchTimeout is raised if the timeout of the search ended a fold.
+        """
         if evaluation.refusal is not None:
             if self.run.options.error_score == "raise":
                 raise evaluation.refusal
@@ -347,6 +375,8 @@ class CandidateEvaluator:
                 raise _with_origin(outcome)
         if any(outcome.interrupted for outcome in outcomes):
             return None
+        if any(one.ended is not None and one.ended.of_search for one in outcomes):
+            raise SearchTimeout
         return self._trial(evaluation, outcomes)
 
     def failed(self, evaluation: Evaluation, text: str) -> Trial:

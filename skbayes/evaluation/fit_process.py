@@ -1,7 +1,7 @@
 """Process that runs fits for another process, which can kill it at any time.
 
 It receives requests over a connection. It answers with `BEGUN` once it has loaded the
-data, and with the outcome after the fit.
+data and the parameters, and with the outcome after the fit.
 """
 
 from __future__ import annotations
@@ -122,28 +122,22 @@ class _Server:
                     self.task = pickle.loads(request.task)
                 assert self.handle is not None and self.task is not None
                 self.handle.load()
+                # This may import modules, which is not part of the fit.
+                fold = None if request.fold is None else pickle.loads(request.fold)
             except Exception as error:
                 return self._reply(_failed(error), [])
             if request.memory is not None and request.data is not None:
                 _limit_data(request.memory)
             self.connection.send_bytes(BEGUN)
-            if request.fold is None:
-                outcome = FoldOutcome()
-            else:
-                outcome = self._outcome(request.fold)
+            outcome = FoldOutcome()
+            if fold is not None:
+                outcome = run_fold(self.handle, self.task, fold)  # type: ignore[arg-type]
         if os.getpid() != pid:  # a child process that the fit forked returned here
             os._exit(0)
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
         self._reply(outcome, caught)
-
-    def _outcome(self, fold: bytes) -> FoldOutcome:
-        try:
-            loaded = pickle.loads(fold)
-        except Exception as error:
-            return _failed(error)
-        return run_fold(self.handle, self.task, loaded)  # type: ignore[arg-type]
 
     def _reply(self, outcome: FoldOutcome, caught: list[Any]) -> None:
         try:
@@ -210,12 +204,21 @@ def _as_told(settings: Settings) -> Iterator[list[Any]]:
     set_blas_threads(settings.blas_threads)
     with (
         config_context(**settings.sklearn),
-        joblib.parallel_config(**pickle.loads(settings.joblib)),
+        joblib.parallel_config(**_joblib_settings(settings.joblib)),
         np.errstate(**settings.errstate),
         warnings.catch_warnings(record=True) as caught,
     ):
         warnings.filters[:] = pickle.loads(settings.filters)  # type: ignore[index]
         yield caught
+
+
+def _joblib_settings(content: bytes) -> dict[str, Any]:
+    """Return joblib's settings; none if its backend does not work in this process."""
+    try:
+        settings: dict[str, Any] = pickle.loads(content)
+    except Exception:
+        return {}
+    return settings
 
 
 def _portable(caught: list[Any]) -> list[tuple]:

@@ -58,6 +58,9 @@ import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from multiprocessing import connection
 from skbayes.evaluation.fit_process import serve
+from skbayes import compat
+if compat.HAS_CALLBACKS:
+    import skbayes.search  # the tasks of fits contain the search
 kind = getattr(connection, "PipeConnection", connection.Connection)
 serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 """
@@ -142,7 +145,7 @@ class FitServer:
         if outcome is not None:
             self._task_key = None
             return outcome
-        self._connection.recv_bytes()
+        self._receive()
         self._is_loading = False
         if limits.trial_memory is not None:
             self._memory = TreeMemory(self._process.pid, self._n_shared)
@@ -161,12 +164,22 @@ class FitServer:
         """Wait until the fit begins; return the outcome if it is available already."""
         try:
             ended = self._wait(stopped, limits.overrun_search)
-            if ended is not None:
-                return self._cut(ended, 0.0)
-            message = self._connection.recv_bytes()
         except OSError as error:
             raise EOFError from error
+        if ended is not None:
+            return self._cut(ended, 0.0)
+        message = self._receive()
         return None if message == BEGUN else _received(message)
+
+    def _receive(self) -> bytes:
+        """Return a message; raise EOFError if there is none.
+
+        A fit can write to the connection, or close it.
+        """
+        try:
+            return self._connection.recv_bytes()
+        except (OSError, OverflowError, MemoryError, ValueError) as error:
+            raise EOFError from error
 
     def _fitted(self, limits: FitLimits, stopped: Callable[[], bool]) -> FoldOutcome:
         """Wait for the outcome of the running fit."""
@@ -185,7 +198,7 @@ class FitServer:
         try:
             ended = self._wait(stopped, excess, left)
             if ended is None:
-                return _judged(_received(self._connection.recv_bytes()), limits)
+                return _judged(_received(self._receive()), limits)
         except (OSError, EOFError):
             ended = Ended(TrialState.FAILED, self._death_text())
         return self._cut(ended, time.perf_counter() - begin)
@@ -220,7 +233,7 @@ class FitServer:
         try:
             code = self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            return "The process of the fit closed its connection to the search."
+            return "The process of the fit disturbed its connection to the search."
         how = f"exit code {code}"
         with contextlib.suppress(ValueError):
             how += f" ({signal.Signals(-code).name})"
@@ -439,6 +452,9 @@ def _settings() -> Settings:
 def _joblib_settings() -> bytes:
     """Return joblib's settings of this thread, as far as they can be pickled."""
     settings = compat.joblib_settings()
+    if hasattr(settings.get("backend"), "client"):
+        # The backend for Dask needs a client, which a process of a fit does not have.
+        del settings["backend"]
     for backend in (settings.get("backend"), None):
         with contextlib.suppress(Exception):
             if backend is None:
@@ -449,7 +465,10 @@ def _joblib_settings() -> bytes:
 
 def _received(message: bytes) -> FoldOutcome:
     """Return an outcome, and issue the warnings of the fit."""
-    outcome, caught = pickle.loads(message)
+    try:
+        outcome, caught = pickle.loads(message)
+    except Exception as error:  # other bytes, which the fit has written
+        raise EOFError from error
     for text, category, filename, line in caught:
         # If warnings are errors, the fit has raised them already.
         with contextlib.suppress(Warning):

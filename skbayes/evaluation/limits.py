@@ -11,8 +11,18 @@ from typing import Any
 
 from skbayes.evaluation.trial import TrialState
 from skbayes.utils.process_tree import require_psutil
+from skbayes.utils.texts import one_line
 
-__all__ = ["Ended", "FitLimits", "limits_text", "memory_text", "parse_memory"]
+__all__ = [
+    "Ended",
+    "FitLimits",
+    "SearchTimeout",
+    "limits_text",
+    "memory_text",
+    "parse_memory",
+    "parse_time",
+    "unfinished_text",
+]
 
 _UNITS = {
     "B": 1,
@@ -21,6 +31,44 @@ _UNITS = {
 }
 _FACTORS = {name.lower(): factor for name, factor in _UNITS.items()}
 _AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+
+# Maximum length of a configuration in a message.
+MAX_TEXT = 300
+
+# Seconds of the units of time, by their names.
+_SECONDS = {
+    name: seconds
+    for names, seconds in [
+        ("s sec secs second seconds", 1),
+        ("m min mins minute minutes", 60),
+        ("h hr hrs hour hours", 3600),
+        ("d day days", 86400),
+    ]
+    for name in names.split()
+}
+
+
+def parse_time(name: str, given: Any) -> float | None:
+    """Convert the time limit `name` to seconds; strings such as "5 min" are accepted.
+
+    Examples
+    --------
+    >>> from skbayes.evaluation.limits import parse_time
+    >>> parse_time("timeout", "5 min"), parse_time("timeout", "1h30m")
+    (300, 5400)
+    """
+    if not isinstance(given, str):
+        return given
+    parts = _AMOUNT.findall(given)
+    values = [float(n) * _SECONDS.get(unit.lower(), math.nan) for n, unit in parts]
+    seconds = math.fsum(values)
+    if _AMOUNT.sub("", given) or not seconds > 0.0:
+        raise ValueError(
+            f"{name} must be a positive number of seconds, or a string with the units "
+            f"s, min, h or d, such as '90 s', '5 min' or '1h30m', got {given!r}."
+        )
+    # The same limit as the number of seconds, also in the journal of a search.
+    return int(seconds) if seconds.is_integer() else seconds
 
 
 def parse_memory(given: Any) -> int | None:
@@ -64,11 +112,26 @@ def memory_text(size: float) -> str:
 
 def limits_text(options: Any) -> str:
     """Format the limits of a trial for messages, given the options of a search."""
-    given = [f"trial_timeout={options.trial_timeout}"]
-    given *= options.trial_timeout is not None
-    if options.trial_memory is not None:
-        given.append(f"trial_memory={options.trial_memory}")
-    return " and ".join(given)
+    names = ("trial_timeout", "trial_memory", "timeout")
+    given = {name: getattr(options, name, None) for name in names}
+    return " and ".join(f"{k}={v}" for k, v in given.items() if v is not None)
+
+
+def unfinished_text(run: Any, unfinished: dict[int, dict[str, Any]]) -> str:
+    """Format the message for a search whose timeout ended its first trials."""
+    number, params = next(iter(unfinished.items()))
+    others = f" (and {len(unfinished) - 1} more)" if len(unfinished) > 1 else ""
+    shown = one_line(repr(params))[:MAX_TEXT]
+    return (
+        f"No trial was finished within timeout={run.options.timeout} s. Not finished: "
+        f"trial {number}{others}, with {len(run.splits)} fits of {shown}. Increase "
+        "timeout, choose a smaller cv, fewer rows or cheaper configurations, or set "
+        "trial_timeout, so that other trials follow a slow one."
+    )
+
+
+class SearchTimeout(Exception):
+    """The time limit of the search ended a fit."""
 
 
 @dataclass(frozen=True)
@@ -81,10 +144,13 @@ class Ended:
         State of the trial.
     text : str
         Reason with the measured values.
+    of_search : bool
+        Whether the time limit of the search was the reason. The trial is then dropped.
     """
 
     state: TrialState
     text: str
+    of_search: bool = False
 
 
 @dataclass(frozen=True)
@@ -121,6 +187,11 @@ class FitLimits:
         left = self.deadline - time.monotonic()
         return replace(self, spent=spent, deadline=None, left=left)
 
+    @property
+    def of_trials(self) -> bool:
+        """Whether there is a limit other than that of the search."""
+        return not self.trial_timeout is self.trial_memory is None
+
     def received(self) -> FitLimits:
         """Return the limits with a deadline by the clock of this machine."""
         if self.left is None:
@@ -151,12 +222,13 @@ class FitLimits:
         """Return the reason to abort a fit if the search has timed out."""
         if self.deadline is None or time.monotonic() <= self.deadline:
             return None
-        return self._too_long(seconds, f"the timeout of {self.timeout:g} s was over")
+        text = f"the timeout of {self.timeout:g} s was over"
+        return self._too_long(seconds, text, of_search=True)
 
     @staticmethod
-    def _too_long(seconds: float, reason: str) -> Ended:
+    def _too_long(seconds: float, reason: str, of_search: bool = False) -> Ended:
         text = f"The fit was ended after {seconds:.3g} s: {reason}."
-        return Ended(TrialState.TIMED_OUT, text)
+        return Ended(TrialState.TIMED_OUT, text, of_search)
 
     def oversize(self, size: int | None) -> Ended | None:
         """Return the reason to abort a fit with too large a process, if any."""

@@ -28,7 +28,7 @@ from skbayes.evaluation import prefix_files
 from skbayes.utils.optional import warn_or_log
 from skbayes.utils.process_tree import is_running
 
-__all__ = ["PrefixStore", "temporary_store"]
+__all__ = ["PrefixStore", "remove_abandoned", "temporary_store"]
 
 _PREFIX = "skbayes-prefixes-"
 
@@ -200,7 +200,7 @@ def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | N
     pid = os.getpid()
     try:
         os.makedirs(place, exist_ok=True)
-        _remove_abandoned(place)
+        remove_abandoned(place, _PREFIX)
         folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{pid}-", dir=place)
         compat.guard_folder(folder)
     except OSError:
@@ -228,9 +228,12 @@ def _warn_of_limit(place: str, limit: float) -> None:
     )
 
 
-def _remove_abandoned(place: str) -> None:
-    """Remove the folders of this user's processes that no longer exist."""
-    for path in Path(place).glob(f"{_PREFIX}*-*"):
-        owner = path.name.removeprefix(_PREFIX).partition("-")[0]
+def remove_abandoned(place: str, prefix: str) -> None:
+    """Remove the folders of this user's processes that no longer exist.
+
+    The name of a folder is the prefix, the id of its process, and a random part.
+    """
+    for path in Path(place).glob(f"{prefix}*-*"):
+        owner = path.name.removeprefix(prefix).partition("-")[0]
         if owner.isdigit() and not is_running(int(owner)):
             shutil.rmtree(path, ignore_errors=True)

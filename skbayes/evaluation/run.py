@@ -69,6 +69,8 @@ class FitOptions:
         Memory limit of a fit in bytes.
     rounds : RoundLimits or None
         Limits of the number of rounds; None if rounds are not tracked.
+    timeout : float or None
+        Time limit of the search in seconds.
     """
 
     error_score: float | str = np.nan
@@ -79,16 +81,17 @@ class FitOptions:
     keep_fits: str | None = None
     trial_memory: int | None = None
     rounds: RoundLimits | None = None
+    timeout: float | None = None
 
     @property
-    def ends_fits(self) -> bool:
-        """Whether a running fit is aborted at a limit."""
+    def limits_trials(self) -> bool:
+        """Whether a running fit is aborted at a limit of its trial."""
         return self.trial_timeout is not None or self.trial_memory is not None
 
     @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be skipped."""
-        return self.ends_fits or self.pruning_risk is not None
+        return self.limits_trials or self.pruning_risk is not None
 
 
 @dataclass

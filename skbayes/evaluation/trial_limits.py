@@ -21,7 +21,7 @@ from skbayes.evaluation.fit_server import (
     run_limited_fold,
     start_server,
 )
-from skbayes.evaluation.fold import Fold, FoldTask, run_fold
+from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask
 from skbayes.evaluation.limits import FitLimits, memory_text
 
 __all__ = ["TrialLimits", "limit_fits", "warn_of_soft_limits"]
@@ -39,21 +39,26 @@ class TrialLimits:
         Inputs that all fits share.
     local_handle : DataHandle or None
         Handle of the data on this machine, if the fits run here.
-    fold_task : FoldTask
-        The same inputs as `task`, not pickled.
     in_process : bool
         Whether fits with parameters that cannot be pickled can run in this process.
+    start_time : float
+        Seconds that the start of the first process took.
     """
 
     limits: FitLimits
     task: PortableTask
     local_handle: DataHandle | None
-    fold_task: FoldTask
     in_process: bool
+    start_time: float = 0.0
     _has_warned: bool = dataclasses.field(default=False, init=False)
 
-    def call(self, handle: Any, fold: Fold) -> Any:
-        """Return a call for joblib that runs a fold."""
+    def after(self, seconds: float, calls: list[Any]) -> list[Any]:
+        """Return limited calls of `run_fold`, for a trial that has run for seconds."""
+        limits = self.limits.after(seconds, self.local_handle is not None)
+        return [self._limited(call, limits) for call in calls]
+
+    def _limited(self, call: Any, limits: FitLimits) -> Any:
+        _, (handle, _, fold), _ = call
         try:
             content = cloudpickle.dumps(fold)
         except Exception as error:
@@ -61,33 +66,21 @@ class TrialLimits:
                 raise
             if not self._has_warned:
                 self._has_warned = True
-                warn_of_soft_limits(error)
-            return delayed(run_fold)(handle, self.fold_task, fold)
-        return delayed(run_limited_fold)(handle, self.task, content, self.limits)
+                warn_of_soft_limits(error, limits)
+            return call
+        return delayed(run_limited_fold)(handle, self.task, content, limits)
 
-    def after(self, seconds: float, calls: list[Any]) -> list[Any]:
-        """Return calls for folds of a trial that has run for some seconds."""
-        limits = self.limits.after(seconds, self.local_handle is not None)
-        return [
-            (
-                function,
-                (*args[:-1], limits) if args[-1] is self.limits else args,
-                kwargs,
-            )
-            for function, args, kwargs in calls
-        ]
+    def end_at(self, deadline: float) -> None:
+        """Set the end of the timeout of the search, by `time.monotonic`."""
+        self.limits = dataclasses.replace(self.limits, deadline=deadline)
 
-    def error_of(self, params: dict[str, Any], split: int) -> BaseException | None:
-        """Return the exception that a fit with some parameters raises, if any."""
+    def run(self, task: FoldTask, fold: Fold) -> FoldOutcome:
+        """Run one fold of another task on this machine."""
         assert self.local_handle is not None
-        task = self.fold_task
-        options = {**task.options, "error_score": "raise", "verbose": 0}
-        task = dataclasses.replace(task, options=options, measures={})
-        fold = cloudpickle.dumps(Fold(split, params, None, (0, 1)))
-        outcome = run_limited_fold(
-            self.local_handle, _portable(task), fold, self.limits
+        content = cloudpickle.dumps(fold)
+        return run_limited_fold(
+            self.local_handle, _portable(task), content, self.limits
         )
-        return outcome.exception
 
 
 @contextlib.contextmanager
@@ -96,8 +89,7 @@ def limit_fits(
 ) -> Iterator[TrialLimits | None]:
     """Start the processes for the fits of a search, and end them at exit.
 
-    Yields None if the inputs cannot be sent to another process. The timeout of the
-    search starts here.
+    Yields None if the inputs cannot be sent to another process.
 
     Parameters
     ----------
@@ -117,6 +109,7 @@ def limit_fits(
     """
     in_process = transport == "copy"
     local = transport in ("copy", "disk")
+    begin = time.perf_counter()
     try:
         portable, error = _portable(task), None
         # In other workers, the first fits find such errors.
@@ -129,14 +122,13 @@ def limit_fits(
     try:
         if error is not None:
             if in_process:
-                warn_of_soft_limits(error)
+                warn_of_soft_limits(error, limits)
             yield None
             return
-        if limits.timeout is not None:
-            deadline = time.monotonic() + limits.timeout
-            limits = dataclasses.replace(limits, deadline=deadline)
         local_handle = handle if local else None
-        yield TrialLimits(limits, portable, local_handle, task, in_process)
+        yield TrialLimits(
+            limits, portable, local_handle, in_process, time.perf_counter() - begin
+        )
     finally:
         if local:
             end_servers(handle.portable().key)
@@ -162,12 +154,14 @@ def _first_start(
     return None
 
 
-def warn_of_soft_limits(error: BaseException) -> None:
+def warn_of_soft_limits(error: BaseException, limits: FitLimits) -> None:
     """Warn that the fits run in the process of the search."""
+    names = ("timeout", "trial_timeout", "trial_memory")
+    given = [name for name in names if getattr(limits, name) is not None]
     warnings.warn(
-        "trial_timeout and trial_memory cannot end a running fit, since it cannot be "
-        f"sent to another process ({type(error).__name__}: {error}). trial_timeout is "
-        "checked between the folds of a trial only, and trial_memory is not checked.",
+        f"{' and '.join(given)} cannot end a running fit, since it cannot be sent to "
+        f"another process ({type(error).__name__}: {error}). Time limits are checked "
+        "between the folds of a trial only, and trial_memory is not checked.",
         UserWarning,
         stacklevel=2,
     )

@@ -12,7 +12,14 @@ import os
 import stat
 import tempfile
 
-__all__ = ["check_companions", "check_lock_file", "has_locks", "in_wal_mode", "resolve"]
+__all__ = [
+    "check_companions",
+    "check_lock_file",
+    "check_names",
+    "has_locks",
+    "in_wal_mode",
+    "resolve",
+]
 
 # Longest suffix of the files that SQLite looks for next to a journal.
 LONGEST_SUFFIX = "-lock-journal"
@@ -58,6 +65,17 @@ def resolve(path: str | os.PathLike[str]) -> str:
     if status is not None and not stat.S_ISREG(status.st_mode):
         raise ValueError(f"journal: {name!r} is {_kind(status)}, not a regular file.")
     return real
+
+
+def check_names(path: str) -> None:
+    """Raise ValueError for a file with several names, which have separate locks."""
+    status = _status(os.stat, path)
+    if status is not None and status.st_nlink > 1:
+        raise ValueError(
+            f"journal: {path!r} has {status.st_nlink} names (hard links). A search "
+            "under another name would write to the same file. Use a copy of the file, "
+            "or a symbolic link."
+        )
 
 
 def in_wal_mode(path: str) -> bool:

@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.evaluation.limits import parse_time
 from skbayes.journal.code_digest import code_of
 from skbayes.journal.digest import Digest, is_data
 from skbayes.journal.reader import read_journal
@@ -103,6 +104,9 @@ def describe_search(
     defaults. Values that cannot be pickled count as equal, with a warning.
     """
     params = search.get_params(deep=False)
+    if "trial_timeout" in params:
+        seconds = parse_time("trial_timeout", params["trial_timeout"])
+        params["trial_timeout"] = seconds
     parts: dict[str, Any] = {
         "search": type(search),
         "estimator": params["estimator"],

@@ -23,6 +23,7 @@ from pathlib import Path
 from skbayes.journal.file_checks import (
     check_companions,
     check_lock_file,
+    check_names,
     has_locks,
     in_wal_mode,
     resolve,
@@ -97,6 +98,7 @@ class JournalFile:
             raise FileNotFoundError(
                 f"journal: there is no folder {os.path.dirname(self.path)!r}."
             )
+        check_names(self.path)
         self._pid = os.getpid()
         self._mutex = threading.Lock()
         self._lock_path = self.path + "-lock"

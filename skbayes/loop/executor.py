@@ -12,6 +12,7 @@ import contextvars
 import math
 import queue
 import threading
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from typing import Any
@@ -276,8 +277,11 @@ class TrialExecutor:
         with self._make() as parallel:
             yield parallel
 
-    def finished(self) -> dict[int, Future]:
-        """Wait for at least one task to end, and return the finished ones."""
+    def finished(self, seconds: float = math.inf) -> dict[int, Future]:
+        """Wait for at least one task to end, and return the finished ones.
+
+        There is none if no task ends within some seconds, except in this thread.
+        """
         if self.in_this_thread:
             number = min(self._futures)
             if self._parallel is None:
@@ -286,8 +290,10 @@ class TrialExecutor:
             self._futures[number].set_result(self._tasks[number](self._parallel))
         else:
             done: set[Future] = set()
-            while not done:
-                done, _ = wait(self._futures.values(), PATIENCE, FIRST_COMPLETED)
+            end = time.monotonic() + seconds
+            while not done and (left := end - time.monotonic()) > 0.0:
+                patience = min(PATIENCE, left)
+                done, _ = wait(self._futures.values(), patience, FIRST_COMPLETED)
         ended = [n for n in self.under_way if self._futures[n].done()]
         for number in ended:
             del self._tasks[number]

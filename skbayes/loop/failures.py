@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +38,8 @@ class FailingStart:
     as much as possible from the three. The exception is raised only if both fail in the
     same way; otherwise, the configurations were the cause and not the data.
 
+    The same applies if none of the fits of the three trials has a score.
+
     Parameters
     ----------
     space : Space
@@ -45,53 +48,96 @@ class FailingStart:
         Function that returns the parameters to set for a configuration.
     fit : callable
         ``fit(params, split)`` fits the estimator with some parameters set, on the
-        training rows of a split.
+        training rows of a split, and returns the score that guides the search.
+    score_of : callable
+        Returns the score that guides the search from the test scores of a fold.
+    error_score : float, default=nan
+        Score of fits that could not be scored.
     """
 
     def __init__(
         self,
         space: Space,
         assigned: Callable[[Params], Params],
-        fit: Callable[[Params, int], Any],
+        fit: Callable[[Params, int], float],
+        score_of: Callable[[Any], float] = float,
+        error_score: float = np.nan,
     ) -> None:
         self._space = space
         self._assigned = assigned
         self._fit = fit
+        self._score_of = score_of
+        self._error_score = error_score
 
     def __call__(self, trials: Sequence[Trial]) -> bool:
         """Return False, or raise the exception."""
         if len(trials) != N_TRIALS or trials[0].number != 0:
             return False
         errors = [_errors(trial) for trial in trials]
-        kinds = {_kind(text) for of_trial in errors for text in of_trial.values()}
-        if not all(errors) or len(kinds) != 1 or None in kinds:
-            return False
-        split = next(iter(errors[0]))
-        first = None
-        for params in self._probes(trials):
-            error = self._error_of(params, split)
-            if error is None or _kind(_text(error)) not in kinds:
-                return False
-            first = first or error
-        if first is None:  # there was no configuration to test
-            return False
-        n_failed = sum(map(len, errors))
+        unscored = [self._unscored(trial) for trial in trials]
         n_fits = sum(len(_fitted(trial)) for trial in trials)
+        kinds = {_kind(text) for of_trial in errors for text in of_trial.values()}
+        if all(errors) and len(kinds) == 1 and None not in kinds:
+            split, what = next(iter(errors[0])), "failed in this way"
+            n_failed = sum(map(len, errors))
+        elif all(unscored):
+            kinds, split, what = set(), unscored[0][0], "had no score"
+            n_failed = n_fits
+        else:
+            return False
+        first = self._common_error(trials, kinds, split)
+        if first is None:
+            return False
         which = f"All the {n_fits}" if n_failed == n_fits else f"{n_failed} of {n_fits}"
         first.add_note(
-            f"\n{which} fits of the first {N_TRIALS} trials failed in this "
-            "way, and so did a fit with very different parameters. The search was "
-            "stopped, because the cause does not depend on the parameters that are "
-            "searched."
+            f"\n{which} fits of the first {N_TRIALS} trials {what}, and so did a fit "
+            "with very different parameters. The search was stopped, because the cause "
+            "does not depend on the parameters that are searched."
         )
         raise first
 
+    def _common_error(
+        self, trials: Sequence[Trial], kinds: set[str | None], split: int
+    ) -> Exception | None:
+        """Return the exception of all tests; None if it is not of one of the kinds.
+
+        Without kinds, the exceptions only have to be of the same kind.
+        """
+        first = None
+        for params in self._probes(trials):
+            error = self._error_of(params, split)
+            kind = None if error is None else _kind(_text(error))
+            kinds = kinds or {kind}
+            if error is None or kind not in kinds:
+                return None
+            first = first or error
+        return first
+
     def _error_of(self, params: Params, split: int) -> Exception | None:
         try:
-            self._fit(params, split)
+            score = self._fit(params, split)
+            if not math.isfinite(score):
+                raise ValueError(f"scoring: the score of each fit is {score}.")
         except Exception as error:
             return error
         return None
+
+    def _unscored(self, trial: Trial) -> list[int]:
+        """Return the folds with a fit but no score; none if any fold has a score."""
+        fits = _fitted(trial)
+        if any(self._has_score(fold) for fold in fits.values()):
+            return []
+        return [i for i, fold in fits.items() if fold.fit_error is None]
+
+    def _has_score(self, fold: FoldResult) -> bool:
+        """Return whether a fit was scored by the metric that guides the search."""
+        if fold.fit_error is not None:
+            return False
+        try:
+            score = float(self._score_of(fold.test_scores))
+        except (KeyError, TypeError, ValueError):
+            return False
+        return math.isfinite(score) and score != self._error_score
 
     def _probes(self, trials: Sequence[Trial]) -> Iterator[Params]:
         if not self._sets_estimators():

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from skbayes.evaluation.evaluator import CandidateEvaluator, Evaluation
+from skbayes.evaluation.limits import SearchTimeout
 from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.executor import TrialExecutor
 from skbayes.loop.failures import is_death, is_unreadable, was_retried
@@ -111,6 +113,9 @@ class Budget:
     timeout : float or None, default=None
         Time limit in seconds. If a trial is expected to exceed it, a shorter trial is
         started instead if the optimizer finds one. The first trial is always started.
+    deadline : float, default=inf
+        Time by `clock` at which trials in flight are dropped. Their fits are ended if
+        the backend can end them.
     n_configurations : float, default=inf
         Size of the search space.
     stoppers : sequence of callable, default=()
@@ -121,6 +126,7 @@ class Budget:
 
     n_iter: int
     timeout: float | None = None
+    deadline: float = float("inf")
     n_configurations: float = float("inf")
     stoppers: Sequence[Callable[[History], bool]] = ()
     clock: Callable[[], float] = dataclasses.field(
@@ -155,6 +161,11 @@ class Scheduler:
     history : History, default=None
         Trials of earlier stages. New trials are added, and their numbers continue.
         Budgets and stoppers only count the new ones.
+
+    Attributes
+    ----------
+    unfinished : dict of int to dict
+        Configurations of the trials that were dropped at the deadline, by number.
     """
 
     def __init__(
@@ -187,6 +198,9 @@ class Scheduler:
         # Finished trials that the optimizer has not observed.
         self._done: dict[int, Trial] = {}
         self._reason: str | None = None
+        self.unfinished: dict[int, dict[str, Any]] = {}
+        # Duration of the last proposal.
+        self._proposing = 0.0
 
     def run(
         self,
@@ -202,13 +216,18 @@ class Scheduler:
         self._start = self.budget.clock()
         self._on_death = on_death
         try:
-            while self._ask_for_room():
-                first = min(self._asked)
-                while first not in self._done:
-                    dead = self._keep_finished(self.executor.finished())
-                    if dead:
-                        self._recover(dead)
-                self._tell(first)
+            try:
+                while self._ask_for_room():
+                    first = min(self._asked)
+                    while first not in self._done:
+                        dead = self._keep_finished(self._finished())
+                        if dead:
+                            self._recover(dead)
+                    self._tell(first)
+            except SearchTimeout:
+                self._reason = StopReason.TIMEOUT
+                on_interrupt()
+                self._drain(self.unfinished)
         except KeyboardInterrupt:
             self._interrupt(on_interrupt)
         except Exception:
@@ -240,9 +259,12 @@ class Scheduler:
             )
             improvement = self.journal.expected_improvements[number]
             self.optimizer.pend(configuration)
+        elif n_asked > 0 and self._left() <= self._proposing:
+            self._reason = StopReason.TIMEOUT
+            return
         else:
             try:
-                configuration = self.optimizer.propose()
+                configuration = self._propose()
             except SpaceExhausted as error:
                 self._end_exhausted(error)
                 return
@@ -285,9 +307,21 @@ class Scheduler:
         sure = max(self._first + 1, len(self.journal.proposals))
         if self.budget.timeout is None or self._n_asked < sure:
             return False
-        elapsed = self.budget.clock() - self._start
-        expected = self.optimizer.expected_cost(configuration) or 0.0
-        return elapsed + expected > self.budget.timeout
+        return (self.optimizer.expected_cost(configuration) or 0.0) > self._left()
+
+    def _left(self) -> float:
+        """Return the remaining seconds."""
+        if self.budget.timeout is None:
+            return math.inf
+        return self.budget.timeout - (self.budget.clock() - self._start)
+
+    def _propose(self, max_cost: float | None = None) -> Configuration:
+        """Propose a configuration, and measure the time that this takes."""
+        begin = self.budget.clock()
+        try:
+            return self.optimizer.propose(max_cost)
+        finally:
+            self._proposing = self.budget.clock() - begin
 
     def _propose_shorter(
         self, number: int
@@ -296,12 +330,11 @@ class Scheduler:
 
         This is the only proposal that depends on the remaining time.
         """
-        assert self.budget.timeout is not None
-        left = self.budget.timeout - (self.budget.clock() - self._start)
+        left = self._left() - self._proposing
         if left <= 0.0:
             return None
         try:
-            configuration = self.optimizer.propose(max_cost=left)
+            configuration = self._propose(max_cost=left)
         except SpaceExhausted:
             return None
         self._asked[number] = configuration, self.optimizer.last_expected_improvement
@@ -311,6 +344,14 @@ class Scheduler:
         return self._asked[number]
 
     # -- finishing ----------------------------------------------------------------
+
+    def _finished(self) -> Mapping[int, Any]:
+        """Wait for at least one trial to end; raise SearchTimeout at the deadline."""
+        left = self.budget.deadline - self.budget.clock()
+        futures = self.executor.finished(max(0.0, left))
+        if not futures:
+            raise SearchTimeout
+        return futures
 
     def _keep_finished(self, futures: Mapping[int, Any]) -> dict[int, BaseException]:
         """Store the finished trials; return those whose workers crashed.
@@ -357,7 +398,7 @@ class Scheduler:
         trial it is.
         """
         while self.executor.under_way:
-            dead |= self._keep_finished(self.executor.finished())
+            dead |= self._keep_finished(self._finished())
         self._on_death()
         for number in sorted(dead):
             logger.warning("trial %d: a worker died: %s", number, dead[number])
@@ -371,7 +412,7 @@ class Scheduler:
         """Run a trial until it ends, or return its last crash if there are too many."""
         while True:
             self.executor.start(number, self._evaluations[number], alone=True)
-            error = self._keep_finished(self.executor.finished()).get(number)
+            error = self._keep_finished(self._finished()).get(number)
             if error is None:
                 return None
             if is_unreadable(error):
@@ -436,8 +477,11 @@ class Scheduler:
         self._evaluations.pop(number, None)
         self.optimizer.forget(configuration)
 
-    def _drain(self) -> None:
-        """Let running fits end; store the finished trials, remove the others."""
+    def _drain(self, unfinished: dict[int, Any] | None = None) -> None:
+        """Let running fits end; store the finished trials, remove the others.
+
+        The configurations of the others are added to `unfinished`.
+        """
         self.executor.drop()
         while self.executor.under_way:
             for number, future in self.executor.finished().items():
@@ -453,8 +497,11 @@ class Scheduler:
         for number in sorted(self._asked):
             if number in self._done:
                 self._tell(number)
-            else:
-                self._withdraw(number)
+                continue
+            if unfinished is not None:
+                unfinished[number] = self._asked[number][0].params
+                logger.info("trial %d was ended at the timeout", number)
+            self._withdraw(number)
 
     def _abandon(self, on_interrupt: Callable[[], None]) -> None:
         """Wait for the trials in flight, and ignore their results."""

@@ -78,12 +78,15 @@ class Outcome:
         Fitted estimators, by trial number.
     stop_reason : str
         Stop reason of the last stage that has begun.
+    unfinished : dict of int to dict
+        Configurations of the trials that were dropped at the end of the timeout.
     """
 
     optimizers: list[Any]
     history: History = field(default_factory=History)
     kept: dict[int, list] = field(default_factory=dict)
     stop_reason: str = StopReason.N_ITER
+    unfinished: dict[int, Params] = field(default_factory=dict)
 
 
 def run_stages(
@@ -99,8 +102,11 @@ def run_stages(
 
     Each stage has a share of the remaining time, by trials and weight. A stopper
     observes the trials of one stage and ends that stage; a callback ends the search.
+    No stage begins after the end of the timeout.
     """
     start = budget.clock()
+    if budget.timeout is not None:
+        budget = dataclasses.replace(budget, deadline=start + budget.timeout)
     journal = run.journal
     outcome = Outcome([optimizer])
     for index, stage in enumerate(stages):
@@ -143,7 +149,11 @@ def run_stages(
         transfer = evaluator.transfer
         outcome.stop_reason = scheduler.run(transfer.stop, transfer.renew)
         outcome.kept |= its_evaluator.kept
+        outcome.unfinished |= scheduler.unfinished
         if outcome.stop_reason in (StopReason.INTERRUPTED, StopReason.CALLBACK):
+            break
+        if index + 1 < len(stages) and budget.clock() > budget.deadline:
+            outcome.stop_reason = StopReason.TIMEOUT
             break
     return outcome
 

@@ -46,13 +46,17 @@ class SharedEntries:
         configurations that scored well on other data sets. It then proposes values that
         scored well on other data sets more often. In a choice among models, it tries
         each model once. None means no initial configurations.
-    timeout : float or None, default=None
-        Time limit of the search in seconds, without the refit. The duration of each
-        trial is predicted by a model. A trial that is expected to exceed the limit is
-        not started. The search then looks for a trial that is expected to finish in
-        time, and ends if there is none. The first trial always runs. Trials that are
-        still running at the time limit are completed. With `trial_timeout` or
-        `trial_memory`, they are stopped instead.
+    timeout : float, str or None, default=None
+        Time limit of the search, without the refit: a number of seconds, or a string
+        such as "90 s", "5 min" or "1h30m". The duration of each trial is predicted by a
+        model. A trial that is expected to exceed the limit is not started. The search
+        then looks for a trial that is expected to finish in time, and ends if there is
+        none. Fits that are still running at the limit are stopped, and their trials are
+        dropped. If no trial was finished, a ValueError is raised.
+
+        Each worker runs its fits in a separate process, even if there is only one
+        worker. Running fits cannot be stopped on a cluster, with callbacks in the
+        process of the search, or if they cannot be pickled (see :ref:`timeout`).
     constraint : callable or None, default=None
         Function ``constraint(params) -> bool``. Configurations for which it returns
         False are never tried. If it raises an exception, the search ends with a
@@ -128,14 +132,15 @@ class SharedEntries:
         Stopping criteria. Each callable is called with ``trials_`` after every trial.
         The search ends when one of them returns True; running trials are completed. See
         :mod:`skbayes.loop` for predefined criteria.
-    trial_timeout : float or None, default=None
-        Time limit for the fits of a trial in seconds, without the time that a fit waits
-        for a worker or for the start of a process. The fits of a trial run in groups of
-        as many as there are workers, or one after the other with `racing`. A group
-        takes as long as its longest fit. A fit that is still running at this limit or
-        at the end of `timeout` is stopped, and no further fit of the trial is started.
-        The state of the trial is then "timed_out". The surrogate uses the score that is
-        predicted from the completed fits; the trial cannot be chosen as the best.
+    trial_timeout : float, str or None, default=None
+        Time limit for the fits of a trial, as a number of seconds or a string such as
+        "5 min". The time that a fit waits for a worker or for the start of a process
+        does not count. The fits of a trial run in groups of as many as there are
+        workers, or one after the other with `racing`. A group takes as long as its
+        longest fit. A fit that is still running at this limit is stopped, and no
+        further fit of the trial is started. The state of the trial is then "timed_out".
+        The surrogate uses the score that is predicted from the completed fits; the
+        trial cannot be chosen as the best.
 
         Each worker runs its fits in a separate process, even if there is only one
         worker (see :ref:`limits`). With `trial_timeout`, the proposals depend on

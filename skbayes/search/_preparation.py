@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 import pickle
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
@@ -21,7 +23,8 @@ from sklearn.utils import check_random_state
 from skbayes import compat
 from skbayes.evaluation.data_transfer import DataTransfer, transfer_data
 from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
-from skbayes.evaluation.limits import FitLimits, parse_memory
+from skbayes.evaluation.fold import Fold, FoldTask, run_fold
+from skbayes.evaluation.limits import FitLimits, parse_memory, parse_time
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.prefix_store import PrefixStore, temporary_store
 from skbayes.evaluation.rounds.watched_fit import RoundLimits
@@ -43,8 +46,8 @@ from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.loop.scheduler import NullJournal
 from skbayes.loop.stages import Stage
 from skbayes.results.transfer import read_sources
-from skbayes.search._validation import check_values
-from skbayes.search.out_of_fold import check_partition, fit_folds
+from skbayes.search._validation import check_responses, check_values
+from skbayes.search.out_of_fold import check_partition
 from skbayes.space import Space
 from skbayes.surrogates.transfer import Source
 
@@ -61,6 +64,7 @@ __all__ = [
     "open_journal",
     "plan_stages",
     "promising",
+    "seconds_left",
     "trial_workers",
 ]
 
@@ -69,6 +73,10 @@ RACING_RISK = 0.01
 
 # With more trials in progress, proposals and pruning have too few finished trials.
 MAX_RACED_IN_FLIGHT = 16
+
+# Maximum seconds of the start of a process that do not count toward the timeout. It
+# takes less than one second, but longer on a busy machine.
+MAX_START = 10.0
 
 
 def check_returned_fits(search: Any) -> None:
@@ -99,12 +107,25 @@ def fit_options(search: Any, rounds: RoundLimits | None = None) -> FitOptions:
         error_score if isinstance(error_score, str) else float(error_score),
         search.return_train_score,
         search.verbose,
-        search.trial_timeout,
+        parse_time("trial_timeout", search.trial_timeout),
         risk,
         keep_fits,
         parse_memory(search.trial_memory),
         rounds,
+        parse_time("timeout", search.timeout),
     )
+
+
+def seconds_left(run: SearchRun, begin: float) -> float | None:
+    """Return the rest of the timeout of a search that began at a `time.perf_counter`.
+
+    The start of the first process for the fits does not count, unless it takes long.
+    """
+    if run.options.timeout is None:
+        return None
+    elapsed = time.perf_counter() - begin
+    start_time = 0.0 if run.limits is None else run.limits.start_time
+    return run.options.timeout - elapsed + min(start_time, MAX_START)
 
 
 def draw_seed(search: Any) -> int:
@@ -158,6 +179,7 @@ def check_configurations(search: Any, run: SearchRun, stage: Stage) -> None:
     for candidate in run.space.covering_sample():
         check_candidates(search.estimator, [assigned(candidate)])
     check_values(search.estimator, run.space, assigned)
+    check_responses(search.estimator, run.space, assigned, run.scorers)
 
 
 def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bool:
@@ -304,22 +326,33 @@ def plan_stages(
     ]
 
 
-def failing_start(search: Any, run: SearchRun, stage: Stage) -> FailingStart:
+def failing_start(run: SearchRun, stage: Stage, task: FoldTask) -> FailingStart:
     """Return the stopper that detects errors in the data when the first trials fail."""
+    options = {**task.options, "error_score": "raise", "verbose": 0}
+    options["return_estimator"] = False
+    options["scorer"] = compat.raising_scorer(options["scorer"])
+    task = dataclasses.replace(task, options=options, catch_errors=False, cache=None)
     inputs = run.inputs
 
-    def fit(params: dict[str, Any], split: int) -> None:
+    def fit(params: dict[str, Any], split: int) -> float:
+        fold = Fold(split, params, None, (0, 1))
         if run.limits is not None and run.limits.local_handle is not None:
-            error = run.limits.error_of(params, split)
-            if error is not None:
-                raise error
-            return
-        splits = [inputs.split(split)]
-        fit_folds(
-            search.estimator, params, inputs.X, inputs.y, splits, inputs.fit_params
-        )
+            outcome = run.limits.run(task, fold)
+        else:
+            outcome = run_fold(transfer_data(inputs, "value").handle, task, fold)
+        if outcome.exception is not None:
+            raise outcome.exception
+        # Nothing is known of a fit that was ended at a limit.
+        return run.objective(outcome.result.test_scores) if outcome.result else 0.0
 
-    return FailingStart(run.space, lambda one: stage.assign(0, one)[0], fit)
+    error_score = run.options.error_score
+    return FailingStart(
+        run.space,
+        lambda one: stage.assign(0, one)[0],
+        fit,
+        run.objective,
+        math.nan if isinstance(error_score, str) else error_score,
+    )
 
 
 def known_source(search: Any, space: Space) -> Any:
@@ -381,7 +414,7 @@ def trial_workers(
     with (
         _store(search, run) as store,
         _trial_data(run, store) as X,
-        _transfer(run, X) as transfer,
+        _transfer(search, run, X) as transfer,
         context.bounded_blas(),
         run.tasks.searching(n_planned),
         TrialExecutor(context, n_points, n_splits) as executor,
@@ -393,15 +426,34 @@ def trial_workers(
             )
         catch_errors = not executor.in_this_thread
         evaluator = CandidateEvaluator(run, transfer, catch_errors, n_planned)
-        with _limited(run, evaluator, search.timeout) as evaluator.limits:
+        with _limited(search, run, evaluator) as evaluator.limits:
             run.limits = evaluator.limits
             yield evaluator, executor, report
 
 
-def _transfer(run: SearchRun, X: Any) -> DataTransfer:
+def _ends_fits(search: Any, run: SearchRun) -> bool:
+    """Return whether fits run in processes that can be killed at a limit.
+
+    This is not the case for a timeout of the search alone if fits run on a cluster, or
+    if callbacks observe fits in this process.
+    """
+    if run.options.limits_trials or run.options.timeout is None:
+        return run.options.limits_trials
+    if run.context.transport == "memory":
+        params = run.estimator.get_params(deep=True).values()
+        observed = [search, run.estimator, *(one for one in params if _is_object(one))]
+        return not any(map(compat.has_callbacks, observed))
+    return bool(run.context.transport == "disk")
+
+
+def _is_object(value: Any) -> bool:
+    return hasattr(value, "get_params") and hasattr(value, "__dict__")
+
+
+def _transfer(search: Any, run: SearchRun, X: Any) -> DataTransfer:
     """Transfer the data to the workers."""
     context = run.context
-    ends_fits = run.options.ends_fits and context.transport == "memory"
+    ends_fits = context.transport == "memory" and _ends_fits(search, run)
     for transport in ["copy"] * ends_fits + [context.transport]:
         try:
             return transfer_data(
@@ -412,22 +464,28 @@ def _transfer(run: SearchRun, X: Any) -> DataTransfer:
                 temp_folder=context.temp_folder,
                 max_nbytes=context.max_nbytes,
             )
-        except (pickle.PicklingError, TypeError, AttributeError) as error:
-            if transport != "copy":
+        except (pickle.PicklingError, TypeError, AttributeError, OSError) as error:
+            full = isinstance(error, OSError) and run.options.limits_trials
+            if transport != "copy" or full:
                 raise
-            warn_of_soft_limits(error)
+            warn_of_soft_limits(error, _fit_limits(run))
     raise AssertionError
 
 
+def _fit_limits(run: SearchRun) -> FitLimits:
+    options = run.options
+    return FitLimits(options.trial_timeout, options.trial_memory, options.timeout)
+
+
 def _limited(
-    run: SearchRun, evaluator: CandidateEvaluator, timeout: float | None
+    search: Any, run: SearchRun, evaluator: CandidateEvaluator
 ) -> contextlib.AbstractContextManager:
     """Enforce the limits of running fits, if there are any."""
-    options, handle = run.options, evaluator.transfer.handle
-    if not options.ends_fits or evaluator.transfer.transport == "memory":
+    transfer = evaluator.transfer
+    if transfer.transport == "memory" or not _ends_fits(search, run):
         return contextlib.nullcontext()
-    limits = FitLimits(options.trial_timeout, options.trial_memory, timeout)
-    return limit_fits(handle, evaluator.task, limits, evaluator.transfer.transport)
+    limits = _fit_limits(run)
+    return limit_fits(transfer.handle, evaluator.task, limits, transfer.transport)
 
 
 def _store(
@@ -480,7 +538,7 @@ def _reporting(
                     "would keep them busy."
                 )
             with_params = search.verbose > 1
-            reports.append(Lines(plan, search.timeout, recalled, with_params))
+            reports.append(Lines(plan, run.options.timeout, recalled, with_params))
         if run.constraints is not None:
             tell = print if search.verbose > 0 else None
             reports.append(FeasibilityMessages(run.constraints, tell))

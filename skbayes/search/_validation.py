@@ -10,9 +10,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.multiclass import type_of_target
 
@@ -28,6 +29,8 @@ __all__ = [
     "check_data",
     "check_fit_names",
     "check_metrics_suit",
+    "check_responses",
+    "check_source",
     "check_stoppers",
     "check_values",
     "check_weights",
@@ -39,6 +42,8 @@ MAX_VALUES = 50
 MAX_SAMPLE = 1000
 # Positions in larger ranges whose values are checked.
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+# Parameters of estimators that contain other estimators.
+INNER = frozenset({"estimator", "estimators", "final_estimator", "regressor"})
 
 
 class SurrogateNames(compat.StrOptions):
@@ -73,6 +78,7 @@ def check_arguments(search: Any) -> None:
                 f"{name} must be an object, got the class {value.__name__}; write "
                 f"{value.__name__}() with its parameters."
             )
+    check_source(search, search.warm_start_from)
     if search.n_points != "auto" and search.n_points > search.n_iter:
         warnings.warn(
             f"n_points={search.n_points} is more than n_iter={search.n_iter}: all "
@@ -92,6 +98,15 @@ def check_arguments(search: Any) -> None:
         module = getattr(one, "__module__", None) or ""
         if inspect.isfunction(one) and module.startswith("sklearn.metrics."):
             _check_scorer(one)
+
+
+def check_source(search: Any, source: Any) -> None:
+    """Raise ValueError if `warm_start_from` is the search itself."""
+    if source is search:
+        raise ValueError(
+            "warm_start_from is the search itself. Use warm_start_from="
+            "search.cv_results_, the results of its last fit."
+        )
 
 
 def _metrics(scoring: Any) -> list[Any]:
@@ -305,6 +320,70 @@ def _owner(model: Any, column: Column) -> tuple[Any, str]:
     assert column.name is not None
     prefix, _, leaf = column.name.rpartition("__")
     return (model.get_params()[prefix] if prefix else model), leaf
+
+
+def check_responses(
+    estimator: Any,
+    space: Space,
+    assigned: Callable[[dict], dict[str, Any]],
+    scorers: Any,
+) -> None:
+    """Raise ValueError for a metric that needs a method that no candidate has.
+
+    Only estimators of scikit-learn without inner estimators are checked. The methods of
+    others may depend on the fit.
+    """
+    known = compat.public_scorers(scorers)
+    named = known if isinstance(known, dict) else {None: known}
+    for name, scorer in named.items():
+        methods = compat.response_methods(scorer)
+        if not methods:
+            continue
+        model = None
+        for candidate in space.covering_sample():
+            params = clone(assigned(dict(candidate)), safe=False)
+            model = _last_step(clone(estimator).set_params(**params))
+            if not _surely_lacks(model, methods):
+                break
+        else:
+            if model is not None:
+                which = "scoring" if name is None else f"scoring: {name!r}"
+                kind, hint = type(model).__name__, _response_of(model, methods)
+                raise ValueError(
+                    f"{which} requires {' or '.join(methods)}, which {kind} does not "
+                    f"have.{hint}"
+                )
+
+
+def _last_step(model: Any) -> Any:
+    while type(model) is Pipeline and model.steps:
+        model = model.steps[-1][1]
+    return model
+
+
+def _surely_lacks(model: Any, methods: tuple[str, ...]) -> bool:
+    """Return whether an estimator has none of the methods, also after its fit."""
+    if not type(model).__module__.startswith("sklearn."):
+        return False
+    params = model.get_params(deep=False)
+    if not INNER.isdisjoint(params) or any(hasattr(v, "fit") for v in params.values()):
+        return False
+    return not any(hasattr(model, method) for method in methods)
+
+
+def _response_of(model: Any, methods: tuple[str, ...]) -> str:
+    """Return a hint how to get the probabilities of a classifier."""
+    if "predict_proba" not in methods or not is_classifier(model):
+        return " Use another metric."
+    kind, params = type(model).__name__, model.get_params(deep=False)
+    remedy = f"CalibratedClassifierCV({kind}())"
+    if params.get("probability") is False:
+        remedy = f"{kind}(probability=True)"
+    elif "loss" in params and hasattr(
+        clone(model).set_params(loss="log_loss"), "predict_proba"
+    ):
+        remedy = f"{kind}(loss='log_loss')"
+    return f" Use {remedy}, or another metric."
 
 
 def _check_packages(model: Any) -> None:

@@ -21,7 +21,7 @@ from sklearn.utils.metadata_routing import MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.evaluation.limits import limits_text
+from skbayes.evaluation.limits import limits_text, unfinished_text
 from skbayes.evaluation.rounds.watched_fit import refit_by_rounds
 from skbayes.evaluation.run import Objective, SearchRun
 from skbayes.evaluation.trial import History, Trial, name_blank_scores
@@ -52,6 +52,7 @@ from skbayes.search._preparation import (
     plan_stages,
     print_advice,
     promising,
+    seconds_left,
     trial_workers,
 )
 from skbayes.search._rounds import (
@@ -65,6 +66,7 @@ from skbayes.search._validation import (
     check_arguments,
     check_data,
     check_fit_names,
+    check_source,
     check_stoppers,
     check_weights,
 )
@@ -182,7 +184,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         "stopper": "no_validation",
         "scoring": [str, callable, list, tuple, dict, None],
         "n_iter": [compat.Interval(Integral, 1, None, closed="left")],
-        "timeout": [compat.Interval(Real, 0, None, closed="neither"), None],
+        "timeout": [compat.Interval(Real, 0, None, closed="neither"), str, None],
         "constraint": [callable, None],
         "constraints": [Mapping, None],
         "target_metric": [str, None],
@@ -191,7 +193,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             compat.Interval(Integral, 1, None, closed="left"),
             compat.StrOptions({"auto"}),
         ],
-        "trial_timeout": [compat.Interval(Real, 0, None, closed="neither"), None],
+        "trial_timeout": [compat.Interval(Real, 0, None, closed="neither"), str, None],
         "trial_memory": [compat.Interval(Integral, 1, None, closed="left"), str, None],
         "racing": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
         "rounds": [
@@ -234,7 +236,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         search_spaces: Any = "auto",
         *,
         n_iter: int = 50,
-        timeout: float | None = None,
+        timeout: float | str | None = None,
         constraint: Callable[[dict], bool] | None = None,
         constraints: Mapping[str, Any] | None = None,
         target_metric: str | None = None,
@@ -249,7 +251,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return_train_score: bool = False,
         n_points: int | str = "auto",
         stopper: Any = None,
-        trial_timeout: float | None = None,
+        trial_timeout: float | str | None = None,
         trial_memory: int | str | None = None,
         racing: bool | float = False,
         rounds: int | str | None = None,
@@ -275,6 +277,27 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         for name, value in arguments.items():
             if name not in ("self", "__class__"):
                 setattr(self, name, value)
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as for every estimator.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        self : object
+            This search.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown, or if `warm_start_from` is this search.
+        """
+        check_source(self, params.get("warm_start_from"))
+        return super().set_params(**params)
 
     # -- hooks --------------------------------------------------------------------
 
@@ -399,8 +422,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             an exception, or if every fit failed. Arguments are checked before the first
             fit, except for those that depend on the scores of a callable `scoring`.
         Exception
-            If all fits of the first three trials fail in the same way and the estimator
-            with its current parameters fails too. The exception is that of the fits.
+            If all fits of the first three trials fail in the same way, or none of them
+            has a score, and the estimator with its current parameters fails too. The
+            exception is that of the fits or of the scorer.
         """
         begin = time.perf_counter()
         stoppers = check_stoppers(self.stopper)
@@ -420,8 +444,11 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
                 report,
             ):
                 n_planned = sum(stage.n_trials for stage in plan)
-                stoppers = [failing_start(self, run, stages[0]), *stoppers]
-                budget = Budget(n_planned, self.timeout, stoppers=stoppers)
+                stoppers = [failing_start(run, stages[0], evaluator.task), *stoppers]
+                left = seconds_left(run, begin)
+                if left is not None:
+                    evaluator.end_after(left)
+                budget = Budget(n_planned, left, stoppers=stoppers)
                 outcome = run_stages(
                     run, stages, optimizer, evaluator, executor, budget, report
                 )
@@ -529,6 +556,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _set_results(self, run: SearchRun, outcome: Outcome) -> None:
         """Set the attributes of the results, before any later step can fail."""
         history = outcome.history
+        if not history:
+            raise ValueError(unfinished_text(run, outcome.unfinished))
         fitted = [fold.as_dict() for fold in history.folds if not fold.skipped]
         compat.report_failures(fitted, self.error_score)
         if callable(self.scoring):

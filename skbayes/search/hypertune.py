@@ -96,10 +96,11 @@ class HyperTuneSearchCV(BayesSearchCV):
     n_small_iter : int or "auto", default="auto"
         Number of trials on each small sample. "auto" is 15, or fewer if all trials on
         small samples would exceed three quarters of `n_iter`.
-    timeout : float or None, default=None
-        Time limit of the search in seconds, including the small samples but not the
-        refit. Each part of the search gets the share of the time that its trials would
-        need if durations were proportional to the number of rows.
+    timeout : float, str or None, default=None
+        Time limit of the search, including the small samples but not the refit: a
+        number of seconds, or a string such as "5 min". Fits that are still running at
+        the limit are stopped. Each part of the search gets the share of the time that
+        its trials would need if durations were proportional to the number of rows.
     surrogate : {"gp", "gp-matern52", "gp-rbf"}, default="gp"
         Model of the scores: a Gaussian process with a twice differentiable kernel,
         which is Matérn-5/2 ("gp", "gp-matern52") or the squared exponential of the
@@ -282,7 +283,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         subset_fraction: float = 0.1,
         n_subsets: int = 5,
         n_small_iter: int | str = "auto",
-        timeout: float | None = None,
+        timeout: float | str | None = None,
         surrogate: Any = "gp",
         acquisition: Any = "ei",
         n_initial_points: int | str = "auto",
@@ -301,7 +302,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         return_train_score: bool = False,
         n_points: int | str = "auto",
         stopper: Any = None,
-        trial_timeout: float | None = None,
+        trial_timeout: float | str | None = None,
         trial_memory: int | str | None = None,
         racing: bool | float = False,
         rounds: int | str | None = None,

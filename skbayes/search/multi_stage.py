@@ -80,8 +80,10 @@ class MultiStageSearchCV(BayesSearchCV):
         contains. "last_stage" is the last stage with a complete trial. "all_stages" is
         the rule of [1]_. It compares scores of different stages, although scores on
         larger training sets are usually higher.
-    timeout : float or None, default=None
-        Time limit of the search in seconds, without the refit. Each stage gets a share
+    timeout : float, str or None, default=None
+        Time limit of the search, without the refit: a number of seconds, or a string
+        such as "5 min". Fits that are still running at the limit are stopped, and no
+        further stage begins. Each stage gets a share
         of the time that remains when it begins, proportional to its number of trials
         times the size of its training sets. Time that it does not use is available to
         later stages. Except for its first trial, a stage does not start a trial that is
@@ -287,7 +289,7 @@ class MultiStageSearchCV(BayesSearchCV):
         n_promoted: int = 3,
         multi_fidelity: bool | str = "auto",
         best_of: str = "last_stage",
-        timeout: float | None = None,
+        timeout: float | str | None = None,
         surrogate: Any = "gp",
         acquisition: Any = "ei",
         n_initial_points: int | str = 3,
@@ -306,7 +308,7 @@ class MultiStageSearchCV(BayesSearchCV):
         return_train_score: bool = False,
         n_points: int | str = "auto",
         stopper: Any = None,
-        trial_timeout: float | None = None,
+        trial_timeout: float | str | None = None,
         trial_memory: int | str | None = None,
         racing: bool | float = False,
         rounds: int | str | None = None,

@@ -126,9 +126,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
         The search ends when one of them returns True. The score of a trial is its first
         objective, negated if it is minimized. Its expected improvement is that of the
         hypervolume, as a fraction of the box of ``hypervolume_``.
-    trial_timeout : float or None, default=None
-        Time limit for the fits of a trial in seconds. A fit that exceeds it is stopped.
-        None means no limit.
+    trial_timeout : float, str or None, default=None
+        Time limit for the fits of a trial, in seconds or as a string such as "5 min".
+        A fit that exceeds it is stopped. None means no limit.
     trial_memory : int, str or None, default=None
         Memory limit for a fit, in bytes or as a string such as "2 GB". None means no
         limit.
@@ -274,7 +274,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         objectives: Mapping[str, Any] | None = None,
         *,
         n_iter: int = 50,
-        timeout: float | None = None,
+        timeout: float | str | None = None,
         surrogate: Any = "gp",
         n_initial_points: int | str = "auto",
         initial_points: list[dict] | str | None = "default",
@@ -290,7 +290,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         return_train_score: bool = False,
         n_points: int | str = "auto",
         stopper: Any = None,
-        trial_timeout: float | None = None,
+        trial_timeout: float | str | None = None,
         trial_memory: int | str | None = None,
         warm_start_from: Any = None,
         journal: str | PathLike | None = None,

@@ -232,8 +232,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         stages. "auto" enables it if the surrogate supports it.
     best_of : {"last_stage", "all_stages"}, default="last_stage"
         Trials among which the best configuration is chosen.
-    timeout : float or None, default=None
-        Time limit of the search in seconds, without the refit.
+    timeout : float, str or None, default=None
+        Time limit of the search, without the refit: a number of seconds, or a string
+        such as "5 min". Fits that are still running at the limit are stopped.
     surrogate : str or surrogate object, default="gp"
         Model of the scores, as for :class:`~skbayes.BayesSearchCV`.
     acquisition : str or acquisition object, default="ei"
@@ -279,9 +280,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     {n_points}
     stopper : callable, list of callable or None, default=None
         Stopping criteria, which end the search when they return True.
-    trial_timeout : float or None, default=None
-        Time limit for the fits of a trial in seconds. A fit that exceeds it is stopped.
-        None means no limit.
+    trial_timeout : float, str or None, default=None
+        Time limit for the fits of a trial, in seconds or as a string such as "5 min".
+        A fit that exceeds it is stopped. None means no limit.
     trial_memory : int, str or None, default=None
         Memory limit for a fit, in bytes or as a string such as "2 GB". None means no
         limit.
@@ -413,7 +414,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         n_promoted: int = 3,
         multi_fidelity: bool | str = "auto",
         best_of: str = "last_stage",
-        timeout: float | None = None,
+        timeout: float | str | None = None,
         surrogate: Any = "gp",
         acquisition: Any = "ei",
         n_initial_points: int | str = "auto",
@@ -432,7 +433,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return_train_score: bool = False,
         n_points: int | str = "auto",
         stopper: Any = None,
-        trial_timeout: float | None = None,
+        trial_timeout: float | str | None = None,
         trial_memory: int | str | None = None,
         racing: bool | float = True,
         warm_start_from: Any = None,

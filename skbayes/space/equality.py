@@ -120,7 +120,11 @@ def hash_of(value: Any, copies: bool = True) -> int:
             return hash(kind)
         if kind.__eq__ is not object.__eq__:
             return hash((kind, value))
-        if not (copies or hasattr(value, "get_params")):
+        if hasattr(value, "get_params"):
+            if keeps_more_than_parameters(value):
+                return hash(kind)
+            return hash((kind, hash_of(value.get_params(deep=False), copies)))
+        if not copies:
             return hash((kind, id(value)))
     except Exception:  # it cannot be hashed or compared
         pass

@@ -6,9 +6,11 @@ import contextlib
 import ctypes
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+import zlib
 from typing import Any
 
 from skbayes.utils.optional import import_optional
@@ -20,6 +22,7 @@ __all__ = [
     "end_group",
     "end_tree",
     "is_running",
+    "machine_name",
     "require_psutil",
 ]
 
@@ -145,6 +148,17 @@ def _end_children(psutil: Any, process: Any) -> None:
         for child in children:
             with contextlib.suppress(psutil.Error):
                 child.kill()
+
+
+def machine_name() -> str:
+    """Return a short name of the machine or container in which process ids hold."""
+    with contextlib.suppress(OSError):
+        return f"{zlib.crc32(os.readlink('/proc/self/ns/pid').encode()):x}" + _host()
+    return _host()
+
+
+def _host() -> str:
+    return f"{zlib.crc32(socket.gethostname().encode()):x}"
 
 
 def is_running(pid: int) -> bool:

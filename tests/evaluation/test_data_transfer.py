@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from skbayes.evaluation import data_transfer
 from skbayes.evaluation.data_transfer import Inputs, transfer_data
+from skbayes.utils.process_tree import machine_name
 
 TABLE = np.arange(600.0).reshape(100, 6)
 SPLITS = [(np.arange(50), np.arange(50, 100)), (np.arange(50, 100), np.arange(50))]
@@ -279,6 +280,7 @@ def test_what_a_killed_process_leaves_is_removed(tmp_path):
     text = f"""
 import os, signal
 from skbayes.evaluation.data_transfer import Inputs, transfer_data
+from skbayes.utils.process_tree import machine_name
 transfer_data(Inputs([1], None, []), "disk", temp_folder={str(tmp_path / "data")!r})
 print(os.listdir({str(tmp_path / "data")!r}), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
@@ -316,3 +318,21 @@ if __name__ == "__main__":
 def test_objects_of_main_and_lambdas_arrive(tmp_path):
     done = run_program(tmp_path / "program.py", PROGRAM)
     assert done.stdout == "42.25\n", done.stderr
+
+
+def test_folders_of_killed_searches_are_removed(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        dead.wait()
+    here, elsewhere = (
+        tmp_path / f"skbayes-data-{name}-{dead.pid}-x"
+        for name in (machine_name(), "another")
+    )
+    for folder in (here, elsewhere):
+        folder.mkdir()
+        (folder / "arrays").touch()
+    with transfer_data(inputs(TABLE), "disk", temp_folder=str(tmp_path)) as one:
+        with transfer_data(inputs(TABLE), "disk", temp_folder=str(tmp_path)) as other:
+            assert not here.exists() and elsewhere.exists()
+            assert len({elsewhere.name, *os.listdir(tmp_path)}) == 3
+            assert one.handle.load() and other.handle.load()
+    assert os.listdir(tmp_path) == [elsewhere.name]

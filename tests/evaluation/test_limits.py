@@ -5,7 +5,12 @@ import time
 
 import pytest
 
-from skbayes.evaluation.limits import FitLimits, memory_text, parse_memory
+from skbayes.evaluation.limits import (
+    FitLimits,
+    memory_text,
+    parse_memory,
+    parse_time,
+)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +34,23 @@ def test_memory_in_bytes(given, size):
 def test_no_memory(given):
     with pytest.raises(ValueError, match="trial_memory must be .* such as '2 GB', got"):
         parse_memory(given)
+
+
+@pytest.mark.parametrize(
+    "given, seconds",
+    [
+        (None, None),
+        (2.5, 2.5),
+        ("90 s", 90),
+        ("5 min", 300),
+        (" 1h30m ", 5400),
+        ("1 H", 3600),
+        ("2 days 1 hour", 176_400),
+        ("0.5s", 0.5),
+    ],
+)
+def test_time_in_seconds(given, seconds):
+    assert parse_time("timeout", given) == seconds
 
 
 @pytest.mark.parametrize("size", [1e6, 3.21e8, 9.99e8, 1e9, 1.5e10])

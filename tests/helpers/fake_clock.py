@@ -12,7 +12,7 @@ class FakeClock:
     def time(self):
         return self.now
 
-    perf_counter = process_time = time
+    perf_counter = process_time = monotonic = time
 
 
 CLOCK = FakeClock()

@@ -100,6 +100,17 @@ def test_what_cannot_be_a_name_is_refused(read, name, match, tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+def test_a_file_with_two_names_is_not_written(tmp_path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    open_journal(first).close()
+    second.hardlink_to(first)
+    for path in (first, second):
+        with pytest.raises(ValueError, match=r"has 2 names \(hard links\)"):
+            open_journal(path)
+    first.unlink()
+    open_journal(second).close()
+
+
 @every_reader
 def test_a_link_to_itself_is_refused(read, path):
     path.symlink_to(path)

@@ -456,6 +456,11 @@ def identity(a_search=None, a_space=None, X=X, y=Y, **fit_params):
     return describe_search(a_search or search(), a_space or space(), X, y, fit_params)
 
 
+def test_a_time_limit_is_the_same_as_text():
+    one, other = (identity(search(trial_timeout=t)) for t in (90, "1.5 min"))
+    assert one == other != identity(search(trial_timeout=91))
+
+
 def differences(one, other):
     parts = one.keys() | other.keys()
     return {part for part in parts if one.get(part) != other.get(part)}

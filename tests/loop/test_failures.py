@@ -510,7 +510,9 @@ BAD = _traceback("ValueError: bad")
             True,
         ),
         ([_trial(k, BAD, None) for k in range(3)], True),
-        ([_trial(k, BAD, None) for k in range(2)] + [_trial(2, None, None)], False),
+        # No fit has a score.
+        ([_trial(k, BAD, None) for k in range(2)] + [_trial(2, None, None)], True),
+        ([_trial(k, None, None) for k in range(3)], True),
         ([_trial(k, BAD, BAD) for k in range(2)], False),
         ([_trial(k, BAD, BAD) for k in range(4)], False),
         ([_trial(k, BAD, BAD) for k in range(3, 6)], False),
@@ -530,11 +532,68 @@ def test_when_it_is_asked_why_all_fits_fail(trials, asks):
     asked = []
     space = Space.from_notation({"a": (0.0, 1.0)})
     start = FailingStart(
-        space, lambda params: params, lambda params, split: asked.append(params)
+        space, lambda params: params, lambda params, split: asked.append(params) or 0.5
     )
     assert start(History(trials)) is False
     # The first of the two fits worked.
     assert asked == ([{}] if asks else [])
+
+
+def scores_nothing(model, X, y):
+    raise KeyError("a scorer")
+
+
+def scores_nan(model, X, y):
+    return math.nan
+
+
+@pytest.mark.parametrize(
+    "scoring, more, error",
+    [
+        (scores_nothing, {}, "KeyError: 'a scorer'"),
+        (scores_nan, {"trial_timeout": 600}, "ValueError: scoring: the score of each"),
+        (scores_nothing, {"n_jobs": 2, "n_points": 2}, "KeyError: 'a scorer'"),
+        (
+            {"a": scores_nothing, "b": "accuracy"},
+            {"refit": "a", "error_score": 0.0},
+            "KeyError: 'a scorer'",
+        ),
+    ],
+)
+def test_scoring_that_always_fails_ends_the_search(scoring, more, error):
+    search = BayesSearchCV(
+        Sometimes(), {"quality": (0.0, 1.0)}, cv=2, scoring=scoring, random_state=0
+    ).set_params(**more)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.raises((KeyError, ValueError)) as caught:
+            search.fit(X, y)
+    assert f"{type(caught.value).__name__}: {caught.value}".startswith(error)
+    assert "All the 6 fits of the first 3 trials had no score" in str(
+        caught.value.__notes__[-1]
+    )
+
+
+@pytest.mark.parametrize("error_score", [0.0, math.nan])
+def test_scoring_that_sometimes_fails_does_not_end_the_search(error_score):
+    def scoring(model, X, y):
+        if model.quality < 0.9:
+            raise KeyError("a scorer")
+        return model.quality
+
+    space = [0.1, 0.2, 0.3, 0.9]
+    search = BayesSearchCV(
+        Sometimes(),
+        {"quality": space},
+        cv=2,
+        scoring=scoring,
+        error_score=error_score,
+        initial_points=[{"quality": quality} for quality in space],
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search.fit(X, y)
+    assert search.best_params_ == {"quality": 0.9}
 
 
 def test_a_death_is_told_from_a_failure():

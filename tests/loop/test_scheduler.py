@@ -33,6 +33,7 @@ class Fake:
         self.pending, self.told, self.learned = [], [], []
         self.knew = {}
         self.started, self.futures = [], {}
+        self.is_stopped = False
         self.n_in_flight = []
 
     # the optimizer
@@ -99,8 +100,14 @@ class Fake:
         self.futures[number] = Future()
         self.n_in_flight.append(len(self.futures))
 
-    def finished(self):
+    def finished(self, seconds=math.inf):
         number = self.order(self.under_way)
+        if self.is_stopped:
+            self.futures[number].set_result("interrupted")
+            return {number: self.futures.pop(number)}
+        if (self.seconds[number] if self.seconds else 1.0) > seconds:
+            self.now += seconds
+            return {}
         if number == self.events.get("interrupt_at"):
             del self.events["interrupt_at"]
             raise KeyboardInterrupt
@@ -126,6 +133,9 @@ class Fake:
         if self.events.get("in_this_thread"):
             self.futures.clear()
 
+    def stop(self):
+        self.is_stopped = True
+
     def run(self, n_iter, n_points=1, journal=None, report=None, **budget):
         scheduler = Scheduler(
             self,
@@ -137,7 +147,8 @@ class Fake:
             report=report,
         )
         self.history = scheduler.history
-        reason = scheduler.run()
+        reason = scheduler.run(self.stop if "deadline" in budget else lambda: None)
+        self.unfinished = scheduler.unfinished
         return [trial.number for trial in scheduler.history], reason
 
 
@@ -243,6 +254,36 @@ def test_timeout_plans_with_the_expected_cost(seconds, timeout, n_trials):
     assert fake.pending == []
 
 
+@pytest.mark.parametrize(
+    "n_points, n_iter, finished, dropped",
+    [(1, 9, [0, 1], [2]), (3, 9, [0, 1, 3, 4], [2]), (1, 3, [0, 1], [2])],
+)
+def test_what_is_in_flight_at_the_deadline_is_dropped(
+    n_points, n_iter, finished, dropped
+):
+    seconds = [1, 1, 100, 1, 1]
+    fake = Fake(
+        seconds=seconds, order=lambda numbers: min(numbers, key=seconds.__getitem__)
+    )
+    numbers, reason = fake.run(n_iter, n_points, timeout=5.0, deadline=5.0)
+    assert (numbers, reason, fake.now) == (finished, "timeout", 5.0)
+    assert fake.unfinished == {n: {"x": n} for n in dropped}
+    assert [one["x"] for one, _ in fake.told] == finished
+    assert fake.pending == []
+
+
+def test_no_trial_is_proposed_when_proposals_take_longer_than_what_is_left():
+    class Slow(Fake):
+        def propose(self, max_cost=None):
+            self.now += 2.0
+            return super().propose(max_cost)
+
+    fake = Slow(seconds=[1] * 9)
+    numbers, reason = fake.run(n_iter=9, timeout=7.5)
+    # A third trial is not proposed: proposals took 2 s, and 1.5 s are left.
+    assert (numbers, reason, fake.now) == ([0, 1], "timeout", 6.0)
+
+
 @pytest.mark.parametrize("state", list(TrialState))
 def test_trials_that_were_ended_for_their_memory_are_told_so(state):
     class Heavy(Fake):
@@ -293,7 +334,7 @@ def test_no_trial_is_asked_for_within_no_time():
     fake = Planner()
     numbers, reason = fake.run(n_iter=9, timeout=8.0)
     assert (numbers, reason) == ([0, 1], "timeout")
-    assert fake.within == [None] * 3
+    assert fake.within == [None] * 2
     assert fake.pending == []
 
 

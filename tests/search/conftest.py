@@ -8,6 +8,7 @@ from fake_clock import CLOCK
 from skbayes.evaluation import evaluator as evaluation
 from skbayes.evaluation import fold
 from skbayes.loop import scheduler as scheduling
+from skbayes.search import _preparation as preparation
 
 # scikit-learn 1.6 passes options to L-BFGS-B that newer SciPy releases warn about.
 OLD_RELEASE = "ignore:scipy.optimize. The `disp` and `iprint`:DeprecationWarning"
@@ -15,9 +16,10 @@ OLD_RELEASE = "ignore:scipy.optimize. The `disp` and `iprint`:DeprecationWarning
 
 @pytest.fixture
 def fake_clock(monkeypatch):
-    """Set the durations of trials in this process by their estimators."""
+    """Set the durations of trials by their estimators, which run in this process."""
     for module in (evaluation, fold, scheduling):
         monkeypatch.setattr(module, "time", CLOCK)
+    monkeypatch.setattr(preparation, "_ends_fits", lambda search, run: False)
     return CLOCK
 
 

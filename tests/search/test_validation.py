@@ -4,12 +4,12 @@ import pytest
 import sklearn
 from scipy import sparse, stats
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.cluster import KMeans
+from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.dummy import DummyClassifier
-from sklearn.ensemble import RandomForestRegressor
+from sklearn.ensemble import RandomForestRegressor, StackingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
     GroupKFold,
@@ -19,17 +19,25 @@ from sklearn.model_selection import (
     cross_val_predict,
     cross_val_score,
 )
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KernelDensity
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR
+from sklearn.svm import SVC, SVR, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV, MultiStageSearchCV, Optimizer, TradeoffSearchCV
+from skbayes import (
+    BayesSearchCV,
+    MultiStageSearchCV,
+    Optimizer,
+    TradeoffSearchCV,
+    compat,
+)
 from skbayes.loop.stopping import NoImprovement
 from skbayes.search._validation import (
     check_arguments,
     check_data,
+    check_responses,
     check_stoppers,
     check_values,
 )
@@ -365,3 +373,45 @@ def test_the_estimator_is_not_changed():
     model = SVC(C=7.0)
     _check_values(model, {"C": [1.0, 2.0]})
     assert model.C == 7.0
+
+
+@pytest.mark.parametrize(
+    "model, scoring, remedy",
+    [
+        (LinearSVC(), "neg_log_loss", r"CalibratedClassifierCV\(LinearSVC\(\)\)"),
+        (
+            make_pipeline(StandardScaler(), SGDClassifier()),
+            ["accuracy", "neg_brier_score"],
+            r"SGDClassifier\(loss='log_loss'\)",
+        ),
+        (DBSCAN(), "adjusted_rand_score", "another metric"),
+    ],
+)
+def test_a_metric_of_a_method_that_the_estimator_lacks_is_refused(
+    model, scoring, remedy
+):
+    search = BayesSearchCV(model, {}, scoring=scoring, refit=False, n_iter=1)
+    target = (y == 0).astype(int)
+    with pytest.raises(ValueError, match=f"^scoring.* does not have. Use {remedy}"):
+        search.fit(X, target)
+
+
+@pytest.mark.parametrize(
+    "model, space, scoring",
+    [
+        (LinearSVC(), {}, "roc_auc"),
+        (
+            Pipeline([("model", LinearSVC())]),
+            {"model": [LinearSVC(), LogisticRegression()]},
+            "neg_log_loss",
+        ),
+        # It gets the method of its default final estimator in `fit`.
+        (StackingClassifier([("nb", GaussianNB())]), {"cv": [2]}, "neg_log_loss"),
+    ],
+)
+def test_a_metric_of_a_method_that_a_candidate_may_have_is_not_refused(
+    model, space, scoring
+):
+    scorers, _ = compat.resolve_scorers(BayesSearchCV(model, {}, scoring=scoring))
+    space = Space.from_notation(space)
+    check_responses(model, space, lambda params: params, scorers)

@@ -7,11 +7,13 @@ from functools import partial
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.frozen import FrozenEstimator
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.impute import SimpleImputer
 from sklearn.model_selection import KFold
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -19,7 +21,7 @@ from sklearn.svm import SVC
 from skbayes.space import (
     Categorical,
 )
-from skbayes.space.equality import ItemKey
+from skbayes.space.equality import ItemKey, hash_of, same
 
 
 def columns(scaled):
@@ -114,3 +116,13 @@ def test_dicts_with_the_same_keys_have_several_hashes():
     keys = [ItemKey({0: 1, 1: weight}) for weight in range(1000)]
     assert len(set(map(hash, keys))) > 900
     assert hash(ItemKey({0: 1, 1: [2]})) == hash(ItemKey({1: [2], 0: 1}))
+
+
+def test_estimators_with_other_parameters_have_other_hashes():
+    options = [SVC(C=c, kernel=k) for c in range(50) for k in ("rbf", "linear")]
+    assert len({hash_of(option) for option in options}) == 100
+    for option in options:
+        assert hash_of(option) == hash_of(clone(option))
+    nested = [OneVsRestClassifier(option) for option in options]
+    assert len({hash_of(option) for option in nested}) == 100
+    assert same(nested[3], clone(nested[3])) and not same(nested[3], nested[4])

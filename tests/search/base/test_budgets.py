@@ -9,6 +9,7 @@ import sys
 import time
 from pathlib import Path
 
+import joblib
 import pytest
 from grid_comparison import Sometimes
 from sklearn.datasets import load_iris
@@ -118,25 +119,87 @@ def test_what_is_no_stopper_is_refused(stopper):
         BayesSearchCV(Sometimes(), SPACE, n_iter=2, stopper=stopper).fit(X, y)
 
 
-def test_a_timeout_already_spent_allows_the_first_trial_only():
-    search = BayesSearchCV(
-        Sometimes(), SPACE, n_iter=5, cv=2, timeout=1e-9, random_state=0
-    )
-    search.fit(X, y)
-    assert search.stop_reason_ == "timeout"
-    assert len(search.trials_) == 1
-    assert search.predict(X).shape == (150,)
+@pytest.mark.parametrize("timeout", [1e-9, "0.0001 s"])
+def test_a_timeout_within_which_no_trial_is_finished_is_an_error(timeout):
+    search = BayesSearchCV(Sometimes(), SPACE, n_iter=5, cv=2, timeout=timeout)
+    message = r"within timeout=\S+ s. Not finished: trial 0, with 2 fits of {'quality'"
+    with pytest.raises(ValueError, match=message):
+        search.fit(X, y)
+    assert not hasattr(search, "cv_results_")
 
 
-def test_a_timeout_shortens_the_sequence_and_never_alters_it():
-    tried = []
-    for timeout in (1e-9, 1e6):
-        search = BayesSearchCV(
-            Sometimes(), SPACE, n_iter=4, cv=2, timeout=timeout, random_state=0
-        ).fit(X, y)
-        tried.append(search.cv_results_["params"])
-    assert tried[0] == tried[1][:1]
-    assert search.stop_reason_ == "n_iter"
+class Waits(Sometimes):
+    """Estimator whose fits with some qualities do not end without the file `go`."""
+
+    def __init__(self, quality=0.5, bad=None, go=None):
+        super().__init__(quality, bad)
+        self.go = go
+
+    def fit(self, X, y):
+        while self.quality > 0.6 and len(X) < 150 and not Path(self.go).exists():
+            time.sleep(60)
+        return super().fit(X, y)
+
+
+def fit_in_time(search):
+    """Fit with a timeout that allows at least one trial on a busy machine, too."""
+    for timeout in (1, 4, 16):
+        with contextlib.suppress(ValueError):  # no trial was finished
+            return search.set_params(timeout=timeout).fit(X, y)
+    return search.set_params(timeout=64).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    "backend, n_jobs, more",
+    [
+        ("loky", 1, {}),
+        ("loky", 2, {"n_points": 3, "racing": True, "return_train_score": True}),
+    ],
+)
+def test_fits_that_run_at_the_timeout_are_dropped(backend, n_jobs, more, tmp_path):
+    """The trials before are those of a search without a timeout, also when resumed."""
+    more = {"n_points": 1, "n_iter": 4, "cv": 2, "random_state": 0, **more}
+    model = Waits(go=str(tmp_path / "go"))
+    journal = tmp_path / "journal"
+    with joblib.parallel_config(backend, n_jobs=n_jobs):
+        limited = BayesSearchCV(model, SPACE, journal=journal, **more)
+        fit_in_time(limited)
+        assert limited.stop_reason_ == "timeout"
+        n_finished = len(limited.trials_)
+        assert 1 <= n_finished < 4
+        assert limited.optimizer_.n_told == n_finished
+        assert {str(trial.state) for trial in limited.trials_} <= {"complete", "pruned"}
+        (tmp_path / "go").touch()
+        whole = BayesSearchCV(model, SPACE, **more).fit(X, y)
+        by_number = {trial.number: trial for trial in whole.trials_}
+        for trial in limited.trials_:
+            assert trial.params == by_number[trial.number].params
+            assert trial.score == by_number[trial.number].score
+        resumed = limited.set_params(timeout="1 h").fit(X, y)
+    assert resumed.stop_reason_ == "n_iter"
+    assert resumed.trials_.params == whole.trials_.params
+    assert [t.score for t in resumed.trials_] == [t.score for t in whole.trials_]
+
+
+def test_a_timeout_is_checked_between_fits_that_cannot_be_ended():
+    class Here(Sometimes):
+        def __reduce__(self):
+            raise TypeError("not to be pickled")
+
+    search = BayesSearchCV(Here(), SPACE, n_iter=3, cv=2, timeout=1e-9, n_jobs=1)
+    with pytest.warns(UserWarning, match="^timeout cannot end a running .* pickled"):
+        with pytest.raises(ValueError, match="No trial was finished within timeout"):
+            search.fit(X, y)
+
+
+@pytest.mark.parametrize("name", ["timeout", "trial_timeout"])
+@pytest.mark.parametrize("given", ["5 parsecs", "5", "-1 s", "0 s", "", "1h 30"])
+def test_a_time_that_is_none_is_refused(name, given):
+    search = BayesSearchCV(Sometimes(), SPACE, **{name: given})
+    with pytest.raises(
+        ValueError, match=f"{name} must be a positive .* such as '90 s'"
+    ):
+        search.fit(X, y)
 
 
 PROGRAM = """

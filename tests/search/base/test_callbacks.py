@@ -50,6 +50,14 @@ def test_k1_setup_and_teardown_once_each(recorder):
     assert not hasattr(search, "_callback_fit_ctx")
 
 
+def test_a_timeout_leaves_fits_with_callbacks_in_this_process(recorder):
+    limited = Recorder()
+    for callback, timeout in ((recorder, None), (limited, "1 h")):
+        search = BayesSearchCV(logistic(), GRID, n_iter=2, cv=2, timeout=timeout)
+        search.set_params(random_state=0, n_jobs=1).set_callbacks(callback).fit(X, y)
+    assert [one[:2] for one in limited.events] == [one[:2] for one in recorder.events]
+
+
 @pytest.mark.parametrize("refit", [True, False])
 @pytest.mark.parametrize("kind", [Recorder, PropagatedRecorder])
 def test_k2_the_tree_is_that_of_grid_search_but_for_the_trials(kind, refit):

@@ -265,6 +265,15 @@ def with_failures(search):
         return search.fit(X, y)
 
 
+def test_trials_have_limits_on_dask(cluster):
+    expected = restless(n_points=1, n_iter=2, cv=2).fit(X, y)
+    with joblib.parallel_config("dask", client=cluster):
+        search = restless(n_points=1, n_iter=2, cv=2, trial_timeout=600).fit(X, y)
+    assert [trial.state for trial in search.trials_] == ["complete"] * 2
+    del search.cv_results_["state"]
+    assert_same_search(search, expected)
+
+
 @pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
 @pytest.mark.parametrize("where", ["loky", "dask"])
 def test_a_dying_worker_costs_its_trial_alone(where, request, temp_folder):

@@ -4,6 +4,7 @@ import math
 from datetime import timedelta
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
@@ -197,3 +198,12 @@ def test_a_tradeoff_learns_failures_of_a_study(grid):
         search.fit(X, y)
     assert "learned 4," in repr(search.optimizer_)
     assert search.best_params_["C"] != 1.0
+
+
+def test_a_search_is_not_its_own_source():
+    search = BayesSearchCV(SVC(), {"C": (0.1, 10.0)})
+    with pytest.raises(ValueError, match="warm_start_from is the search itself. Use"):
+        search.set_params(warm_start_from=search)
+    search.warm_start_from = search
+    with pytest.raises(ValueError, match="warm_start_from is the search itself. Use"):
+        search.fit(np.eye(4), [0, 1, 0, 1])

@@ -1,0 +1,54 @@
+"""Process that runs fits, without a process."""
+
+import pickle
+from types import SimpleNamespace
+
+import cloudpickle
+import pytest
+
+from skbayes.evaluation import fit_process
+from skbayes.evaluation.fit_process import BEGUN, FitRequest
+from skbayes.evaluation.fit_server import _settings
+from skbayes.evaluation.fold import FoldOutcome
+
+EVENTS = []
+
+
+def note(event):
+    EVENTS.append(event)
+
+
+class Imports:
+    """Object that is unpickled by a call, as if it imported a module."""
+
+    def __reduce__(self):
+        return note, ("unpickled",)
+
+
+@pytest.fixture
+def server(monkeypatch):
+    EVENTS.clear()
+    connection = SimpleNamespace(send_bytes=EVENTS.append)
+    handle = SimpleNamespace(load=lambda: None)
+    monkeypatch.setattr(fit_process, "run_fold", lambda *args: FoldOutcome(seconds=7.0))
+    return fit_process._Server(connection, handle, task=object())
+
+
+def test_the_parameters_are_loaded_before_the_fit_begins(server):
+    server.answer(FitRequest(pickle.dumps(Imports()), _settings()))
+    *begun, reply = EVENTS
+    # unpickling returned None, so that no fit ran
+    assert begun == ["unpickled", BEGUN]
+    assert pickle.loads(reply)[0] == FoldOutcome()
+
+
+def test_a_backend_that_cannot_be_unpickled_is_omitted(server):
+    class Broken:
+        def __reduce__(self):
+            return int, ("no client",)
+
+    settings = _settings()
+    settings.joblib = cloudpickle.dumps({"backend": Broken()})
+    server.answer(FitRequest(pickle.dumps("fold"), settings))
+    assert EVENTS[0] == BEGUN
+    assert pickle.loads(EVENTS[1])[0].seconds == 7.0
