@@ -19,6 +19,7 @@ from sklearn.utils.validation import column_or_1d
 
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space.dimensions import is_number
+from skbayes.utils.to_host import to_host
 
 __all__ = ["FULL_DATA", "Fidelity", "Subsets", "check_train_size"]
 
@@ -217,6 +218,7 @@ def _indices(train: Any, n_samples: int | None) -> np.ndarray:
 
 def _classes(labels: Any) -> np.ndarray | None:
     """Return the class number of each row; None if there are no classes."""
+    labels = to_host(labels)
     if labels is None or type_of_target(labels) not in ("binary", "multiclass"):
         return None
     codes: np.ndarray = np.unique(column_or_1d(labels), return_inverse=True)[1]

@@ -10,6 +10,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
+from skbayes.utils.to_host import to_host
+
 __all__ = ["DataFacts"]
 
 # Class weights are tuned if the largest class has at least this many times the rows of
@@ -57,6 +59,7 @@ class DataFacts:
     @classmethod
     def of(cls, X: Any = None, y: Any = None, train_share: float = 1.0) -> DataFacts:
         """Return the facts about `X` and `y`, given the fraction of training rows."""
+        X, y = to_host(X), to_host(y)
         found: dict[str, Any] = {}
         n_samples = _n_samples(y if X is None else X)
         if n_samples is not None:
@@ -90,7 +93,7 @@ def _may_miss(X: Any) -> bool:
     values = X.data if sparse.issparse(X) else X
     try:
         return bool(np.isnan(np.asarray(values, dtype=np.float64)).any())
-    except (TypeError, ValueError):
+    except (RuntimeError, TypeError, ValueError):
         return True
 
 
@@ -100,7 +103,7 @@ def _target(y: Any) -> dict[str, Any]:
         return {}
     try:
         kind = type_of_target(y)
-    except (TypeError, ValueError):
+    except (RuntimeError, TypeError, ValueError):
         return {}
     if kind in ("binary", "multiclass"):
         _, counts = np.unique(np.asarray(y), return_counts=True)
