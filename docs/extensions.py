@@ -1,6 +1,7 @@
 """Sphinx extensions of this documentation.
 
-Tables of what was measured, the order of the gallery, and formulas as MathML.
+Tables of what was measured, the order of the gallery, line breaks in long names, and
+formulas as MathML.
 
 Formulas are converted to MathML when the pages are built. Browsers display MathML
 without a script, whereas MathJax would be loaded from a server each time a page is
@@ -9,6 +10,7 @@ read. Building the pages requires no LaTeX.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 
@@ -153,6 +155,34 @@ def _silence_diagrams(app, pagename, templatename, context, doctree):
     context["body"] = context.get("body", "").replace(DIAGRAM_MESSAGE, "")
 
 
+# -- line breaks in long names --------------------------------------------------------
+
+# Length of a name that may be wider than its box.
+LONG_NAME = 16
+
+# Text of inline code, and of the links in the navigation.
+_CODE = re.compile(r'(?<=<span class="pre">)[^<]+(?=</span>)')
+_LINK = re.compile(r'(?<=">)[^<]+(?=</a>)')
+
+# After dots, underscores, brackets, equals signs and commas, and before capitals.
+_BREAK = re.compile(r"(?<=[._(\[{=,/])(?=[\w'\"&])|(?<=[a-z])(?=[A-Z])")
+
+
+def _breakable(match):
+    words = match[0].split(" ")
+    return " ".join(w if len(w) < LONG_NAME else _BREAK.sub("<wbr>", w) for w in words)
+
+
+def _allow_breaks(app, pagename, templatename, context, doctree):
+    """Allow line breaks between the words of long names."""
+    if "body" in context:
+        context["body"] = _CODE.sub(_breakable, context["body"])
+    if "furo_navigation_tree" in context:
+        context["furo_navigation_tree"] = _LINK.sub(
+            _breakable, context["furo_navigation_tree"]
+        )
+
+
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-skip-member", _skip_fields)
@@ -160,5 +190,7 @@ def setup(app):
     app.add_directive("known-classes", KnownClasses)
     app.add_directive("learned-priors", LearnedPriors)
     app.connect("html-page-context", _silence_diagrams)
+    # After the theme has written the navigation.
+    app.connect("html-page-context", _allow_breaks, priority=900)
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}
