@@ -173,7 +173,7 @@ def main():
     for title, found in results.items():
         if isinstance(found, dict):
             show(title, found)
-    save_results("corrected_score", results)
+    save_results("corrected_score/figures", results)
 
 
 if __name__ == "__main__":

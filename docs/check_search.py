@@ -2,7 +2,8 @@
 
     python docs/check_search.py docs/_build/html
 
-For each query in `FIRST`, the first result of the built pages must be the given page.
+For each query in `FIRST`, the first result must be the given page. Sphinx forgets index
+entries of pages that it does not build again, so that a full build (``-E``) is needed.
 The script runs the search in Chromium. It prints wrong results, and exits with status 1
 if there are any. Without Chromium, nothing is checked.
 """
