@@ -160,7 +160,7 @@ def show(title, found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeats", type=int, default=30, help="per simulation")
-    parser.add_argument("--searches", type=int, default=25, help="0 for none")
+    parser.add_argument("--searches", type=int, default=8, help="0 for none")
     options = parser.parse_args()
     results = {
         "repeats": options.repeats,

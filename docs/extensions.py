@@ -158,19 +158,22 @@ def _silence_diagrams(app, pagename, templatename, context, doctree):
 # -- line breaks in long names --------------------------------------------------------
 
 # Length of a name that may be wider than its box.
-LONG_NAME = 16
+LONG_NAME = 20
 
 # Text of inline code, and of the links in the navigation.
 _CODE = re.compile(r'(?<=<span class="pre">)[^<]+(?=</span>)')
 _LINK = re.compile(r'(?<=">)[^<]+(?=</a>)')
 
-# After dots, underscores, brackets, equals signs and commas, and before capitals.
-_BREAK = re.compile(r"(?<=[._(\[{=,/])(?=[\w'\"&])|(?<=[a-z])(?=[A-Z])")
+# Between names, and between the words of a name.
+_NAMES = re.compile(r"(?<=[.(\[{=,/])(?=[A-Za-z'\"&])")
+_WORDS = re.compile(r"(?<=_)(?=\w)|(?<=[a-z])(?=[A-Z][a-z])")
 
 
 def _breakable(match):
-    words = match[0].split(" ")
-    return " ".join(w if len(w) < LONG_NAME else _BREAK.sub("<wbr>", w) for w in words)
+    names = _NAMES.split(match[0])
+    return "<wbr>".join(
+        name if len(name) < LONG_NAME else _WORDS.sub("<wbr>", name) for name in names
+    )
 
 
 def _allow_breaks(app, pagename, templatename, context, doctree):
