@@ -158,7 +158,7 @@ def _silence_diagrams(app, pagename, templatename, context, doctree):
 # -- line breaks in long names --------------------------------------------------------
 
 # Length of a name that may be wider than its box.
-LONG_NAME = 20
+LONG_NAME = 14
 
 # Text of inline code, and of the links in the navigation.
 _CODE = re.compile(r'(?<=<span class="pre">)[^<]+(?=</span>)')
