@@ -54,6 +54,7 @@ def run(kind: str, timeout: float) -> tuple[dict[str, str], float]:
                 [str(TESTS), str(TESTS.parent), os.environ.get("PYTHONPATH", "")]
             ),
             "OMP_NUM_THREADS": "1",
+            "SCIPY_ARRAY_API": "1",  # runs the tests of arrays of other libraries
         }
         command = [sys.executable, "-m", "pytest", "-p", "drop_in_plugin", "-q"]
         command += ["-p", "no:cacheprovider", "-W", "ignore", "--tb=no"]

@@ -140,5 +140,6 @@ html_title = f"skbayes {release}"
 html_logo = html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["skbayes.css"]
+html_search_scorer = str(Path(__file__).parent / "search_scorer.js")
 html_show_sourcelink = False
 html_copy_source = False

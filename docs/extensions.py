@@ -1,6 +1,7 @@
 """Sphinx extensions of this documentation.
 
-Tables of what was measured, the order of the gallery, and formulas as MathML.
+Tables of what was measured, the order of the gallery, line breaks in long names, and
+formulas as MathML.
 
 Formulas are converted to MathML when the pages are built. Browsers display MathML
 without a script, whereas MathJax would be loaded from a server each time a page is
@@ -9,6 +10,7 @@ read. Building the pages requires no LaTeX.
 
 from __future__ import annotations
 
+import re
 import textwrap
 from pathlib import Path
 
@@ -153,6 +155,37 @@ def _silence_diagrams(app, pagename, templatename, context, doctree):
     context["body"] = context.get("body", "").replace(DIAGRAM_MESSAGE, "")
 
 
+# -- line breaks in long names --------------------------------------------------------
+
+# Length of a name that may be wider than its box.
+LONG_NAME = 14
+
+# Text of inline code, and of the links in the navigation.
+_CODE = re.compile(r'(?<=<span class="pre">)[^<]+(?=</span>)')
+_LINK = re.compile(r'(?<=">)[^<]+(?=</a>)')
+
+# Between names, and between the words of a name.
+_NAMES = re.compile(r"(?<=[.(\[{=,/])(?=[A-Za-z'\"&])")
+_WORDS = re.compile(r"(?<=_)(?=\w)|(?<=[a-z])(?=[A-Z][a-z])")
+
+
+def _breakable(match):
+    names = _NAMES.split(match[0])
+    return "<wbr>".join(
+        name if len(name) < LONG_NAME else _WORDS.sub("<wbr>", name) for name in names
+    )
+
+
+def _allow_breaks(app, pagename, templatename, context, doctree):
+    """Allow line breaks between the words of long names."""
+    if "body" in context:
+        context["body"] = _CODE.sub(_breakable, context["body"])
+    if "furo_navigation_tree" in context:
+        context["furo_navigation_tree"] = _LINK.sub(
+            _breakable, context["furo_navigation_tree"]
+        )
+
+
 def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-skip-member", _skip_fields)
@@ -160,5 +193,7 @@ def setup(app):
     app.add_directive("known-classes", KnownClasses)
     app.add_directive("learned-priors", LearnedPriors)
     app.connect("html-page-context", _silence_diagrams)
+    # After the theme has written the navigation.
+    app.connect("html-page-context", _allow_breaks, priority=900)
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

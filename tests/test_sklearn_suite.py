@@ -45,6 +45,8 @@ def outcomes(tmp_path_factory):
         "DROP_IN_REPORT": str(report),
         "DROP_IN_REWORD": "1",
         "OMP_NUM_THREADS": "1",
+        # Without it, the tests of arrays of other libraries are skipped.
+        "SCIPY_ARRAY_API": "1",
     }
     command = [sys.executable, "-m", "pytest", "-p", "drop_in_plugin", "-q"]
     # Settings of ours above the environment's folder would forbid scikit-learn's marks.

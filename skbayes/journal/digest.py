@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
+from skbayes.utils.to_host import to_host
+
 __all__ = ["Digest", "is_data"]
 
 # Bytes to rearrange at a time; a block fits into the processor's caches.
@@ -72,7 +74,9 @@ class Digest:
             self._add_column(data)
             name = type(data).__name__
             return f"{library}.{name} of {data.dtype} with {len(data)} items"
-        array = data if isinstance(data, np.ma.MaskedArray) else np.asarray(data)
+        array = to_host(data)
+        if not isinstance(array, np.ma.MaskedArray):
+            array = np.asarray(array)
         self._add_array(array)
         return f"array of {_name(array.dtype)} with shape {array.shape}"
 

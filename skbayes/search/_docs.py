@@ -237,8 +237,8 @@ class SharedEntries:
         is callable, or ``refit=False`` with several metrics.
     best_score_corrected_ : float
         ``best_score_``, corrected for the optimism that results from choosing the best
-        of many trials. It is estimated by the method of Tibshirani & Tibshirani (2009);
-        see :func:`skbayes.results.corrected_best_score`. Available whenever
+        of many trials. It is estimated from the scores of the folds; see
+        :func:`skbayes.results.corrected_best_score`. Available whenever
         ``best_score_`` is.
     best_params_ : dict
         Best configuration. Available unless ``refit=False`` with several metrics.

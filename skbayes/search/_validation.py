@@ -21,6 +21,7 @@ from skbayes import compat
 from skbayes.space import Column, Space
 from skbayes.surrogates.registry import registry
 from skbayes.utils.did_you_mean import did_you_mean, surrogate_elsewhere
+from skbayes.utils.to_host import to_host
 
 __all__ = [
     "MODEL_CONSTRAINTS",
@@ -244,7 +245,7 @@ def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            sample = _sample(np.asarray(y))
+            sample = _sample(np.asarray(to_host(y)))
             dummy.fit(np.zeros((len(sample), 1)), sample)
         except Exception:  # left to the estimator
             return

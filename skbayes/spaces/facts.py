@@ -10,6 +10,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
+from skbayes.utils.to_host import to_host
+
 __all__ = ["DataFacts"]
 
 # Class weights are tuned if the largest class has at least this many times the rows of
@@ -85,6 +87,7 @@ class DataFacts:
         own_score: bool = False,
     ) -> DataFacts:
         """Return the facts about `X` and `y`, given the fraction of training rows."""
+        X, y = to_host(X), to_host(y)
         found: dict[str, Any] = {"own_score": own_score}
         n_samples = _n_samples(y if X is None else X)
         if n_samples is not None:
@@ -130,7 +133,7 @@ def _may_miss(X: Any) -> bool:
     values = X.data if sparse.issparse(X) else X
     try:
         return bool(np.isnan(np.asarray(values, dtype=np.float64)).any())
-    except (TypeError, ValueError):
+    except (RuntimeError, TypeError, ValueError):
         return True
 
 
@@ -162,7 +165,7 @@ def _target(y: Any) -> dict[str, Any]:
         return {}
     try:
         kind = type_of_target(y)
-    except (TypeError, ValueError):
+    except (RuntimeError, TypeError, ValueError):
         return {}
     if kind in ("binary", "multiclass"):
         _, counts = np.unique(np.asarray(y), return_counts=True)

@@ -61,14 +61,8 @@ NOT_REQUIRED_OF_ALL = {"PR01", "RT01"}
 
 def _documented():
     """Return the dotted names that are listed in the reference."""
-    listed = []
-    module = ""
-    for line in API_PAGE.read_text(encoding="utf-8").splitlines():
-        if match := re.match(r"\.\. currentmodule:: (\S+)", line):
-            module = match[1]
-        elif match := re.fullmatch(r"   (\w+)", line):
-            listed.append(f"{module}.{match[1]}")
-    return listed
+    names = re.findall(r"^   ~([\w.]+)$", API_PAGE.read_text(encoding="utf-8"), re.M)
+    return [f"skbayes.{name}" for name in names]
 
 
 def _resolve(name):

@@ -184,19 +184,21 @@ search = BayesSearchCV(
     LinearDiscriminantAnalysis(), {"tol": [1e-2, 1e-4, 1e-6]}, n_iter=3, cv=2
 )
 plain = sklearn.base.clone(search).fit(X, y)
+device = strict.Device(sys.argv[1])
 with sklearn.config_context(array_api_dispatch=True):
-    search.fit(strict.asarray(X), strict.asarray(y))
+    search.fit(strict.asarray(X, device=device), strict.asarray(y, device=device))
 assert search.best_params_ == plain.best_params_
 assert all(isinstance(v, (list, np.ndarray)) for v in search.cv_results_.values())
 print("done")
 """
 
 
-def test_d6_array_api_input_gives_the_same_choice():
+@pytest.mark.parametrize("device", ["CPU_DEVICE", "device1"])
+def test_d6_array_api_input_gives_the_same_choice(device):
     pytest.importorskip("array_api_strict")
     # SciPy reads the variable when it is imported.
     done = subprocess.run(
-        [sys.executable, "-c", ARRAY_API_PROGRAM],
+        [sys.executable, "-c", ARRAY_API_PROGRAM, device],
         env={**os.environ, "SCIPY_ARRAY_API": "1"},
         capture_output=True,
         text=True,

@@ -1,0 +1,78 @@
+"""Checker of the search field of the documentation.
+
+    python docs/check_search.py docs/_build/html
+
+For each query in `FIRST`, the first result must be the given page. Sphinx forgets index
+entries of pages that it does not build again, so that a full build (``-E``) is needed.
+The script runs the search in Chromium. It prints wrong results, and exits with status 1
+if there are any. Without Chromium, nothing is checked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from pathlib import Path
+
+#: The page of the first result, by query.
+FIRST = {
+    "timeout": "budgets",
+    "time limit": "budgets",
+    "memory limit": "budgets",
+    "pruning": "budgets",
+    "progress": "budgets",
+    "resume": "resuming",
+    "journal": "resuming",
+    "warm start": "resuming",
+    "pipeline": "search_spaces",
+    "text": "text",
+    "n_jobs": "parallel",
+    "random_state": "parallel",
+    "dask": "parallel",
+    "cache": "parallel",
+    "constraint": "constraints",
+    "pareto": "pareto",
+    "groups": "faq",
+    "sample_weight": "faq",
+    "missing values": "faq",
+    "early stopping": "rounds",
+    "pickle": "quick_start",
+    "report": "visualization",
+    "default space": "default_spaces",
+    "BayesSearchCV": "generated/skbayes.BayesSearchCV",
+}
+
+_RESULT = "Search._performSearch(...Search._parseQuery({})).at(-1)"
+
+
+def first_results(folder: Path) -> dict[str, str]:
+    """Return the page of the first result, by query."""
+    sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
+    from chromium import BINARY, Browser
+
+    if BINARY is None:
+        print("check_search: Chromium is not installed; nothing is checked")
+        return FIRST
+    with Browser() as browser:
+        page = browser.open(folder.resolve() / "search.html")
+        while not page.evaluate("Search.hasIndex()"):
+            time.sleep(0.05)
+        results = {q: page.evaluate(_RESULT.format(json.dumps(q))) for q in FIRST}
+    return {query: (result or [""])[0] for query, result in results.items()}
+
+
+def main() -> int:
+    """Print wrong results, and return the exit status."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("folder", type=Path, help="folder of the built pages")
+    found = first_results(parser.parse_args().folder)
+    wrong = {query: page for query, page in found.items() if page != FIRST[query]}
+    for query, page in wrong.items():
+        print(f"{query!r}: {page or 'nothing'} instead of {FIRST[query]}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
