@@ -133,7 +133,8 @@ def test_the_scores_of_equal_configurations_are_not_biased():
     reported, best = [], []
     for _ in range(2000):
         folds = rng.normal(size=(5, 30))
-        reported.append(np.mean([f[k] for f, k in zip(folds, choose_by_others(folds))]))
+        chosen = choose_by_others(folds)
+        reported.append(np.mean(folds[np.arange(5), chosen]))
         best.append(folds.mean(axis=0).max())
     assert np.mean(best) > 0.8
     assert abs(np.mean(reported)) < 0.04
