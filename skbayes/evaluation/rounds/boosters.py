@@ -289,7 +289,7 @@ class _CatBoostPatience:
 def _catboost_stages(model: Any, rows: Any) -> Iterator[Outputs]:
     if not is_classifier(model):
         own = model.get_params()
-        loss = str(own.get("loss_function") or own.get("objective") or "RMSE")
+        loss = str(own.get("objective") or own.get("loss_function"))
         is_log = loss.partition(":")[0] in ("Poisson", "Tweedie")
         kind = "Exponent" if is_log else "RawFormulaVal"
         for predicted in model.staged_predict(rows, prediction_type=kind):
