@@ -235,8 +235,13 @@ class _CatBoost(LearnerWithRounds):
         return _first_set(model.get_params(), (*names, "diffusion_temperature"))
 
     def fit_objection(self, params: Mapping[str, Any]) -> str | None:
-        names = ("eval_set", "use_best_model", "early_stopping_rounds")
-        names += ("init_model", "baseline")
+        names = (
+            "eval_set",
+            "use_best_model",
+            "early_stopping_rounds",
+            "init_model",
+            "baseline",
+        )
         return next((name for name in names if params.get(name) is not None), None)
 
     def parameter(self, model: Any) -> str:
