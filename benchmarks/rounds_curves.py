@@ -45,6 +45,7 @@ from skbayes.evaluation import learning_curves
 from skbayes.evaluation.learning_curves import (
     FoldCurveRace,
     check_rounds,
+    choose_by_others,
     choose_rounds,
     has_stalled,
     round_grid,
@@ -513,7 +514,7 @@ class Pruning:
         self.task, self.ends, self.after_folds = task, ends, after_folds
         self.rounds = task.grid[ends - 1]
         self.checks = np.searchsorted(task.grid, checks, "right")
-        # Scores of the first m folds, at the best number of rounds of these folds.
+        # Scores of the first m folds, each with the rounds that the others choose.
         self.scores = [
             [self._scores(i, m + 1) for m in range(N_FOLDS)] for i in range(len(ends))
         ]
@@ -521,7 +522,7 @@ class Pruning:
 
     def _scores(self, i: int, m: int) -> Array:
         curves = self.task.folds[i][:m, : self.ends[i][:m].min()]
-        return curves[:, choose_rounds(list(curves))]
+        return curves[np.arange(m), choose_by_others(list(curves))]
 
     def count(self) -> Array:
         """Return sums over all orders.
@@ -548,11 +549,14 @@ class Pruning:
 
     def _run(self, i: int, complete: list[int]) -> tuple[float, bool, Array]:
         """Return rounds of a trial, whether it is pruned, and data of its estimate."""
-        race = Race([self.scores[j][-1] for j in complete])
+        table = [self.scores[j][-1] for j in complete]
+        races = [
+            Race(table, [self.scores[j][m] for j in complete]) for m in range(N_FOLDS)
+        ]
         known = FoldCurveRace(
             [self.task.folds[j][0, : self.ends[j].min()] for j in complete],
-            [self.scores[j][-1][0] for j in complete],
-            race,
+            [self.scores[j][0][0] for j in complete],
+            races[0],
         )
         for points in self.checks[self.checks < self.ends[i][0]]:
             first = self.task.folds[i][0, :points]
@@ -563,7 +567,8 @@ class Pruning:
                 figures = np.array([1, error / self.task.unit, inside])
                 return float(self.task.grid[points - 1]), True, figures
         for m in range(1, N_FOLDS):
-            if self.after_folds and race.chance(self.scores[i][m - 1]) < RISK:
+            chance = races[m - 1].chance(self.scores[i][m - 1])
+            if self.after_folds and chance < RISK:
                 return float(self.rounds[i][:m].sum()), True, np.zeros(3)
         return float(self.rounds[i].sum()), False, np.zeros(3)
 
@@ -711,7 +716,7 @@ def optimism_of(folds: Array) -> tuple[float, float]:
     The reference is the score with the rounds chosen on the other folds.
     """
     honest = [
-        folds[j][choose_rounds(np.delete(folds, j, axis=0))] for j in range(len(folds))
+        fold[k] for fold, k in zip(folds, choose_by_others(list(folds)), strict=True)
     ]
     of_mean = folds.mean(axis=0).max() - np.mean(honest)
     return float(of_mean), float(folds.max(axis=1).mean() - np.mean(honest))

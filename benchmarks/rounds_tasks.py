@@ -13,7 +13,16 @@ from sklearn.metrics import accuracy_score, log_loss
 from sklearn.model_selection import StratifiedKFold, train_test_split
 from sklearn.preprocessing import OrdinalEncoder
 
-__all__ = ["CAP", "DATA", "LEARNERS", "ROUNDS_NAME", "SPACES", "Task", "load_task"]
+__all__ = [
+    "CAP",
+    "DATA",
+    "LEARNERS",
+    "ROUNDS_NAME",
+    "SPACES",
+    "Task",
+    "load_task",
+    "table",
+]
 
 # Maximum number of rounds.
 CAP = 1000
@@ -94,7 +103,7 @@ class Task:
 
 def load_task(learner: str, data: str, seed: int, scoring: str) -> Task:
     """Load a table; its rows, the test rows and the folds depend on the seed."""
-    X, y = _table(data)
+    X, y = table(data)
     if len(y) > DATA[data]:
         X, _, y, _ = train_test_split(
             X, y, train_size=DATA[data], stratify=y, random_state=seed
@@ -122,7 +131,7 @@ def _estimator(learner: str, seed: int) -> Any:
     return HistGradientBoostingClassifier(random_state=seed, early_stopping=False)
 
 
-def _table(data: str) -> tuple[np.ndarray, np.ndarray]:
+def table(data: str) -> tuple[np.ndarray, np.ndarray]:
     """Return features as numbers, with codes of categories, and labels from 0."""
     loaders = load()
     if data == "adult":
@@ -132,9 +141,9 @@ def _table(data: str) -> tuple[np.ndarray, np.ndarray]:
         X, y = loaders.load_letter()["train"]
         # Letters A to J only, because each class requires one tree per round.
         return X[y < 10].astype(float), y[y < 10]
-    table = loaders.load_uci(data)
+    given = loaders.load_uci(data)
     columns = [
         np.unique(column, return_inverse=True)[1] if column.dtype == object else column
-        for column in table["data"].values()
+        for column in given["data"].values()
     ]
-    return np.column_stack(columns).astype(float), table["target"]
+    return np.column_stack(columns).astype(float), given["target"]

@@ -26,6 +26,7 @@ from skbayes.evaluation.learning_curves import FoldCurveRace
 from skbayes.evaluation.limits import SearchTimeout
 from skbayes.evaluation.racing import Race
 from skbayes.evaluation.rounds.trial_rounds import (
+    FoldScores,
     KnownCurves,
     last_round,
     most_rounds,
@@ -115,7 +116,7 @@ class Evaluation:
     should_prune : callable or None
         Returns from the results of the first folds whether to skip the others. The
         folds then run one at a time.
-    complete_scores : sequence of ndarray
+    complete_scores : sequence of FoldScores
         Scores by split of the complete trials at the time of preparation.
     limits : TrialLimits or None
         Limits at which running fits are aborted.
@@ -140,7 +141,7 @@ class Evaluation:
     refusal: Exception | None = None
     timeout: float | None = None
     should_prune: Callable[[list[FoldOutcome]], bool] | None = None
-    complete_scores: Sequence[np.ndarray] = ()
+    complete_scores: Sequence[FoldScores] = ()
     limits: TrialLimits | None = None
     curve_race: FoldCurveRace | None = None
     counts_rounds: bool = False
@@ -250,7 +251,7 @@ class CandidateEvaluator:
     deadline: float | None = None
     kept: dict[int, list] = field(default_factory=dict, init=False)
     _best: Trial | None = field(default=None, init=False)
-    _complete_scores: list[np.ndarray] = field(default_factory=list, init=False)
+    _complete_scores: list[FoldScores] = field(default_factory=list, init=False)
     _known_curves: KnownCurves = field(default_factory=KnownCurves, init=False)
 
     def __post_init__(self) -> None:
@@ -331,9 +332,9 @@ class CandidateEvaluator:
         return self._known_curves.race(cap, share, fidelity.subset)
 
     def _pruning_test(
-        self, complete_scores: Sequence[np.ndarray], risk: float
+        self, complete_scores: Sequence[FoldScores], risk: float
     ) -> Callable[[list[FoldOutcome]], bool]:
-        race, constraints = Race(complete_scores), self.run.constraints
+        constraints = self.run.constraints
 
         def should_prune(outcomes: list[FoldOutcome]) -> bool:
             scores = self._first_scores(outcomes)
@@ -343,7 +344,7 @@ class CandidateEvaluator:
                 folds = [outcome.result for outcome in outcomes if outcome.result]
                 if constraints.surely_broken(folds, self._n_splits, risk):
                     return True
-            return race.chance(scores) < risk
+            return _race(complete_scores, range(len(scores))).chance(scores) < risk
 
         return should_prune
 
@@ -478,11 +479,8 @@ class CandidateEvaluator:
             score = self._mean([fold for fold in by_split if fold is not None])
         if begun and scores is not None:
             places = [i for i, fold in enumerate(by_split) if fold is not None]
-            rows = [
-                np.concatenate([row[places], np.delete(row, places)])
-                for row in evaluation.complete_scores
-            ]
-            score, noise = Race(rows).estimate(scores)
+            race = _race(evaluation.complete_scores, places)
+            score, noise = race.estimate(scores)
         timed_out = any(outcome.too_late for outcome in outcomes)
         state = TrialState.TIMED_OUT if timed_out else TrialState.PRUNED
         for one in (TrialState.TIMED_OUT, TrialState.OUT_OF_MEMORY):
@@ -538,7 +536,13 @@ class CandidateEvaluator:
     def recall(self, trial: Trial) -> Trial:
         """Return a trial from the journal, with the attributes of a new trial."""
         params, _ = self.assign(trial.number, trial.params)
-        return dataclasses.replace(trial, params=params)
+        score = trial.score
+        if trial.rounds is not None and trial.state == TrialState.COMPLETE:
+            # Earlier releases scored all folds at the number of rounds of the trial.
+            error_score = self.run.options.error_score
+            settle_rounds(trial.folds, self._metric(trial.folds), error_score)
+            score = self._mean(trial.folds)
+        return dataclasses.replace(trial, params=params, score=score)
 
     def learn(self, trial: Trial) -> None:
         """Include a trial in comparisons with later trials, if it is complete."""
@@ -551,9 +555,20 @@ class CandidateEvaluator:
         # Trials that violate constraints are excluded from races.
         if complete and trial.error is None and trial.feasible:
             scores = np.array([self.run.objective(f.test_scores) for f in trial.folds])
-            self._complete_scores.append(scores)
+            metric = self._metric(trial.folds)
+            self._complete_scores.append(FoldScores.of_trial(trial, scores, metric))
             if trial.rounds is not None:
-                self._known_curves.add(trial, scores, self._metric(trial.folds))
+                self._known_curves.add(trial, scores, metric)
+
+
+def _race(complete: Sequence[FoldScores], places: Sequence[int]) -> Race:
+    """Return the race of trials of which only the folds at `places` are finished."""
+    first = list(places)
+    rows = [
+        np.concatenate([one.scores[first], np.delete(one.scores, first)])
+        for one in complete
+    ]
+    return Race(rows, [one.of(first) for one in complete])
 
 
 def _to_shortest(calls: list[Any], outcomes: list[FoldOutcome]) -> list[Any]:

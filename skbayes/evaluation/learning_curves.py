@@ -10,9 +10,7 @@ number of complete trials observed before, and K is the number of folds.
 - ``level(r)``: mean of a curve over the points of the grid in (3r/4, r].
 - ``slope``: level(r) - level(r/2), the gain in the last doubling of the rounds;
   ``before``: level(r/2) - level(r/4), the gain in the previous doubling.
-- ``gain``: score of the first fold at the number of rounds that its trial chose, minus
-  the best score of the first part. A negative gain counts as 0. It can be negative,
-  because the number of rounds is chosen for all folds.
+- ``gain``: best score of the curve, minus the best score of the first part.
 - ``noise``: smallest change that can be distinguished from 0. It is added to all slopes
   and gains.
 
@@ -28,9 +26,9 @@ the complete trials, and the error has Student's distribution. Its variance comb
 n - 2 degrees of freedom with those of a prior. Without the prior, a few trials with
 similar results by chance would give a variance that is too small.
 
-The score of the first fold and the gain determine the chance of the trial. This is the
-probability that the mean over K folds exceeds the best mean, given the score of the
-first fold (``racing.Race``), averaged over the quantiles (i - 1/2)/64 of the gain.
+The best score of the first fold determines the chance of the trial. This is the
+probability that the mean over K folds exceeds the best mean, given the best score of
+the first fold (``racing.Race``), averaged over the quantiles (i - 1/2)/64 of the gain.
 """
 
 from __future__ import annotations
@@ -53,6 +51,7 @@ __all__ = [
     "FoldCurveRace",
     "GainModel",
     "check_rounds",
+    "choose_by_others",
     "choose_rounds",
     "has_stalled",
     "round_grid",
@@ -152,6 +151,30 @@ def choose_rounds(fold_curves: Sequence[FloatArray]) -> int:
     return int(np.argmax(np.mean([curve[:length] for curve in fold_curves], axis=0)))
 
 
+def choose_by_others(fold_curves: Sequence[FloatArray]) -> list[int]:
+    """Return the index of the best point of the mean curve of the others, per fold.
+
+    The score of a fold at this point is not biased by the choice of the point. A single
+    fold has no others, and its own best point is returned. Points at which a score is
+    minus infinity are avoided, also if it is that of the fold itself.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.evaluation.learning_curves import choose_by_others
+    >>> choose_by_others([np.array([0.7, 0.9, 0.8]), np.array([0.8, 0.7, 0.7])])
+    [0, 1]
+    """
+    if len(fold_curves) == 1:
+        return [choose_rounds(fold_curves)]
+    length = min(len(curve) for curve in fold_curves)
+    table = np.array([curve[:length] for curve in fold_curves])
+    valid = np.all(table > -np.inf, axis=0)
+    # The sum of all curves minus one of them would depend on it by its rounding.
+    means = [np.mean(np.delete(table, i, axis=0), axis=0) for i in range(len(table))]
+    return [int(np.argmax(np.where(valid, mean, -np.inf))) for mean in means]
+
+
 class GainModel:
     """Model of the remaining gain of a curve after its first part.
 
@@ -160,7 +183,7 @@ class GainModel:
     curves : sequence of array-like
         Curves of the complete trials; greater is better.
     scores : sequence of float
-        Scores of these curves at the chosen numbers of rounds.
+        Best scores of these curves.
     """
 
     def __init__(self, curves: Sequence[FloatArray], scores: Sequence[float]) -> None:
@@ -206,9 +229,9 @@ class FoldCurveRace:
     curves : sequence of array-like
         Curves of the first folds of the complete trials; greater is better.
     scores : sequence of float
-        Scores of these folds at the chosen numbers of rounds.
+        Best scores of these curves.
     race : Race
-        Comparison of the scores of the first folds with the best trial.
+        Comparison of the best score of a first fold with the best trial.
 
     Examples
     --------

@@ -4,7 +4,9 @@ Symbols: K is the number of splits, m is the number of finished splits, and n is
 number of complete trials observed before.
 
 - ``table``: (n, K) scores of the complete trials by split.
-- ``best``: (K,) scores of the best complete trial; ``d``: (m,) differences from them.
+- ``best``: (K,) scores of the best complete trial; ``d``: (m,) differences from its
+  ``first`` scores. These are the first m scores, or those that the trial had after m
+  folds, if the score of a fold depends on the other folds.
 - ``variance``: residual variance of a score after the means of its trial and of its
   split are subtracted. It is estimated by a two-way analysis of variance of ``table``
   without replication, with (n - 1) (K - 1) degrees of freedom. The variance between the
@@ -43,6 +45,9 @@ class Race:
     ----------
     table : array-like of shape (n, K)
         Scores of the complete trials by split; greater is better.
+    first : array-like of shape (n, m), optional
+        Scores of the first folds of the complete trials when they had no others. The
+        default is those of the table.
 
     Examples
     --------
@@ -52,13 +57,19 @@ class Race:
     0.000, 0.347
     """
 
-    def __init__(self, table: Sequence[FloatArray] | FloatArray) -> None:
+    def __init__(
+        self,
+        table: Sequence[FloatArray] | FloatArray,
+        first: Sequence[FloatArray] | FloatArray | None = None,
+    ) -> None:
         rows = np.array(table, dtype=np.float64)
         self.ready = len(rows) >= MIN_TRIALS and rows.shape[1] > 1
         if not self.ready:
             return
         n, self._K = rows.shape
-        self._best = rows[np.argmax(rows.mean(axis=1))]
+        best = int(np.argmax(rows.mean(axis=1)))
+        self._best = rows[best]
+        self._first = rows[best] if first is None else np.asarray(first)[best]
         residuals = rows - rows.mean(axis=0) - rows.mean(axis=1, keepdims=True)
         residuals += rows.mean()
         between = float(np.mean(np.var(rows, axis=1, ddof=1)))
@@ -79,7 +90,7 @@ class Race:
         if not self.ready:
             return np.ones(len(rows))
         m = rows.shape[1]
-        differences = np.mean(rows - self._best[:m], axis=1)
+        differences = np.mean(rows - self._first[:m], axis=1)
         sd = math.sqrt(2.0 * self._noise(m))
         if sd == 0.0:
             return (differences >= 0.0).astype(np.float64)
@@ -89,7 +100,7 @@ class Race:
         """Return the predicted mean over all splits, and its variance."""
         if not self.ready:
             return float(np.mean(scores)), None
-        differences = np.asarray(scores, dtype=np.float64) - self._best[: len(scores)]
+        differences = np.asarray(scores, dtype=np.float64) - self._first[: len(scores)]
         score = float(np.mean(self._best) + np.mean(differences))
         return score, 2.0 * self._noise(len(scores))
 

@@ -174,8 +174,9 @@ class Trial:
         satisfied, and infinite if an outcome is unknown. None if the search has no
         constraints.
     rounds : int or None
-        Number of rounds with the best mean score over the splits, which is the number
-        that the folds are scored at. None if the search does not track rounds.
+        Number of rounds with the best mean score over the splits. Each fold is scored
+        at the number that is best for the others. None if the search does not track
+        rounds.
 
     Examples
     --------

@@ -48,8 +48,9 @@ class RoundsDisplay(_Display):
         Scores of the splits of each trial, on the scale of the metric (errors are
         positive).
     chosen : ndarray of shape (n_trials,), int
-        Number of rounds of the score of each trial; 0 for a trial that was pruned after
-        its first rounds.
+        Number of rounds that the splits of each trial choose together; 0 for a trial
+        that was pruned after its first rounds. The score of a trial is not that of its
+        line at this number, because each split is scored at the choice of the others.
     group : ndarray of shape (n_trials,), str
         "complete", "pruned", or "fewer rows, or not finished" for trials that are not
         comparable with the best one.

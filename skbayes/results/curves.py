@@ -24,8 +24,8 @@ class TrialCurves:
     scores : ndarray of shape (n_curves, n_points)
         Test scores of each fitted split; greater is better.
     chosen : int or None
-        Number of rounds of the trial's score; None for a trial that was pruned after
-        its first rounds.
+        Number of rounds with the best mean score; None for a trial that was pruned
+        after its first rounds.
     """
 
     rounds: np.ndarray

@@ -166,9 +166,10 @@ class SharedEntries:
         Maximum number of rounds of the estimator, or of the last step of a pipeline:
         boosting iterations, trees of a forest, or epochs. Each fit is scored on its
         test rows after each of the first 20 rounds, then in steps of 10%. The number
-        of rounds of a trial is the one with the best mean score over the splits. A fit
-        stops early if its score has not improved for many rounds. The number of rounds
-        is not a dimension of the search space; an entry for it is removed from
+        of rounds of a trial is the one with the best mean score over the splits. Each
+        split is scored at the number that is best for the other splits. A fit stops
+        early if its score has not improved for many rounds. The number of rounds is not
+        a dimension of the search space; an entry for it is removed from
         ``search_spaces_``.
 
         "auto" uses the largest value of that entry. If there is none, it uses 1000 for

@@ -16,6 +16,7 @@ from skbayes.evaluation.rounds.watched_fit import (
     RoundLimits,
     final_model,
     learner_of,
+    objection_to,
     round_params,
 )
 from skbayes.evaluation.run import SearchRun
@@ -31,37 +32,32 @@ __all__ = [
 ]
 
 
-def take_rounds_out(search: Any, metric: str | None) -> RoundLimits | None:
+def take_rounds_out(
+    search: Any, metric: str | None, fit_params: Mapping[str, Any]
+) -> RoundLimits | None:
     """Remove the numbers of rounds from `search_spaces_`; return their limits."""
     if search.rounds is None:
         return None
     _check_options(search)
     model, path = final_model(search.estimator)
-    models = [model, *_values_of(search.search_spaces_, path)]
-    learners = [(one, learner_of(one)) for one in models if hasattr(one, "get_params")]
+    replacing = _values_of(search.search_spaces_, path) if path else []
+    models = [one for one in [model, *replacing] if hasattr(one, "get_params")]
     found = {
-        full_name(path, name)
-        for one, learner in learners
+        full_name(path, learner.parameter(one))
+        for one in models
+        for learner in [learner_of(one)]
         if learner is not None
-        for name in [learner.parameter(one)]
     }
-    if not found:
-        raise ValueError(
-            f"rounds={search.rounds!r}: {type(model).__name__} provides no scores "
-            "after its rounds. Rounds are counted for gradient boosting of trees (not "
-            "with 'dart', linear models or a custom objective), AdaBoost, forests and "
-            "estimators with partial_fit and max_iter, alone or as the last step of a "
-            "pipeline."
-        )
+    _check_models(search, models, any_rounds=bool(found))
+    _check_fit_params(models, path, fit_params)
+    spaces = search.search_spaces_
     caps = {
         name: cap
         for name in sorted(found)
-        for cap in [
-            max(map(_largest, _values_of(search.search_spaces_, name)), default=0)
-        ]
+        for cap in [max(map(_largest, _values_of(spaces, name, path)), default=0)]
         if cap
     }
-    search.search_spaces_ = _without(search.search_spaces_, found)
+    search.search_spaces_ = _without(spaces, found, path)
     if not search.search_spaces_:
         names = ", ".join(sorted(found))
         raise ValueError(
@@ -85,20 +81,64 @@ def _check_options(search: Any) -> None:
         )
 
 
+def _check_models(search: Any, models: Sequence[Any], any_rounds: bool) -> None:
+    """Check that the rounds of the models can be scored, at least of one of them.
+
+    With ``rounds="auto"``, a model without scores after its rounds may be among others.
+    """
+    objections = [text for one in models if (text := objection_to(one)) is not None]
+    if objections and not (any_rounds and search.rounds == "auto"):
+        raise ValueError(
+            f"rounds={search.rounds!r}: {objections[0]}. Its scores after each round "
+            "may not be those of fits with fewer rounds. Use rounds=None."
+        )
+    if not any_rounds:
+        raise ValueError(
+            f"rounds={search.rounds!r}: {type(models[0]).__name__} provides no scores "
+            "after its rounds. Rounds are counted for gradient boosting of trees (not "
+            "with 'dart', linear models or a custom objective), AdaBoost, forests and "
+            "estimators with partial_fit and max_iter, alone or as the last step of a "
+            "pipeline."
+        )
+
+
+def _check_fit_params(
+    models: Sequence[Any], path: str, fit_params: Mapping[str, Any]
+) -> None:
+    """Check that no parameter of `fit` changes the number of rounds of a fit."""
+    prefix = full_name(path, "")
+    # With metadata routing, the names have no prefix.
+    given = {name.removeprefix(prefix): one for name, one in fit_params.items()}
+    for model in models:
+        learner = learner_of(model)
+        name = None if learner is None else learner.fit_objection(given)
+        if name is not None:
+            raise ValueError(
+                f"fit: {full_name(path, name)} cannot be combined with rounds, because "
+                f"{type(model).__name__} may predict with another number of rounds. "
+                "rounds replaces early stopping."
+            )
+
+
 # -- search spaces ---------------------------------------------------------------------
 
 
-def _parts_of(notation: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the dicts of a notation, including those in the options of choices."""
+def _parts_of(notation: Any, path: str = "") -> Iterator[Mapping[str, Any]]:
+    """Yield the dicts of a notation, including those in the options of choices.
+
+    With `path`, the options for the model at this path are omitted if they have no
+    rounds.
+    """
     if isinstance(notation, Mapping):
         yield notation
-        for value in notation.values():
+        for key, value in notation.items():
             if isinstance(value, Choice):
-                for _, sub in _options(value):
-                    yield from _parts_of(sub)
+                for option, sub in _options(value):
+                    if key != path or learner_of(option) is not None:
+                        yield from _parts_of(sub, path)
     elif isinstance(notation, list | tuple):
         for one in notation:
-            yield from _parts_of(one)
+            yield from _parts_of(one, path)
 
 
 def _options(choice: Choice) -> list[tuple[Any, Any]]:
@@ -106,10 +146,10 @@ def _options(choice: Choice) -> list[tuple[Any, Any]]:
     return list(given.items() if isinstance(given, Mapping) else given)
 
 
-def _values_of(notation: Any, name: str) -> list[Any]:
+def _values_of(notation: Any, name: str, path: str = "") -> list[Any]:
     """Return the values of a name in a notation; for lists and choices, each option."""
     found: list[Any] = []
-    for part in _parts_of(notation):
+    for part in _parts_of(notation, path):
         if name not in part:
             continue
         value = part[name]
@@ -132,11 +172,14 @@ def _largest(value: Any) -> int:
     return int(value) if is_number and not isinstance(value, bool) else 0
 
 
-def _without(notation: Any, names: set[str]) -> Any:
-    """Return a notation without some of its names."""
+def _without(notation: Any, names: set[str], path: str) -> Any:
+    """Return a notation without some of its names.
+
+    Options for the model at `path` keep them if they have no rounds.
+    """
     if isinstance(notation, Mapping):
         kept = {
-            key: _without_in_choice(value, names)
+            key: _without_in_choice(value, names, path, key == path)
             for key, value in notation.items()
             if key not in names
         }
@@ -147,14 +190,23 @@ def _without(notation: Any, names: set[str]) -> Any:
             return space
         return kept
     if isinstance(notation, list | tuple):
-        return [_without(one, names) for one in notation]
+        return [_without(one, names, path) for one in notation]
     return notation
 
 
-def _without_in_choice(value: Any, names: set[str]) -> Any:
+def _without_in_choice(value: Any, names: set[str], path: str, of_models: bool) -> Any:
     if not isinstance(value, Choice):
         return value
-    return Choice([(option, _without(sub, names)) for option, sub in _options(value)])
+    options = [
+        (
+            option,
+            sub
+            if of_models and learner_of(option) is None
+            else _without(sub, names, path),
+        )
+        for option, sub in _options(value)
+    ]
+    return Choice(options)
 
 
 # -- results ---------------------------------------------------------------------------

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from skbayes import compat
+from skbayes.evaluation.rounds.trial_rounds import rounds_by_fold
 from skbayes.evaluation.rounds.watched_fit import RoundLimits, refit_by_rounds
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
+from skbayes.search._rounds import params_with_rounds
 
 __all__ = ["check_partition", "fit_folds", "out_of_fold", "set_winner_fits"]
 
@@ -28,17 +31,18 @@ def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
 
 def fit_folds(
     estimator: Any,
-    params: dict[str, Any],
+    params: dict[str, Any] | Sequence[dict[str, Any]],
     X: Any,
     y: Any,
     splits: Sequence[tuple[Any, Any]],
     fit_params: dict[str, Any],
     rounds: RoundLimits | None = None,
 ) -> list[Any]:
-    """Fit an estimator on each training set."""
+    """Fit an estimator on each training set; `params` may be one dict per split."""
     fitted = []
-    for train, _ in splits:
-        one = clone(estimator).set_params(**clone(params, safe=False))
+    by_split = [params] * len(splits) if isinstance(params, dict) else params
+    for own, (train, _) in zip(by_split, splits, strict=True):
+        one = clone(estimator).set_params(**clone(own, safe=False))
         X_train, y_train = compat.safe_split(one, X, y, train)
         cut = compat.check_fit_params(X, fit_params, train)
         data = (X_train,) if y is None else (X_train, y_train)
@@ -55,11 +59,17 @@ def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
     fits = kept.get(best.number)
     if fits is None:
         # The best trial was fitted in an earlier run, whose journal contains no
-        # estimators, or with more rounds.
+        # estimators, or with more rounds. Each fold has the rounds of its score.
         fidelity = Fidelity(best.stage, best.train_fraction, best.subset)
+        numbers = rounds_by_fold(best.folds, run.objective.name)
         fits = fit_folds(
             search.estimator,
-            search.best_params_,
+            [
+                params_with_rounds(
+                    search.estimator, replace(best, rounds=number or best.rounds)
+                )
+                for number in numbers
+            ],
             inputs.X,
             inputs.y,
             [inputs.split(i, fidelity) for i in range(len(inputs.splits))],

@@ -11,11 +11,13 @@ from skbayes.evaluation.learning_curves import (
     MIN_TRIALS,
     FoldCurveRace,
     check_rounds,
+    choose_by_others,
     choose_rounds,
     has_stalled,
     round_grid,
 )
 from skbayes.evaluation.racing import Race
+from skbayes.evaluation.rounds.trial_rounds import FoldScores
 
 
 def curve(rate, top, cap=500, start=0.3):
@@ -99,6 +101,60 @@ def test_no_fold_is_read_past_the_end_of_the_shortest():
 
 def test_of_equal_scores_the_fewest_rounds_are_chosen():
     assert choose_rounds([np.array([0.1, 0.5, 0.5, 0.5])] * 3) == 1
+
+
+@pytest.mark.parametrize("n_folds", [1, 2, 5])
+@pytest.mark.parametrize("seed", range(5))
+def test_the_others_choose_the_best_of_their_mean_curve(n_folds, seed):
+    rng = np.random.default_rng(seed)
+    # Few values, so that there are ties, and curves of several lengths.
+    curves = [rng.integers(0, 4, rng.integers(6, 9)) / 4 for _ in range(n_folds)]
+    length = min(map(len, curves))
+    chosen = choose_by_others(curves)
+    for i, place in enumerate(chosen):
+        others = [curve[:length] for curve in curves[:i] + curves[i + 1 :]]
+        assert place == choose_rounds(others or [curves[i]])
+        if others:
+            # The fold itself has no influence.
+            changed = [*curves]
+            changed[i] = rng.normal(size=length)
+            assert choose_by_others(changed)[i] == place
+
+
+def test_points_that_one_fold_cannot_score_are_avoided():
+    bad = np.array([-np.inf, 0.1, 0.2])
+    assert choose_by_others([bad, np.array([0.9, 0.5, 0.4])]) == [1, 2]
+    assert choose_by_others([np.full(3, -np.inf)] * 2) == [0, 0]
+
+
+def test_the_scores_of_equal_configurations_are_not_biased():
+    # Curves of noise: the score at any number of rounds is 0 on new data.
+    rng = np.random.default_rng(0)
+    reported, best = [], []
+    for _ in range(2000):
+        folds = rng.normal(size=(5, 30))
+        chosen = choose_by_others(folds)
+        reported.append(np.mean(folds[np.arange(5), chosen]))
+        best.append(folds.mean(axis=0).max())
+    assert np.mean(best) > 0.8
+    assert abs(np.mean(reported)) < 0.04
+
+
+@pytest.mark.parametrize("m", [1, 2, 4])
+def test_estimates_from_first_folds_are_not_biased(m):
+    # One fold chooses its own rounds, so that its score is too high by 2.
+    rng = np.random.default_rng(m)
+    errors = []
+    for _ in range(400):
+        curves = rng.normal(size=(4, 5, 30))
+        curves[0] += 10.0  # the best trial, not by chance
+        trials = [FoldScores(np.zeros(5), [*one]) for one in curves]
+        table = [one.of(range(5)) for one in trials]
+        race = Race(table[:3], [one.of(range(m)) for one in trials[:3]])
+        score, _ = race.estimate(trials[3].of(range(m)))
+        errors.append(score - table[3].mean())
+    assert abs(np.mean(errors)) < 4 * np.std(errors) / 20
+    assert np.mean(errors) < 0.3
 
 
 # Patience
@@ -287,9 +343,10 @@ def pruned_trials(rng, rounds):
     curves, table, asked = [], [], 0
     found = []
     for trial in fold_search(rng, 30):
-        row = trial[:, choose_rounds(list(trial))]
+        row = FoldScores(np.zeros(len(trial)), [*trial]).of(range(len(trial)))
         n = int(np.searchsorted(round_grid(500), rounds))
-        race = FoldCurveRace(curves, [r[0] for r in table], Race(table))
+        best = [curve.max() for curve in curves]
+        race = FoldCurveRace(curves, best, Race(table, [[one] for one in best]))
         asked += race.ready
         if race.chance(trial[0, :n]) < 0.01:
             best = max(float(np.mean(r)) for r in table)

@@ -52,7 +52,12 @@ def test_curves_are_those_of_the_search():
     assert display.number[display.best] == search.best_index_
     assert display.ax_.get_ylabel() == "log loss (lower is better)"
     assert display.star_.get_xdata() == [search.best_params_["n_estimators"]]
-    np.testing.assert_allclose(display.star_.get_ydata(), [-search.best_score_])
+    chosen = curves[
+        (curves["trial"] == search.best_index_)
+        & (curves["rounds"] == search.best_params_["n_estimators"])
+    ]
+    expected = -chosen["test_neg_log_loss"].mean()
+    np.testing.assert_allclose(display.star_.get_ydata(), [expected])
 
 
 def test_another_metric():
@@ -66,9 +71,11 @@ def test_another_metric():
             means, display.rounds, display.chosen, strict=True
         )
     ]
-    kept = display.chosen > 0
-    means = search.cv_results_["mean_test_accuracy"]
-    np.testing.assert_allclose(np.array(found)[kept], means[kept])
+    curves = search.learning_curves_.groupby(["trial", "rounds"])
+    means = curves["test_accuracy"].mean()
+    kept = np.flatnonzero(display.chosen)
+    expected = [means[display.number[i], display.chosen[i]] for i in kept]
+    np.testing.assert_allclose(np.array(found)[kept], expected)
 
 
 def test_the_mean_ends_with_the_shortest_split():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import is_classifier, is_regressor
+from sklearn.base import is_classifier
 
 from skbayes.evaluation.rounds.learners import LearnerWithRounds, Watch
 from skbayes.evaluation.rounds.staged import (
@@ -33,6 +33,20 @@ _LIGHTGBM_STOPPING = (
     "n_iter_no_change",
 )  # fmt: skip
 
+# Parameters of LightGBM that change predictions, with their aliases.
+_LIGHTGBM_PREDICTION = (
+    "start_iteration_predict", "num_iteration_predict", "pred_early_stop",
+    "predict_raw_score", "is_predict_raw_score", "predict_rawscore", "raw_score",
+    "predict_leaf_index", "is_predict_leaf_index", "leaf_index",
+    "predict_contrib", "is_predict_contrib", "contrib",
+)  # fmt: skip
+# Other settings of LightGBM without scores after each round.
+_LIGHTGBM_UNSUITED = (
+    "linear_tree", "linear_trees", "reg_sqrt",
+    "objective_type", "app", "application", "loss",
+)  # fmt: skip
+_LIGHTGBM_BOOSTING = ("boosting_type", "boosting", "boost")  # the first and aliases
+
 # Objectives of LightGBM whose predictions are functions of the raw score.
 _LINKS: Mapping[str | None, Callable[[np.ndarray], np.ndarray]] = {
     **dict.fromkeys(("poisson", "gamma", "tweedie"), np.exp),
@@ -45,24 +59,43 @@ _LINKS: Mapping[str | None, Callable[[np.ndarray], np.ndarray]] = {
 }  # fmt: skip
 
 
-def _is_from(model: Any, library: str) -> bool:
-    """Return whether an estimator's class or one of its bases is from a library."""
-    kinds = {kind.__module__.partition(".")[0] for kind in type(model).__mro__}
-    return library in kinds and (is_classifier(model) or is_regressor(model))
+_LIGHTGBM_CLASSIFICATION = (None, "binary", "multiclass", "softmax")
+
+
+def _objective_text(objective: Any) -> str:
+    return "a custom objective" if callable(objective) else f"{objective=}"
+
+
+def _first_set(own: Mapping[str, Any], names: Iterable[str]) -> str | None:
+    """Return the first of some parameters that is set, with its value, as text."""
+    given = ((name, own.get(name)) for name in names)
+    return next((f"{name}={value!r}" for name, value in given if value), None)
 
 
 class _LightGBM(LearnerWithRounds):
     """LightGBM's `LGBMClassifier` and `LGBMRegressor`."""
 
-    def accepts(self, model: Any) -> bool:
-        if not _is_from(model, "lightgbm"):
-            return False
+    library = "lightgbm"
+    names = ("LGBMClassifier", "LGBMRegressor")
+
+    def _unsuited_setting(self, model: Any) -> str | None:
         own = model.get_params()
         # Later rounds of "dart" change the weights of earlier trees.
-        names = ("boosting_type", "boosting", "boost")  # the last two are aliases
-        kinds = {own[name] for name in names if own.get(name) is not None}
-        of_kind = kinds <= {"gbdt", "goss", "gbrt"}
-        return of_kind and self._has_link(own) and not own.get("linear_tree")
+        for name in _LIGHTGBM_BOOSTING:
+            if own.get(name) not in (None, "gbdt", "goss", "gbrt"):
+                return f"{name}={own[name]!r}"
+        objective = own.get("objective")
+        suited = _LIGHTGBM_CLASSIFICATION if is_classifier(model) else _LINKS
+        if callable(objective) or objective not in suited:
+            return _objective_text(objective)
+        return _first_set(own, (*_LIGHTGBM_UNSUITED, *_LIGHTGBM_PREDICTION))
+
+    def fit_objection(self, params: Mapping[str, Any]) -> str | None:
+        # Early stopping changes the predictions of fits with fewer rounds, too.
+        callbacks = params.get("callbacks") or []
+        if any(hasattr(one, "stopping_rounds") for one in callbacks):
+            return "callbacks"
+        return "init_model" if params.get("init_model") is not None else None
 
     def parameter(self, model: Any) -> str:
         own = model.get_params()
@@ -72,16 +105,6 @@ class _LightGBM(LearnerWithRounds):
         own = model.get_params()
         return {name: None for name in _LIGHTGBM_STOPPING if own.get(name) is not None}
 
-    @staticmethod
-    def _has_link(own: dict[str, Any]) -> bool:
-        aliases = ("objective_type", "app", "application", "loss")
-        if any(own.get(name) is not None for name in aliases):
-            return False
-        objective = own.get("objective")
-        classifies = objective in (None, "binary", "multiclass", "softmax")
-        known = classifies or objective in _LINKS
-        return bool(known and not own.get("reg_sqrt"))
-
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
         from lightgbm.callback import EarlyStopException
 
@@ -89,6 +112,7 @@ class _LightGBM(LearnerWithRounds):
         classes = np.unique(y) if is_classifier(model) else None
         raw: list[Any] = [0.0] * len(watch.sets)
         own = model.get_params()  # slow, so once per fit
+        has_raw = hasattr(model, "decision_function")  # since LightGBM 4.7
         seen = 0
 
         def look(env: Any) -> None:
@@ -104,7 +128,7 @@ class _LightGBM(LearnerWithRounds):
                     raw_score=True,
                 )
             seen = n_rounds
-            if watch([_lightgbm_outputs(own, one, classes) for one in raw]):
+            if watch([_lightgbm_outputs(own, one, classes, has_raw) for one in raw]):
                 raise EarlyStopException(env.iteration, [])
 
         on_grid = set(watch.grid.tolist())
@@ -112,9 +136,12 @@ class _LightGBM(LearnerWithRounds):
         model.fit(X, y, **{**params, "callbacks": callbacks})
 
 
-def _lightgbm_outputs(own: dict[str, Any], raw: np.ndarray, classes: Any) -> Outputs:
+def _lightgbm_outputs(
+    own: dict[str, Any], raw: np.ndarray, classes: Any, has_raw: bool
+) -> Outputs:
     if classes is not None:
-        return classifier_outputs(classes, probabilities(raw, own.get("sigmoid", 1.0)))
+        proba = probabilities(raw, own.get("sigmoid", 1.0))
+        return classifier_outputs(classes, proba, raw if has_raw else None)
     predicted = _LINKS[own.get("objective")](raw)
     return {"predict": lambda: predicted}
 
@@ -122,17 +149,29 @@ def _lightgbm_outputs(own: dict[str, Any], raw: np.ndarray, classes: Any) -> Out
 class _XGBoost(LearnerWithRounds):
     """XGBoost's `XGBClassifier` and `XGBRegressor`, with trees."""
 
-    def accepts(self, model: Any) -> bool:
-        if not _is_from(model, "xgboost"):
-            return False
-        if any(kind.__name__.startswith("XGBRF") for kind in type(model).__mro__):
-            return False  # forests, of one round
+    library = "xgboost"
+    names = ("XGBClassifier", "XGBRegressor")
+
+    def is_kind_of(self, model: Any) -> bool:
+        # Forests have one round.
+        is_forest = any(one.__name__.startswith("XGBRF") for one in type(model).__mro__)
+        return super().is_kind_of(model) and not is_forest
+
+    def _unsuited_setting(self, model: Any) -> str | None:
         own = model.get_params()
+        # Later rounds of "dart" change the weights of earlier trees.
+        if own.get("booster") not in (None, "gbtree"):
+            return f"booster={own['booster']!r}"
         objective = own.get("objective")
-        # Boosters with "multi:softmax" predict no probabilities. Later rounds of
-        # "dart" change the weights of earlier trees.
-        is_known = not callable(objective) and objective != "multi:softmax"
-        return own.get("booster") in (None, "gbtree") and is_known
+        # Boosters with "multi:softmax" predict no probabilities.
+        if callable(objective) or objective == "multi:softmax":
+            return _objective_text(objective)
+        if any(type(one).__name__ == "EarlyStopping" for one in own["callbacks"] or []):
+            return "callbacks with EarlyStopping"
+        return None
+
+    def fit_objection(self, params: Mapping[str, Any]) -> str | None:
+        return "xgb_model" if params.get("xgb_model") is not None else None
 
     def settings(self, model: Any) -> dict[str, Any]:
         return {"early_stopping_rounds": None}
@@ -187,8 +226,23 @@ class _CatBoost(LearnerWithRounds):
     The overfitting detector of CatBoost stops the fit by its own loss.
     """
 
-    def accepts(self, model: Any) -> bool:
-        return _is_from(model, "catboost")
+    library = "catboost"
+    names = ("CatBoostClassifier", "CatBoostRegressor")
+
+    def _unsuited_setting(self, model: Any) -> str | None:
+        # Later rounds shrink earlier trees, or draw other noise in shorter fits.
+        names = ("model_shrink_rate", "langevin", "posterior_sampling")
+        return _first_set(model.get_params(), (*names, "diffusion_temperature"))
+
+    def fit_objection(self, params: Mapping[str, Any]) -> str | None:
+        names = (
+            "eval_set",
+            "use_best_model",
+            "early_stopping_rounds",
+            "init_model",
+            "baseline",
+        )
+        return next((name for name in names if params.get(name) is not None), None)
 
     def parameter(self, model: Any) -> str:
         names = ("n_estimators", "num_boost_round", "num_trees", "iterations")
@@ -238,11 +292,15 @@ class _CatBoostPatience:
 
 
 def _catboost_stages(model: Any, rows: Any) -> Iterator[Outputs]:
-    labels = model.staged_predict(rows)
     if not is_classifier(model):
-        for predicted in labels:
+        own = model.get_params()
+        loss = str(own.get("objective") or own.get("loss_function"))
+        is_log = loss.partition(":")[0] in ("Poisson", "Tweedie")
+        kind = "Exponent" if is_log else "RawFormulaVal"
+        for predicted in model.staged_predict(rows, prediction_type=kind):
             yield {"predict": functools.partial(np.asarray, predicted)}
         return
+    labels = model.staged_predict(rows)
     probas = model.staged_predict_proba(rows)
     for predicted, proba in zip(labels, probas, strict=True):
         # Equal probabilities can differ by rounding.

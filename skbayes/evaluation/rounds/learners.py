@@ -8,24 +8,14 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import getattr_static
 from typing import Any, Protocol
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_classifier, is_regressor
-from sklearn.ensemble import (
-    AdaBoostClassifier,
-    AdaBoostRegressor,
-    ExtraTreesClassifier,
-    ExtraTreesRegressor,
-    GradientBoostingClassifier,
-    GradientBoostingRegressor,
-    HistGradientBoostingClassifier,
-    HistGradientBoostingRegressor,
-    RandomForestClassifier,
-    RandomForestRegressor,
-)
+from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regressor
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.utils.class_weight import compute_class_weight
 
 from skbayes.evaluation.rounds.staged import (
@@ -34,10 +24,24 @@ from skbayes.evaluation.rounds.staged import (
     probabilities,
 )
 
-__all__ = ["LearnerWithRounds", "SKLEARN_LEARNERS", "Watch"]
+__all__ = ["SKLEARN_LEARNERS", "LearnerWithRounds", "Watch", "base_of", "replaced"]
 
 # Number of rounds of the first part of a fit in parts, and growth factor of the parts.
 FIRST_PART, GROWTH = 32, 1.5
+
+# Methods that searches call, in addition to those that the class of a library has.
+_SCORED = (
+    "fit",
+    "score",
+    "predict",
+    "predict_proba",
+    "predict_log_proba",
+    "decision_function",
+)
+# Special methods that can replace other methods.
+_SPECIAL = ("__getattribute__", "__getattr__", "__sklearn_clone__")
+# Methods that do not change fits or predictions.
+_HARMLESS = ("get_params", "set_params", "get_metadata_routing")
 
 
 class Watch(Protocol):
@@ -73,20 +77,77 @@ class Watch(Protocol):
         """Return whether a curve at the first rounds of the grid has stalled."""
 
 
+def base_of(model: Any, library: str, names: Sequence[str]) -> type | None:
+    """Return the class of a library that an estimator has or is derived from."""
+    for kind in type(model).__mro__:
+        if kind.__name__ in names and kind.__module__.partition(".")[0] == library:
+            return kind
+    return None
+
+
+def replaced(kind: type, base: type) -> str | None:
+    """Return the name of a method of a base class that a subclass replaces, if any.
+
+    Methods for parameters do not count.
+    """
+    if kind is base:
+        return None
+    public = [name for name in dir(base) if not name.startswith("__")]
+    for name in dict.fromkeys([*_SCORED, *_SPECIAL, *public]):
+        own, inherited = (getattr_static(one, name, None) for one in (kind, base))
+        is_request = name.startswith("set_") and name.endswith("_request")
+        is_method = callable(own) or hasattr(own, "__get__") or callable(inherited)
+        if is_request or name in _HARMLESS or not is_method:
+            continue
+        if own is not inherited:
+            return name
+    return None
+
+
 class LearnerWithRounds(ABC):
     """Kind of estimators that are fitted round by round.
 
     Attributes
     ----------
+    library : str
+        Package of the estimators.
+    names : tuple of str
+        Names of their classes.
     default_cap : int or None
         Default maximum of the number of rounds; None for the estimator's own number.
     """
 
+    library: str = "sklearn"
+    names: tuple[str, ...] = ()
     default_cap: int | None = 1000
 
-    @abstractmethod
-    def accepts(self, model: Any) -> bool:
-        """Return whether an estimator is of this kind and provides its rounds."""
+    def is_kind_of(self, model: Any) -> bool:
+        """Return whether an estimator is of this kind, or of a subclass."""
+        return base_of(model, self.library, self.names) is not None
+
+    def objection(self, model: Any) -> str | None:
+        """Return why the rounds of an estimator of this kind cannot be scored.
+
+        The scores after each round have to be those of fits with fewer rounds, by the
+        methods of the estimator. None if this is the case.
+        """
+        base = base_of(model, self.library, self.names)
+        assert base is not None
+        method = replaced(type(model), base)
+        if method is not None:
+            return f"{type(model).__name__} replaces {method!r} of {base.__name__}"
+        setting = self._unsuited_setting(model)
+        return None if setting is None else f"{type(model).__name__} has {setting}"
+
+    def _unsuited_setting(self, model: Any) -> str | None:
+        """Return the setting of an estimator that has no scores after its rounds."""
+        required = {self.parameter(model), *self.settings(model)}
+        lacking = sorted(required - model.get_params(deep=False).keys())
+        return f"no parameter {lacking[0]!r}" if lacking else None
+
+    def fit_objection(self, params: Mapping[str, Any]) -> str | None:
+        """Return the name of a parameter of `fit` that does not suit rounds, if any."""
+        return None
 
     def parameter(self, model: Any) -> str:
         """Return the name of the parameter for the number of rounds."""
@@ -116,11 +177,13 @@ class LearnerWithRounds(ABC):
 class _Boosting(LearnerWithRounds):
     """Gradient boosting of scikit-learn, observed during the fit."""
 
-    def accepts(self, model: Any) -> bool:
-        return isinstance(model, GradientBoostingClassifier | GradientBoostingRegressor)
+    names = ("GradientBoostingClassifier", "GradientBoostingRegressor")
 
     def settings(self, model: Any) -> dict[str, Any]:
         return {"n_iter_no_change": None}
+
+    def fit_objection(self, params: Mapping[str, Any]) -> str | None:
+        return "monitor" if params.get("monitor") is not None else None
 
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
         stages: list[Iterator] = []
@@ -141,10 +204,7 @@ class _Boosting(LearnerWithRounds):
 class _HistBoosting(LearnerWithRounds):
     """Histogram boosting of scikit-learn, fitted in parts."""
 
-    def accepts(self, model: Any) -> bool:
-        return isinstance(
-            model, HistGradientBoostingClassifier | HistGradientBoostingRegressor
-        )
+    names = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
 
     def parameter(self, model: Any) -> str:
         return "max_iter"
@@ -159,10 +219,8 @@ class _HistBoosting(LearnerWithRounds):
 class _AdaBoost(LearnerWithRounds):
     """AdaBoost, observed after the fit."""
 
+    names = ("AdaBoostClassifier", "AdaBoostRegressor")
     default_cap = 200
-
-    def accepts(self, model: Any) -> bool:
-        return isinstance(model, AdaBoostClassifier | AdaBoostRegressor)
 
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
         model.fit(X, y, **params)
@@ -173,16 +231,13 @@ class _AdaBoost(LearnerWithRounds):
 class _Forest(LearnerWithRounds):
     """Random forests and extremely randomized trees, fitted in parts."""
 
+    names = (
+        "RandomForestClassifier",
+        "RandomForestRegressor",
+        "ExtraTreesClassifier",
+        "ExtraTreesRegressor",
+    )
     default_cap = 300
-
-    def accepts(self, model: Any) -> bool:
-        kinds = (
-            RandomForestClassifier,
-            RandomForestRegressor,
-            ExtraTreesClassifier,
-            ExtraTreesRegressor,
-        )
-        return isinstance(model, kinds)
 
     def settings(self, model: Any) -> dict[str, Any]:
         return {"warm_start": False}
@@ -205,10 +260,21 @@ class _Epochs(LearnerWithRounds):
 
     default_cap = None
 
-    def accepts(self, model: Any) -> bool:
+    def is_kind_of(self, model: Any) -> bool:
         has_passes = hasattr(model, "partial_fit") and hasattr(model, "get_params")
         of_kind = is_classifier(model) or is_regressor(model)
         return has_passes and of_kind and "max_iter" in model.get_params(deep=False)
+
+    def objection(self, model: Any) -> str | None:
+        """Return why the passes over the data are not those of the estimator."""
+        kind = type(model)
+        base = next((c for c in kind.__mro__ if "partial_fit" in vars(c)), kind)
+        if getattr_static(kind, "fit") is not getattr_static(base, "fit", None):
+            return f"{kind.__name__} replaces 'fit' of {base.__name__}"
+        scores = (ClassifierMixin.score, RegressorMixin.score)
+        if getattr_static(kind, "score", None) not in scores:
+            return f"{kind.__name__} has a method 'score' of its own"
+        return None
 
     def parameter(self, model: Any) -> str:
         return "max_iter"

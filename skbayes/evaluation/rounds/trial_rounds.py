@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from skbayes.evaluation.learning_curves import (
     FoldCurveRace,
+    choose_by_others,
     choose_rounds,
     round_grid,
 )
@@ -25,7 +26,14 @@ from skbayes.evaluation.rounds.watched_fit import (
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["KnownCurves", "last_round", "most_rounds", "settle_rounds"]
+__all__ = [
+    "FoldScores",
+    "KnownCurves",
+    "last_round",
+    "most_rounds",
+    "rounds_by_fold",
+    "settle_rounds",
+]
 
 
 def most_rounds(estimator: Any, params: dict[str, Any], limits: RoundLimits) -> int:
@@ -41,25 +49,68 @@ def settle_rounds(
 ) -> int | None:
     """Choose the number of rounds of a trial and set the scores of its folds.
 
-    The mean curve over the folds is best at this number. Returns None if the folds have
-    no curves. A missing score is set to `error_score` if this is a number.
+    The mean curve over the folds is best at this number. A fold is scored at the number
+    that the other folds choose, so that the choice does not bias the score. Returns
+    None if the folds have no curves. A missing score is set to `error_score` if this is
+    a number.
     """
     watched = [fold for fold in folds if fold.curves]
     _cut(watched)
-    curves = [_curve(fold, metric) for fold in watched]
-    if not watched or any(curve is None for curve in curves):
+    curves = _guiding_curves(watched, metric)
+    if curves is None:
         return None
-    place = choose_rounds(
-        [np.nan_to_num(curve, nan=-np.inf) for curve in curves if curve is not None]
-    )
     missing = math.nan if isinstance(error_score, str) else float(error_score)
-    for fold in watched:
+    for fold, place in zip(watched, choose_by_others(curves), strict=True):
         assert fold.curves is not None
         fold.test_scores = _scores_at(fold.curves, place, fold.test_scores, missing)
         if fold.train_curves is not None:
             kept = fold.train_scores
             fold.train_scores = _scores_at(fold.train_curves, place, kept, missing)
-    return int(round_grid(watched[0].max_rounds)[place])
+    return int(round_grid(watched[0].max_rounds)[choose_rounds(curves)])
+
+
+def rounds_by_fold(folds: Sequence[FoldResult], metric: str | None) -> list[int | None]:
+    """Return the number of rounds that each fold is scored at; None without curves."""
+    watched = [fold for fold in folds if fold.curves]
+    curves = _guiding_curves(watched, metric)
+    if curves is None:
+        return [None] * len(folds)
+    grid = round_grid(watched[0].max_rounds)
+    chosen = iter(choose_by_others(curves))
+    return [int(grid[next(chosen)]) if fold.curves else None for fold in folds]
+
+
+@dataclass(frozen=True)
+class FoldScores:
+    """Guiding scores of a complete trial by split.
+
+    Parameters
+    ----------
+    scores : ndarray
+        Scores of the folds.
+    curves : list of ndarray or None
+        Curves of the folds; None without rounds.
+    """
+
+    scores: FloatArray
+    curves: list[FloatArray] | None = None
+
+    def of(self, places: Sequence[int]) -> FloatArray:
+        """Return the scores that some folds have if there are no others."""
+        if self.curves is None:
+            return self.scores[list(places)]
+        curves = [self.curves[place] for place in places]
+        chosen = choose_by_others(curves)
+        return np.array([one[k] for one, k in zip(curves, chosen, strict=True)])
+
+    @classmethod
+    def of_trial(
+        cls, trial: Trial, scores: FloatArray, metric: str | None
+    ) -> FoldScores:
+        """Return the scores of a complete trial."""
+        if not all(fold.curves for fold in trial.folds):
+            return cls(scores)
+        return cls(scores, _guiding_curves(trial.folds, metric))
 
 
 @dataclass
@@ -83,9 +134,10 @@ class KnownCurves:
         """Return a race for the first fold of a trial with comparable trials."""
         known = self._known.get((max_rounds, train_fraction, subset), [])
         table = [scores for _, scores in known]
-        return FoldCurveRace(
-            [curve for curve, _ in known], [row[0] for row in table], Race(table)
-        )
+        # The score of a fold without any others is the best one of its curve.
+        first = [float(np.max(curve)) for curve, _ in known]
+        race = Race(table, [np.array([score]) for score in first])
+        return FoldCurveRace([curve for curve, _ in known], first, race)
 
 
 def last_round(fold: FoldResult | None) -> int | None:
@@ -109,6 +161,17 @@ def _cut(folds: Sequence[FoldResult]) -> None:
 
 def _curve(fold: FoldResult, metric: str | None) -> FloatArray | None:
     return guiding_curve(fold.curves, metric)
+
+
+def _guiding_curves(
+    folds: Sequence[FoldResult], metric: str | None
+) -> list[FloatArray] | None:
+    """Return the curves, with minus infinity for NaN; None if one is missing."""
+    curves = [_curve(fold, metric) for fold in folds]
+    if not curves or any(curve is None for curve in curves):
+        return None
+    known = [one for one in curves if one is not None]
+    return [np.where(np.isnan(one), -np.inf, one) for one in known]
 
 
 def _scores_at(

@@ -27,7 +27,12 @@ from skbayes.evaluation.learning_curves import (
 )
 from skbayes.evaluation.prefix_steps import full_name
 from skbayes.evaluation.rounds.boosters import BOOSTERS
-from skbayes.evaluation.rounds.learners import SKLEARN_LEARNERS, LearnerWithRounds
+from skbayes.evaluation.rounds.learners import (
+    SKLEARN_LEARNERS,
+    LearnerWithRounds,
+    base_of,
+    replaced,
+)
 from skbayes.evaluation.rounds.staged import Outputs, stage_of
 from skbayes.space.dimensions import FloatArray
 
@@ -37,6 +42,7 @@ __all__ = [
     "final_model",
     "guiding_curve",
     "learner_of",
+    "objection_to",
     "refit_by_rounds",
     "round_params",
     "watched_fit",
@@ -90,14 +96,38 @@ class ScoredRows:
 
 def learner_of(model: Any) -> LearnerWithRounds | None:
     """Return the kind of an estimator with rounds; None if it has no rounds."""
+    learner = _kind_of(model)
+    return None if learner is None or learner.objection(model) else learner
+
+
+def objection_to(model: Any) -> str | None:
+    """Return why an estimator of a kind with rounds has none, or None."""
+    model, _ = final_model(model)
+    if isinstance(model, Pipeline):
+        return f"{type(model).__name__} replaces {_replaced_in(model)!r} of Pipeline"
+    learner = _kind_of(model)
+    return None if learner is None else learner.objection(model)
+
+
+def _kind_of(model: Any) -> LearnerWithRounds | None:
     learners = (*BOOSTERS, *SKLEARN_LEARNERS)
-    return next((one for one in learners if one.accepts(model)), None)
+    return next((one for one in learners if one.is_kind_of(model)), None)
+
+
+def _replaced_in(pipeline: Pipeline) -> str | None:
+    """Return the name of a method of pipelines that a subclass replaces, if any."""
+    libraries = ("imblearn", "sklearn")
+    bases = (base_of(pipeline, library, ("Pipeline",)) for library in libraries)
+    return replaced(type(pipeline), next(filter(None, bases)))
 
 
 def final_model(estimator: Any) -> tuple[Any, str]:
-    """Return the last step of a pipeline, or the estimator, and its path."""
+    """Return the last step of a pipeline, or the estimator, and its path.
+
+    A pipeline of a class that replaces methods of pipelines counts as the estimator.
+    """
     path = ""
-    while isinstance(estimator, Pipeline):
+    while isinstance(estimator, Pipeline) and _replaced_in(estimator) is None:
         name, estimator = estimator.steps[-1]
         path = full_name(path, name)
     return estimator, path
@@ -381,7 +411,9 @@ def _features(estimator: Any, X: Any) -> Any:
     """Transform rows to the input of the last step of a pipeline."""
     while isinstance(estimator, Pipeline):
         for _, step in estimator.steps[:-1]:
-            if step not in (None, "passthrough"):
+            # Samplers of imbalanced-learn only change the rows of fits.
+            is_skipped = step is None or isinstance(step, str)
+            if not is_skipped and not hasattr(step, "fit_resample"):
                 X = step.transform(X)
         estimator = estimator.steps[-1][1]
     return X

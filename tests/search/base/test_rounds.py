@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy.stats import randint
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
 from sklearn.decomposition import PCA
@@ -18,9 +18,9 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import (
+    ShuffleSplit,
     StratifiedKFold,
-    cross_val_predict,
-    cross_val_score,
+    check_cv,
     cross_validate,
 )
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -35,6 +35,7 @@ from skbayes import (
     TradeoffSearchCV,
     compat,
 )
+from skbayes.evaluation.rounds import trial_rounds
 from skbayes.evaluation.trial import TrialState
 from skbayes.space import Choice, Integer
 
@@ -68,14 +69,35 @@ def complete_rows(fitted):
 
 
 def check_scores_are_those_of_plain_fits(fitted, X, y, cv, scoring=None):
+    splits = list(check_cv(cv, y, classifier=is_classifier(fitted)).split(X, y))
+    metric = fitted.target_metric_
     for trial in complete_rows(fitted):
-        model = clone(fitted.estimator).set_params(
-            **trial.params, **{name_of_rounds(fitted): trial.rounds}
-        )
-        if "early_stopping" in model.get_params():
-            model.set_params(early_stopping=False)
-        expected = cross_val_score(model, X, y, cv=cv, scoring=scoring)
-        np.testing.assert_allclose(trial.scores["score"], expected, rtol=1e-9)
+        for i, rounds in enumerate(rounds_of_folds(fitted, trial)):
+            model = clone(fitted.estimator).set_params(
+                **trial.params, **{name_of_rounds(fitted): rounds}
+            )
+            if "early_stopping" in model.get_params():
+                model.set_params(early_stopping=False)
+            expected = cross_validate(
+                model, X, y, cv=[splits[i]], scoring=scoring, return_train_score=True
+            )
+            for kind, found in (("test", trial.scores), ("train", trial.train_scores)):
+                for name, scores in (found or {}).items():
+                    [score] = expected[f"{kind}_{name}"]
+                    assert scores[i] == pytest.approx(score, rel=1e-9)
+        assert trial.score == pytest.approx(np.mean(trial.scores[metric]), abs=1e-15)
+
+
+def rounds_of_folds(fitted, trial):
+    """Return the number of rounds of each fold that is best for the other folds."""
+    frame = fitted.learning_curves_
+    table = frame[frame["trial"] == trial.number].pivot(
+        index="rounds", columns="split", values=f"test_{fitted.target_metric_}"
+    )
+    return [
+        table.drop(columns=i).dropna().mean(axis=1).idxmax()
+        for i in range(len(trial.folds))
+    ]
 
 
 def name_of_rounds(fitted):
@@ -121,7 +143,6 @@ def test_the_rounds_are_those_with_the_best_mean_over_the_splits():
         curves = [one["test_score"].to_numpy() for _, one in own.groupby("split")]
         shortest = min(map(len, curves))
         mean = np.mean([curve[:shortest] for curve in curves], axis=0)
-        assert trial.score == pytest.approx(mean.max(), abs=1e-15)
         assert trial.rounds == own["rounds"].to_numpy()[np.argmax(mean)]
 
 
@@ -130,15 +151,7 @@ def test_several_metrics_and_training_scores():
     fitted = search(
         scoring=scoring, refit="neg_log_loss", return_train_score=True, n_iter=2
     ).fit(X, Y)
-    for trial in complete_rows(fitted):
-        model = boosting(early_stopping=False, max_iter=trial.rounds, **trial.params)
-        expected = cross_validate(
-            model, X, Y, cv=CV, scoring=scoring, return_train_score=True
-        )
-        for name in scoring:
-            found = trial.scores[name], trial.train_scores[name]
-            np.testing.assert_allclose(found[0], expected[f"test_{name}"], rtol=1e-9)
-            np.testing.assert_allclose(found[1], expected[f"train_{name}"], rtol=1e-9)
+    check_scores_are_those_of_plain_fits(fitted, X, Y, CV, scoring)
     columns = {f"{kind}_{name}" for kind in ("test", "train") for name in scoring}
     assert columns < set(fitted.learning_curves_.columns)
 
@@ -342,13 +355,37 @@ def test_a_fitted_search_is_pickled_with_its_curves():
     np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
 
 
-def test_fold_estimators_and_predictions_have_the_chosen_rounds():
+def test_fold_estimators_have_the_rounds_and_the_scores_of_their_folds():
     fitted = search(return_fold_estimators=True, return_oof="predict_proba").fit(X, Y)
-    model = boosting(**fitted.best_params_)
-    expected = cross_val_predict(model, X, Y, cv=CV, method="predict_proba")
-    np.testing.assert_allclose(fitted.oof_predictions_, expected)
-    rounds = fitted.best_params_["max_iter"]
-    assert [one.n_iter_ for one in fitted.fold_estimators_] == [rounds] * 3
+    best = fitted.trials_.best
+    rounds = rounds_of_folds(fitted, best)
+    assert [one.n_iter_ for one in fitted.fold_estimators_] == rounds
+    assert len({*rounds, best.rounds}) > 1
+    for i, (_, test) in enumerate(CV.split(X, Y)):
+        one = fitted.fold_estimators_[i]
+        assert one.score(X[test], Y[test]) == best.scores["score"][i]
+        proba = one.predict_proba(X[test])
+        np.testing.assert_array_equal(fitted.oof_predictions_[test], proba)
+
+
+def test_a_single_split_is_scored_at_its_own_choice():
+    cv = ShuffleSplit(1, random_state=0)
+    fitted = search(cv=cv, n_iter=2, scoring="neg_log_loss").fit(X, Y)
+    for trial in fitted.trials_:
+        assert trial.score == max(trial.folds[0].curves["score"])
+
+
+def test_a_journal_of_the_former_rule_is_scored_by_the_other_folds(
+    tmp_path, monkeypatch
+):
+    expected = search(n_points=1).fit(X, Y)
+    path = tmp_path / "run.journal"
+    with monkeypatch.context() as former:
+        own = lambda curves: [trial_rounds.choose_rounds(curves)] * len(curves)  # noqa: E731
+        former.setattr(trial_rounds, "choose_by_others", own)
+        before = search(n_points=1, n_iter=1, journal=path).fit(X, Y)
+    assert before.best_score_ > expected.trials_[0].score
+    same_trials(search(n_points=1, journal=path).fit(X, Y), expected)
 
 
 @pytest.mark.parametrize("kind", [MultiStageSearchCV, HyperTuneSearchCV])
@@ -471,7 +508,8 @@ def test_weights_are_routed_to_the_scorer():
         fitted = search(model, scoring=scorer, n_iter=2, rounds=9)
         fitted.fit(X, Y, sample_weight=weights)
         trial = fitted.trials_[0]
-        plain = boosting(early_stopping=False, max_iter=trial.rounds, **trial.params)
+        rounds = rounds_of_folds(fitted, trial)[0]
+        plain = boosting(early_stopping=False, max_iter=rounds, **trial.params)
         train, test = next(CV.split(X, Y))
         plain.fit(X[train], Y[train], sample_weight=weights[train])
         expected = plain.score(X[test], Y[test], sample_weight=weights[test])
