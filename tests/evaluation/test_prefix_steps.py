@@ -133,7 +133,6 @@ def test_known_steps(step):
         RFECV(INNER, n_jobs=2),
         make_pipeline(StandardScaler(), memory="folder"),
     ],
-    ids=repr,
 )
 def test_steps_in_doubt(step):
     if isinstance(step, Pipeline):
