@@ -1,10 +1,11 @@
 """Errors of several corrections of the best score, in simulations and in searches.
 
-Simulations: the score of a candidate on a fold is its true score, plus luck that all
-folds share, plus independent noise. The variances of luck and noise add up to 1, so
-that the unit of the errors is the standard deviation of one fold. The corrections were
-compared on the settings "chosen on"; the settings "left out" have other numbers of
-candidates, shares of luck, distributions of true scores, and distributions of noise.
+Simulations: the score of a candidate on a fold is its true score, plus an error that is
+the same on all folds, plus independent noise. The variances of both add up to 1, so
+that the unit of the errors is the standard deviation of one fold. The share of the
+first one is the correlation between two folds. The corrections were compared on the
+settings "chosen on"; the settings "left out" have other numbers of candidates,
+correlations, distributions of true scores, and distributions of noise.
 
 Searches: random searches over support vector machines on 100 rows of five features. The
 true score of the winner is measured on 2,000 new rows.
@@ -35,13 +36,13 @@ FOLDS = (3, 5, 10, 20)
 CHOSEN_ON = {
     "n_candidates": (10, 25, 60),
     "spread": (0.0, 0.25, 0.5, 1.0),
-    "luck": (0.0, 0.1, 0.25, 0.5),
+    "correlation": (0.0, 0.1, 0.25, 0.5),
     "kind": ("normal",),
 }
 LEFT_OUT = {
     "n_candidates": (15, 40),
     "spread": (0.0, 0.35, 0.7, 2.0),
-    "luck": (0.05, 0.35),
+    "correlation": (0.05, 0.35),
     "kind": ("skewed", "failing", "neighbors", "heavy tails", "unequal noise"),
 }
 SPACE = {"C": loguniform(1e-2, 1e3), "gamma": loguniform(1e-3, 1e1)}
@@ -66,7 +67,7 @@ def corrections(s: np.ndarray) -> dict[str, float]:
 # -- simulations ----------------------------------------------------------------------
 
 
-def simulate(rng, n_folds, n_candidates, spread, luck, kind):
+def simulate(rng, n_folds, n_candidates, spread, correlation, kind):
     """Return true scores, and scores on the folds."""
     shape = (n_candidates, n_folds)
     truth = spread * rng.normal(size=n_candidates)
@@ -83,24 +84,37 @@ def simulate(rng, n_folds, n_candidates, spread, luck, kind):
         group = np.arange(n_candidates) // 5
         noise = np.sqrt(0.2) * noise + np.sqrt(0.8) * noise[group]
         shared = np.sqrt(0.2) * shared + np.sqrt(0.8) * shared[group]
-    scores = truth[:, None] + np.sqrt(luck) * shared + np.sqrt(1.0 - luck) * noise
+    scores = (
+        truth[:, None]
+        + np.sqrt(correlation) * shared
+        + np.sqrt(1.0 - correlation) * noise
+    )
     return truth, scores
 
 
 def simulated(settings, n_repeats):
-    """Return bias and root mean square error by number of folds and share of luck."""
+    """Return bias and root mean square error by number of folds and correlation."""
     found = {}
     others = [settings[key] for key in ("n_candidates", "spread", "kind")]
-    for n_folds, luck in itertools.product(FOLDS, settings["luck"]):
+    for n_folds, correlation in itertools.product(FOLDS, settings["correlation"]):
         errors = []
         for n_candidates, spread, kind in itertools.product(*others):
-            seed = [n_folds, round(100 * luck), n_candidates, round(100 * spread)]
+            seed = [
+                n_folds,
+                round(100 * correlation),
+                n_candidates,
+                round(100 * spread),
+            ]
             rng = np.random.default_rng([*seed, *kind.encode()])
             for _ in range(n_repeats):
-                truth, s = simulate(rng, n_folds, n_candidates, spread, luck, kind)
+                truth, s = simulate(
+                    rng, n_folds, n_candidates, spread, correlation, kind
+                )
                 target = truth[np.argmax(s.mean(axis=1))]
                 errors.append([x - target for x in corrections(s).values()])
-        found[f"{n_folds} folds, luck {luck:g}"] = summary(np.array(errors))
+        found[f"{n_folds} folds, correlation {correlation:g}"] = summary(
+            np.array(errors)
+        )
     return found
 
 

@@ -1,7 +1,8 @@
 """Share of the greatest expected improvement that the maximizer finds.
 
 The variants of variants.py propose the trials of a search on a synthetic function in
-turn. If only one proposed them, the maxima that are left would be those that it misses.
+turn. If one of them proposed all trials, the remaining maxima would be those that it
+does not find.
 After 20 and 50 trials, each variant maximizes the expected improvement of the fitted
 surrogate once. The result is the ratio of what it finds to the greatest expected
 improvement that is known. This is the best of all variants and of a search with 37,500
@@ -203,7 +204,7 @@ def main() -> None:
             line = [f"{k} {v[0]:.2f} ({1000 * v[1]:.0f} ms)" for k, v in own[n].items()]
             print(f"{function:12}{n:4}  " + "  ".join(line), flush=True)
     if args.save:
-        save_results("maximizer", summary)
+        save_results("maximizer/figures", summary)
 
 
 if __name__ == "__main__":

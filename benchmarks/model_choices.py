@@ -1,9 +1,10 @@
 """Searches among models: trials of each model, and the effect of learned priors.
 
 The command `models` runs searches on five tasks. The pipeline contains one model, and
-the search space has several. On four tasks another model is better than the own one; on
-the task "own is best" it is not. The output is the best score after some numbers of
-trials, and the number of models among the first trials, as means over seeds.
+the search space has several. On four tasks, another model is better than that of the
+pipeline. On the task "SVC is best", the model of the pipeline is the best. The output
+is the best score after some numbers of trials, and the number of models among the first
+trials, as means over seeds.
 
 The command `toy` maximizes a function on two branches of two ranges each. The prior
 has densities in one branch only. A branch has its greatest value at a point drawn from
@@ -42,7 +43,7 @@ from skbayes.spaces import default_space
 from skbayes.spaces.own_values import rebuilt
 
 SHOWN = (4, 8, 12, 25)
-RESULTS = HERE / "results" / "model_choices.json"
+RESULTS = HERE / "results" / "model_choices" / "figures.json"
 LOG = "log-uniform"
 FOREST = {"max_features": (0.05, 1.0), "min_samples_leaf": (1, 20)}
 
@@ -60,13 +61,13 @@ REGRESSORS = {
     "neighbors": (KNeighborsRegressor(), None),
     "forest": (RandomForestRegressor(30, random_state=0), FOREST),
 }
-# Task: own model, whether columns are scaled.
+# Task: model of the pipeline, and whether columns are scaled.
 TASKS = {
     "xor": ("logistic", True),
     "digits": ("tree", True),
     "wine, not scaled": ("neighbors", False),
     "diabetes": ("svr", False),
-    "own is best": ("svc", True),
+    "SVC is best": ("svc", True),
 }
 
 

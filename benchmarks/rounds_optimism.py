@@ -8,8 +8,8 @@ rules choose the number of rounds that a fold is scored at, from the same curves
 - "fixed": 20 rounds.
 
 The optimism is the accuracy of the folds minus that of the same models on 1,000 new
-rows. The configuration with the best mean score by each
-rule is fitted to the 200 rows with the rounds that all folds choose.
+rows. The configuration with the best mean score by each rule is fitted to the 200 rows,
+with the number of rounds that is best over all folds.
 
 Example: ``python benchmarks/rounds_optimism.py --seeds 4 --save``
 """
@@ -143,8 +143,8 @@ def main() -> None:
                 found["other folds"]["refit, difference"] = base
                 for figures in found.values():
                     # Paired, because all rules score the same test rows.
-                    luck = found["fixed"]["optimism"]
-                    figures["more than fixed"] = figures["optimism"] - luck
+                    fixed = found["fixed"]["optimism"]
+                    figures["more than fixed"] = figures["optimism"] - fixed
                 for rule, figures in found.items():
                     records[f"{learner}, {rule}"].append(figures)
                     records[f"all, {rule}"].append(figures)

@@ -153,13 +153,13 @@ def covered_scorer(scorers: Any, score: Callable[..., Any]) -> Any:
 
 
 def response_methods(scorer: Any) -> tuple[str, ...]:
-    """Return the methods of which a scorer calls the first one; empty if unknown."""
+    """Return the methods that a scorer can call, by preference; empty if unknown."""
     methods = getattr(scorer, "_response_method", ())
     return (methods,) if isinstance(methods, str) else tuple(methods or ())
 
 
 def raising_scorer(scorers: Any) -> Any:
-    """Return a scorer that raises the exceptions of several metrics, as of one."""
+    """Return a scorer that raises the exceptions of all of its metrics."""
     if not is_multimetric_scorer(scorers):
         return scorers
     raising = copy.copy(scorers)

@@ -126,8 +126,8 @@ class Evaluation:
         Whether the folds are scored at the best number of rounds, up to the last round
         of the shortest fold.
     deadline : float or None
-        End of the timeout of the search, by `time.monotonic`. It is checked between
-        folds if they run one after the other.
+        End of the timeout of the search, on the clock `time.monotonic`. It is checked
+        between folds if they run one after the other.
     duration : float
         Duration in seconds.
     started : float or None
@@ -169,7 +169,8 @@ class Evaluation:
         if n_jobs == 1 and (self.counts_rounds or self.deadline is not None):
             return True
         limited = self.limits is not None and self.limits.limits.of_trials
-        return limited or not self.should_prune is self.timeout is None
+        ends_early = self.should_prune is not None or self.timeout is not None
+        return limited or ends_early
 
     def _run(
         self, parallel: Parallel, calls: Iterable[Any], seconds: float
@@ -232,7 +233,7 @@ class CandidateEvaluator:
     limits : TrialLimits or None, default=None
         Limits at which running fits are aborted.
     deadline : float or None, default=None
-        End of the timeout of the search, by `time.monotonic`.
+        End of the timeout of the search, on the clock `time.monotonic`.
 
     Attributes
     ----------

@@ -213,7 +213,7 @@ def _as_told(settings: Settings) -> Iterator[list[Any]]:
 
 
 def _joblib_settings(content: bytes) -> dict[str, Any]:
-    """Return joblib's settings; none if its backend does not work in this process."""
+    """Return the settings of joblib; empty if its backend does not work here."""
     try:
         settings: dict[str, Any] = pickle.loads(content)
     except Exception:

@@ -233,7 +233,7 @@ class FitServer:
         try:
             code = self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            return "The process of the fit disturbed its connection to the search."
+            return "The fit wrote to the connection of its process, or closed it."
         how = f"exit code {code}"
         with contextlib.suppress(ValueError):
             how += f" ({signal.Signals(-code).name})"

@@ -152,11 +152,11 @@ def choose_rounds(fold_curves: Sequence[FloatArray]) -> int:
 
 
 def choose_by_others(fold_curves: Sequence[FloatArray]) -> list[int]:
-    """Return the index of the best point of the mean curve of the others, per fold.
+    """Return the index of the best mean of the other curves, for each fold.
 
-    The score of a fold at this point is not biased by the choice of the point. A single
-    fold has no others, and its own best point is returned. Points at which a score is
-    minus infinity are avoided, also if it is that of the fold itself.
+    The score of a fold at this index is not biased by the choice. If there is only one
+    fold, the index of its best score is returned. Indices at which any fold has the
+    score minus infinity are not chosen.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def choose_by_others(fold_curves: Sequence[FloatArray]) -> list[int]:
     length = min(len(curve) for curve in fold_curves)
     table = np.array([curve[:length] for curve in fold_curves])
     valid = np.all(table > -np.inf, axis=0)
-    # The sum of all curves minus one of them would depend on it by its rounding.
+    # Subtracting a curve from the sum of all curves would leave rounding errors.
     means = [np.mean(np.delete(table, i, axis=0), axis=0) for i in range(len(table))]
     return [int(np.argmax(np.where(valid, mean, -np.inf))) for mean in means]
 

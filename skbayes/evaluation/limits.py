@@ -67,7 +67,7 @@ def parse_time(name: str, given: Any) -> float | None:
             f"{name} must be a positive number of seconds, or a string with the units "
             f"s, min, h or d, such as '90 s', '5 min' or '1h30m', got {given!r}."
         )
-    # The same limit as the number of seconds, also in the journal of a search.
+    # The journal then contains the same limit as for a number of seconds.
     return int(seconds) if seconds.is_integer() else seconds
 
 
@@ -120,13 +120,13 @@ def limits_text(options: Any) -> str:
 def unfinished_text(run: Any, unfinished: dict[int, dict[str, Any]]) -> str:
     """Format the message for a search whose timeout ended its first trials."""
     number, params = next(iter(unfinished.items()))
-    others = f" (and {len(unfinished) - 1} more)" if len(unfinished) > 1 else ""
+    others = f" (one of {len(unfinished)})" if len(unfinished) > 1 else ""
     shown = one_line(repr(params))[:MAX_TEXT]
     return (
-        f"No trial was finished within timeout={run.options.timeout} s. Not finished: "
-        f"trial {number}{others}, with {len(run.splits)} fits of {shown}. Increase "
-        "timeout, choose a smaller cv, fewer rows or cheaper configurations, or set "
-        "trial_timeout, so that other trials follow a slow one."
+        f"No trial was finished within timeout={run.options.timeout:g} s. Trial "
+        f"{number}{others} was running, with {len(run.splits)} fits of {shown}. "
+        "Increase timeout, reduce cv or the number of rows, or set trial_timeout to "
+        "end slow trials."
     )
 
 
@@ -190,7 +190,7 @@ class FitLimits:
     @property
     def of_trials(self) -> bool:
         """Whether there is a limit other than that of the search."""
-        return not self.trial_timeout is self.trial_memory is None
+        return self.trial_timeout is not None or self.trial_memory is not None
 
     def received(self) -> FitLimits:
         """Return the limits with a deadline by the clock of this machine."""

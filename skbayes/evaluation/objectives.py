@@ -215,12 +215,12 @@ N_CALLS = 7
 
 
 def predict_time(estimator: Any, X: Any) -> float:
-    """Return the seconds that `predict` takes for one row, as median of 7 calls."""
-    one = X.iloc[:1] if hasattr(X, "iloc") else X[:1]
+    """Return the seconds that `predict` takes for one row, the median of 7 calls."""
+    row = X.iloc[:1] if hasattr(X, "iloc") else X[:1]
     times = []
     for _ in range(N_CALLS):
         begin = time.perf_counter()
-        estimator.predict(one)
+        estimator.predict(row)
         times.append(time.perf_counter() - begin)
     return float(np.median(times))
 
@@ -283,7 +283,7 @@ class Objectives:
         self.measures: dict[str, Callable[[Any, dict], float]] = {}
         directions = [self._take(name, objectives[name]) for name in self.names]
         self.signs = np.where(np.array(directions) == "max", 1.0, -1.0)
-        if all(one is _predict_time_scorer for one in self.scorers.values()):
+        if all(scorer is _predict_time_scorer for scorer in self.scorers.values()):
             raise ValueError(
                 "objectives must contain at least one scorer, such as 'accuracy', got "
                 f"{self.names!r}, which are all costs."
@@ -371,11 +371,11 @@ class Objectives:
 
 
 def _as_dict(names: Any) -> dict[str, str]:
-    """Return the dict of objectives to write for a list of names."""
+    """Return an example of a dict of objectives for a list of names."""
     if not isinstance(names, list | tuple | set) or len(names) < 2:
         names = ["accuracy", "score_time"]
     costs = {*COSTS, PREDICT_TIME}
-    return {str(one): "min" if one in costs else "max" for one in names}
+    return {str(name): "min" if name in costs else "max" for name in names}
 
 
 def _is_pair(given: Any) -> bool:

@@ -191,9 +191,9 @@ class _SharedFit:
 
 
 class _Draws:
-    """Watch of the global random generators during a call.
+    """Detector of draws from the global random generators during a call.
 
-    Generators of other processes cannot be watched.
+    Generators of other processes are not observed.
     """
 
     def __init__(self) -> None:
@@ -397,7 +397,7 @@ class _Run:
         return output
 
     def _pays(self) -> bool:
-        """Return whether the fit of the steps so far took longer than a load."""
+        """Return whether fitting the steps took longer than loading their output."""
         seconds = sum(seconds for seconds, _ in self._times)
         return seconds > LEAST_SECONDS or not self._fit.cache.only_known
 

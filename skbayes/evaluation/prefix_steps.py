@@ -45,7 +45,7 @@ PLAIN = (bool, int, float, complex, str, bytes, slice, range)
 # Functions that are not ufuncs, for FeatureAgglomeration.
 POOLING = (np.mean, np.median, np.max, np.min, np.sum)
 
-# Decides whether a step may be shared.
+# Function that returns whether a step may be shared.
 Rule = Callable[[Any], bool]
 
 
@@ -73,7 +73,7 @@ def find_runs(
 ) -> Iterator[tuple[str, list[Step]]]:
     """Yield the runs of an estimator, each with the path of its pipeline.
 
-    With `only_known`, steps are shared only if they run no code but that of
+    With `only_known`, steps are shared only if all of their code belongs to
     scikit-learn and NumPy.
     """
     is_safe = _is_known_step if only_known else _is_deterministic
@@ -197,7 +197,7 @@ def _is_deterministic(transformer: Any) -> bool:
 
 
 def _is_known_step(transformer: Any) -> bool:
-    """Return whether a deterministic step runs no code but scikit-learn's and NumPy's.
+    """Return whether a step is deterministic, with code of scikit-learn and NumPy only.
 
     A part with ``verbose=True`` prints in each fit and is not shared.
     """
@@ -256,7 +256,7 @@ def is_estimator(value: Any) -> bool:
 
 
 def _draws_no_numbers(part: Any) -> bool:
-    """Return whether an estimator itself draws no numbers, or the same ones."""
+    """Return whether an estimator draws no numbers, or the same ones in each fit."""
     params = part.get_params(deep=False)
     if any(map(_draws_anew, params.values())):
         return False

@@ -46,8 +46,8 @@ class Race:
     table : array-like of shape (n, K)
         Scores of the complete trials by split; greater is better.
     first : array-like of shape (n, m), optional
-        Scores of the first folds of the complete trials when they had no others. The
-        default is those of the table.
+        Scores of the first folds of the complete trials before the other folds were
+        finished. The default is the first columns of the table.
 
     Examples
     --------

@@ -179,8 +179,8 @@ class Subsets:
             smallest = f"{share:g} ({max(needed)} rows)"
         purpose = "one row of each class" if stratified else "one whole group"
         raise ValueError(
-            f"{parameter}: {size!r} ({min(wanted)} rows) is too small a training set: "
-            f"it would lack {purpose}. The smallest that will do is {smallest}."
+            f"{parameter}: {size!r} ({min(wanted)} rows) is too small. A training set "
+            f"must contain {purpose}. Use at least {smallest}."
         )
 
 

@@ -44,8 +44,8 @@ MARGIN = 0.04
 # Maximum number of values of an ordered list that all have a tick.
 MAX_LISTED = 6
 
-# Maximum number of options at equal distances. If there are more, numbers that follow
-# each other share the length of `NUMBER_SPAN` options.
+# Maximum number of options at equal distances. If there are more, adjacent
+# numbers share the length of `NUMBER_SPAN` options.
 MAX_OPTIONS, NUMBER_SPAN = 12, 8
 
 
@@ -172,7 +172,7 @@ def option_ticks(options: Sequence[Any]) -> tuple[FloatArray, list[str]]:
 
 
 def _thinned(places: Sequence[int], most: int) -> list[int]:
-    """Return at most `most` of the places, spread evenly."""
+    """Return at most `most` places, evenly spaced."""
     picks = np.linspace(0, len(places) - 1, min(most, len(places))).round()
     return [places[int(k)] for k in picks]
 

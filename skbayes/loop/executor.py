@@ -280,7 +280,8 @@ class TrialExecutor:
     def finished(self, seconds: float = math.inf) -> dict[int, Future]:
         """Wait for at least one task to end, and return the finished ones.
 
-        There is none if no task ends within some seconds, except in this thread.
+        The result is empty if no task ends within `seconds`. A task in this thread is
+        always completed.
         """
         if self.in_this_thread:
             number = min(self._futures)

@@ -117,13 +117,16 @@ class FailingStart:
         try:
             score = self._fit(params, split)
             if not math.isfinite(score):
-                raise ValueError(f"scoring: the score of each fit is {score}.")
+                raise ValueError(
+                    f"scoring: the score of each fit is {score}. Use a metric that is "
+                    "defined for these data."
+                )
         except Exception as error:
             return error
         return None
 
     def _unscored(self, trial: Trial) -> list[int]:
-        """Return the folds with a fit but no score; none if any fold has a score."""
+        """Return the folds with a fit but no score; empty if any fold has a score."""
         fits = _fitted(trial)
         if any(self._has_score(fold) for fold in fits.values()):
             return []

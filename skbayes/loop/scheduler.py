@@ -23,7 +23,7 @@ from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.executor import TrialExecutor
 from skbayes.loop.failures import is_death, is_unreadable, was_retried
 from skbayes.space import Space
-from skbayes.space.candidates import NoneFound, SpaceExhausted
+from skbayes.space.candidates import DrawsExhausted, SpaceExhausted
 from skbayes.space.configuration import Configuration
 from skbayes.utils.optional import warn_or_log
 
@@ -292,12 +292,10 @@ class Scheduler:
         logger.debug("trial %d started: %r", number, params)
 
     def _end_exhausted(self, error: SpaceExhausted) -> None:
-        """Set the reason; a ValueError is raised if there is no trial at all."""
+        """Set the reason; raise ValueError if there is no trial."""
         if self._n_asked == 0:
-            raise ValueError(
-                f"No fits were performed. Were there no candidates? {error}"
-            ) from error
-        if isinstance(error, NoneFound):
+            raise ValueError(f"No fits were performed. {error}") from error
+        if isinstance(error, DrawsExhausted):
             trials = f"{self._n_asked} trial{'s' * (self._n_asked > 1)}"
             warn_or_log(f"The search ends after {trials}. {error}")
         self._reason = StopReason.EXHAUSTED

@@ -86,7 +86,7 @@ def corrected_best_score(
     configurations have no effect.
 
     We compared several forms with ``benchmarks/corrected_score.py`` in simulations, in
-    which a part of the luck of a candidate is the same on all folds. The unit of the
+    which a part of the error of a candidate is the same on all folds. The unit of the
     errors is the standard deviation of one fold. The table shows root mean square
     errors on settings that were not used for the choice. "Folds" is the form of [2]_,
     and "divided" is the same divided by :math:`\max(1, \sqrt K - 1)`.

@@ -117,9 +117,10 @@ def fit_options(search: Any, rounds: RoundLimits | None = None) -> FitOptions:
 
 
 def seconds_left(run: SearchRun, begin: float) -> float | None:
-    """Return the rest of the timeout of a search that began at a `time.perf_counter`.
+    """Return the remaining seconds of the timeout of a search, or None.
 
-    The start of the first process for the fits does not count, unless it takes long.
+    The search began at `begin`, on the clock `time.perf_counter`. Up to `MAX_START`
+    seconds of the start of the first process for the fits do not count.
     """
     if run.options.timeout is None:
         return None
@@ -179,7 +180,8 @@ def check_configurations(search: Any, run: SearchRun, stage: Stage) -> None:
     for candidate in run.space.covering_sample():
         check_candidates(search.estimator, [assigned(candidate)])
     check_values(search.estimator, run.space, assigned)
-    check_responses(search.estimator, run.space, assigned, run.scorers)
+    scoring = getattr(search, "scoring", None)
+    check_responses(search.estimator, run.space, assigned, run.scorers, scoring)
 
 
 def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bool:
@@ -342,7 +344,7 @@ def failing_start(run: SearchRun, stage: Stage, task: FoldTask) -> FailingStart:
             outcome = run_fold(transfer_data(inputs, "value").handle, task, fold)
         if outcome.exception is not None:
             raise outcome.exception
-        # Nothing is known of a fit that was ended at a limit.
+        # A fit that was ended at a limit does not count as an error.
         return run.objective(outcome.result.test_scores) if outcome.result else 0.0
 
     error_score = run.options.error_score

@@ -328,8 +328,9 @@ def check_responses(
     space: Space,
     assigned: Callable[[dict], dict[str, Any]],
     scorers: Any,
+    scoring: Any = None,
 ) -> None:
-    """Raise ValueError for a metric that needs a method that no candidate has.
+    """Raise ValueError for a metric that requires a method that no candidate has.
 
     Only estimators of scikit-learn without inner estimators are checked. The methods of
     others may depend on the fit.
@@ -348,7 +349,8 @@ def check_responses(
                 break
         else:
             if model is not None:
-                which = "scoring" if name is None else f"scoring: {name!r}"
+                metric = scoring if name is None else name
+                which = f"scoring: {metric!r}" if isinstance(metric, str) else "scoring"
                 kind, hint = type(model).__name__, _response_of(model, methods)
                 raise ValueError(
                     f"{which} requires {' or '.join(methods)}, which {kind} does not "
@@ -363,7 +365,7 @@ def _last_step(model: Any) -> Any:
 
 
 def _surely_lacks(model: Any, methods: tuple[str, ...]) -> bool:
-    """Return whether an estimator has none of the methods, also after its fit."""
+    """Return whether an estimator has none of the methods, even after `fit`."""
     if not type(model).__module__.startswith("sklearn."):
         return False
     params = model.get_params(deep=False)
@@ -373,7 +375,7 @@ def _surely_lacks(model: Any, methods: tuple[str, ...]) -> bool:
 
 
 def _response_of(model: Any, methods: tuple[str, ...]) -> str:
-    """Return a hint how to get the probabilities of a classifier."""
+    """Return the remedy for an estimator without a method that a metric requires."""
     if "predict_proba" not in methods or not is_classifier(model):
         return " Use another metric."
     kind, params = type(model).__name__, model.get_params(deep=False)

@@ -261,7 +261,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         rest = _all_points(self.search_spaces_, space) if everything else []
         if everything and isinstance(self.initial_points, str):
             points = []  # included in the rest
-        if self.racing or not self.trial_timeout is self.trial_memory is None:
+        if self.racing or self.trial_timeout or self.trial_memory:
             # Scores of unfinished trials are noisier than others.
             check_noise(1.0, self.surrogate)
         optimizer = Optimizer(

@@ -11,7 +11,7 @@ from sklearn.model_selection import check_cv
 
 from skbayes.results.transfer import is_list_of_sources
 from skbayes.space import OptimumPrior, Space
-from skbayes.spaces.default import not_judged, space_of_parts, unknown_parts
+from skbayes.spaces.default import reason_not_tuned, space_of_parts, unknown_parts
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.learned_prior import learned_prior
 from skbayes.spaces.parts import parts_of
@@ -63,7 +63,7 @@ def _resolved(search: Any, given: Any, X: Any, y: Any) -> Any:
     search.untuned_ = unknown_parts(parts)
     space = space_of_parts(parts, facts)
     _check_removed(search, space, changes)
-    if (reason := not_judged(parts)) and not changes:
+    if (reason := reason_not_tuned(parts)) and not changes:
         warnings.warn(reason, UserWarning, stacklevel=6)
     return space | changes if changes else space
 

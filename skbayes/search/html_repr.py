@@ -83,7 +83,7 @@ class ResultDisplay:
         Parameters
         ----------
         path : str, path-like or None, default=None
-            HTML file. An existing file is replaced atomically. None: no file is
+            HTML file. An existing file is replaced atomically. If None, no file is
             written.
         title : str or None, default=None
             Title of the page. None means the names of the search and of its estimator.

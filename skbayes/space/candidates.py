@@ -21,7 +21,7 @@ __all__ = [
     "MAX_ASKED",
     "MAX_GRID",
     "Candidates",
-    "NoneFound",
+    "DrawsExhausted",
     "SpaceExhausted",
     "key_of",
     "order_to_ask",
@@ -60,8 +60,8 @@ class SpaceExhausted(Exception):
     """Exception for a space without any new allowed configuration to propose."""
 
 
-class NoneFound(SpaceExhausted):
-    """Exception for a space in which a bounded number of draws found no new one."""
+class DrawsExhausted(SpaceExhausted):
+    """Exception for a limited number of draws without a new configuration."""
 
 
 def order_to_ask(n: int) -> Iterator[int]:
@@ -106,7 +106,7 @@ def perturb(
 
 
 def _adjacent(space: Space, X: FloatArray, steps: FloatArray) -> FloatArray:
-    """Return adjacent values in the directions of steps, NaN for columns of many."""
+    """Return adjacent values in the directions of steps, NaN for columns with many."""
     adjacent = np.full(X.shape, np.nan)
     for place, column in enumerate(space.columns):
         dimension = column.dimension
@@ -114,7 +114,7 @@ def _adjacent(space: Space, X: FloatArray, steps: FloatArray) -> FloatArray:
             continue
         grid, last = dimension.grid, int(dimension.n_values) - 1
         own = nearest(grid, X[:, place])
-        # At the ends, there is only one.
+        # At the ends, there is only one adjacent value.
         up = np.where(steps[:, place] > 0.0, own < last, own == 0)
         there = grid[own + np.where(up, 1, -1)]
         adjacent[:, place] = np.where(np.isnan(X[:, place]), np.nan, there)
@@ -163,7 +163,7 @@ class Candidates:
         rows = self.rows[self.space.allowed(self.rows)]
         if not len(rows):
             raise ValueError(
-                "constraint: it allows none of the "
+                "constraint allows none of the "
                 f"{self.space.n_configurations} configurations of the space."
             )
         self._set_rows(rows)
@@ -314,16 +314,19 @@ class Candidates:
             raise SpaceExhausted(
                 f"All configurations of the space have been proposed or observed{also}."
             )
-        raise NoneFound(self._why_none(n_drawn + last))
+        raise DrawsExhausted(self._why_none(n_drawn + last))
 
     def _why_none(self, n_tried: int) -> str:
-        """Return what was tried, and what helps."""
+        """Return a message with the number of configurations and a remedy."""
         if self.space.constraint is None:
             return f"{n_tried:,} configurations were drawn, none of which is new."
-        tried = f"constraint: it allows none of {n_tried:,} configurations"
         if len(self._allowed_known()):
-            return f"{tried} that were drawn and are new."
+            return (
+                f"constraint allows no new configuration among the {n_tried:,} that "
+                "were drawn."
+            )
         return (
-            f"{tried} that were drawn. Pass an allowed configuration in "
-            "initial_points, near which others are then drawn, or narrow the ranges."
+            f"constraint allows none of the {n_tried:,} configurations that were "
+            "drawn. Pass an allowed configuration in initial_points, or narrow the "
+            "ranges."
         )

@@ -225,7 +225,7 @@ class OptimumPrior:
         Columns with a flat density have their middle or their first option.
         """
         row = np.where(self.space.categorical, 0.0, 0.5)
-        # Terms without conditions first; they may open the columns of the others.
+        # Terms without conditions are first, because they can activate other columns.
         for term in sorted(self._terms, key=lambda term: bool(term.conditions)):
             snapped = self.space.snap(row[None, :])
             if _satisfies(self.space, snapped, term.conditions)[0]:

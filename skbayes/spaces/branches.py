@@ -20,7 +20,8 @@ from skbayes.spaces.parts import Part, is_estimator, parts_of
 
 __all__ = ["ModelBranch", "conditional_parts", "model_branches"]
 
-# Parameter that owns a part: its columns, each with the indices of its estimators.
+# Parameters with estimators among their options: column, index of the option, and
+# estimator.
 Owners = dict[str, list[tuple[int, int, Any]]]
 
 
@@ -48,7 +49,7 @@ class ModelBranch:
 
 
 def conditional_parts(parts: Sequence[Part], space: Space) -> list[tuple[Part, Path]]:
-    """Return parts of the estimator and of options, with the conditions of each.
+    """Return the parts of the estimator and of options, each with its conditions.
 
     A part of an option requires this option. A part is replaced if a parameter that
     owns it is active, so this parameter must be inactive.
@@ -90,7 +91,7 @@ def model_branches(
 
 
 def _distinct(options: Sequence[tuple[int, int, Any]]) -> list[list[tuple]]:
-    """Return the models among options, with the places of the same one together."""
+    """Return the models among options; the places of equal models are grouped."""
     models = [one for one in options if hasattr(one[2], "predict")]
     if len({place for place, *_ in models}) == 1:  # a list has no equal options
         return [[one] for one in models]

@@ -12,8 +12,8 @@ from skbayes.spaces.parts import Part, is_k_means, own_params, parts_of
 
 __all__ = [
     "default_space",
-    "not_judged",
     "own_values",
+    "reason_not_tuned",
     "space_of_parts",
     "unknown_parts",
 ]
@@ -108,8 +108,8 @@ def _label(part: Part) -> str:
     return f"{part.prefix[:-2]} ({kind})" if part.prefix else kind
 
 
-def not_judged(parts: list[Part]) -> str:
-    """Return why parameters are not tuned that the own score cannot compare, or ""."""
+def reason_not_tuned(parts: list[Part]) -> str:
+    """Return why some parameters are not tuned without `scoring`, or ""."""
     last = [part for part in parts if part.facts.own_score][-1:]
     name = type(last[0].estimator).__name__ if last else ""
     reasons = []
@@ -126,7 +126,7 @@ def not_judged(parts: list[Part]) -> str:
     if not reasons:
         return ""
     return (
-        f"search_spaces='auto': {'; '.join(reasons)}. To tune more, set scoring, such "
+        f"search_spaces='auto': {'; '.join(reasons)}. To tune them, set scoring, such "
         "as a function of (estimator, X, y) that returns silhouette_score of "
         "sklearn.metrics."
     )
@@ -138,7 +138,7 @@ def _nothing_known(parts: list[Part]) -> ValueError:
     if not labels:
         labels = ", ".join(map(_label, parts)) or "the estimator"
         reason = f"{labels} has no parameters to tune"
-    if message := not_judged(parts):
+    if message := reason_not_tuned(parts):
         return ValueError(message)
     example = _example(parts)
     by_hand = f": search_spaces={example}" if example else ""

@@ -21,7 +21,7 @@ __all__ = ["branch_portfolio", "learned_portfolio"]
 # Number of random configurations of a branch, if the constraint rejects the first one.
 N_DRAWN = 64
 
-# Number of initial configurations, including the estimator's own.
+# Number of initial configurations, including the values of the estimator.
 N_FIRST = 4
 
 # This parameter is missing from the space if the class sizes are equal, where it would

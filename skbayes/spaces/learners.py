@@ -207,7 +207,7 @@ def nothing(own: Params, facts: DataFacts) -> Notation:
 def gamma(facts: DataFacts, option: Any, unit: float | None = None) -> Ordinal | tuple:
     """Return kernel widths relative to the variance of the columns, or another unit.
 
-    The own option is at its value.
+    The current option of the estimator is placed at the value that it stands for.
     """
     unit = facts.x_variance if unit is None else unit
     low, high = 1e-5 / unit, 10.0 / unit

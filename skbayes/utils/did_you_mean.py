@@ -54,7 +54,7 @@ DIRECTION_HINTS = {
         "'fit_time': 'min'}."
     ),
     "scoring": (
-        "A search maximizes `scoring`. To minimize a loss, maximize its negative, such "
+        "A search maximizes scoring. To minimize a loss, maximize its negative, such "
         "as scoring='neg_log_loss'."
     ),
 }

@@ -151,7 +151,7 @@ def _end_children(psutil: Any, process: Any) -> None:
 
 
 def machine_name() -> str:
-    """Return a short name of the machine or container in which process ids hold."""
+    """Return a short name of the machine or container of this process."""
     with contextlib.suppress(OSError):
         return f"{zlib.crc32(os.readlink('/proc/self/ns/pid').encode()):x}" + _host()
     return _host()

@@ -54,7 +54,7 @@ def test_pages_cite_the_simulated_races():
     assert max(lost["equal"]) <= 1.0 and round(by_fold) == 4
     assert [round(f(lost["trials differ"])) for f in (min, max)] == [1, 9]
     page = (ROOT / "docs" / "bayes.rst").read_text(encoding="utf-8")
-    assert all(part in page for part in ("at most 1 %", "0 to 4 %", "1 to 9 %"))
+    assert all(part in page for part in ("at most 1% of", "up to 4% of", "1% to 9%"))
     (*_, table) = tables.tables_of("racing")
     readme = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
     assert all(f"| {' | '.join(row)} |\n" in readme for row in table.rows)

@@ -111,7 +111,7 @@ def test_a_subset_that_is_too_small_is_refused_before_any_fit():
         def _small(self, number, params):
             return params, Fidelity(train_size=2)
 
-    with pytest.raises(ValueError, match="smallest that will do is 3"):
+    with pytest.raises(ValueError, match="Use at least 3"):
         Tiny(Sized(), SPACE, cv=3, error_score="raise").fit(X, y)
 
 

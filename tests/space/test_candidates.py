@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.stats import uniform
 
 from skbayes.space import Choice, Space, candidates
-from skbayes.space.candidates import Candidates, NoneFound, SpaceExhausted
+from skbayes.space.candidates import Candidates, DrawsExhausted, SpaceExhausted
 
 
 def make(notation, constraint=None):
@@ -108,7 +108,7 @@ def test_overlapping_dicts_hold_one_row_per_configuration():
 def test_a_scan_is_bounded(monkeypatch):
     monkeypatch.setattr(candidates, "MAX_SCANNED", 60_000)
     found = make({"a": (1, 2**20), "b": (1, 2**20)}, lambda params: False)
-    with pytest.raises(SpaceExhausted, match="none of 125,536 conf"):
+    with pytest.raises(SpaceExhausted, match="none of the 125,536 conf"):
         found.draw(np.random.default_rng(0))
 
 
@@ -168,16 +168,16 @@ def test_more_are_found_near_one_that_is_allowed(few_draws, a, b, width):
 def test_why_none_is_found(few_draws):
     box = Box({"a": 0.5}, 0.0)
     found = make({"a": (0.0, 1.0), "b": (0.0, 1e-9)}, box)
-    with pytest.raises(NoneFound, match="none of 1,280 conf.*initial_points"):
+    with pytest.raises(DrawsExhausted, match="none of the 1,280 conf.*initial_points"):
         found.draw(np.random.default_rng(0))
     assert box.n_asked == 1280
     found = make({"a": (0.0, 1.0)}, box)
     found.add(found.space.encode([{"a": 0.5}])[0])
-    with pytest.raises(NoneFound, match="none of 17,664 .*are new"):
+    with pytest.raises(DrawsExhausted, match="no new configuration among the 17,664"):
         found.draw(np.random.default_rng(0))
     found = make({"a": uniform(1e15, 1)})
     found.add(found.draw(np.random.default_rng(0))[0])
-    with pytest.raises(NoneFound, match="512 configurations were drawn"):
+    with pytest.raises(DrawsExhausted, match="512 configurations were drawn"):
         for _ in range(9):
             found.add(found.draw(np.random.default_rng(0))[0])
 

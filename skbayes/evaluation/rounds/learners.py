@@ -78,7 +78,7 @@ class Watch(Protocol):
 
 
 def base_of(model: Any, library: str, names: Sequence[str]) -> type | None:
-    """Return the class of a library that an estimator has or is derived from."""
+    """Return the base class of an estimator in a library, or None."""
     for kind in type(model).__mro__:
         if kind.__name__ in names and kind.__module__.partition(".")[0] == library:
             return kind
@@ -88,7 +88,7 @@ def base_of(model: Any, library: str, names: Sequence[str]) -> type | None:
 def replaced(kind: type, base: type) -> str | None:
     """Return the name of a method of a base class that a subclass replaces, if any.
 
-    Methods for parameters do not count.
+    Methods that read or set parameters are ignored.
     """
     if kind is base:
         return None
@@ -126,10 +126,9 @@ class LearnerWithRounds(ABC):
         return base_of(model, self.library, self.names) is not None
 
     def objection(self, model: Any) -> str | None:
-        """Return why the rounds of an estimator of this kind cannot be scored.
+        """Return why an estimator cannot be scored after each round, or None.
 
-        The scores after each round have to be those of fits with fewer rounds, by the
-        methods of the estimator. None if this is the case.
+        The scores after each round must equal those of fits with fewer rounds.
         """
         base = base_of(model, self.library, self.names)
         assert base is not None
@@ -266,14 +265,14 @@ class _Epochs(LearnerWithRounds):
         return has_passes and of_kind and "max_iter" in model.get_params(deep=False)
 
     def objection(self, model: Any) -> str | None:
-        """Return why the passes over the data are not those of the estimator."""
+        """Return why passes over the data would differ from `fit`, or None."""
         kind = type(model)
         base = next((c for c in kind.__mro__ if "partial_fit" in vars(c)), kind)
         if getattr_static(kind, "fit") is not getattr_static(base, "fit", None):
             return f"{kind.__name__} replaces 'fit' of {base.__name__}"
         scores = (ClassifierMixin.score, RegressorMixin.score)
         if getattr_static(kind, "score", None) not in scores:
-            return f"{kind.__name__} has a method 'score' of its own"
+            return f"{kind.__name__} defines its own method 'score'"
         return None
 
     def parameter(self, model: Any) -> str:

@@ -96,7 +96,7 @@ class FoldScores:
     curves: list[FloatArray] | None = None
 
     def of(self, places: Sequence[int]) -> FloatArray:
-        """Return the scores that some folds have if there are no others."""
+        """Return the scores of some folds, computed without the other folds."""
         if self.curves is None:
             return self.scores[list(places)]
         curves = [self.curves[place] for place in places]

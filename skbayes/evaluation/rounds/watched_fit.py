@@ -101,7 +101,7 @@ def learner_of(model: Any) -> LearnerWithRounds | None:
 
 
 def objection_to(model: Any) -> str | None:
-    """Return why an estimator of a kind with rounds has none, or None."""
+    """Return the reason why an estimator has no scores after its rounds, or None."""
     model, _ = final_model(model)
     if isinstance(model, Pipeline):
         return f"{type(model).__name__} replaces {_replaced_in(model)!r} of Pipeline"

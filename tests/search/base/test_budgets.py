@@ -122,7 +122,7 @@ def test_what_is_no_stopper_is_refused(stopper):
 @pytest.mark.parametrize("timeout", [1e-9, "0.0001 s"])
 def test_a_timeout_within_which_no_trial_is_finished_is_an_error(timeout):
     search = BayesSearchCV(Sometimes(), SPACE, n_iter=5, cv=2, timeout=timeout)
-    message = r"within timeout=\S+ s. Not finished: trial 0, with 2 fits of {'quality'"
+    message = r"within timeout=\S+ s. Trial 0 was running, with 2 fits of {'quality'"
     with pytest.raises(ValueError, match=message):
         search.fit(X, y)
     assert not hasattr(search, "cv_results_")

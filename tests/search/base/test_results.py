@@ -415,7 +415,7 @@ def test_r9_a_constraint_that_allows_one_configuration(monkeypatch):
         random_state=0,
     )
     with pytest.warns(
-        UserWarning, match=r"ends after 1 trial\..*allows none of 33,024"
+        UserWarning, match=r"ends after 1 trial\. constraint allows no new .* 33,024"
     ):
         search.fit(X, y)
     assert search.stop_reason_ == "exhausted"
