@@ -36,8 +36,7 @@ class SharedEntries:
     n_iter : int, default=50
         Maximum number of configurations to try. If the search space has at most
         `n_iter` configurations, each is tried once and the search ends. They are then
-        tried in the order of GridSearchCV, unless `timeout`, `stopper` or `journal` is
-        set.
+        tried in the order of GridSearchCV, unless `timeout` or `stopper` is set.
     initial_points : "default", list of dict or None, default="default"
         Configurations to try first, each with a value for every hyper-parameter that it
         needs. With "default", the search starts with the current parameters of the

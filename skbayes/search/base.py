@@ -491,11 +491,11 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         check_weights(X, params)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
-        set_search_spaces(self, X, y)
+        facts = set_search_spaces(self, X, y)
         rounds = take_rounds_out(self, objective.name, routed.estimator.fit)
         space = self._make_space()
         self.initial_points_ = points_to_begin_with(self, space)
-        self._prior = prior_of(self, space, X, y)
+        self._prior = prior_of(self, space, facts)
         run = SearchRun(
             estimator=self.estimator,
             objective=objective,

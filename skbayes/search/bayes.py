@@ -254,9 +254,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         """Make the optimizer of a search with `n_iter` trials."""
         points = list(self.initial_points_)
         # If all configurations are tried, their order is that of GridSearchCV, so that
-        # ties have the same result. With a journal, it must not depend on n_iter.
-        budgets = (self.timeout, self.journal, self.stopper)
-        open_ended = any(budget is not None for budget in budgets)
+        # ties have the same result.
+        open_ended = self.timeout is not None or self.stopper is not None
         everything = not open_ended and space.n_configurations <= n_iter
         rest = _all_points(self.search_spaces_, space) if everything else []
         if everything and isinstance(self.initial_points, str):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -12,7 +13,7 @@ from sklearn.model_selection import check_cv
 from skbayes.results.transfer import is_list_of_sources
 from skbayes.space import OptimumPrior, Space
 from skbayes.spaces.default import reason_not_tuned, space_of_parts, unknown_parts
-from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.facts import DataFacts, n_samples_of
 from skbayes.spaces.learned_prior import learned_prior
 from skbayes.spaces.parts import parts_of
 from skbayes.utils.did_you_mean import did_you_mean
@@ -23,8 +24,21 @@ __all__ = ["points_to_begin_with", "prior_of", "set_search_spaces"]
 CAUTIOUS_SHARE = 0.5
 
 
-def set_search_spaces(search: Any, X: Any, y: Any) -> None:
-    """Set `search_spaces_`, the space without "auto", and `untuned_`."""
+# Function that returns the facts about the data of a fit.
+Facts = Callable[[], DataFacts]
+
+
+def set_search_spaces(search: Any, X: Any, y: Any) -> Facts:
+    """Set `search_spaces_`, the space without "auto", and `untuned_`.
+
+    The returned function computes the facts about the data once, when they are needed.
+    """
+
+    @functools.cache
+    def facts() -> DataFacts:
+        own_score = getattr(search, "scoring", None) is None
+        return DataFacts.of(X, y, train_share(search, X, y), own_score)
+
     search.untuned_ = []
     given = search.search_spaces
     if isinstance(given, str) and given != "auto":
@@ -33,22 +47,24 @@ def set_search_spaces(search: Any, X: Any, y: Any) -> None:
         )
     if isinstance(given, list | tuple) and any(map(_is_laid_over, given)):
         search.search_spaces_ = [
-            _resolved(search, one, X, y) if _is_laid_over(one) else one for one in given
+            _resolved(search, one, facts) if _is_laid_over(one) else one
+            for one in given
         ]
     elif given is None or isinstance(given, str) or _is_laid_over(given):
-        search.search_spaces_ = _resolved(search, given, X, y)
+        search.search_spaces_ = _resolved(search, given, facts)
     else:
         search.search_spaces_ = given
     if search.untuned_ and search.verbose > 0:
         names = ", ".join(search.untuned_)
         print(f"search_spaces='auto': {names} are not known and keep their values.")
+    return facts
 
 
 def _is_laid_over(one: Any) -> bool:
     return isinstance(one, Mapping) and "auto" in one
 
 
-def _resolved(search: Any, given: Any, X: Any, y: Any) -> Any:
+def _resolved(search: Any, given: Any, facts: Facts) -> Any:
     """Return the default space, updated with the entries of a dict."""
     changes = dict(given) if isinstance(given, Mapping) else {"auto": True}
     if not isinstance(auto := changes.pop("auto"), bool):
@@ -58,19 +74,14 @@ def _resolved(search: Any, given: Any, X: Any, y: Any) -> Any:
         )
     if not auto:
         return changes
-    facts = _facts(search, X, y)
-    parts = parts_of(search.estimator, facts)
+    known = facts()
+    parts = parts_of(search.estimator, known)
     search.untuned_ = unknown_parts(parts)
-    space = space_of_parts(parts, facts)
+    space = space_of_parts(parts, known)
     _check_removed(search, space, changes)
     if (reason := reason_not_tuned(parts)) and not changes:
         warnings.warn(reason, UserWarning, stacklevel=6)
     return space | changes if changes else space
-
-
-def _facts(search: Any, X: Any, y: Any) -> DataFacts:
-    own_score = getattr(search, "scoring", None) is None
-    return DataFacts.of(X, y, train_share(search, X, y), own_score)
 
 
 def _check_removed(search: Any, space: Any, changes: Mapping[Any, Any]) -> None:
@@ -88,7 +99,7 @@ def _check_removed(search: Any, space: Any, changes: Mapping[Any, Any]) -> None:
 
 def train_share(search: Any, X: Any, y: Any) -> float:
     """Return the smallest fraction of the rows that a trial may be fitted to."""
-    n_samples = DataFacts.of(X, y).n_rows or 1
+    n_samples = max(1, n_samples_of(X, y) or 1)
     share = _share_of_splits(search.cv, n_samples)
     sizes = getattr(search, search._subset_parameter, 1.0)
     sizes = sizes if isinstance(sizes, list | tuple) else [sizes]
@@ -133,12 +144,12 @@ def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
     return [own] if own is not None and space.allows(own) else []
 
 
-def prior_of(search: Any, space: Space, X: Any, y: Any) -> OptimumPrior | None:
+def prior_of(search: Any, space: Space, facts: Facts) -> OptimumPrior | None:
     """Return the prior of the best configuration for the estimator of a search.
 
     None unless ``initial_points="default"``.
     """
     if not isinstance(getattr(search, "initial_points", None), str):
         return None
-    parts = parts_of(search.estimator, _facts(search, X, y))
+    parts = parts_of(search.estimator, facts())
     return learned_prior(parts, space, search._own_values())

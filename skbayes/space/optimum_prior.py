@@ -112,6 +112,8 @@ class OptimumPrior:
         self._terms: list[_Term] = []
         for conditions, named in (({}, densities), *conditional):
             self._terms += _terms(space, places, named, conditions)
+        # Columns that others are conditional on come first.
+        self._terms.sort(key=lambda term: (bool(term.conditions), term.place))
         self._centers = _centers(places, self._terms)
 
     def log_density(self, X: FloatArray) -> FloatArray:
@@ -206,16 +208,16 @@ class OptimumPrior:
             Encoded configurations.
         """
         U = np.array(U, dtype=np.float64)
-        conditional = [term for term in self._terms if term.conditions]
+        required = {place for term in self._terms for place in term.conditions}
+        X = None
         for term in self._terms:
-            if not term.conditions:
-                U[:, term.place] = term.density.quantiles(U[:, term.place])
-        X = self.space.from_uniform(U)
-        if not conditional:
-            return X
-        for term in conditional:
-            rows = _satisfies(self.space, X, term.conditions)
+            rows: Any = slice(None)
+            if term.conditions:
+                X = self.space.from_uniform(U) if X is None else X
+                rows = _satisfies(self.space, X, term.conditions)
             U[rows, term.place] = term.density.quantiles(U[rows, term.place])
+            # A new option may satisfy or violate the conditions of later terms.
+            X = None if term.place in required else X
         return self.space.from_uniform(U)
 
     @property
@@ -225,8 +227,7 @@ class OptimumPrior:
         Columns with a flat density have their middle or their first option.
         """
         row = np.where(self.space.categorical, 0.0, 0.5)
-        # Terms without conditions are first, because they can activate other columns.
-        for term in sorted(self._terms, key=lambda term: bool(term.conditions)):
+        for term in self._terms:
             snapped = self.space.snap(row[None, :])
             if _satisfies(self.space, snapped, term.conditions)[0]:
                 row[term.place] = term.density.center

@@ -12,7 +12,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes.utils.to_host import to_host
 
-__all__ = ["DataFacts"]
+__all__ = ["DataFacts", "n_samples_of"]
 
 # Class weights are tuned if the largest class has at least this many times the rows of
 # the smallest.
@@ -23,6 +23,9 @@ MAX_CLASSES = 1000
 
 # The variance of the columns is computed from at most about this many rows.
 MAX_ROWS = 10_000
+
+# Kinds of the dtypes of numbers: bool, integers, floats.
+NUMBERS = "biuf"
 
 # Data with more columns are wide.
 WIDE = 5000
@@ -89,13 +92,16 @@ class DataFacts:
         """Return the facts about `X` and `y`, given the fraction of training rows."""
         X, y = to_host(X), to_host(y)
         found: dict[str, Any] = {"own_score": own_score}
-        n_samples = _n_samples(y if X is None else X)
+        n_samples = n_samples_of(X, y)
         if n_samples is not None:
             found["n_rows"] = max(1, math.floor(n_samples * train_share))
         n_features = found["n_features"] = found["fewest_features"] = _n_features(X)
         found["wide"] = n_features is not None and n_features > WIDE
-        found["has_missing"] = X is None or _may_miss(X)
-        found["x_variance"] = 1.0 if X is None else _variance(X)
+        numbers = None if X is None else _numbers(X)
+        if numbers is not None:
+            entries = numbers.data if sparse.issparse(numbers) else numbers
+            found["has_missing"] = bool(np.isnan(entries).any())
+            found["x_variance"] = _variance(numbers)
         target = _target(y)
         if (smallest := target.get("smallest_class")) is not None:
             target["smallest_class"] = max(1, math.floor(smallest * train_share))
@@ -113,7 +119,9 @@ class DataFacts:
         )
 
 
-def _n_samples(data: Any) -> int | None:
+def n_samples_of(X: Any, y: Any = None) -> int | None:
+    """Return the number of rows of `X`, or of `y` without it; None if unknown."""
+    data = y if X is None else X
     shape = getattr(data, "shape", None)
     if shape:
         return int(shape[0])
@@ -128,32 +136,38 @@ def _n_features(X: Any) -> int | None:
     return len(first) if isinstance(first, list | tuple) else None
 
 
-def _may_miss(X: Any) -> bool:
-    """Return whether the data contain missing values or values that are not numbers."""
-    values = X.data if sparse.issparse(X) else X
+def _numbers(X: Any) -> Any:
+    """Return an array or CSR matrix of the numbers of `X`; None if it has others."""
+    if sparse.issparse(X):
+        # Entries of other formats may be objects, or lie outside the matrix.
+        return X.tocsr() if X.dtype.kind in NUMBERS else None
     try:
-        return bool(np.isnan(np.asarray(values, dtype=np.float64)).any())
+        values = np.asarray(X)
+        if values.dtype.kind in "cmM":
+            return None
+        return values if values.dtype.kind in NUMBERS else values.astype(np.float64)
     except (RuntimeError, TypeError, ValueError):
-        return True
+        return None
 
 
 def _variance(X: Any) -> float:
-    """Return the mean variance of the columns as a power of ten; at least 1."""
-    try:
+    """Return the mean variance of the columns as a power of ten; at least 1.
+
+    Columns of a sparse matrix are not centered.
+    """
+    if len(X.shape) != 2 or 0 in X.shape:
+        return 1.0
+    with np.errstate(all="ignore"):
         if sparse.issparse(X):
-            mean_square = float(np.square(X.data).sum()) / max(1, math.prod(X.shape))
+            # Squares of small integers overflow in their own type.
+            squares = np.square(X.data, dtype=np.float64)
+            mean_square = float(np.nansum(squares)) / math.prod(X.shape)
         else:
-            values = np.asarray(X, dtype=np.float64)
-            if values.ndim != 2:
-                return 1.0
-            values = values[:: max(1, len(values) // MAX_ROWS)]
+            values = X[:: max(1, len(X) // MAX_ROWS)].astype(np.float64)
             values = values[:, ~np.isnan(values).all(axis=0)]
             if values.size == 0:
                 return 1.0
-            with np.errstate(all="ignore"):
-                mean_square = float(np.nanvar(values, axis=0).mean())
-    except (TypeError, ValueError):
-        return 1.0
+            mean_square = float(np.nanvar(values, axis=0).mean())
     if not (math.isfinite(mean_square) and mean_square > 1.0):
         return 1.0
     return 10.0 ** round(math.log10(mean_square))

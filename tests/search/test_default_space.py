@@ -29,6 +29,7 @@ from skbayes import (
 from skbayes.search.default_space import train_share
 from skbayes.space import Choice, Ordinal, Space
 from skbayes.spaces import EditableSpace, default_space
+from skbayes.spaces.facts import DataFacts
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*has no name"),
@@ -195,6 +196,16 @@ def test_a_search_as_a_step_is_not_tuned():
 def test_the_share_of_rows_in_a_fold(cv, share):
     search = BayesSearchCV(SVC(), cv=cv)
     assert train_share(search, X, y) == pytest.approx(share)
+
+
+def test_the_data_are_examined_once(monkeypatch):
+    calls, examine = [], DataFacts.of.__func__
+    monkeypatch.setattr(
+        DataFacts, "of", lambda *facts: calls.append(1) or examine(DataFacts, *facts)
+    )
+    spaces = [{"auto": True, "C": [1.0]}, {"auto": True, "C": [10.0]}]
+    BayesSearchCV(SVC(), spaces, n_iter=1, cv=2).fit(X, y)
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize(

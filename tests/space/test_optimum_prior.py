@@ -241,3 +241,23 @@ def test_an_inactive_column_can_be_required():
     active = ~np.isnan(X[:, names.index("m")])
     assert np.all(prior.log_density(X)[active] == 0.0)
     assert np.all(prior.log_density(X)[~active] != 0.0)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_draws_of_a_conditional_choice_decide_about_other_conditions(order):
+    space = branching("choice")
+    kind, inner, u = (
+        [column.name for column in space.columns].index(name)
+        for name in ("kind", "inner", "u")
+    )
+    conditional = [
+        ({kind: 1}, {"inner": [2.0, 0.0]}),
+        ({kind: 1, inner: 0}, {"u": PEAK}),
+    ]
+    prior = OptimumPrior(space, {}, None, conditional[::order])
+    X = prior.sample(20_000, np.random.default_rng(0))
+    share = np.mean(X[~np.isnan(X[:, inner]), inner])
+    assert share == pytest.approx(1.0 / (1.0 + np.exp(2.0)), abs=0.03)
+    alone = OptimumPrior(space, {"u": PEAK}).sample(20_000, np.random.default_rng(1))
+    drawn, expected = (one[~np.isnan(one[:, u]), u] for one in (X, alone))
+    assert stats.ks_2samp(drawn, expected).pvalue > 1e-4

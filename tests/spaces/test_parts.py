@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
@@ -176,6 +177,22 @@ def test_missing_values_are_looked_for():
     steps = make_pipeline(SimpleImputer(), SVC())
     assert "simpleimputer__strategy" in default_space(steps, holes, y)
     assert "simpleimputer__strategy" not in default_space(steps, X, y)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "lil", "dok", "dia"])
+def test_sparse_data_have_the_facts_of_their_numbers(format):
+    counts = np.random.default_rng(0).integers(100, 120, (40, 3)).astype(np.int8)
+    sparse_counts = sparse.coo_array(counts).asformat(format)
+    facts = DataFacts.of(sparse_counts)
+    assert facts.x_variance == 10_000.0
+    assert not facts.has_missing
+    holes = np.where(counts == counts[0, 0], np.nan, counts)
+    assert DataFacts.of(sparse.coo_array(holes).asformat(format)).has_missing
+
+
+def test_dates_are_not_numbers():
+    dates = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[s]")[:, None]
+    assert DataFacts.of(dates) == DataFacts.of(np.array([["a"], ["b"]]))
 
 
 @pytest.mark.parametrize("unknown", [np.full((5, 2), np.nan), np.array(["a b"] * 5)])

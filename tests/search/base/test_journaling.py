@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import joblib
@@ -17,7 +18,7 @@ import numpy as np
 import pytest
 from grid_comparison import Slow, Sometimes, assert_same_tables
 from sklearn.datasets import load_iris
-from sklearn.model_selection import ShuffleSplit
+from sklearn.model_selection import ParameterGrid, ShuffleSplit
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, load_history
@@ -50,6 +51,29 @@ def test_more_trials_continue_the_same_search(path, n_points):
     assert os.listdir(path.parent) in ([path.name], [path.name, path.name + "-lock"])
     frame = load_history(path)
     np.testing.assert_array_equal(frame["score"], whole.cv_results_["mean_test_score"])
+
+
+def test_a_finite_space_has_the_same_order_with_a_journal(path):
+    space = {"C": [1.0, 2.0, 4.0], "kernel": ["rbf", "linear"]}
+    searches = [
+        BayesSearchCV(SVC(), space, n_iter=9, cv=3, random_state=0, journal=journal)
+        for journal in (None, path, path)  # the last one reads all trials
+    ]
+    plain, recorded, read = (search.fit(X, y) for search in searches)
+    assert plain.cv_results_["params"] == list(ParameterGrid(space))
+    for other in (recorded, read):
+        assert_same_tables(other.cv_results_, plain.cv_results_)
+        assert other.best_params_ == plain.best_params_
+
+
+def test_more_trials_complete_a_finite_space(path):
+    space = {"C": [1.0, 2.0, 4.0], "kernel": ["rbf", "linear"]}
+    options = {"cv": 3, "random_state": 0, "journal": path}
+    few = BayesSearchCV(SVC(), space, n_iter=3, **options).fit(X, y)
+    tried = few.cv_results_["params"]
+    rest = [params for params in ParameterGrid(space) if params not in tried]
+    every = BayesSearchCV(SVC(), space, n_iter=9, **options).fit(X, y)
+    assert every.cv_results_["params"] == tried + rest
 
 
 def test_a_journal_of_another_format_is_refused(path):
@@ -295,8 +319,11 @@ def test_a_running_search_can_be_watched_and_not_joined(path):
                 frame = load_history(path)
                 if len(frame) > 2:
                     seen["frame"] = frame
+                    # In a thread, because it is not nested cross-validation.
+                    with ThreadPoolExecutor(1) as pool:
+                        joining = pool.submit(make(path).fit, X, y)
                     with pytest.raises(RuntimeError, match="journal"):
-                        make(path).fit(X, y)
+                        joining.result()
                     seen["refused"] = True
             return super().fit(X, y)
 
