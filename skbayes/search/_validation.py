@@ -183,7 +183,10 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
 def _check_labels(y: Any) -> None:
     """Raise an error for missing values among labels of a classifier."""
-    labels = np.asarray(y)
+    try:
+        labels = np.asarray(to_host(y))
+    except Exception:  # left to the estimator
+        return
     if labels.dtype.kind != "O" or labels.ndim != 1:
         return
     # Missing values differ from themselves, or are None, or cannot be compared.
@@ -206,14 +209,19 @@ def _is_missing(label: Any) -> bool:
 
 def check_weights(X: Any, params: Mapping[str, Any]) -> None:
     """Check that there is one sample weight per row."""
-    n_rows = np.shape(X)[0] if hasattr(X, "shape") else len(X)
+    n_rows = _n_rows(X)
     for name, weights in params.items():
         is_weight = name == "sample_weight" or name.endswith("__sample_weight")
-        if is_weight and np.ndim(weights) > 0 and len(weights) != n_rows:
+        if is_weight and np.ndim(weights) > 0 and _n_rows(weights) != n_rows:
             raise ValueError(
                 f"{name} must have one weight for each of the {n_rows} rows of X, got "
-                f"{len(weights)} weights."
+                f"{_n_rows(weights)} weights."
             )
+
+
+def _n_rows(data: Any) -> int:
+    # Arrays of other libraries may have no length.
+    return int(np.shape(data)[0]) if hasattr(data, "shape") else len(data)
 
 
 def _kind(estimator: Any) -> tuple[str | None, bool]:

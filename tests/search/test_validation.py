@@ -40,6 +40,7 @@ from skbayes.search._validation import (
     check_responses,
     check_stoppers,
     check_values,
+    check_weights,
 )
 from skbayes.space import Categorical, Choice, Integer, Real, Space
 
@@ -172,6 +173,24 @@ def test_a_journal_in_cross_validation_fails_before_a_fit(tmp_path, n_jobs):
             more = {"error_score": "raise"} if outer is cross_val_score else {}
             outer(search, X, y, cv=2, n_jobs=n_jobs, **more)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(
+    np.lib.NumpyVersion(np.__version__) < "2.1.0",
+    reason="NumPy before 2.1 does not copy from other devices",
+)
+def test_labels_and_weights_on_another_device():
+    strict = pytest.importorskip("array_api_strict")
+
+    def there(array):
+        return strict.asarray(array, device=strict.Device("device1"))
+
+    search = BayesSearchCV(NeverFitted(), {"a": [1, 2]}, cv=2)
+    params = {"sample_weight": there(np.ones(150))}
+    check_data(search, there(X), there(y))
+    check_weights(there(X), params)
+    with pytest.raises(ValueError, match="each of the 149 rows of X, got 150 weights"):
+        check_weights(there(X[1:]), params)
 
 
 def test_callbacks_that_the_estimator_takes_are_passed_on():
