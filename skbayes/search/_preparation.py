@@ -275,13 +275,13 @@ def draw_subsets(
         seed=run.seed,
         parameter=parameter,
     )
-    _warn_of_percentages(parameter, fidelities, subsets)
     shares = [subsets.fraction(stage.fidelities[0]) for stage in stages]
     if shares != sorted(shares):
         raise ValueError(
             f"{parameter}: training sets must not become smaller from stage to stage, "
             f"got {getattr(search, parameter)!r}."
         )
+    _warn_of_percentages(parameter, fidelities, subsets)
     return subsets
 
 

@@ -141,9 +141,9 @@ def test_sizes_that_will_not_do(size, kwargs, smallest):
 
 @pytest.mark.parametrize("kwargs", [{"labels": LABELS}, {"groups": LABELS}])
 def test_the_smallest_size_named_will_do(kwargs):
-    with pytest.raises(ValueError, match="smallest") as error:
+    with pytest.raises(ValueError, match="Use at least") as error:
         Subsets.draw(SPLITS, sized([1e-3]), **kwargs)
-    words = str(error.value).split("will do is ")[1]
+    words = str(error.value).split("Use at least ")[1]
     share, n_rows = words.split(" ")[0], words.split("(")[1].split(" ")[0]
     Subsets.draw(SPLITS, sized([float(share), int(n_rows)]), **kwargs)
 

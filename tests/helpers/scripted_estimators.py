@@ -1,5 +1,6 @@
 """Estimators that show where and when they run; importable by workers."""
 
+import math
 import os
 import signal
 import time
@@ -9,7 +10,7 @@ import joblib
 import numpy as np
 from grid_comparison import Sometimes
 from joblib.parallel import get_active_backend
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from threadpoolctl import threadpool_info
 
 
@@ -115,3 +116,37 @@ class RaisesIntricate(Sometimes):
 
     def fit(self, X, y):
         raise Intricate(1, 2)
+
+
+class Waits(Sometimes):
+    """Estimator whose fits with some qualities do not end without the file `go`."""
+
+    def __init__(self, quality=0.5, bad=None, go=None):
+        super().__init__(quality, bad)
+        self.go = go
+
+    def fit(self, X, y):
+        while self.quality > 0.6 and len(X) < 150 and not Path(self.go).exists():
+            time.sleep(60)
+        return super().fit(X, y)
+
+
+class NeverFitted(ClassifierMixin, BaseEstimator):
+    """Classifier whose fit fails the test."""
+
+    def __init__(self, a=1):
+        self.a = a
+
+    def fit(self, X, y, sample_weight=None):
+        raise AssertionError("fitted")
+
+    def predict(self, X):
+        raise AssertionError("predicted")
+
+
+def scores_nothing(model, X, y):
+    raise KeyError("a scorer")
+
+
+def scores_nan(model, X, y):
+    return math.nan

@@ -13,6 +13,7 @@ from joblib.externals.loky.process_executor import (
     ShutdownExecutorError,
     TerminatedWorkerError,
 )
+from scripted_estimators import scores_nan, scores_nothing
 from sklearn.base import ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
@@ -537,14 +538,6 @@ def test_when_it_is_asked_why_all_fits_fail(trials, asks):
     assert start(History(trials)) is False
     # The first of the two fits worked.
     assert asked == ([{}] if asks else [])
-
-
-def scores_nothing(model, X, y):
-    raise KeyError("a scorer")
-
-
-def scores_nan(model, X, y):
-    return math.nan
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,10 @@ def fake_clock(monkeypatch):
     """Set the durations of trials by their estimators, which run in this process."""
     for module in (evaluation, fold, scheduling):
         monkeypatch.setattr(module, "time", CLOCK)
-    monkeypatch.setattr(preparation, "_ends_fits", lambda search, run: False)
+    # With a timeout of the search alone, fits run in this process, too.
+    monkeypatch.setattr(
+        preparation, "_ends_fits", lambda search, run: run.options.limits_trials
+    )
     return CLOCK
 
 

@@ -3,6 +3,7 @@ import pandas as pd
 import pytest
 import sklearn
 from scipy import sparse, stats
+from scripted_estimators import NeverFitted
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.cluster import DBSCAN, KMeans
 from sklearn.datasets import load_diabetes, load_iris
@@ -126,17 +127,6 @@ def test_stages_that_end_below_all_rows(stages):
     with pytest.warns(UserWarning, match=r"stages ends at .*50% .* add the stage 1\.0"):
         _fitted(kind=MultiStageSearchCV, stages=stages, **few)
     _fitted(kind=MultiStageSearchCV, stages=(30, 120), **few)
-
-
-class NeverFitted(ClassifierMixin, BaseEstimator):
-    def __init__(self, a=1):
-        self.a = a
-
-    def fit(self, X, y, sample_weight=None):
-        raise AssertionError("fitted")
-
-    def predict(self, X):
-        raise AssertionError("predicted")
 
 
 def test_one_dict_of_initial_points():

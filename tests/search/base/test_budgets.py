@@ -12,6 +12,7 @@ from pathlib import Path
 import joblib
 import pytest
 from grid_comparison import Sometimes
+from scripted_estimators import Waits
 from sklearn.datasets import load_iris
 
 from skbayes import BayesSearchCV
@@ -126,19 +127,6 @@ def test_a_timeout_within_which_no_trial_is_finished_is_an_error(timeout):
     with pytest.raises(ValueError, match=message):
         search.fit(X, y)
     assert not hasattr(search, "cv_results_")
-
-
-class Waits(Sometimes):
-    """Estimator whose fits with some qualities do not end without the file `go`."""
-
-    def __init__(self, quality=0.5, bad=None, go=None):
-        super().__init__(quality, bad)
-        self.go = go
-
-    def fit(self, X, y):
-        while self.quality > 0.6 and len(X) < 150 and not Path(self.go).exists():
-            time.sleep(60)
-        return super().fit(X, y)
 
 
 def fit_in_time(search):

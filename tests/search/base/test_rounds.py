@@ -332,7 +332,7 @@ def test_workers_and_shared_steps_change_nothing():
     spaces = {"histgradientboostingclassifier__learning_rate": (0.02, 0.5)}
     given = {"n_points": 2, "n_iter": 7, "rounds": 12}
     expected = search(estimator, spaces, cache=False, **given).fit(X, Y)
-    cached = search(estimator, spaces, **given).fit(X, Y)
+    cached = search(estimator, spaces, cache=True, **given).fit(X, Y)
     same_trials(cached, expected)
     assert sum(trial.shared_time > 0.0 for trial in cached.trials_) >= 3
     parallel = search(estimator, spaces, n_jobs=2, **given).fit(X, Y)
