@@ -414,7 +414,7 @@ def test_a_warm_start_tries_the_best_known_first():
         ({"stages": (60, 0.3)}, "stages: training sets must not become smaller"),
         ({"stages": (500, 1.0)}, "stages: 500 rows are more"),
         ({"stages": (2, 1.0)}, "stages: 2 .* Use at least 3"),
-        ({"stages": (0.01, 1.0)}, r"stages: 0.01 .* will do is 0.025 \(3 rows\)"),
+        ({"stages": (0.01, 1.0)}, r"stages: 0.01 .* Use at least 0.025 \(3 rows\)"),
         ({"n_iter": 1}, "n_iter must be at least the number of stages"),
         ({"trials_per_stage": [3]}, "trials_per_stage"),
         ({"trials_per_stage": [3, 0]}, "trials_per_stage"),
