@@ -82,7 +82,7 @@ def corrected_best_score(
     Here, :math:`v` is the variance of the scores on the folds without the effects of
     candidates and folds, and :math:`\tau^2` is the mean square of :math:`\bar s(j) - m`
     over the candidates above the median. A ratio near 1 means that the candidates
-    differ only by chance. Candidates below the median do not matter, so that failed
+    differ only by chance. Candidates below the median are ignored, so that failed
     configurations have no effect.
 
     We compared several forms with ``benchmarks/corrected_score.py`` in simulations, in

@@ -281,14 +281,14 @@ def draw_subsets(
             f"{parameter}: training sets must not become smaller from stage to stage, "
             f"got {getattr(search, parameter)!r}."
         )
-    _warn_of_percentages(parameter, fidelities, subsets)
+    _warn_of_few_rows(parameter, fidelities, subsets)
     return subsets
 
 
-def _warn_of_percentages(
+def _warn_of_few_rows(
     parameter: str, fidelities: Sequence[Fidelity], subsets: Subsets
 ) -> None:
-    """Warn of numbers of rows that are probably percentages."""
+    """Warn of probable percentages, and of stages that end below all rows."""
     numbers = sorted({one.train_size for one in fidelities})
     whole = all(isinstance(number, int) for number in numbers)
     if len(numbers) > 1 and whole and numbers[-1] == 100 < max(subsets.sizes):
@@ -306,9 +306,9 @@ def _warn_of_percentages(
         if share < 1.0:
             last = fidelities[-1].train_size
             warnings.warn(
-                f"stages ends at {last!r}, {share:.0%} of the training rows: the "
-                "scores of the last stage, which choose the best trial, are those of "
-                "fits on a part of the rows. To end with all rows, add the stage 1.0.",
+                f"stages ends at {last!r}, {share:.0%} of the training rows. The best "
+                "trial is then chosen by fits to a part of the rows. To end with all "
+                "rows, add the stage 1.0.",
                 UserWarning,
                 stacklevel=4,
             )

@@ -134,7 +134,7 @@ def test_known_steps(step):
         make_pipeline(StandardScaler(), memory="folder"),
     ],
 )
-def test_steps_in_doubt(step):
+def test_other_steps_are_not_shared(step):
     if isinstance(step, Pipeline):
         estimator = Pipeline([*step.steps, ("clf", GaussianNB())], memory="folder")
         assert not list(find_runs(estimator, {}, only_known=True))
@@ -142,7 +142,7 @@ def test_steps_in_doubt(step):
         assert not shared(step)
 
 
-def test_known_parts_of_a_composite_in_doubt():
+def test_only_known_parts_of_a_composite_are_shared():
     parts = [("own", CountingScaler()), ("known", StandardScaler())]
     assert shared(FeatureUnion(parts)) == {"step__known"}
     columns = [(*part, [0]) for part in parts]

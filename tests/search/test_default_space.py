@@ -301,7 +301,7 @@ def _models(search):
 
 @pytest.mark.parametrize("n_initial_points", ["auto", 0, 6])
 @pytest.mark.parametrize("notation", AMONG_MODELS)
-def test_each_model_has_a_turn_after_the_own_values(notation, n_initial_points):
+def test_each_model_is_tried_once_after_the_own_values(notation, n_initial_points):
     search = _among_models(notation, n_initial_points=n_initial_points)
     assert search.trials_[0].params == search.initial_points_[0]
     assert _models(search)[0] == "KNeighborsClassifier"
@@ -315,7 +315,7 @@ def test_fewer_trials_than_models():
     assert len(set(_models(_among_models(n_iter=2)))) == 2
 
 
-def test_models_have_their_turns_in_parallel_and_after_a_resume(tmp_path):
+def test_each_model_is_tried_in_parallel_and_after_a_resume(tmp_path):
     expected = _among_models(n_points=2, n_iter=5)
     assert len(set(_models(expected)[:3])) == 3
     with parallel_config("threading"):
@@ -326,7 +326,7 @@ def test_models_have_their_turns_in_parallel_and_after_a_resume(tmp_path):
     assert _trials(expected) == _trials(parallel) == _trials(resumed)
 
 
-def test_models_of_an_earlier_search_have_had_their_turn():
+def test_models_of_an_earlier_search_are_not_tried_first():
     first = _among_models(n_iter=3)
     search = _among_models(n_iter=1, warm_start_from=first, surrogate="gp-matern52")
     # The best known configuration is tried again.
@@ -335,7 +335,7 @@ def test_models_of_an_earlier_search_have_had_their_turn():
     assert later.optimizer_.last_expected_improvement is not None
 
 
-def test_random_search_gives_no_turns():
+def test_random_search_does_not_try_each_model_first():
     given = {"surrogate": "random", "n_iter": 6}
     search = _among_models(**given)
     points = search.initial_points_
@@ -357,7 +357,7 @@ def test_auto_agrees_with_default_space():
     assert repr(search.search_spaces_) == repr(default_space(SVC(), X, y))
 
 
-def test_a_search_says_what_the_own_score_cannot_compare():
+def test_a_warning_names_what_the_own_score_cannot_compare():
     steps = make_pipeline(StandardScaler(), KMeans(3, n_init=1))
     with pytest.warns(UserWarning, match="'kmeans__n_clusters' is not tuned") as found:
         search = BayesSearchCV(steps, **SMALL).fit(X)

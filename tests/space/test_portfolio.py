@@ -61,7 +61,7 @@ def test_shape_of_regrets():
 KINDS = Space.from_notation({"kind": ["a", "b", "c"], "x": [0, 1, 2, 3]})
 
 
-def in_turn(n_first, sizes=(4, 1, 2)):
+def three_branches(n_first, sizes=(4, 1, 2)):
     """Return portfolios of three branches, each of which prefers its last point."""
     branches = []
     for option, (kind, size) in enumerate(zip("abc", sizes, strict=True)):
@@ -85,27 +85,27 @@ def chosen(portfolio, n, tried=()):
     return [(one["kind"], one["x"]) for one in made]
 
 
-def test_each_branch_has_a_turn_with_its_best_point():
-    assert chosen(in_turn(0), 9) == [("a", 3), ("b", 0), ("c", 1)]
-    assert in_turn(0).n_first == 3
+def test_each_branch_begins_with_its_best_point():
+    assert chosen(three_branches(0), 9) == [("a", 3), ("b", 0), ("c", 1)]
+    assert three_branches(0).n_first == 3
 
 
 def test_further_points_are_from_the_branches_with_the_fewest_trials():
-    found = chosen(in_turn(6), 9)
+    found = chosen(three_branches(6), 9)
     # The branch with one point has no more of them.
     assert [kind for kind, _ in found] == ["a", "b", "c", "a", "c", "a"]
     assert len(set(found)) == 6
 
 
-def test_branches_that_were_tried_have_had_their_turn():
+def test_branches_that_were_tried_are_not_tried_first():
     tried = [{"kind": "c", "x": 3}, {"kind": "a", "x": 0}]
-    assert chosen(in_turn(0), 9, tried)[2:] == [("b", 0)]
+    assert chosen(three_branches(0), 9, tried)[2:] == [("b", 0)]
     tried = [{"kind": "a", "x": x} for x in range(4)]
-    assert chosen(in_turn(0), 9, tried)[4:] == [("b", 0), ("c", 1)]
+    assert chosen(three_branches(0), 9, tried)[4:] == [("b", 0), ("c", 1)]
 
 
 def test_a_branch_without_a_free_point_is_skipped():
-    portfolio = in_turn(0)
+    portfolio = three_branches(0)
     free = [k for k in range(7) if k != 4]
     X = portfolio.rows[[0]]
     place = portfolio.choose(X, np.zeros(1), free)

@@ -105,7 +105,7 @@ def test_centered_log_densities_have_the_mean_zero_in_each_branch(notation):
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
-def test_each_option_has_a_turn_from_the_portfolio_of_its_class(notation):
+def test_each_option_begins_with_the_portfolio_of_its_class(notation):
     prior = prior_of(pipeline(), NOTATIONS[notation])
     portfolio, space = prior.portfolio, prior.space
     X, kinds = np.empty((0, space.n_columns)), []
@@ -190,7 +190,7 @@ def test_models_within_models():
         np.testing.assert_allclose(offset, offset[0], atol=1e-4)
 
 
-def test_a_constraint_may_forbid_a_turn():
+def test_a_constraint_may_exclude_the_values_of_a_model():
     space = Space.from_notation(
         NOTATIONS["choice"],
         lambda one: model_of(one) == "SVC" or one.get("clf__max_depth", 0) > 4,

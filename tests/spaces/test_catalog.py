@@ -340,18 +340,18 @@ def test_trigrams_are_for_few_documents():
 
 
 @pytest.mark.parametrize("name", ["KMeans", "MiniBatchKMeans", "BisectingKMeans"])
-def test_the_number_of_clusters_is_not_judged_by_inertia(name):
+def test_the_number_of_clusters_is_not_tuned_by_inertia(name):
     kind = SKLEARN[name]
     own, other = (DataFacts.of(X, None, 1.0, judged) for judged in (True, False))
     assert "n_clusters" not in _space(kind(), own)
     assert "n_clusters" in _space(kind(), other)
-    # As a step before a classifier, the classifier is judged.
+    # Before a classifier, the number is tuned by the score of the classifier.
     steps = make_pipeline(kind(), SKLEARN["LogisticRegression"]())
     assert f"{name.lower()}__n_clusters" in _space(steps, own)
 
 
 @pytest.mark.parametrize("name", ["KMeans", "GaussianMixture", "KernelDensity", "PCA"])
-def test_steps_that_change_the_columns_are_not_judged_by_a_score_of_columns(name):
+def test_steps_that_change_the_columns_are_not_tuned_by_a_score_of_columns(name):
     steps = make_pipeline(SKLEARN["StandardScaler"](), SKLEARN[name]())
     own, other = (DataFacts.of(X, None, 1.0, judged) for judged in (True, False))
     assert "standardscaler" not in _space(steps, own)

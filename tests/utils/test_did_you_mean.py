@@ -81,7 +81,7 @@ def test_keywords_of_other_searches(search):
 )
 def test_the_direction_is_that_of_the_scoring(name):
     for search in set(SEARCHES) - {skbayes.ParetoSearchCV}:
-        with pytest.raises(TypeError, match="maximizes `scoring`.*'neg_log_loss'"):
+        with pytest.raises(TypeError, match="maximizes scoring.*'neg_log_loss'"):
             search(SVC(), **{name: "minimize"})
     with pytest.raises(TypeError, match="direction, such as objectives="):
         skbayes.ParetoSearchCV(SVC(), **{name: "minimize"})

@@ -182,7 +182,7 @@ def test_a_timeout_is_checked_between_fits_that_cannot_be_ended():
 
 @pytest.mark.parametrize("name", ["timeout", "trial_timeout"])
 @pytest.mark.parametrize("given", ["5 parsecs", "5", "-1 s", "0 s", "", "1h 30"])
-def test_a_time_that_is_none_is_refused(name, given):
+def test_invalid_times_are_refused(name, given):
     search = BayesSearchCV(Sometimes(), SPACE, **{name: given})
     with pytest.raises(
         ValueError, match=f"{name} must be a positive .* such as '90 s'"

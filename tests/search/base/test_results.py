@@ -141,7 +141,7 @@ def test_r3_all_nan_scores_rank_one():
     search = BayesSearchCV(
         SVC(),
         {"C": [1, 2]},
-        n_iter=2,
+        n_iter=2,  # with three trials, the search stops with an error
         cv=2,
         scoring=nan,
         refit=False,
