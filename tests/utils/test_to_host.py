@@ -70,4 +70,4 @@ def test_devices_change_neither_facts_nor_digests_nor_subsets():
 
 def test_data_that_cannot_be_copied_have_few_facts():
     facts = DataFacts.of(Refusing(), Refusing())
-    assert facts == DataFacts(n_rows=6, n_features=2)
+    assert facts == DataFacts(n_rows=6, n_features=2, fewest_features=2)
