@@ -57,6 +57,8 @@ class DataFacts:
     max_nu : float
         Largest `nu` that is feasible in support vector machines for all pairs of
         classes.
+    resampled : bool
+        Whether a sampler has changed the class sizes.
     y_scale : float
         Standard deviation of a numeric target, rounded to a power of ten.
     has_missing : bool
@@ -76,6 +78,7 @@ class DataFacts:
     smallest_class: int | None = None
     imbalanced: bool = False
     max_nu: float = 0.5
+    resampled: bool = False
     y_scale: float = 1.0
     has_missing: bool = True
     scale_matters: bool = True
@@ -189,7 +192,7 @@ def _target(y: Any) -> dict[str, Any]:
                 "n_classes": len(counts),
                 "smallest_class": int(counts.min()),
                 "imbalanced": bool(counts.max() > IMBALANCE * counts.min()),
-                "max_nu": 2.0 * counts.min() / (counts.min() + counts.max()),
+                "max_nu": float(2.0 * counts.min() / (counts.min() + counts.max())),
             }
         return found
     return {"y_scale": _scale(y)}

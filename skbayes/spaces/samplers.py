@@ -22,7 +22,8 @@ UNDER_SAMPLERS = ("ClusterCentroids", "NearMiss", "RandomUnderSampler")
 
 def _sampling_strategy(own: Params, facts: DataFacts) -> Notation:
     """Return the ratios of two classes that sampling can reach."""
-    if facts.n_classes != 2 or own["sampling_strategy"] not in ("auto", None):
+    own_ratio = own["sampling_strategy"] not in ("auto", None)
+    if facts.n_classes != 2 or facts.resampled or own_ratio:
         return {}
     ratio = facts.max_nu / (2.0 - facts.max_nu)
     reached = [one for one in RATIOS if one >= MARGIN * ratio]
@@ -121,5 +122,4 @@ def facts_resampled(sampler: Any, facts: DataFacts) -> DataFacts:
     n_rows = facts.n_rows
     if type(sampler).__name__ in UNDER_SAMPLERS and n_rows is not None:
         n_rows = min(n_rows, (facts.n_classes or 1) * (facts.smallest_class or 1))
-    # The ratio is changed already, so that another sampler keeps its own.
-    return dataclasses.replace(facts, n_rows=n_rows, max_nu=1.0)
+    return dataclasses.replace(facts, n_rows=n_rows, resampled=True)

@@ -388,6 +388,21 @@ def test_samplers_in_a_pipeline_are_tuned(name):
         assert parts_of(estimator, facts)[-1].facts.n_rows == 24
 
 
+def test_a_sampler_leaves_the_next_steps_feasible():
+    pytest.importorskip("imblearn")
+    from imblearn.pipeline import make_pipeline
+
+    target = (np.arange(len(X)) < 0.1 * len(X)).astype(int)
+    samplers = _make("imblearn", "SMOTE"), _make("imblearn", "RandomUnderSampler")
+    facts, nu_svc = DataFacts.of(X, target), SKLEARN["NuSVC"](nu=0.05)
+    alone = _space(nu_svc, facts)["nu"]
+    space = _space(make_pipeline(*samplers, nu_svc), facts)
+    assert space["nusvc__nu"] == alone
+    assert alone[1] < 2.0 * target.mean()
+    assert "smote__sampling_strategy" in space
+    assert "randomundersampler__sampling_strategy" not in space
+
+
 # -- hints ----------------------------------------------------------------------------
 
 
