@@ -129,7 +129,11 @@ def test_masks_and_indices_are_the_same():
     "size, kwargs, smallest",
     [
         (2, {"labels": LABELS}, "one row of each class.* at least 3"),
-        (0.01, {"labels": LABELS}, r"one row of each class.* at least 0.0167 \(3 rows\)"),
+        (
+            0.01,
+            {"labels": LABELS},
+            r"one row of each class.* at least 0.0167 \(3 rows\)",
+        ),
         (0.01, {"groups": np.repeat([0, 1], 100)}, r"one whole group.* rows\)"),
         (151, {}, "more than any training set has; the largest has 150"),
     ],
