@@ -73,11 +73,23 @@ def find_runs(
 ) -> Iterator[tuple[str, list[Step]]]:
     """Yield the runs of an estimator, each with the path of its pipeline.
 
-    With `only_known`, steps are shared only if all of their code belongs to
-    scikit-learn and NumPy.
+    There are none if a part of the estimator writes into its input: the training rows
+    would be scored with other values than those without shared steps. With
+    `only_known`, steps are shared only if all of their code belongs to scikit-learn and
+    NumPy.
     """
+    if _writes(estimator):
+        return
     is_safe = _is_known_step if only_known else _is_deterministic
     yield from _runs_in(estimator, "", frozenset(), n_values, is_safe)
+
+
+def _writes(estimator: Any) -> bool:
+    """Return whether a part of an estimator has ``copy=False``, or ``copy_X=False``."""
+    return any(
+        value is False and name.rpartition("__")[2].startswith("copy")
+        for name, value in estimator.get_params(deep=True).items()
+    )
 
 
 def _runs_in(

@@ -19,7 +19,7 @@ from sklearn.feature_selection import (
     mutual_info_classif,
 )
 from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import Lasso, LogisticRegression
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB
@@ -150,3 +150,10 @@ def test_only_known_parts_of_a_composite_are_shared():
     assert shared(make_pipeline(StandardScaler(), CountingScaler())) == {
         "step__standardscaler"
     }
+
+
+@pytest.mark.parametrize("last", [Lasso(copy_X=False), PCA(copy=False)])
+@pytest.mark.parametrize("only_known", [False, True])
+def test_nothing_is_shared_if_a_later_step_writes(last, only_known):
+    estimator = make_pipeline(FunctionTransformer(), last)
+    assert not list(find_runs(estimator, {}, only_known))

@@ -1,5 +1,6 @@
 """Estimators that show where and when they run; importable by workers."""
 
+import contextlib
 import math
 import os
 import signal
@@ -119,15 +120,18 @@ class RaisesIntricate(Sometimes):
 
 
 class Waits(Sometimes):
-    """Estimator whose fits with some qualities do not end without the file `go`."""
+    """Estimator whose first fit with a high quality creates a file and does not end."""
 
-    def __init__(self, quality=0.5, bad=None, go=None):
+    def __init__(self, quality=0.5, bad=None, begun=None):
         super().__init__(quality, bad)
-        self.go = go
+        self.begun = begun
 
     def fit(self, X, y):
-        while self.quality > 0.6 and len(X) < 150 and not Path(self.go).exists():
-            time.sleep(60)
+        if self.quality > 0.6:
+            with contextlib.suppress(FileExistsError):
+                Path(self.begun).touch(exist_ok=False)
+                while True:
+                    time.sleep(60)
         return super().fit(X, y)
 
 

@@ -416,6 +416,12 @@ def test_a_later_step_may_write_into_its_input(iris):
     fit_both(pipeline(StandardScaler(), PCA(2), StandardScaler(copy=False)), X, y)
 
 
+def test_a_first_step_may_write_into_the_training_rows(iris):
+    X, y = iris
+    estimator = pipeline(StandardScaler(copy=False), PCA(2))
+    fit_both(estimator, X, y, return_train_score=True)
+
+
 def _pickles(estimator, X, y):
     return float(pickle.loads(pickle.dumps(estimator)).score(X, y))
 
