@@ -38,7 +38,9 @@ class FailingStart:
     as much as possible from the three. The exception is raised only if both fail in the
     same way; otherwise, the configurations were the cause and not the data.
 
-    The same applies if none of the fits of the three trials has a score.
+    The same applies if none of the fits of the three trials has a score. If all
+    configurations of the space are tried, as by GridSearchCV, a score that is NaN is no
+    error.
 
     Parameters
     ----------
@@ -53,6 +55,8 @@ class FailingStart:
         Returns the score that guides the search from the test scores of a fold.
     error_score : float, default=nan
         Score of fits that could not be scored.
+    tries_all : bool, default=False
+        Whether all configurations of the space are tried.
     """
 
     def __init__(
@@ -62,12 +66,14 @@ class FailingStart:
         fit: Callable[[Params, int], float],
         score_of: Callable[[Any], float] = float,
         error_score: float = np.nan,
+        tries_all: bool = False,
     ) -> None:
         self._space = space
         self._assigned = assigned
         self._fit = fit
         self._score_of = score_of
         self._error_score = error_score
+        self._tries_all = tries_all
 
     def __call__(self, trials: Sequence[Trial]) -> bool:
         """Return False, or raise the exception."""
@@ -116,7 +122,7 @@ class FailingStart:
     def _error_of(self, params: Params, split: int) -> Exception | None:
         try:
             score = self._fit(params, split)
-            if not math.isfinite(score):
+            if not (math.isfinite(score) or self._tries_all):
                 raise ValueError(
                     f"scoring: the score of each fit is {score}. Use a metric that is "
                     "defined for these data."

@@ -354,6 +354,7 @@ def failing_start(run: SearchRun, stage: Stage, task: FoldTask) -> FailingStart:
         fit,
         run.objective,
         math.nan if isinstance(error_score, str) else error_score,
+        tries_all=stage.n_trials >= run.space.n_configurations,
     )
 
 

@@ -385,7 +385,7 @@ def test_refit_by_a_callable_and_none():
         ({"train_sizes": [0.5, 0.5]}, ValueError, "has duplicates"),
         ({"train_sizes": [1.5]}, ValueError, r"train_sizes: a fraction must be in"),
         ({"train_sizes": ["half"]}, TypeError, "train_sizes must be"),
-        ({"train_sizes": [0.001, 1.0]}, ValueError, "train_sizes: .*smallest"),
+        ({"train_sizes": [0.001, 1.0]}, ValueError, "train_sizes: .*Use at least"),
         ({"train_sizes": [500]}, ValueError, "train_sizes: 500 rows are more"),
         ({"cost": "money"}, ValueError, "cost must be one of"),
         ({"cost": Priced}, TypeError, "cost must be one of"),

@@ -126,6 +126,7 @@ def test_scores_are_those_of_fits_with_the_rounds(make):
     check_exact(make(), {})
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize(
     ("make", "names", "of_rows"),
     [
@@ -291,6 +292,7 @@ def test_a_number_of_rounds_is_for_all_models():
         search(Pipeline([("last", Other())]), models(), rounds=5).fit(XC, YC)
 
 
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 def test_a_value_of_the_search_space_without_rounds_is_fitted_as_usual():
     model = lightgbm(n_estimators=4)()
     spaces = {"boosting_type": ["dart", "gbdt"], "num_leaves": [3]}

@@ -140,8 +140,8 @@ def test_r3_all_nan_scores_rank_one():
 
     search = BayesSearchCV(
         SVC(),
-        {"C": [1, 2]},
-        n_iter=2,  # with three trials, the search stops with an error
+        {"C": [1, 2, 3]},
+        n_iter=3,
         cv=2,
         scoring=nan,
         refit=False,
@@ -149,7 +149,7 @@ def test_r3_all_nan_scores_rank_one():
     )
     with pytest.warns(UserWarning, match="non-finite"):
         search.fit(X, y)
-    assert search.cv_results_["rank_test_score"].tolist() == [1, 1]
+    assert search.cv_results_["rank_test_score"].tolist() == [1, 1, 1]
     assert {trial.state for trial in search.trials_} == {"failed"}
 
 
