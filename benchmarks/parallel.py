@@ -3,7 +3,7 @@
 Each search makes 24 trials of 5 folds on 8 workers, with an estimator that only sleeps.
 The durations are:
 
-- constant: 0.5 s for each fit.
+- constant: 0.5 s for each fit (--constant changes it).
 - uniform: 0.05 to 0.5 s for each fit.
 - lognormal-trials: a lognormal duration (sigma = 1) with the same mean for each trial,
   equal in its five folds, as if it depended on the parameters.
@@ -34,15 +34,19 @@ overhead of the backend.
 workers are measured one after the other.
 
 Before anything is timed, each pool is warmed up: workers are started, libraries are
-imported, and one short search of each kind is run. Sleeping requires no processor, so a
-machine can run more workers than it has cores. However, other load slows down proposals
-and data transfer. The fastest of --repeats runs of the same table, made alternately, is
+imported, and one short search of each kind is run. --warm selects the kinds: with
+--warm grid, the workers of the first search of skbayes have not imported it. Sleeping
+requires no processor, so a machine can run more workers than it has cores. However,
+other load slows down proposals and data transfer. The fastest of --repeats runs of the same table, made alternately, is
 therefore used.
 
 Examples: python benchmarks/parallel.py --seeds 2 --backends loky,dask
           python benchmarks/parallel.py --workers 2,4,8,16,64 --trials 50 \
               --points auto --libraries skbayes,grid --backends loky \
               --distributions constant,uniform
+          python benchmarks/parallel.py --workers 16 --trials 50 --points auto \
+              --libraries grid,skbayes --warm grid --backends loky \
+              --distributions constant --constant 0.3 --seeds 1
 """
 
 from __future__ import annotations
@@ -81,12 +85,14 @@ TARGETS = {
 SPACE = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
 
 
-def sleeps(distribution: str, seed: int, n_trials: int) -> np.ndarray:
+def sleeps(
+    distribution: str, seed: int, n_trials: int, constant: float = HIGH
+) -> np.ndarray:
     """Return the seconds by trial and fold."""
     rng = np.random.default_rng(seed)
     shape = (n_trials, N_FOLDS)
     if distribution == "constant":
-        return np.full(shape, HIGH)
+        return np.full(shape, constant)
     if distribution == "uniform":
         return rng.uniform(LOW, HIGH, shape)
     if distribution == "lognormal-trials":
@@ -244,12 +250,12 @@ def measure(
     """Add the ratios of each setting to `table`, seed by seed."""
     seeds, repeats = args.seeds, args.repeats
     short = np.full((max(8, n_workers // N_FOLDS + 1), N_FOLDS), 0.05)
-    for library in {library for library, _ in settings}:
+    for library in args.warm or {library for library, _ in settings}:
         for _ in range(2):
             run(library, 2, short, 0, n_workers)
     for seed in range(seeds):
         for distribution in args.distributions:
-            seconds = sleeps(distribution, seed, args.trials)
+            seconds = sleeps(distribution, seed, args.trials, args.constant)
             runs = [
                 [
                     run(library, n_points, seconds, seed, n_workers)
@@ -319,6 +325,8 @@ def main() -> None:
     add("--workers", default=str(N_WORKERS), help="numbers of loky workers")
     add("--trials", type=int, default=N_TRIALS)
     add("--distributions", type=names(DISTRIBUTIONS), default="all")
+    add("--constant", type=float, default=HIGH, help="seconds of constant fits")
+    add("--warm", type=names(LIBRARIES), help="searches before; default: those timed")
     add("--save", metavar="NAME", help="write the results to results/NAME.json")
     args = parser.parse_args()
     table: dict[str, Any] = {}

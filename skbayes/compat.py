@@ -325,7 +325,9 @@ class EvaluationTask:
     It replaces the context that `_fit_and_score` expects and forwards every call. It
     also records requests to stop, which `_fit_and_score` ignores. In the process of the
     search, it references the search and the context. A pickle for a worker contains
-    trimmed copies, because each context references the whole tree of tasks.
+    trimmed copies, because each context references the whole tree of tasks. It does not
+    contain the search if no callback would receive it, so that workers do not import
+    the modules of the search.
     """
 
     def __init__(self, search: Any, context: Any) -> None:
@@ -334,8 +336,9 @@ class EvaluationTask:
         self.stop_requested = False
 
     def __getstate__(self) -> dict[str, Any]:
+        callbacks = getattr(self._context, "_callbacks", True)
         return {
-            "search": _without_fit_state(self.search),
+            "search": _without_fit_state(self.search) if callbacks else None,
             "_context": _trimmed(self._context),
             "stop_requested": self.stop_requested,
         }
@@ -468,7 +471,7 @@ def hand_on_callbacks(search: Any, inner: Any) -> None:
 
 def has_callbacks(estimator: Any) -> bool:
     """Return whether callbacks are registered with an estimator."""
-    return bool(vars(estimator).get("_skl_callbacks"))
+    return bool(getattr(estimator, "__dict__", {}).get("_skl_callbacks"))
 
 
 # --- joblib ---------------------------------------------------------------------------
