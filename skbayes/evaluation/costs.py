@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.acquisition.tradeoff import typical_cost
-from skbayes.evaluation.fold import Measure
-from skbayes.evaluation.objectives import COSTS, measure_of
+from skbayes.evaluation.objectives import COSTS, Measure, measure_of
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.space.dimensions import FloatArray
 

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "COSTS",
+    "Measure",
     "PREDICT_TIME",
     "Objectives",
     "accepts",
@@ -34,6 +35,9 @@ __all__ = [
     "n_features",
     "predict_time",
 ]
+
+# Called with a fitted estimator and the result of its fit.
+Measure = Callable[[Any, dict[str, Any]], float]
 
 # Approximate number of bytes per array in a pickle in addition to its data.
 ARRAY_HEADER = 40

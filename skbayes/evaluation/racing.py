@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +33,7 @@ from scipy import stats
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
 
-__all__ = ["Race"]
+__all__ = ["FoldScores", "Race", "race_of"]
 
 # Number of complete trials that is required to estimate the variance.
 MIN_TRIALS = 3
@@ -106,3 +107,30 @@ class Race:
 
     def _noise(self, m: int) -> float:
         return self._variance * (1.0 / m - 1.0 / self._K)
+
+
+@dataclass(frozen=True)
+class FoldScores:
+    """Guiding scores of a complete trial by split.
+
+    Parameters
+    ----------
+    scores : ndarray
+        Scores of the folds.
+    """
+
+    scores: FloatArray
+
+    def of(self, places: Sequence[int]) -> FloatArray:
+        """Return the scores of some folds, computed without the other folds."""
+        return self.scores[list(places)]
+
+
+def race_of(complete: Sequence[FoldScores], places: Sequence[int]) -> Race:
+    """Return the race of trials of which only the folds at `places` are finished."""
+    first = list(places)
+    rows = [
+        np.concatenate([known.scores[first], np.delete(known.scores, first)])
+        for known in complete
+    ]
+    return Race(rows, [known.of(first) for known in complete])

@@ -17,7 +17,7 @@ from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.prefix_store import PrefixStore
 from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.subsets import Fidelity, Subsets
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.space import Space
 from skbayes.surrogates.transfer import Source
 
@@ -191,9 +191,15 @@ class SearchRun:
         """Return the fraction of the training rows that a trial uses."""
         return 1.0 if self.subsets is None else self.subsets.fraction(fidelity)
 
-    def constraint_values(self, trial: Trial) -> list[float] | None:
-        """Return the observed constraint values of a trial."""
-        return None if self.constraints is None else self.constraints.of_trial(trial)
+    def guiding_metric(self, folds: Sequence[FoldResult]) -> str | None:
+        """Return the metric that guides the search; None if there is only one."""
+        for fold in folds:
+            if fold.fit_error is None and isinstance(fold.test_scores, dict):
+                # This sets the metric names if `scoring` is a callable.
+                self.objective(fold.test_scores)
+                name: str | None = self.objective.name
+                return name
+        return None
 
     @property
     def inputs(self) -> Inputs:

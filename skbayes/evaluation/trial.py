@@ -213,6 +213,14 @@ class Trial:
         return self.violation is None or self.violation <= 0.0
 
     @property
+    def order(self) -> tuple[float, float]:
+        """Key by which the best trial of a stage is the maximum.
+
+        A smaller violation of the constraints counts more than a higher score.
+        """
+        return -(self.violation or 0.0), self.score
+
+    @property
     def outcomes(self) -> dict[str, float]:
         """Mean over the fitted splits of each outcome with a constraint."""
         fitted = [f.outcomes for f in self.folds if not f.skipped and f.outcomes]
@@ -357,16 +365,21 @@ class History(Sequence[Trial]):
         with a complete trial is considered. With constraints, it is the best trial that
         satisfies them, or else the trial that violates them least.
         """
+        return next(iter(self.best_first()), None)
+
+    def best_first(self) -> list[Trial]:
+        """Return the complete trials of the last stage that has any, best first.
+
+        Of trials that are equally good, the earlier one comes first.
+        """
         usable = [
-            t
-            for t in self
-            if t.state == TrialState.COMPLETE and not math.isnan(t.score)
+            trial
+            for trial in self
+            if trial.state == TrialState.COMPLETE and not math.isnan(trial.score)
         ]
-        return max(
-            usable,
-            key=lambda trial: (trial.stage, -(trial.violation or 0.0), trial.score),
-            default=None,
-        )
+        last = max((trial.stage for trial in usable), default=0)
+        of_stage = [trial for trial in usable if trial.stage == last]
+        return sorted(of_stage, key=lambda trial: trial.order, reverse=True)
 
     @property
     def params(self) -> list[dict[str, Any]]:

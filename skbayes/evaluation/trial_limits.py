@@ -21,7 +21,7 @@ from skbayes.evaluation.fit_server import (
     run_limited_fold,
     start_server,
 )
-from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask
+from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_fold
 from skbayes.evaluation.limits import FitLimits, memory_text
 
 __all__ = ["TrialLimits", "limit_fits", "warn_of_soft_limits"]
@@ -52,13 +52,9 @@ class TrialLimits:
     start_time: float = 0.0
     _has_warned: bool = dataclasses.field(default=False, init=False)
 
-    def after(self, seconds: float, calls: list[Any]) -> list[Any]:
-        """Return limited calls of `run_fold`, for a trial that has run for seconds."""
+    def call(self, handle: Any, task: FoldTask, fold: Fold, seconds: float) -> Any:
+        """Return the limited call of a fold, after earlier folds ran for seconds."""
         limits = self.limits.after(seconds, self.local_handle is not None)
-        return [self._limited(call, limits) for call in calls]
-
-    def _limited(self, call: Any, limits: FitLimits) -> Any:
-        _, (handle, _, fold), _ = call
         try:
             content = cloudpickle.dumps(fold)
         except Exception as error:
@@ -67,7 +63,7 @@ class TrialLimits:
             if not self._has_warned:
                 self._has_warned = True
                 warn_of_soft_limits(error, limits)
-            return call
+            return delayed(run_fold)(handle, task, fold)
         return delayed(run_limited_fold)(handle, self.task, content, limits)
 
     def end_at(self, deadline: float) -> None:

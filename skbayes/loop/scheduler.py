@@ -155,9 +155,6 @@ class Scheduler:
         Called after each trial with the trial and the history.
     score_of : callable, default=None
         Returns the score that the optimizer observes for a trial. None: its score.
-    constraints_of : callable, default=None
-        Returns the constraint values that the optimizer observes for a trial. None:
-        there are no constraints.
     history : History, default=None
         Trials of earlier stages. New trials are added, and their numbers continue.
         Budgets and stoppers only count the new ones.
@@ -179,7 +176,6 @@ class Scheduler:
         journal: Any = None,
         report: Callable[[Trial, History], None] | None = None,
         score_of: Callable[[Trial], Any] | None = None,
-        constraints_of: Callable[[Trial], list[float]] | None = None,
         history: History | None = None,
     ) -> None:
         self.optimizer = optimizer
@@ -190,7 +186,6 @@ class Scheduler:
         self.journal = NullJournal() if journal is None else journal
         self.report = report
         self.score_of = score_of or (lambda trial: trial.score)
-        self.constraints_of = constraints_of
         self.history = History() if history is None else history
         self._first = self._n_asked = len(self.history)
         self._asked: dict[int, tuple[Configuration, float | None]] = {}
@@ -425,15 +420,7 @@ class Scheduler:
     def _tell(self, number: int) -> None:
         configuration, _ = self._asked.pop(number)
         trial = self._done.pop(number)
-        more: dict[str, Any] = {"censored": trial.state.is_partial}
-        if trial.duration > 0.0:
-            more["cost"] = trial.duration
-        if trial.noise is not None:
-            more["noise"] = trial.noise
-        if self.constraints_of is not None:
-            more["constraints"] = self.constraints_of(trial)
-        if trial.state == "out_of_memory":
-            more["ended"] = True
+        more = self.evaluator.observation(trial)
         self.optimizer.tell(configuration, self.score_of(trial), **more)
         self.evaluator.learn(trial)
         self.history.append(trial)

@@ -141,9 +141,6 @@ def run_stages(
             journal=journal,
             report=report,
             score_of=run.objective.of_trial,
-            constraints_of=None
-            if run.constraints is None
-            else run.constraints.of_trial,
             history=outcome.history,
         )
         transfer = evaluator.transfer

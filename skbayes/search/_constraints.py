@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence, Set
 from os import PathLike
 from typing import Any
 
-import numpy as np
 from sklearn.metrics import check_scoring, get_scorer_names
 
 from skbayes import compat
@@ -24,7 +23,7 @@ from skbayes.evaluation.objectives import (
     measure_of,
 )
 from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import Trial
 from skbayes.search._preparation import journal_trials
 from skbayes.search._validation import check_metrics_suit
 from skbayes.space.candidates import key_of
@@ -32,7 +31,6 @@ from skbayes.utils.did_you_mean import did_you_mean
 
 __all__ = [
     "KnownSlacks",
-    "constraint_columns",
     "constraint_scorer",
     "resolve_constraints",
 ]
@@ -245,20 +243,3 @@ class KnownSlacks:
             if all(slack <= 0.0 for slack in self.of(one[0]) or [math.nan])
         ]
         return kept or known
-
-
-def constraint_columns(run: SearchRun, history: History) -> dict[str, list]:
-    """Return the columns of `cv_results_` about constraints; empty without constraints.
-
-    Metrics of the search are left out, since they already have columns.
-    """
-    if run.constraints is None:
-        return {}
-    metrics = run.constraints.measures.metrics
-    columns: dict[str, list] = {"feasible": [trial.feasible for trial in history]}
-    for name in run.constraints.names:
-        if metrics.get(name) not in ("", name):
-            columns[f"mean_constraint_{name}"] = [
-                trial.outcomes.get(name, np.nan) for trial in history
-            ]
-    return columns

@@ -331,13 +331,17 @@ def plan_stages(
 def failing_start(run: SearchRun, stage: Stage, task: FoldTask) -> FailingStart:
     """Return the stopper that detects errors in the data when the first trials fail."""
     options = {**task.options, "error_score": "raise", "verbose": 0}
-    options["return_estimator"] = False
     options["scorer"] = compat.raising_scorer(options["scorer"])
-    task = dataclasses.replace(task, options=options, catch_errors=False, cache=None)
+    task = dataclasses.replace(
+        task,
+        options=options,
+        catch_errors=False,
+        aspects=task.without("shared_steps", "kept_fits"),
+    )
     inputs = run.inputs
 
     def fit(params: dict[str, Any], split: int) -> float:
-        fold = Fold(split, params, None, (0, 1))
+        fold = Fold(split, params)
         if run.limits is not None and run.limits.local_handle is not None:
             outcome = run.limits.run(task, fold)
         else:

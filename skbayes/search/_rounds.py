@@ -19,7 +19,6 @@ from skbayes.evaluation.rounds.watched_fit import (
     objection_to,
     round_params,
 )
-from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial
 from skbayes.space import Choice, Integer, Real
 from skbayes.spaces.changes import EditableSpace
@@ -27,7 +26,6 @@ from skbayes.spaces.changes import EditableSpace
 __all__ = [
     "curve_columns",
     "params_with_rounds",
-    "round_columns",
     "take_rounds_out",
 ]
 
@@ -219,13 +217,6 @@ def params_with_rounds(estimator: Any, trial: Trial) -> dict[str, Any]:
     params = clone(trial.params, safe=False)
     estimator = clone(estimator).set_params(**params)
     return {**trial.params, **round_params(estimator, trial.rounds)}
-
-
-def round_columns(run: SearchRun, history: Sequence[Trial]) -> dict[str, Any]:
-    """Return the column of `cv_results_` with the rounds; 0 if none was chosen."""
-    if run.options.rounds is None:
-        return {}
-    return {"rounds": [trial.rounds or 0 for trial in history]}
 
 
 def curve_columns(history: History) -> dict[str, np.ndarray]:

@@ -21,6 +21,7 @@ from sklearn.utils.metadata_routing import MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
+from skbayes.evaluation.aspects import aspects_of
 from skbayes.evaluation.limits import limits_text, unfinished_text
 from skbayes.evaluation.rounds.watched_fit import refit_by_rounds
 from skbayes.evaluation.run import Objective, SearchRun
@@ -33,7 +34,6 @@ from skbayes.results.transfer import is_list_of_sources
 from skbayes.results.warm_start import known_trials
 from skbayes.search._constraints import (
     KnownSlacks,
-    constraint_columns,
     constraint_scorer,
     resolve_constraints,
 )
@@ -58,7 +58,6 @@ from skbayes.search._preparation import (
 from skbayes.search._rounds import (
     curve_columns,
     params_with_rounds,
-    round_columns,
     take_rounds_out,
 )
 from skbayes.search._selection import allowed_rows, best_allowed_row, restricted
@@ -330,7 +329,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV does not have."""
-        columns = constraint_columns(run, history) | round_columns(run, history)
+        columns: dict[str, list] = {}
+        for aspect in aspects_of(run):
+            columns |= aspect.columns(history)
         if run.options.cuts_trials:
             columns["state"] = [trial.state for trial in history]
         return columns

@@ -490,9 +490,8 @@ def _always(fidelity: Fidelity) -> Callable[[int, dict], tuple[dict, Fidelity]]:
 
 def _promoted(history: History, stage: int, n: int) -> list[dict[str, Any]]:
     """Return the best configurations of a stage, best first."""
-    usable = [t for t in history if t.stage == stage and t.state == TrialState.COMPLETE]
-    usable.sort(key=lambda trial: (trial.violation or 0.0, -trial.score))
-    return [dict(trial.params) for trial in usable[:n]]
+    of_stage = History([trial for trial in history if trial.stage == stage])
+    return [dict(trial.params) for trial in of_stage.best_first()[:n]]
 
 
 def _warn_of_failure(history: History, stage: int, size: Any) -> None:

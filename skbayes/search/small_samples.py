@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.trial import Trial, TrialState
+from skbayes.evaluation.trial import History, Trial
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
@@ -197,11 +197,8 @@ def plan_monotonicity(
 ) -> MonotonicityPlan | None:
     """Derive signs from the trials on small samples; None if no trial has a score."""
     best: dict[int, Trial] = {}
-    for trial in trials:
-        if trial.state == TrialState.COMPLETE and not np.isnan(trial.score):
-            rival = best.get(trial.subset)
-            if rival is None or _worth(trial) > _worth(rival):
-                best[trial.subset] = trial
+    for trial in History(trials).best_first():
+        best.setdefault(trial.subset, trial)
     if not best:
         return None
     optima = space.encode([best[subset].params for subset in sorted(best)])
@@ -217,11 +214,6 @@ def plan_monotonicity(
     rng = make_generator(seed, Stream.MONOTONICITY)
     points, table = _draw_points(space, by_column, center, rng)
     return MonotonicityPlan(optima, center, points, table, nu, disagreement)
-
-
-def _worth(trial: Trial) -> tuple[float, float]:
-    """Return the sort key of the best trial: least violation, then highest score."""
-    return -(trial.violation or 0.0), trial.score
 
 
 def _spread(optima: FloatArray, center: FloatArray) -> FloatArray:

@@ -25,7 +25,6 @@ from skbayes.evaluation.evaluator import (
 )
 from skbayes.evaluation.fold import FoldOutcome
 from skbayes.evaluation.run import FitOptions, SearchRun
-from skbayes.evaluation.subsets import FULL_DATA
 from skbayes.evaluation.trial import FoldResult, Trial
 
 X, y = load_iris(return_X_y=True)
@@ -191,7 +190,10 @@ class Workers:
     ],
 )
 def test_a_limit_counts_the_time_that_folds_run(n_jobs, seconds, limit, n_run):
-    evaluation = Evaluation(0, {}, FULL_DATA, lambda: iter(range(5)), timeout=limit)
+    run = SearchRun(
+        None, None, None, X, y, options=FitOptions(trial_timeout=limit), splits=[()] * 5
+    )
+    evaluation = Evaluation(run, 0, {}, lambda fold, seconds: fold.index)
     outcomes = evaluation(Workers(n_jobs, seconds))
     assert [outcome.too_late for outcome in outcomes] == [k >= n_run for k in range(5)]
 

@@ -17,7 +17,7 @@ from skbayes.evaluation.learning_curves import (
     round_grid,
 )
 from skbayes.evaluation.racing import Race
-from skbayes.evaluation.rounds.trial_rounds import FoldScores
+from skbayes.evaluation.rounds.trial_rounds import CurveScores
 
 
 def curve(rate, top, cap=500, start=0.3):
@@ -148,7 +148,7 @@ def test_estimates_from_first_folds_are_not_biased(m):
     for _ in range(400):
         curves = rng.normal(size=(4, 5, 30))
         curves[0] += 10.0  # the best trial, not by chance
-        trials = [FoldScores(np.zeros(5), [*one]) for one in curves]
+        trials = [CurveScores(np.zeros(5), [*one]) for one in curves]
         table = [one.of(range(5)) for one in trials]
         race = Race(table[:3], [one.of(range(m)) for one in trials[:3]])
         score, _ = race.estimate(trials[3].of(range(m)))
@@ -343,7 +343,7 @@ def pruned_trials(rng, rounds):
     curves, table, asked = [], [], 0
     found = []
     for trial in fold_search(rng, 30):
-        row = FoldScores(np.zeros(len(trial)), [*trial]).of(range(len(trial)))
+        row = CurveScores(np.zeros(len(trial)), [*trial]).of(range(len(trial)))
         n = int(np.searchsorted(round_grid(500), rounds))
         best = [curve.max() for curve in curves]
         race = FoldCurveRace(curves, best, Race(table, [[one] for one in best]))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from skbayes.evaluation.evaluator import CandidateEvaluator
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.loop.scheduler import Budget, NullJournal, Scheduler, StopReason
 from skbayes.optimizer import SpaceExhausted
@@ -81,6 +82,9 @@ class Fake:
     def failed(self, evaluation, text):
         number, params = evaluation
         return Trial(number, params, [], math.nan, state="failed", error=text)
+
+    aspects = ()
+    observation = CandidateEvaluator.observation
 
     def learn(self, trial):
         self.learned.append(trial.number)

@@ -16,7 +16,7 @@ from skbayes.evaluation.learning_curves import (
     choose_rounds,
     round_grid,
 )
-from skbayes.evaluation.racing import Race
+from skbayes.evaluation.racing import FoldScores, Race
 from skbayes.evaluation.rounds.watched_fit import (
     RoundLimits,
     final_model,
@@ -27,7 +27,7 @@ from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space.dimensions import FloatArray
 
 __all__ = [
-    "FoldScores",
+    "CurveScores",
     "KnownCurves",
     "last_round",
     "most_rounds",
@@ -81,36 +81,34 @@ def rounds_by_fold(folds: Sequence[FoldResult], metric: str | None) -> list[int 
 
 
 @dataclass(frozen=True)
-class FoldScores:
-    """Guiding scores of a complete trial by split.
+class CurveScores(FoldScores):
+    """Guiding scores of a complete trial, with the curves of its folds.
 
     Parameters
     ----------
     scores : ndarray
         Scores of the folds.
-    curves : list of ndarray or None
-        Curves of the folds; None without rounds.
+    curves : list of ndarray
+        Curves of the folds.
     """
 
-    scores: FloatArray
-    curves: list[FloatArray] | None = None
+    curves: list[FloatArray]
 
     def of(self, places: Sequence[int]) -> FloatArray:
         """Return the scores of some folds, computed without the other folds."""
-        if self.curves is None:
-            return self.scores[list(places)]
         curves = [self.curves[place] for place in places]
         chosen = choose_by_others(curves)
-        return np.array([one[k] for one, k in zip(curves, chosen, strict=True)])
+        return np.array([curve[k] for curve, k in zip(curves, chosen, strict=True)])
 
     @classmethod
     def of_trial(
-        cls, trial: Trial, scores: FloatArray, metric: str | None
+        cls, trial: Trial, scores: FoldScores, metric: str | None
     ) -> FoldScores:
-        """Return the scores of a complete trial."""
-        if not all(fold.curves for fold in trial.folds):
-            return cls(scores)
-        return cls(scores, _guiding_curves(trial.folds, metric))
+        """Add the curves of a complete trial, if all of its folds have one."""
+        curves = None
+        if all(fold.curves for fold in trial.folds):
+            curves = _guiding_curves(trial.folds, metric)
+        return scores if curves is None else cls(scores.scores, curves)
 
 
 @dataclass

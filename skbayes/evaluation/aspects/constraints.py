@@ -1,0 +1,95 @@
+"""Constraints on outcomes of trials: the parameter `constraints`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from skbayes import compat
+from skbayes.evaluation.aspect import Aspect, FoldAspect
+from skbayes.evaluation.constraints import Constraints, OutcomeMeasures
+from skbayes.evaluation.evaluator import Evaluation
+from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
+
+__all__ = ["OutcomeConstraints"]
+
+
+class _FoldOutcomes(FoldAspect):
+    """Measurement of the outcomes of a fit that have constraints."""
+
+    name = "constraints"
+    needs_estimator = True
+
+    def __init__(self, measures: OutcomeMeasures) -> None:
+        self.measures = measures
+
+    def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
+        """Measure the outcomes."""
+        fold, inputs = outcome.result, call.inputs
+        assert fold is not None
+        result = {
+            **call.result,
+            "cpu_time": call.cpu_time,
+            "test_scores": fold.test_scores,
+        }
+        X = y = None
+        params: dict[str, Any] = {}
+        if self.measures.needs_data and result["fit_error"] is None:
+            X, y = compat.safe_split(
+                result["estimator"], inputs.X, inputs.y, call.test, call.train
+            )
+            params = compat.check_fit_params(inputs.X, inputs.outcome_params, call.test)
+        raises = call.options["error_score"] == "raise"
+        fold.outcomes = self.measures(result, X, y, params, raises)
+
+
+class OutcomeConstraints(Aspect):
+    """Bounds on outcomes; feasible trials are preferred."""
+
+    name = "constraints"
+
+    def __init__(self, run: SearchRun) -> None:
+        super().__init__(run)
+        assert run.constraints is not None
+        self.constraints: Constraints = run.constraints
+
+    def fold_aspect(self) -> FoldAspect:
+        """Return the part that measures the outcomes of a fit."""
+        return _FoldOutcomes(self.constraints.measures)
+
+    def is_over(self, plan: Evaluation, earlier: Sequence[FoldOutcome]) -> bool:
+        """Return whether racing skips the other folds because a bound is broken."""
+        risk = self.run.options.pruning_risk
+        if risk is None or len(earlier) == plan.n_folds or not plan.complete_scores:
+            return False
+        if plan.guiding_scores(earlier) is None:
+            return False
+        folds = [outcome.result for outcome in earlier if outcome.result is not None]
+        return self.constraints.surely_broken(folds, plan.n_folds, risk)
+
+    def conclude(
+        self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState
+    ) -> dict[str, Any]:
+        """Return the violation of the bounds."""
+        failed = state == TrialState.FAILED
+        return {"violation": math.inf if failed else self.constraints.violation(folds)}
+
+    def observation(self, trial: Trial) -> dict[str, Any]:
+        """Return the slacks of the bounds."""
+        return {"constraints": self.constraints.of_trial(trial)}
+
+    def columns(self, history: History) -> dict[str, list[Any]]:
+        """Return whether trials are feasible, and the outcomes that are not metrics."""
+        metrics = self.constraints.measures.metrics
+        columns: dict[str, list] = {"feasible": [trial.feasible for trial in history]}
+        for name in self.constraints.names:
+            if metrics.get(name) not in ("", name):
+                columns[f"mean_constraint_{name}"] = [
+                    trial.outcomes.get(name, np.nan) for trial in history
+                ]
+        return columns

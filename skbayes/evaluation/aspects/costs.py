@@ -1,0 +1,95 @@
+"""Costs that are measured for each fit, such as its time or the size of the model."""
+
+from __future__ import annotations
+
+import math
+import traceback
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from skbayes.evaluation.aspect import Aspect, FoldAspect
+from skbayes.evaluation.fold import FoldCall, FoldOutcome, as_floats
+from skbayes.evaluation.objectives import Measure
+
+__all__ = ["Costs"]
+
+# Classes that this process has fitted before. The first fit of a class takes longest,
+# because it imports libraries and fills caches.
+_FITTED_BEFORE: set[type] = set()
+
+
+class _FoldCosts(FoldAspect):
+    """Measurement of the costs of a fit.
+
+    Parameters
+    ----------
+    measures : dict of str to callable
+        Costs by name; ``measure(estimator, result)`` returns the cost of a fit.
+    are_separate : bool
+        Whether costs are stored separately from the test scores, as `costs`. The flag
+        `warm_up` then marks the first fit of its kind in the process.
+    """
+
+    name = "costs"
+    needs_estimator = True
+
+    def __init__(self, measures: Mapping[str, Measure], are_separate: bool) -> None:
+        self.measures, self.are_separate = measures, are_separate
+
+    def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
+        """Measure the costs."""
+        fold, estimator = outcome.result, call.result["estimator"]
+        assert fold is not None
+        raises = call.options["error_score"] == "raise"
+        result = {**call.result, "cpu_time": call.cpu_time}
+        costs = _measured(result, self.measures, raises)
+        if self.are_separate:
+            fold.costs, fold.warm_up = costs, _is_first(estimator)
+            return
+        fold.test_scores = {**fold.test_scores, **costs}
+        if fold.train_scores is not None:
+            fold.train_scores = {**fold.train_scores, **costs}
+
+
+def _is_first(estimator: Any) -> bool:
+    """Return whether this process has not fitted this class of estimator before."""
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    kinds = {type(part) for part in parts if hasattr(part, "fit")}
+    first = not kinds <= _FITTED_BEFORE
+    _FITTED_BEFORE.update(kinds)
+    return first
+
+
+def _measured(
+    result: dict[str, Any], measures: Mapping[str, Measure], raises: bool
+) -> dict[str, float]:
+    """Measure the costs of a fit; NaN if a measurement fails."""
+    if result["fit_error"] is not None:
+        return dict.fromkeys(measures, math.nan)
+    measured = {}
+    for name, measure in measures.items():
+        try:
+            measured[name] = float(as_floats(measure(result["estimator"], result)))
+        except Exception:
+            if raises:
+                raise
+            warnings.warn(
+                f"Measuring {name!r} failed. It is NaN for these parameters. Details:"
+                f"\n{traceback.format_exc()}",
+                UserWarning,
+                stacklevel=2,
+            )
+            measured[name] = math.nan
+    return measured
+
+
+class Costs(Aspect):
+    """Costs that the objective of the search uses."""
+
+    name = "costs"
+
+    def fold_aspect(self) -> FoldAspect:
+        """Return the part that measures the costs of a fit."""
+        objective = self.run.objective
+        return _FoldCosts(objective.measures, objective.separate_costs)

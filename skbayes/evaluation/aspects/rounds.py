@@ -1,0 +1,175 @@
+"""Rounds of iterative estimators, scored during one fit: the parameter `rounds`."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from skbayes import compat
+from skbayes.evaluation.aspect import Aspect, FoldAspect
+from skbayes.evaluation.evaluator import Evaluation
+from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.learning_curves import FoldCurveRace
+from skbayes.evaluation.racing import FoldScores
+from skbayes.evaluation.rounds.trial_rounds import (
+    CurveScores,
+    KnownCurves,
+    last_round,
+    most_rounds,
+    settle_rounds,
+)
+from skbayes.evaluation.rounds.watched_fit import (
+    RoundLimits,
+    ScoredRows,
+    WatchedFit,
+    guiding_curve,
+    watched_fit,
+)
+from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
+
+__all__ = ["Rounds"]
+
+
+class _FoldRounds(FoldAspect):
+    """Scores of a fit after each round.
+
+    The part of a fold is a tuple: the number of rounds, if it is below the limit of the
+    search, the race with the learning curves of complete trials, and its risk.
+    """
+
+    name = "rounds"
+
+    def __init__(self, limits: RoundLimits) -> None:
+        self.limits = limits
+
+    @contextlib.contextmanager
+    def around(self, call: FoldCall) -> Iterator[None]:
+        """Observe the fit, and replace the scorer by the recorded scores."""
+        scorer = call.task.options["scorer"]
+        cap, race, risk = call.fold.parts.get(self.name, (None, None, 0.0))
+        with watched_fit(
+            call.estimator,
+            self.limits,
+            scorer,
+            lambda: _scored_rows(call),
+            cap,
+            race,
+            risk,
+        ) as watched:
+            assert watched is not None
+            call.state[self.name] = watched
+            call.options["scorer"] = watched.scorer
+            yield
+
+    def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
+        """Add the learning curves, and subtract their time from the fit time."""
+        fold, watched = outcome.result, call.state[self.name]
+        assert fold is not None and isinstance(watched, WatchedFit)
+        fold.fit_time = max(0.0, fold.fit_time - watched.seconds)
+        fold.score_time += watched.seconds
+        if watched.curves and fold.fit_error is None and not watched.has_failed:
+            fold.curves = watched.curves[0]
+            fold.train_curves = watched.curves[1] if len(watched.curves) > 1 else None
+            fold.max_rounds = watched.max_rounds
+        outcome.is_hopeless = watched.is_hopeless
+
+
+def _scored_rows(call: FoldCall) -> list[ScoredRows]:
+    """Return the rows that the fit is scored on, selected as in scikit-learn."""
+    inputs = call.inputs
+    sets = [(call.test, call.train)]
+    if call.options["return_train_score"]:
+        sets.append((call.train, None))
+    found = []
+    for rows, others in sets:
+        X, y = compat.safe_split(call.task.estimator, inputs.X, inputs.y, rows, others)
+        params = compat.check_fit_params(inputs.X, inputs.score_params, rows)
+        found.append(ScoredRows(X, y, params))
+    return found
+
+
+class Rounds(Aspect):
+    """Number of rounds that is best for a trial, from the curves of its folds."""
+
+    name = "rounds"
+    uses_earlier_folds = True
+
+    def __init__(self, run: SearchRun) -> None:
+        super().__init__(run)
+        assert run.options.rounds is not None
+        self.limits: RoundLimits = run.options.rounds
+        self._known = KnownCurves()
+
+    def fold_aspect(self) -> FoldAspect:
+        """Return the part that scores a fit after each round."""
+        return _FoldRounds(self.limits)
+
+    def begin(self, plan: Evaluation) -> None:
+        """Make the race for the first fold, if trials are pruned."""
+        race: FoldCurveRace | None = None
+        if self.run.options.pruning_risk is not None and plan.refusal is None:
+            cap = most_rounds(self.run.estimator, plan.params, self.limits)
+            share = self.run.train_fraction(plan.fidelity)
+            race = self._known.race(cap, share, plan.fidelity.subset)
+        plan.notes[self.name] = race
+
+    def for_fold(
+        self, plan: Evaluation, index: int, earlier: Sequence[FoldOutcome]
+    ) -> tuple[int | None, FoldCurveRace | None, float]:
+        """Limit the rounds to those of the shortest previous fold."""
+        lengths = [last_round(outcome.result) for outcome in earlier]
+        shortest = min((length for length in lengths if length), default=None)
+        race, risk = plan.notes[self.name], self.run.options.pruning_risk
+        if index > 0 or race is None or risk is None:
+            return shortest, None, 0.0
+        return shortest, race, risk
+
+    def is_over(self, plan: Evaluation, earlier: Sequence[FoldOutcome]) -> bool:
+        """Return whether a fit was stopped because the trial has no chance."""
+        return any(outcome.is_hopeless for outcome in earlier)
+
+    def settle(self, folds: Sequence[FoldResult], missing: Any = math.nan) -> None:
+        """Score each fold at the number of rounds that the others choose."""
+        settle_rounds(folds, self.run.guiding_metric(folds), missing)
+
+    def comparable(self, trial: Trial, scores: FoldScores) -> FoldScores:
+        """Add the curves of the folds to the scores of a trial."""
+        return CurveScores.of_trial(trial, scores, self.run.guiding_metric(trial.folds))
+
+    def stopped(
+        self, plan: Evaluation, outcomes: Sequence[FoldOutcome]
+    ) -> tuple[FoldResult, float, float | None] | None:
+        """Predict the score from the first rounds of the first fold."""
+        if not any(outcome.is_hopeless for outcome in outcomes):
+            return None
+        (fold,) = (outcome.result for outcome in outcomes if outcome.result is not None)
+        curve = guiding_curve(fold.curves, self.run.guiding_metric([fold]))
+        assert curve is not None
+        score, noise = plan.notes[self.name].estimate(curve)
+        return fold, score, noise
+
+    def conclude(
+        self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState
+    ) -> dict[str, Any]:
+        """Choose the number of rounds; a missing score becomes the error score."""
+        fitted = [fold for fold in folds if not fold.skipped]
+        metric = self.run.guiding_metric(fitted)
+        error_score = self.run.options.error_score
+        return {"rounds": settle_rounds(fitted, metric, error_score)}
+
+    def learn(self, trial: Trial) -> None:
+        """Add the curves of a complete trial."""
+        usable = trial.state == TrialState.COMPLETE and trial.error is None
+        if usable and trial.feasible and trial.rounds is not None:
+            scores = [self.run.objective(fold.test_scores) for fold in trial.folds]
+            metric = self.run.guiding_metric(trial.folds)
+            self._known.add(trial, np.array(scores), metric)
+
+    def columns(self, history: History) -> dict[str, list[Any]]:
+        """Return the numbers of rounds; 0 if none was chosen."""
+        return {"rounds": [trial.rounds or 0 for trial in history]}
