@@ -37,8 +37,8 @@ Before anything is timed, each pool is warmed up: workers are started, libraries
 imported, and one short search of each kind is run. --warm selects the kinds: with
 --warm grid, the workers of the first search of skbayes have not imported it. Sleeping
 requires no processor, so a machine can run more workers than it has cores. However,
-other load slows down proposals and data transfer. The fastest of --repeats runs of the same table, made alternately, is
-therefore used.
+other load slows down proposals and data transfer. The fastest of --repeats runs of the
+same table, made alternately, is therefore used.
 
 Examples: python benchmarks/parallel.py --seeds 2 --backends loky,dask
           python benchmarks/parallel.py --workers 2,4,8,16,64 --trials 50 \

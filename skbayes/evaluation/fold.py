@@ -124,7 +124,7 @@ class Fold:
     fidelity : Fidelity
         Training rows of the fit.
     parts : dict of str to object
-        What the aspects of this name add to the fold.
+        Parts of the fold by name of the aspect, as returned by `Aspect.for_fold`.
     """
 
     index: int
