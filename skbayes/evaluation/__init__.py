@@ -1,6 +1,6 @@
 """Evaluation of configurations: folds, training subsets, scores, costs and trials."""
 
-from skbayes.evaluation.objectives import model_size, n_features
+from skbayes.evaluation.measure import model_size, n_features
 from skbayes.evaluation.trial import FoldResult, History, Trial
 
 __all__ = [

@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-import traceback
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -25,7 +23,12 @@ import numpy as np
 from scipy import stats
 from sklearn.metrics import check_scoring
 
-from skbayes.evaluation.objectives import predict_time
+from skbayes.evaluation.measure import (
+    Measure,
+    measured,
+    needs_rows,
+    warn_of_failure,
+)
 from skbayes.evaluation.trial import FoldResult, Trial, TrialState
 
 __all__ = ["Bound", "Constraints", "OutcomeMeasures", "parse_bound"]
@@ -110,24 +113,21 @@ class OutcomeMeasures:
         ``measure(estimator, result)``, called with the fitted estimator.
     metrics : dict of str to str
         Metrics of the search by outcome; "" for a single metric.
-    times_predict : tuple of str
-        Outcomes that are the time of `predict`.
     """
 
     scorers: dict[str, Any] = field(default_factory=dict)
-    measures: dict[str, Callable] = field(default_factory=dict)
+    measures: dict[str, Measure] = field(default_factory=dict)
     metrics: dict[str, str] = field(default_factory=dict)
-    times_predict: tuple[str, ...] = ()
 
     @property
     def needs_data(self) -> bool:
         """Whether the test set is required."""
-        return bool(self.scorers or self.times_predict)
+        return bool(self.scorers) or needs_rows(self.measures)
 
     @property
     def names(self) -> list[str]:
         """Names of the outcomes."""
-        parts = (self.scorers, self.measures, self.metrics, self.times_predict)
+        parts = (self.scorers, self.measures, self.metrics)
         return [name for part in parts for name in part]
 
     def __call__(
@@ -146,14 +146,11 @@ class OutcomeMeasures:
         if result["fit_error"] is not None:
             return dict.fromkeys(self.names, math.nan)
         estimator, scores = result["estimator"], result["test_scores"]
-        calls: dict[str, Callable[[], Any]] = {}
-        for name, measure in self.measures.items():
-            calls[name] = partial(measure, estimator, result)
+        calls: dict[str, Measure] = dict(self.measures)
         for name, metric in self.metrics.items():
             calls[name] = partial(_metric, scores, metric)
-        for name in self.times_predict:
-            calls[name] = partial(predict_time, estimator, X)
-        outcomes = {name: _guarded(name, call, raises) for name, call in calls.items()}
+        result = {**result, "X_test": X}
+        outcomes = measured(calls, result, " of constraints", raises)
         if self.scorers:
             outcomes |= self._scores(estimator, X, y, score_params, raises)
         return {name: outcomes[name] for name in self.names}
@@ -172,18 +169,15 @@ class OutcomeMeasures:
         scores = scorer(*args, **score_params)
         found = {}
         for name, score in scores.items():
-            if isinstance(score, str):
-                _warn(name, score)
-            value = math.nan if isinstance(score, str) else score
-            found[name] = _guarded(name, partial(_itself, value), raises)
+            failed = isinstance(score, str)
+            if failed:
+                warn_of_failure(name, " of constraints", score)
+            found[name] = math.nan if failed else float(np.asarray(score).item())
         return found
 
 
-def _itself(value: Any) -> Any:
-    return value
-
-
-def _metric(scores: Any, name: str) -> float:
+def _metric(scores: Any, name: str, estimator: Any, result: Any) -> float:
+    """Return a metric of the search in the form of a measure."""
     if not isinstance(scores, Mapping):
         return float(scores)
     if name not in scores:
@@ -192,25 +186,6 @@ def _metric(scores: Any, name: str) -> float:
             f"({list(scores)}), nor a measure, nor the name of a scorer."
         )
     return float(scores[name])
-
-
-def _guarded(name: str, call: Callable[[], Any], raises: bool) -> float:
-    try:
-        return float(np.asarray(call(), dtype=np.float64).reshape(()))
-    except Exception:
-        if raises:
-            raise
-        _warn(name, traceback.format_exc())
-        return math.nan
-
-
-def _warn(name: str, text: str) -> None:
-    warnings.warn(
-        f"Measuring {name!r} of constraints failed. Its value is NaN for these "
-        f"parameters. Details:\n{text}",
-        UserWarning,
-        stacklevel=2,
-    )
 
 
 # -- constraints of a search ----------------------------------------------------------

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from skbayes.acquisition.tradeoff import typical_cost
-from skbayes.evaluation.objectives import COSTS, Measure, measure_of
+from skbayes.evaluation.measure import COSTS, Measure, measure_of
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["TrialCosts"]
 
 # Costs that are larger for the first fit in a process.
-TIMES = ("fit_time", "score_time", "cpu_time")
+TIMES = ("fit_time", "score_time", "cpu_time", "predict_time")
 
 
 class TrialCosts:
@@ -25,8 +25,9 @@ class TrialCosts:
     Parameters
     ----------
     cost : str or callable
-        One of "fit_time", "score_time", "cpu_time", "model_size" and "n_features", or a
-        callable of the fitted estimator that returns a nonnegative number.
+        One of "fit_time", "score_time", "cpu_time", "predict_time", "model_size" and
+        "n_features", or a callable of the fitted estimator that returns a nonnegative
+        number.
 
     Attributes
     ----------

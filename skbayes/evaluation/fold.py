@@ -197,6 +197,19 @@ class FoldCall:
         share = self.result["fit_time"] / elapsed if elapsed > 0.0 else 1.0
         return float(self.cpu_seconds * share)
 
+    @property
+    def timed_result(self) -> dict[str, Any]:
+        """Return value of scikit-learn's function, with the processor time."""
+        return {**self.result, "cpu_time": self.cpu_time}
+
+    def test_set(self) -> tuple[Any, Any]:
+        """Return the rows and targets of the test set, selected as in scikit-learn."""
+        estimator, inputs = self.task.estimator, self.inputs
+        rows: tuple[Any, Any] = compat.safe_split(
+            estimator, inputs.X, inputs.y, self.test, self.train
+        )
+        return rows
+
     def fit_and_score(self) -> None:
         """Fit a clone and score it, in the contexts of the aspects."""
         self.repeats = False

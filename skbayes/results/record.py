@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.evaluation.costs import TrialCosts
-from skbayes.evaluation.objectives import COSTS
+from skbayes.evaluation.measure import COSTS
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.results.curves import TrialCurves, curves_of
 from skbayes.space import Space

@@ -16,12 +16,7 @@ from skbayes.evaluation.constraints import (
     OutcomeMeasures,
     parse_bound,
 )
-from skbayes.evaluation.objectives import (
-    COSTS,
-    PREDICT_TIME,
-    accepts,
-    measure_of,
-)
+from skbayes.evaluation.measure import COSTS, Measurement
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import Trial
 from skbayes.search._preparation import journal_trials
@@ -104,13 +99,10 @@ class _Resolver:
         self._scorers: dict[str, Any] = {}
         self._measures: dict[str, Any] = {}
         self._metrics: dict[str, str] = {}
-        self._times: list[str] = []
 
     def measures(self) -> OutcomeMeasures:
         """Return the measurements of the outcomes."""
-        return OutcomeMeasures(
-            self._scorers, self._measures, self._metrics, tuple(self._times)
-        )
+        return OutcomeMeasures(self._scorers, self._measures, self._metrics)
 
     def add(self, name: Any, given: Any) -> None:
         """Add the constraints on one outcome."""
@@ -134,50 +126,34 @@ class _Resolver:
 
     def _sort(self, name: str, what: Any) -> bool:
         """Determine how an outcome is measured; return whether it is by a measure."""
-        if isinstance(what, str):
-            return self._sort_name(name, what)
-        if isinstance(what, type) or not callable(what):
-            raise TypeError(
-                f"constraints[{name!r}]: the outcome must be the name of a measure or "
-                "scorer, a scorer (a callable of estimator, X and y), or a callable of "
-                f"the fitted estimator, got {what!r}."
-            )
-        if hasattr(what, "get_metadata_routing") or accepts(what, 3):
-            self._scorers[name] = what
-            return False
-        if accepts(what, 1):
-            self._measures[name] = measure_of(what)
-            return True
-        if accepts(what, 2):
-            self._scorers[name] = what
-            return False
-        raise TypeError(
-            f"constraints[{name!r}]: {what!r} must take estimator, X and y, or the "
-            "fitted estimator alone."
-        )
-
-    def _sort_name(self, name: str, what: str) -> bool:
-        if what in self._known:
-            self._metrics[name] = self._known[what]
+        found = Measurement.parse(what, self._known)
+        if found is None and isinstance(what, str) and self._open_ended:
+            found = Measurement(metric=what)
+        if found is None:
+            raise self._error(name, what)
+        if found.metric is not None:
+            self._metrics[name] = found.metric
             return what in self._measured
-        if what in COSTS:
-            self._measures[name] = measure_of(what)
+        if found.measure is not None:
+            self._measures[name] = found.measure
             return True
-        if what == PREDICT_TIME:
-            self._times.append(name)
-            return True
-        if what in get_scorer_names():
-            self._scorers[name] = what
-            return False
-        if self._open_ended:
-            self._metrics[name] = what
-            return False
-        known = [*self._known, *COSTS, PREDICT_TIME]
-        guess = did_you_mean(what, [*known, *get_scorer_names()])
-        raise ValueError(
-            f"constraints[{name!r}]: {what!r} is not measured: it is none of {known}, "
-            f"and not the name of a scorer.{guess} Give a scorer or a callable of the "
-            f"fitted estimator as {{{name!r}: (callable, bound)}}."
+        self._scorers[name] = found.scorer
+        return False
+
+    def _error(self, name: str, what: Any) -> Exception:
+        """Return the error for an outcome that cannot be measured."""
+        if isinstance(what, str):
+            known = [*self._known, *COSTS]
+            guess = did_you_mean(what, [*known, *get_scorer_names()])
+            return ValueError(
+                f"constraints[{name!r}]: {what!r} is not measured: it is none of "
+                f"{known}, and not the name of a scorer.{guess} Give a scorer or a "
+                f"callable of the fitted estimator as {{{name!r}: (callable, bound)}}."
+            )
+        return TypeError(
+            f"constraints[{name!r}]: the outcome must be the name of a measure or "
+            "scorer, a scorer (a callable of estimator, X and y), or a callable of the "
+            f"fitted estimator, got {what!r}."
         )
 
 
@@ -191,7 +167,7 @@ def _check_compatible(name: str, bounds: Sequence[Bound], is_measure: bool) -> N
             f"constraints[{name!r}]: the bounds contradict each other: no value is "
             f"both {' and '.join(texts)}."
         )
-    if is_measure and name in (*COSTS, PREDICT_TIME) and upper < 0.0:
+    if is_measure and name in COSTS and upper < 0.0:
         raise ValueError(
             f"constraints[{name!r}]: '<= {upper:g}' cannot be satisfied, since {name} "
             "is never negative."

@@ -78,6 +78,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         - "fit_time", "score_time": seconds of fitting and of scoring;
         - "cpu_time": seconds of processor time of fitting, in all threads of the
           process; it hardly depends on the load of the machine;
+        - "predict_time": seconds that `predict` takes for one row;
         - "model_size": size of the pickled estimator in bytes;
         - "n_features": number of features that the fitted estimator uses, see
           :func:`skbayes.evaluation.n_features`;

@@ -13,9 +13,8 @@ from skbayes.evaluation.constraints import (
     Constraints,
     OutcomeMeasures,
     parse_bound,
-    predict_time,
 )
-from skbayes.evaluation.objectives import measure_of
+from skbayes.evaluation.measure import COSTS, measure_of, predict_time
 from skbayes.evaluation.trial import FoldResult, History, Trial
 
 X, y = load_iris(return_X_y=True)
@@ -117,9 +116,11 @@ def test_measures_are_those_of_the_fit():
     scorer = make_scorer(recall_score, average="macro")
     measures = OutcomeMeasures(
         scorers={"recall": scorer, "accuracy": "accuracy"},
-        measures={"leaves": measure_of(DecisionTreeClassifier.get_n_leaves)},
+        measures={
+            "leaves": measure_of(DecisionTreeClassifier.get_n_leaves),
+            "time": COSTS["predict_time"],
+        },
         metrics={"own": ""},
-        times_predict=("time",),
     )
     result = fitted_result()
     found = measures(result, X, y, {}, raises=True)

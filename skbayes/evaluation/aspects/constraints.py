@@ -32,17 +32,11 @@ class _FoldOutcomes(FoldAspect):
         """Measure the outcomes."""
         fold, inputs = outcome.result, call.inputs
         assert fold is not None
-        result = {
-            **call.result,
-            "cpu_time": call.cpu_time,
-            "test_scores": fold.test_scores,
-        }
+        result = {**call.timed_result, "test_scores": fold.test_scores}
         X = y = None
         params: dict[str, Any] = {}
         if self.measures.needs_data and result["fit_error"] is None:
-            X, y = compat.safe_split(
-                result["estimator"], inputs.X, inputs.y, call.test, call.train
-            )
+            X, y = call.test_set()
             params = compat.check_fit_params(inputs.X, inputs.outcome_params, call.test)
         raises = call.options["error_score"] == "raise"
         fold.outcomes = self.measures(result, X, y, params, raises)

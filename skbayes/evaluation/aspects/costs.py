@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
-import traceback
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.fold import FoldCall, FoldOutcome, as_floats
-from skbayes.evaluation.objectives import Measure
+from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.measure import Measure, measured, needs_rows
 
 __all__ = ["Costs"]
 
@@ -41,9 +38,11 @@ class _FoldCosts(FoldAspect):
         """Measure the costs."""
         fold, estimator = outcome.result, call.result["estimator"]
         assert fold is not None
+        result = call.timed_result
+        if needs_rows(self.measures):
+            result["X_test"], _ = call.test_set()
         raises = call.options["error_score"] == "raise"
-        result = {**call.result, "cpu_time": call.cpu_time}
-        costs = _measured(result, self.measures, raises)
+        costs = measured(self.measures, result, "", raises)
         if self.are_separate:
             fold.costs, fold.warm_up = costs, _is_first(estimator)
             return
@@ -59,29 +58,6 @@ def _is_first(estimator: Any) -> bool:
     first = not kinds <= _FITTED_BEFORE
     _FITTED_BEFORE.update(kinds)
     return first
-
-
-def _measured(
-    result: dict[str, Any], measures: Mapping[str, Measure], raises: bool
-) -> dict[str, float]:
-    """Measure the costs of a fit; NaN if a measurement fails."""
-    if result["fit_error"] is not None:
-        return dict.fromkeys(measures, math.nan)
-    measured = {}
-    for name, measure in measures.items():
-        try:
-            measured[name] = float(as_floats(measure(result["estimator"], result)))
-        except Exception:
-            if raises:
-                raise
-            warnings.warn(
-                f"Measuring {name!r} failed. It is NaN for these parameters. Details:"
-                f"\n{traceback.format_exc()}",
-                UserWarning,
-                stacklevel=2,
-            )
-            measured[name] = math.nan
-    return measured
 
 
 class Costs(Aspect):
