@@ -12,7 +12,7 @@ The hooks are called in this order:
    ``FoldAspect.measure(call, outcome)`` after it, in the worker;
 4. ``Aspect.is_over(plan, earlier)`` after some folds;
 5. ``Aspect.settle(folds)`` before the scores of folds are used;
-6. ``Aspect.conclude(plan, folds, state)``, which returns fields of the trial;
+6. ``Aspect.conclude(plan, folds, state)``, which returns extras of the trial;
 7. ``Aspect.observation(trial)``, which returns arguments of `Optimizer.tell`;
 8. ``Aspect.learn(trial)``, in the order of the trials;
 9. ``Aspect.columns(history)``, which returns columns of ``cv_results_``.
@@ -124,7 +124,7 @@ class Aspect:
     def conclude(
         self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState
     ) -> dict[str, Any]:
-        """Return fields of the trial."""
+        """Return extras of the trial."""
         return {}
 
     def observation(self, trial: Trial) -> dict[str, Any]:

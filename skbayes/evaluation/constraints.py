@@ -213,7 +213,7 @@ class Constraints:
 
     def outcomes(self, folds: Sequence[FoldResult]) -> dict[str, float]:
         """Return the mean outcomes of the fitted folds by name."""
-        fitted = [fold.outcomes or {} for fold in folds if not fold.skipped]
+        fitted = [f.extras.get("outcomes", {}) for f in folds if not f.skipped]
         return {
             name: float(np.mean([one.get(name, math.nan) for one in fitted]))
             if fitted
@@ -250,9 +250,15 @@ class Constraints:
         return any(_chance(bound, folds, n_splits) < risk for bound in self.bounds)
 
 
+def _outcome(fold: FoldResult, name: str) -> float:
+    """Return an outcome of a fold; NaN if it is unknown."""
+    value: float = fold.extras.get("outcomes", {}).get(name, math.nan)
+    return value
+
+
 def _chance(bound: Bound, folds: Sequence[FoldResult], n_splits: int) -> float:
     """Return the probability that the mean over all splits satisfies a bound."""
-    values = [(fold.outcomes or {}).get(bound.name, math.nan) for fold in folds]
+    values = [_outcome(fold, bound.name) for fold in folds]
     slacks = np.array([bound.slack(value) for value in values])
     m = len(slacks)
     if m < 2 or not np.all(np.isfinite(slacks)):

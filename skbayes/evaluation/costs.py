@@ -47,7 +47,8 @@ class TrialCosts:
     >>> from skbayes.evaluation import FoldResult, Trial
     >>> from skbayes.evaluation.trial import TrialState
     >>> folds = [
-    ...     FoldResult(costs={"fit_time": t}, warm_up=t == 9.0) for t in (9.0, 2.0)
+    ...     FoldResult(extras={"costs": {"fit_time": t}, "warm_up": t == 9.0})
+    ...     for t in (9.0, 2.0)
     ... ]
     >>> TrialCosts("fit_time").of_trial(Trial(0, {}, folds, score=0.5))
     2.0
@@ -79,9 +80,10 @@ class TrialCosts:
             return math.nan
         leaves_out = warm and self.name in TIMES
         costs = [
-            fold.costs.get(self.name, math.nan)
+            fold.extras["costs"].get(self.name, math.nan)
             for fold in trial.folds
-            if fold.costs is not None and not (leaves_out and fold.warm_up)
+            if "costs" in fold.extras
+            and not (leaves_out and fold.extras.get("warm_up"))
         ]
         costs = [cost for cost in costs if math.isfinite(cost)]
         if any(cost < 0.0 for cost in costs):

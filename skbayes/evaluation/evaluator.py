@@ -415,8 +415,7 @@ class CandidateEvaluator:
         """Create a trial that was stopped during its first fit."""
         blank = self._blank_scores(first.test_scores)
         folds = [self._no_fold(blank, None, size) for size in self.run.test_sizes]
-        folds[0].curves, folds[0].train_curves = first.curves, first.train_curves
-        folds[0].max_rounds = first.max_rounds
+        folds[0].extras = first.extras
         return self._make(plan, folds, score, TrialState.PRUNED, noise)
 
     def _partial_trial(self, plan: Evaluation, outcomes: list[FoldOutcome]) -> Trial:
@@ -481,7 +480,7 @@ class CandidateEvaluator:
             train_fraction=self.run.train_fraction(plan.fidelity),
             subset=plan.fidelity.subset,
             started=plan.started,
-            **more,
+            extras={name: value for name, value in more.items() if value is not None},
         )
 
     def recall(self, trial: Trial) -> Trial:

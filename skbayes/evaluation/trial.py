@@ -60,22 +60,12 @@ class FoldResult:
         Traceback of a failed fit, or the reason for which a fit was aborted.
     skipped : bool
         Whether the fit was not started or not finished. Its scores and times are NaN.
-    costs : dict of str to float or None
-        Costs that are stored separately from the scores.
-    warm_up : bool
-        Whether this was the first fit of its kind in its process.
-    outcomes : dict of str to float or None
-        Outcomes that the search has constraints on.
-    shared_time : float
-        Seconds of `fit_time` and `score_time` that were saved, because the first steps
-        of the pipeline had already been fitted for another trial.
-    curves : dict of str to list of float, or None
-        Test scores after each round of a grid, by metric name; None if the search does
-        not track rounds.
-    train_curves : dict of str to list of float, or None
-        Training scores after each round; None if they are not requested.
-    max_rounds : int
-        Maximum number of rounds of the fit; 0 if it has no rounds.
+    extras : dict of str to object
+        Measurements of the aspects of trials, in the types of JSON: `costs` that are
+        stored separately from the scores, `warm_up` for the first fit of its kind in
+        its process, `outcomes` with constraints, `shared_time` (seconds of `fit_time`
+        and `score_time` that shared steps of pipelines saved), and `curves`,
+        `train_curves` (scores by metric after each round of a grid) and `max_rounds`.
     """
 
     test_scores: Any = math.nan
@@ -85,13 +75,7 @@ class FoldResult:
     train_scores: Any = None
     fit_error: str | None = None
     skipped: bool = False
-    costs: dict[str, float] | None = None
-    warm_up: bool = False
-    outcomes: dict[str, float] | None = None
-    shared_time: float = 0.0
-    curves: dict[str, list[float]] | None = None
-    train_curves: dict[str, list[float]] | None = None
-    max_rounds: int = 0
+    extras: dict[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entries from which scikit-learn creates `cv_results_`."""
@@ -169,14 +153,9 @@ class Trial:
     started : float or None
         Start of the first fit in seconds since 1970; None if it is unknown or if there
         was no fit. It is ignored when trials are compared for equality.
-    violation : float or None
-        Sum of the violations of the constraints. It is 0 if all constraints are
-        satisfied, and infinite if an outcome is unknown. None if the search has no
-        constraints.
-    rounds : int or None
-        Number of rounds with the best mean score over the splits. Each fold is scored
-        at the number that is best for the others. None if the search does not track
-        rounds.
+    extras : dict of str to object
+        Values of the aspects of trials, in the types of JSON: `violation` and `rounds`.
+        Values that are None are left out.
 
     Examples
     --------
@@ -201,11 +180,28 @@ class Trial:
     train_fraction: float = field(default=1.0, repr=False)
     subset: int = field(default=0, repr=False)
     started: float | None = field(default=None, repr=False, compare=False)
-    violation: float | None = field(default=None, repr=False)
-    rounds: int | None = field(default=None, repr=False)
+    extras: dict[str, Any] = field(default_factory=dict, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "state", TrialState(self.state))
+
+    @property
+    def violation(self) -> float | None:
+        """Sum of the violations of the constraints.
+
+        It is 0 if all constraints are satisfied, and infinite if an outcome is unknown.
+        None if the search has no constraints.
+        """
+        return self.extras.get("violation")
+
+    @property
+    def rounds(self) -> int | None:
+        """Number of rounds with the best mean score over the splits.
+
+        Each fold is scored at the number that is best for the others. None if the
+        search does not track rounds.
+        """
+        return self.extras.get("rounds")
 
     @property
     def feasible(self) -> bool:
@@ -223,7 +219,8 @@ class Trial:
     @property
     def outcomes(self) -> dict[str, float]:
         """Mean over the fitted splits of each outcome with a constraint."""
-        fitted = [f.outcomes for f in self.folds if not f.skipped and f.outcomes]
+        outcomes = [f.extras.get("outcomes") for f in self.folds if not f.skipped]
+        fitted = [of_fold for of_fold in outcomes if of_fold]
         names = dict.fromkeys(name for one in fitted for name in one)
         return {
             name: float(np.mean([one.get(name, math.nan) for one in fitted]))
@@ -243,7 +240,8 @@ class Trial:
     @property
     def shared_time(self) -> float:
         """Mean time per fold in seconds that was saved by shared pipeline steps."""
-        seconds = [fold.shared_time for fold in self.folds if not fold.skipped]
+        fitted = [fold for fold in self.folds if not fold.skipped]
+        seconds = [fold.extras.get("shared_time", 0.0) for fold in fitted]
         return float(np.mean(seconds)) if seconds else 0.0
 
     @property

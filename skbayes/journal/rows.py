@@ -290,24 +290,11 @@ def _plain(value: Any) -> Any:
 _encode = json.JSONEncoder(default=_plain).encode
 
 
-def _filled(fold: FoldResult) -> dict[str, Any]:
-    """Return the fields of a fold, without empty ones."""
-    optional = ("outcomes", "curves", "train_curves", "max_rounds")
-    return {
-        name: value
-        for name, value in vars(fold).items()
-        if value or name not in optional
-    }
-
-
 def trial_row(trial: Trial) -> tuple:
     """Return the row of a finished trial in the table of results."""
-    details = {**vars(trial), "folds": [_filled(fold) for fold in trial.folds]}
+    details = {**vars(trial), "folds": [vars(fold) for fold in trial.folds]}
     # These fields are stored with the proposal.
     del details["number"], details["params"]
-    for name in ("violation", "rounds"):
-        if details[name] is None:
-            del details[name]
     text = _encode(details)
     try:
         parse_details(text)

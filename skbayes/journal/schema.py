@@ -266,6 +266,28 @@ def parse_params(text: str) -> dict[str, Any]:
     return record
 
 
+_FOLD_EXTRAS: dict[str, Test] = {
+    "costs": _dict_of(_is_score),
+    "warm_up": _is_bool,
+    "outcomes": _dict_of(_is_score),
+    "shared_time": _is_real,
+    "curves": _dict_of(_curve),
+    "train_curves": _dict_of(_curve),
+    "max_rounds": _is_count,
+}
+
+_TRIAL_EXTRAS: dict[str, Test] = {"violation": _is_real, "rounds": _is_count}
+
+
+def _are_extras(value: Any, known: Mapping[str, Test]) -> bool:
+    """Return whether values of aspects are valid; unknown names have numbers."""
+    return (
+        _dict_of(lambda v: True)(value)
+        and all(known.get(name, _is_real)(given) for name, given in value.items())
+        and ("max_rounds" in value or not {"curves", "train_curves"} & value.keys())
+    )
+
+
 _FOLD: dict[str, Test] = {
     "test_scores": _scores,
     "fit_time": _is_real,
@@ -274,13 +296,7 @@ _FOLD: dict[str, Test] = {
     "train_scores": _maybe(_scores),
     "fit_error": _maybe(_is_text),
     "skipped": _is_bool,
-    "costs": _maybe(_dict_of(_is_score)),
-    "warm_up": _is_bool,
-    "outcomes": _maybe(_dict_of(_is_score)),
-    "shared_time": _is_real,
-    "curves": _maybe(_dict_of(_curve)),
-    "train_curves": _maybe(_dict_of(_curve)),
-    "max_rounds": _is_count,
+    "extras": lambda v: _are_extras(v, _FOLD_EXTRAS),
 }
 
 _TRIAL: dict[str, Test] = {
@@ -296,8 +312,7 @@ _TRIAL: dict[str, Test] = {
     "train_fraction": lambda v: _is_real(v) and 0 < v <= 1,
     "subset": _is_number,
     "started": _maybe(_is_time),
-    "violation": _maybe(_is_real),
-    "rounds": _maybe(_is_count),
+    "extras": lambda v: _are_extras(v, _TRIAL_EXTRAS),
 }
 
 

@@ -45,16 +45,16 @@ def curves_of(trial: Trial, metric: str, direction: int = 1) -> TrialCurves | No
     direction : int, default=1
         -1 for a metric for which lower is better.
     """
-    watched = [fold for fold in trial.folds if fold.curves]
+    watched = [fold for fold in trial.folds if fold.extras.get("curves")]
     curves = [_curve(fold, metric) for fold in watched]
     if trial.state == TrialState.FAILED or not watched:
         return None
     length = min(map(len, curves))
     scores = direction * np.array([curve[:length] for curve in curves], dtype=float)
-    rounds = round_grid(watched[0].max_rounds)[:length]
+    rounds = round_grid(watched[0].extras["max_rounds"])[:length]
     return TrialCurves(rounds, scores, trial.rounds)
 
 
 def _curve(fold: FoldResult, metric: str) -> list[float]:
-    curves = fold.curves or {}
+    curves = fold.extras.get("curves", {})
     return next(iter(curves.values())) if len(curves) == 1 else curves.get(metric, [])

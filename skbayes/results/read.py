@@ -190,19 +190,19 @@ def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[T
                 if math.isfinite(score)
                 else TrialState.FAILED,
                 stage=int(row.get("iter", 0)),
-                violation=_violation_of_row(row),
+                extras=_extras_of_row(row),
                 train_fraction=float(shares[number % len(shares)]),
             )
         )
     return trials
 
 
-def _violation_of_row(row: Mapping[str, Any]) -> float | None:
-    """Return 0 for a trial that satisfies its constraints, else infinity."""
+def _extras_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the violation of constraints: 0 if they are satisfied, else infinity."""
     kept = row.get("feasible")
     if kept is None or kept != kept:
-        return None
-    return 0.0 if kept else math.inf
+        return {}
+    return {"violation": 0.0 if kept else math.inf}
 
 
 def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
@@ -347,5 +347,5 @@ def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial
         train_fraction=float(row.get("train_fraction", 1.0)),
         subset=int(row.get("subset", 0)),
         started=started,
-        violation=_violation_of_row(row),
+        extras=_extras_of_row(row),
     )

@@ -328,7 +328,7 @@ def _reduce(function: Any, values: FloatArray) -> float:
 
 def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
     """Return the measured costs by name."""
-    folds = [fold.costs or {} for trial in trials for fold in trial.folds]
+    folds = [fold.extras.get("costs", {}) for trial in trials for fold in trial.folds]
     names = list(dict.fromkeys(name for costs in folds for name in costs))
     shares = np.array([trial.train_fraction for trial in trials])
     relative = shares / shares.max(initial=0.0) if len(shares) else shares

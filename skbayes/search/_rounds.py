@@ -19,7 +19,7 @@ from skbayes.evaluation.rounds.watched_fit import (
     objection_to,
     round_params,
 )
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import History
 from skbayes.space import Choice, Integer, Real
 from skbayes.spaces.changes import EditableSpace
 
@@ -210,13 +210,14 @@ def _without_in_choice(value: Any, names: set[str], path: str, of_models: bool) 
 # -- results ---------------------------------------------------------------------------
 
 
-def params_with_rounds(estimator: Any, trial: Trial) -> dict[str, Any]:
-    """Return the parameters of a trial, including those that set its rounds."""
-    if trial.rounds is None:
-        return trial.params
-    params = clone(trial.params, safe=False)
-    estimator = clone(estimator).set_params(**params)
-    return {**trial.params, **round_params(estimator, trial.rounds)}
+def params_with_rounds(
+    estimator: Any, params: dict[str, Any], rounds: int | None
+) -> dict[str, Any]:
+    """Return parameters, including those that set the number of rounds, if any."""
+    if rounds is None:
+        return params
+    estimator = clone(estimator).set_params(**clone(params, safe=False))
+    return {**params, **round_params(estimator, rounds)}
 
 
 def curve_columns(history: History) -> dict[str, np.ndarray]:
@@ -224,15 +225,16 @@ def curve_columns(history: History) -> dict[str, np.ndarray]:
     columns: dict[str, list[Any]] = {}
     for trial in history:
         for split, fold in enumerate(trial.folds):
-            if not fold.curves:
+            test, train = fold.extras.get("curves"), fold.extras.get("train_curves")
+            if not test:
                 continue
-            n_points = min(map(len, fold.curves.values()))
+            n_points = min(map(len, test.values()))
             rows = {
                 "trial": [trial.number] * n_points,
                 "split": [split] * n_points,
-                "rounds": round_grid(fold.max_rounds)[:n_points],
+                "rounds": round_grid(fold.extras["max_rounds"])[:n_points],
             }
-            for kind, curves in (("test", fold.curves), ("train", fold.train_curves)):
+            for kind, curves in (("test", test), ("train", train)):
                 for metric, curve in (curves or {}).items():
                     rows[f"{kind}_{metric}"] = curve[:n_points]
             for name, values in rows.items():

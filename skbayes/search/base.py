@@ -374,7 +374,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
                 self.n_splits_,
                 refit_metric,
             )
-        self.best_params_ = params_with_rounds(self.estimator, best)
+        self.best_params_ = params_with_rounds(self.estimator, best.params, best.rounds)
 
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
         """Return scores of shape (n_rows, n_keys) whose greatest row is the best.

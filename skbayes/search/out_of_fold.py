@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -65,9 +64,7 @@ def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
         fits = fit_folds(
             search.estimator,
             [
-                params_with_rounds(
-                    search.estimator, replace(best, rounds=number or best.rounds)
-                )
+                params_with_rounds(search.estimator, best.params, number or best.rounds)
                 for number in numbers
             ],
             inputs.X,

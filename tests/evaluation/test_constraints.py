@@ -53,7 +53,7 @@ def test_slacks_are_positive_exactly_where_a_bound_is_broken(is_upper, is_log):
 
 
 def folds(*outcomes):
-    return [FoldResult(0.5, outcomes=one) for one in outcomes]
+    return [FoldResult(0.5, extras={"outcomes": one}) for one in outcomes]
 
 
 BOTH = Constraints(
@@ -94,7 +94,9 @@ def test_a_bound_is_surely_broken_only_if_the_folds_agree():
 
 def test_the_best_trial_keeps_the_constraints():
     def trial(number, score, violation, stage=0):
-        return Trial(number, {}, [], score, violation=violation, stage=stage)
+        return Trial(
+            number, {}, [], score, extras={"violation": violation}, stage=stage
+        )
 
     some = History([trial(0, 0.9, 0.5), trial(1, 0.8, 0.1), trial(2, 0.7, math.inf)])
     assert some.best.number == 1

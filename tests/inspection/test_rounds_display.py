@@ -16,18 +16,21 @@ from skbayes.inspection import RoundsDisplay, read_record
 from skbayes.inspection.report_pictures import pictures
 from skbayes.inspection.style import EDGE
 
+CAP = {"max_rounds": 400}
+
 
 def trial(number, *curves, **more):
     """Return a trial whose splits have these curves, of at most 400 rounds."""
     mean = np.mean([one[: min(map(len, curves))] for one in curves], axis=0)
     place = int(np.argmax(mean))
     folds = [
-        drawn.fold(one[place], curves={"score": list(one)}, max_rounds=400)
-        for one in curves
+        drawn.fold(curve[place], extras={"curves": {"score": [*curve]}} | CAP)
+        for curve in curves
     ]
-    rounds = int(round_grid(400)[place]) if more.get("state") != "pruned" else None
+    extras = {"rounds": int(round_grid(400)[place])}
+    extras = {} if more.get("state") == "pruned" else extras
     return drawn.trial(
-        number, float(mean[place]), **{"rounds": rounds} | more, folds=folds
+        number, float(mean[place]), **{"extras": extras} | more, folds=folds
     )
 
 

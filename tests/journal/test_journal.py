@@ -3,6 +3,7 @@
 import contextlib
 import io
 import json
+import math
 import os
 import pickle
 import shutil
@@ -62,6 +63,14 @@ def lists_of_trials(draw):
         train_scores=scores if draw(st.booleans()) else st.none(),
         fit_error=TEXTS,
         skipped=st.booleans(),
+        extras=st.sampled_from(
+            [
+                {},
+                {"own": 0.5, "shared_time": math.inf},
+                {"costs": {"a": math.nan}, "warm_up": True, "outcomes": {"b": 2}},
+                {"curves": {"a": [0.5, math.nan]}, "max_rounds": 2},
+            ]
+        ),
     )
     pairs = st.lists(folds, min_size=2, max_size=2)
     return draw(st.lists(trials_with(pairs), min_size=1, max_size=10))
@@ -81,6 +90,7 @@ def trials_with(folds):
         expected_improvement=st.none() | st.floats(),
         noise=st.none() | st.floats(),
         started=st.none() | st.floats(0.0, 9e9),
+        extras=st.sampled_from([{}, {"violation": math.inf}, {"rounds": 3, "own": 1}]),
     )
 
 

@@ -86,6 +86,17 @@ def fold(**changes):
         {"folds": [fold(skipped=0)]},
         {"folds": [fold(train_scores=1.0), fold()]},
         {"folds": [fold(more=1)]},
+        {"folds": [fold(extras=1)]},
+        {"folds": [fold(extras={"own": "text"})]},
+        {"folds": [fold(extras={"own": [1.0]})]},
+        {"folds": [fold(extras={"warm_up": 1})]},
+        {"folds": [fold(extras={"costs": {"a": "1"}})]},
+        {"folds": [fold(extras={"curves": {"a": [1.0]}})]},
+        {"folds": [fold(extras={"curves": {"a": 1}, "max_rounds": 3})]},
+        {"folds": [fold(extras={"max_rounds": -1})]},
+        {"extras": None},
+        {"extras": {"violation": "x"}},
+        {"extras": {"rounds": 1.5}},
     ],
 )
 def test_details_of_a_trial(changes):

@@ -19,9 +19,13 @@ def history(sizes, recall=0.9, stage=0):
             Trial(
                 k,
                 {},
-                [FoldResult(0.5, outcomes={"size": size, "recall": recall})],
+                [
+                    FoldResult(
+                        0.5, extras={"outcomes": {"size": size, "recall": recall}}
+                    )
+                ],
                 0.5,
-                violation=1.0,
+                extras={"violation": 1.0},
                 stage=stage,
             )
             for k, size in enumerate(sizes)

@@ -10,10 +10,9 @@ from skbayes.results.curves import curves_of
 
 def trial(*curves, **more):
     """Return a trial whose splits have these curves, of at most 200 rounds."""
-    folds = [
-        drawn.fold(0.5, curves=one and {"score": one}, max_rounds=200) for one in curves
-    ]
-    return drawn.trial(0, 0.5, **{"rounds": 2} | more, folds=folds)
+    extras = [{"curves": {"score": c}, "max_rounds": 200} if c else {} for c in curves]
+    folds = [drawn.fold(0.5, extras=one) for one in extras]
+    return drawn.trial(0, 0.5, **{"extras": {"rounds": 2}} | more, folds=folds)
 
 
 def test_curves_end_with_the_shortest():
@@ -37,8 +36,10 @@ def test_the_higher_score_is_the_better():
 
 
 def test_one_of_several_metrics():
-    folds = [drawn.fold(0.5, curves={"a": [0.1], "b": [0.2]}, max_rounds=1)] * 2
-    found = curves_of(drawn.trial(0, 0.5, folds=folds, rounds=1), "b")
+    folds = [
+        drawn.fold(0.5, extras={"curves": {"a": [0.1], "b": [0.2]}, "max_rounds": 1})
+    ] * 2
+    found = curves_of(drawn.trial(0, 0.5, folds=folds, extras={"rounds": 1}), "b")
     np.testing.assert_array_equal(found.scores, [[0.2], [0.2]])
 
 

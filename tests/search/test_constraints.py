@@ -98,7 +98,7 @@ def test_every_search_keeps_its_constraints(kind):
 def test_without_constraints_nothing_is_measured(kind):
     found = every_search.fitted(kind)
     assert all(trial.violation is None for trial in found.trials_)
-    assert all(fold.outcomes is None for fold in found.trials_.folds)
+    assert all("outcomes" not in fold.extras for fold in found.trials_.folds)
     assert not any("constraint" in name for name in found.cv_results_)
 
 
@@ -355,7 +355,7 @@ class Unfitted(DecisionTreeClassifier):
         ({"a": (n_leaves,)}, ValueError, r"constraints\['a'\] must be a bound, a list"),
         ({"a": (DecisionTreeClassifier, "<= 1")}, TypeError, r"constraints\['a'\]"),
         ({"a": (3, "<= 1")}, TypeError, r"constraints\['a'\]: the outcome must be"),
-        ({"a": (lambda a, b, c, d: 1, "<= 1")}, TypeError, "must take estimator"),
+        ({"a": (lambda a, b, c, d: 1, "<= 1")}, TypeError, "the name of a measure"),
         ({"recall": ">= 0.9"}, ValueError, r"\['recall'\] does not suit the target y"),
         ({3: "<= 1"}, TypeError, "constraints: names must be strings"),
         ([("a", "<= 1")], ValueError, "'constraints' parameter of BayesSearchCV"),

@@ -178,11 +178,11 @@ def test_the_first_fit_of_its_kind_is_marked():
         pass
 
     found = TradeoffSearchCV(New(), SPACE, n_iter=3, cv=2, random_state=0).fit(X, y)
-    marks = [fold.warm_up for trial in found.trials_ for fold in trial.folds]
+    marks = [fold.extras["warm_up"] for trial in found.trials_ for fold in trial.folds]
     assert marks == [True] + [False] * 5
     # The trial's cost is that of its other fold.
     first = found.trials_[0].folds
-    assert found.cv_results_["cost"][0] == first[1].costs["fit_time"]
+    assert found.cv_results_["cost"][0] == first[1].extras["costs"]["fit_time"]
 
 
 def test_a_cost_that_cannot_be_measured():

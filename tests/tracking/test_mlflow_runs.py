@@ -98,7 +98,7 @@ def test_with_the_space_values_are_logged_and_not_their_texts(mlflow, path):
 
 
 def test_names_and_values_are_such_as_mlflow_takes(mlflow):
-    folds = [fold(0.5, costs={"<lambda>": 3.0})]
+    folds = [fold(0.5, extras={"costs": {"<lambda>": 3.0}})]
     params = {f"p{i}": "x" * 1000 for i in range(150)}
     log_to_mlflow(History([Trial(0, params, folds, score=0.5)]))
     (parent,) = mlflow.parents

@@ -39,7 +39,7 @@ class _FoldOutcomes(FoldAspect):
             X, y = call.test_set()
             params = compat.check_fit_params(inputs.X, inputs.outcome_params, call.test)
         raises = call.options["error_score"] == "raise"
-        fold.outcomes = self.measures(result, X, y, params, raises)
+        fold.extras["outcomes"] = self.measures(result, X, y, params, raises)
 
 
 class OutcomeConstraints(Aspect):

@@ -44,7 +44,7 @@ class _FoldCosts(FoldAspect):
         raises = call.options["error_score"] == "raise"
         costs = measured(self.measures, result, "", raises)
         if self.are_separate:
-            fold.costs, fold.warm_up = costs, _is_first(estimator)
+            fold.extras |= {"costs": costs, "warm_up": _is_first(estimator)}
             return
         fold.test_scores = {**fold.test_scores, **costs}
         if fold.train_scores is not None:

@@ -73,9 +73,9 @@ class _FoldRounds(FoldAspect):
         fold.fit_time = max(0.0, fold.fit_time - watched.seconds)
         fold.score_time += watched.seconds
         if watched.curves and fold.fit_error is None and not watched.has_failed:
-            fold.curves = watched.curves[0]
-            fold.train_curves = watched.curves[1] if len(watched.curves) > 1 else None
-            fold.max_rounds = watched.max_rounds
+            names = ("curves", "train_curves")
+            fold.extras |= dict(zip(names, watched.curves, strict=False))
+            fold.extras["max_rounds"] = watched.max_rounds
         outcome.is_hopeless = watched.is_hopeless
 
 
@@ -148,7 +148,9 @@ class Rounds(Aspect):
         if not any(outcome.is_hopeless for outcome in outcomes):
             return None
         (fold,) = (outcome.result for outcome in outcomes if outcome.result is not None)
-        curve = guiding_curve(fold.curves, self.run.guiding_metric([fold]))
+        curve = guiding_curve(
+            fold.extras.get("curves"), self.run.guiding_metric([fold])
+        )
         assert curve is not None
         score, noise = plan.notes[self.name].estimate(curve)
         return fold, score, noise

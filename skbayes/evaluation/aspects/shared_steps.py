@@ -55,7 +55,7 @@ class _FoldSteps(FoldAspect):
             record[name] += seconds
             setattr(outcome.result, name, record[name])
         call.cpu_seconds += saved.cpu
-        outcome.result.shared_time = saved.total
+        outcome.result.extras["shared_time"] = saved.total
 
 
 def _test_rows(call: FoldCall) -> Any:

@@ -54,30 +54,29 @@ def settle_rounds(
     None if the folds have no curves. A missing score is set to `error_score` if this is
     a number.
     """
-    watched = [fold for fold in folds if fold.curves]
+    watched = [fold for fold in folds if _curves_of(fold)]
     _cut(watched)
     curves = _guiding_curves(watched, metric)
     if curves is None:
         return None
     missing = math.nan if isinstance(error_score, str) else float(error_score)
     for fold, place in zip(watched, choose_by_others(curves), strict=True):
-        assert fold.curves is not None
-        fold.test_scores = _scores_at(fold.curves, place, fold.test_scores, missing)
-        if fold.train_curves is not None:
-            kept = fold.train_scores
-            fold.train_scores = _scores_at(fold.train_curves, place, kept, missing)
-    return int(round_grid(watched[0].max_rounds)[choose_rounds(curves)])
+        test, train = _curves_of(fold), fold.extras.get("train_curves")
+        fold.test_scores = _scores_at(test, place, fold.test_scores, missing)
+        if train is not None:
+            fold.train_scores = _scores_at(train, place, fold.train_scores, missing)
+    return int(round_grid(watched[0].extras["max_rounds"])[choose_rounds(curves)])
 
 
 def rounds_by_fold(folds: Sequence[FoldResult], metric: str | None) -> list[int | None]:
     """Return the number of rounds that each fold is scored at; None without curves."""
-    watched = [fold for fold in folds if fold.curves]
+    watched = [fold for fold in folds if _curves_of(fold)]
     curves = _guiding_curves(watched, metric)
     if curves is None:
         return [None] * len(folds)
-    grid = round_grid(watched[0].max_rounds)
+    grid = round_grid(watched[0].extras["max_rounds"])
     chosen = iter(choose_by_others(curves))
-    return [int(grid[next(chosen)]) if fold.curves else None for fold in folds]
+    return [int(grid[next(chosen)]) if _curves_of(fold) else None for fold in folds]
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class CurveScores(FoldScores):
     ) -> FoldScores:
         """Add the curves of a complete trial, if all of its folds have one."""
         curves = None
-        if all(fold.curves for fold in trial.folds):
+        if all(map(_curves_of, trial.folds)):
             curves = _guiding_curves(trial.folds, metric)
         return scores if curves is None else cls(scores.scores, curves)
 
@@ -123,7 +122,11 @@ class KnownCurves:
         """Add a complete trial with its scores by split."""
         curve = _curve(trial.folds[0], metric)
         if curve is not None and np.isfinite(curve).all():
-            key = (trial.folds[0].max_rounds, trial.train_fraction, trial.subset)
+            key = (
+                trial.folds[0].extras["max_rounds"],
+                trial.train_fraction,
+                trial.subset,
+            )
             self._known.setdefault(key, []).append((curve, scores))
 
     def race(
@@ -140,15 +143,18 @@ class KnownCurves:
 
 def last_round(fold: FoldResult | None) -> int | None:
     """Return the last round of a fold's curves; None if it has no curves."""
-    if fold is None or not fold.curves:
+    if fold is None or not _curves_of(fold):
         return None
-    n_points = min(map(len, fold.curves.values()))
-    return int(round_grid(fold.max_rounds)[n_points - 1])
+    n_points = min(map(len, _curves_of(fold).values()))
+    return int(round_grid(fold.extras["max_rounds"])[n_points - 1])
 
 
 def _cut(folds: Sequence[FoldResult]) -> None:
     """Shorten curves to the length of the shortest one."""
-    tables = [t for fold in folds for t in (fold.curves, fold.train_curves) if t]
+    kinds = ("curves", "train_curves")
+    tables = [
+        fold.extras[kind] for fold in folds for kind in kinds if kind in fold.extras
+    ]
     length = min(
         (len(curve) for table in tables for curve in table.values()), default=0
     )
@@ -157,8 +163,14 @@ def _cut(folds: Sequence[FoldResult]) -> None:
             table[name] = curve[:length]
 
 
+def _curves_of(fold: FoldResult) -> dict[str, list[float]]:
+    """Return the test curves of a fold by metric; empty without rounds."""
+    curves: dict[str, list[float]] = fold.extras.get("curves", {})
+    return curves
+
+
 def _curve(fold: FoldResult, metric: str | None) -> FloatArray | None:
-    return guiding_curve(fold.curves, metric)
+    return guiding_curve(_curves_of(fold), metric)
 
 
 def _guiding_curves(

@@ -87,7 +87,7 @@ def check_exact(model, fit_params):
     scoring = "neg_log_loss" if is_classifier(model) else "r2"
     fitted = search(model, scoring=scoring, error_score="raise").fit(X, y, **fit_params)
     (trial,) = fitted.trials_
-    curves = [fold.curves["score"] for fold in trial.folds]
+    curves = [fold.extras["curves"]["score"] for fold in trial.folds]
     length = min(map(len, curves))
     for i, split in enumerate(CV.split(X, y)):
         # All first 20 points of the grid are rounds. Of two folds, the other chooses.
@@ -279,7 +279,7 @@ def test_a_model_among_others_is_fitted_as_usual():
         seen.add(kind)
         assert (trial.rounds is None) == (kind != "AdaBoostClassifier")
         if kind == "AdaBoostClassifier":
-            assert trial.folds[0].max_rounds == 9
+            assert trial.folds[0].extras["max_rounds"] == 9
             assert "last__n_estimators" not in trial.params
         if kind == "Other":
             assert trial.params["last__n_estimators"] in (31, 32)

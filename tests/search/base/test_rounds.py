@@ -35,7 +35,6 @@ from skbayes import (
     TradeoffSearchCV,
     compat,
 )
-from skbayes.evaluation.rounds import trial_rounds
 from skbayes.evaluation.trial import TrialState
 from skbayes.space import Choice, Integer
 
@@ -209,7 +208,7 @@ def test_the_number_of_rounds_is_taken_out_of_the_search_space():
 def test_the_largest_value_of_each_notation_is_the_limit(values):
     spaces = {**RATE, "max_iter": values}
     fitted = search(spaces=spaces, rounds="auto", n_iter=1).fit(X, Y)
-    assert fitted.trials_[0].folds[0].max_rounds == 12
+    assert fitted.trials_[0].folds[0].extras["max_rounds"] == 12
 
 
 def test_of_several_models_each_has_its_own_rounds_or_none():
@@ -286,7 +285,7 @@ def test_a_trial_without_a_chance_is_pruned_after_its_first_rounds():
     pruned = [t for t in fitted.trials_ if t.state == TrialState.PRUNED]
     at_once = [t for t in pruned if t.rounds is None]
     assert at_once and all(fitted.cv_results_["rounds"][t.number] == 0 for t in at_once)
-    assert all(len(t.folds[0].curves["score"]) < 42 for t in at_once)
+    assert all(len(t.folds[0].extras["curves"]["score"]) < 42 for t in at_once)
     results = fitted.cv_results_
     whole = [t.score for t in complete_rows(fitted)]
     for trial in pruned:
@@ -294,8 +293,8 @@ def test_a_trial_without_a_chance_is_pruned_after_its_first_rounds():
         assert trial.score < max(whole)
         assert np.isnan(results["mean_test_score"][trial.number])
         assert results["state"][trial.number] == "pruned"
-        assert trial.folds[0].curves is not None
-        assert trial.folds[-1].curves is None and trial.folds[-1].skipped
+        assert "curves" in trial.folds[0].extras
+        assert "curves" not in trial.folds[-1].extras and trial.folds[-1].skipped
     assert fitted.trials_[fitted.best_index_].state == TrialState.COMPLETE
 
 
@@ -317,12 +316,16 @@ def test_pruned_trials_would_not_have_been_the_best():
 # -- equal results in every way of running ---------------------------------------------
 
 
+def curves_of(fold):
+    return fold.extras.get("curves")
+
+
 def same_trials(one, other):
     assert [t.params for t in one.trials_] == [t.params for t in other.trials_]
     assert [t.rounds for t in one.trials_] == [t.rounds for t in other.trials_]
     assert [t.state for t in one.trials_] == [t.state for t in other.trials_]
     for a, b in zip(one.trials_, other.trials_, strict=True):
-        assert [f.curves for f in a.folds] == [f.curves for f in b.folds]
+        assert [curves_of(f) for f in a.folds] == [curves_of(f) for f in b.folds]
         np.testing.assert_array_equal(a.score, b.score)
     assert one.best_params_ == other.best_params_
 
@@ -372,20 +375,7 @@ def test_a_single_split_is_scored_at_its_own_choice():
     cv = ShuffleSplit(1, random_state=0)
     fitted = search(cv=cv, n_iter=2, scoring="neg_log_loss").fit(X, Y)
     for trial in fitted.trials_:
-        assert trial.score == max(trial.folds[0].curves["score"])
-
-
-def test_a_journal_of_the_former_rule_is_scored_by_the_other_folds(
-    tmp_path, monkeypatch
-):
-    expected = search(n_points=1).fit(X, Y)
-    path = tmp_path / "run.journal"
-    with monkeypatch.context() as former:
-        own = lambda curves: [trial_rounds.choose_rounds(curves)] * len(curves)  # noqa: E731
-        former.setattr(trial_rounds, "choose_by_others", own)
-        before = search(n_points=1, n_iter=1, journal=path).fit(X, Y)
-    assert before.best_score_ > expected.trials_[0].score
-    same_trials(search(n_points=1, journal=path).fit(X, Y), expected)
+        assert trial.score == max(trial.folds[0].extras["curves"]["score"])
 
 
 @pytest.mark.parametrize("kind", [MultiStageSearchCV, HyperTuneSearchCV])
