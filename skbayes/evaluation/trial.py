@@ -61,11 +61,11 @@ class FoldResult:
     skipped : bool
         Whether the fit was not started or not finished. Its scores and times are NaN.
     extras : dict of str to object
-        Measurements of the aspects of trials, in the types of JSON: `costs` that are
-        stored separately from the scores, `warm_up` for the first fit of its kind in
-        its process, `outcomes` with constraints, `shared_time` (seconds of `fit_time`
-        and `score_time` that shared steps of pipelines saved), and `curves`,
-        `train_curves` (scores by metric after each round of a grid) and `max_rounds`.
+        Measurements of the aspects of trials, in the types of JSON. `costs` are stored
+        separately from the scores. `warm_up` marks the first fit of its kind in its
+        process. `outcomes` have constraints. `shared_time` is the part of the times in
+        seconds that shared steps of pipelines saved. `curves` and `train_curves` are
+        scores by metric after each round of a grid up to `max_rounds`.
     """
 
     test_scores: Any = math.nan

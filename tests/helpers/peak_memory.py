@@ -1,0 +1,51 @@
+"""Aspect of the contributing guide: the peak memory of the fits as a column."""
+
+import contextlib
+import tracemalloc
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from skbayes.evaluation.aspect import Aspect, FoldAspect
+from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.trial import History
+
+
+class _FoldPeak(FoldAspect):
+    """Peak of the memory that Python and NumPy allocate during a fit."""
+
+    name = "peak_memory"
+
+    @contextlib.contextmanager
+    def around(self, call: FoldCall) -> Iterator[None]:
+        """Trace the allocations of the fit."""
+        tracemalloc.start()
+        try:
+            yield
+            call.state[self.name] = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+
+    def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
+        """Store the peak in bytes with the result of the fold."""
+        assert outcome.result is not None
+        outcome.result.extras[self.name] = call.state[self.name]
+
+
+class PeakMemory(Aspect):
+    """Peak memory of the fits."""
+
+    name = "peak_memory"
+
+    def fold_aspect(self) -> FoldAspect:
+        """Return the part that measures a fit."""
+        return _FoldPeak()
+
+    def columns(self, history: History) -> dict[str, list[Any]]:
+        """Return the mean peak in bytes; NaN without a fit."""
+        peaks = [
+            [fold.extras.get(self.name, np.nan) for fold in trial.folds]
+            for trial in history
+        ]
+        return {"mean_peak_memory": [float(np.nanmean(row)) for row in peaks]}
