@@ -325,9 +325,7 @@ class EvaluationTask:
     It replaces the context that `_fit_and_score` expects and forwards every call. It
     also records requests to stop, which `_fit_and_score` ignores. In the process of the
     search, it references the search and the context. A pickle for a worker contains
-    trimmed copies, because each context references the whole tree of tasks. It does not
-    contain the search if no callback would receive it, so that workers do not import
-    the modules of the search.
+    trimmed copies, because each context references the whole tree of tasks.
     """
 
     def __init__(self, search: Any, context: Any) -> None:
@@ -336,9 +334,8 @@ class EvaluationTask:
         self.stop_requested = False
 
     def __getstate__(self) -> dict[str, Any]:
-        callbacks = getattr(self._context, "_callbacks", True)
         return {
-            "search": _without_fit_state(self.search) if callbacks else None,
+            "search": _without_fit_state(self.search),
             "_context": _trimmed(self._context),
             "stop_requested": self.stop_requested,
         }
@@ -383,6 +380,12 @@ class TaskTree:
         self._root: Any = None
         self._trials: Any = None
         self._begun: dict[int, Any] = {}
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether callbacks are registered with the search or a part of it."""
+        parts = self._search.get_params(deep=True).values()
+        return HAS_CALLBACKS and any(map(has_callbacks, (self._search, *parts)))
 
     @contextlib.contextmanager
     def fit(self) -> Iterator[None]:

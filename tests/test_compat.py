@@ -172,13 +172,9 @@ def test_a_search_works_without_a_callback_api(monkeypatch):
 
 @pytest.fixture
 def task():
-    return make_task(Stopper(1), Recorder())
-
-
-def make_task(*callbacks):
     if not compat.HAS_CALLBACKS:
         pytest.skip("scikit-learn has callbacks since 1.9")
-    search = BayesSearchCV(SVC(), {}).set_callbacks(*callbacks)
+    search = BayesSearchCV(SVC(), {}).set_callbacks(Stopper(1), Recorder())
     root = search._init_callback_context(max_subtasks=2)
     middle = root.subcontext("search", max_subtasks=9, sequential_subtasks=False)
     contexts = [
@@ -192,15 +188,6 @@ def test_a_task_notes_the_request_to_stop(task):
     assert not task.stop_requested
     assert task.call_on_fit_task_end(estimator=task.search)
     assert task.stop_requested
-
-
-def test_only_callbacks_make_workers_import_the_search(task):
-    assert b"skbayes.search" in pickle.dumps(task)
-    plain = make_task()
-    assert b"skbayes.search" not in pickle.dumps(plain)
-    received = pickle.loads(pickle.dumps(plain))
-    assert not received.call_on_fit_task_end(estimator=received.search)
-    assert not compat.has_callbacks(received.search)
 
 
 def test_a_pickled_task_leads_to_its_ancestors_alone(task):

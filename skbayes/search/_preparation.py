@@ -438,7 +438,7 @@ def trial_workers(
             yield evaluator, executor, report
 
 
-def _ends_fits(search: Any, run: SearchRun) -> bool:
+def _ends_fits(run: SearchRun) -> bool:
     """Return whether fits run in processes that can be killed at a limit.
 
     This is not the case for a timeout of the search alone if fits run on a cluster, or
@@ -447,20 +447,14 @@ def _ends_fits(search: Any, run: SearchRun) -> bool:
     if run.options.limits_trials or run.options.timeout is None:
         return run.options.limits_trials
     if run.context.transport == "memory":
-        params = run.estimator.get_params(deep=True).values()
-        observed = [search, run.estimator, *(one for one in params if _is_object(one))]
-        return not any(map(compat.has_callbacks, observed))
+        return not run.tasks.is_observed
     return bool(run.context.transport == "disk")
-
-
-def _is_object(value: Any) -> bool:
-    return hasattr(value, "get_params") and hasattr(value, "__dict__")
 
 
 def _transfer(search: Any, run: SearchRun, X: Any) -> DataTransfer:
     """Transfer the data to the workers."""
     context = run.context
-    ends_fits = context.transport == "memory" and _ends_fits(search, run)
+    ends_fits = context.transport == "memory" and _ends_fits(run)
     for transport in ["copy"] * ends_fits + [context.transport]:
         try:
             return transfer_data(
@@ -489,7 +483,7 @@ def _limited(
 ) -> contextlib.AbstractContextManager:
     """Enforce the limits of running fits, if there are any."""
     transfer = evaluator.transfer
-    if transfer.transport == "memory" or not _ends_fits(search, run):
+    if transfer.transport == "memory" or not _ends_fits(run):
         return contextlib.nullcontext()
     limits = _fit_limits(run)
     return limit_fits(transfer.handle, evaluator.task, limits, transfer.transport)

@@ -1,6 +1,7 @@
 """Aspects of trials: the list, and the example of the contributing guide."""
 
 import pickle
+import subprocess
 import sys
 
 import numpy as np
@@ -10,12 +11,18 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV, compat
+from skbayes import BayesSearchCV
 from skbayes.evaluation import aspects
 from skbayes.evaluation.aspect import Aspect, FoldAspect
+from skbayes.evaluation.fold import run_fold
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"max_depth": (1, 8), "min_samples_leaf": (1, 9)}
+_WORKER = """
+import pickle, sys
+pickle.load(sys.stdin.buffer)
+print(*sys.modules)
+"""
 NAME = "skbayes.evaluation.aspects.peak_memory"
 
 
@@ -78,12 +85,33 @@ def test_an_aspect_that_is_off_is_not_in_the_list(monkeypatch):
         return original(run)
 
     monkeypatch.setattr("skbayes.evaluation.evaluator.aspects_of", recorded)
-    callbacks = ["callbacks"] * compat.HAS_CALLBACKS
     BayesSearchCV(SVC(), {"C": (0.1, 1.0)}, n_iter=1, cv=2).fit(X, y)
-    assert {tuple(names) for names in listed} == {tuple(callbacks)}
+    assert {tuple(names) for names in listed} == {()}
     listed.clear()
     search(racing=True, constraints={"n_features": "<= 4"}).fit(X, y)
-    assert {tuple(names) for names in listed} == {("constraints", "racing", *callbacks)}
+    assert {tuple(names) for names in listed} == {("constraints", "racing")}
+
+
+def test_workers_do_not_import_the_search():
+    """Sixteen workers on two cores otherwise spend seconds on imports."""
+    tasks = []
+
+    def recorded(handle, task, fold):
+        tasks.append(pickle.dumps((task, fold)))
+        return run_fold(handle, task, fold)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("skbayes.evaluation.evaluator.run_fold", recorded)
+        search(racing=True, constraints={"n_features": "<= 4"}).fit(X, y)
+    assert tasks
+    done = subprocess.run(
+        [sys.executable, "-c", _WORKER], input=tasks[0], capture_output=True, check=True
+    )
+    loaded = done.stdout.decode().split()
+    assert "skbayes.evaluation.fold" in loaded
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("skbayes.")}
+    assert rooms == {"compat", "evaluation", "utils"}
+    assert "skbayes.evaluation.evaluator" not in loaded
 
 
 def test_hooks_have_no_effect_by_default():

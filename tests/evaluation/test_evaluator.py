@@ -32,8 +32,7 @@ SPLITS = list(StratifiedKFold(3).split(X, y))
 
 
 class NoTasks:
-    def begin_trial(self, number, n_splits):
-        return [None] * n_splits
+    is_observed = False
 
     def end_trial(self, number):
         return False

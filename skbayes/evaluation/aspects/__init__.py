@@ -9,8 +9,6 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from skbayes import compat
-
 if TYPE_CHECKING:
     from skbayes.evaluation.aspect import Aspect
     from skbayes.evaluation.run import SearchRun
@@ -25,7 +23,7 @@ _ASPECTS: tuple[tuple[str, Callable[[SearchRun], bool]], ...] = (
     ("constraints.OutcomeConstraints", lambda run: run.constraints is not None),
     ("kept_fits.KeptFits", lambda run: run.options.keep_fits is not None),
     ("racing.Racing", lambda run: run.options.pruning_risk is not None),
-    ("callbacks.Callbacks", lambda run: compat.HAS_CALLBACKS),
+    ("callbacks.Callbacks", lambda run: run.tasks.is_observed),
 )
 
 

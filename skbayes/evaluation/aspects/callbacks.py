@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.evaluator import Evaluation
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
+
+if TYPE_CHECKING:
+    from skbayes.evaluation.evaluator import Evaluation
 
 __all__ = ["Callbacks"]
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.constraints import Constraints, OutcomeMeasures
-from skbayes.evaluation.evaluator import Evaluation
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
+
+if TYPE_CHECKING:
+    from skbayes.evaluation.evaluator import Evaluation
+    from skbayes.evaluation.run import SearchRun
 
 __all__ = ["OutcomeConstraints"]
 

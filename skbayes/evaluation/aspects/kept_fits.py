@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.evaluator import Evaluation
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+
+if TYPE_CHECKING:
+    from skbayes.evaluation.evaluator import Evaluation
+    from skbayes.evaluation.run import SearchRun
 
 __all__ = ["KeptFits"]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from skbayes.evaluation.aspect import Aspect
-from skbayes.evaluation.evaluator import Evaluation
 from skbayes.evaluation.fold import FoldOutcome
 from skbayes.evaluation.racing import race_of
+
+if TYPE_CHECKING:
+    from skbayes.evaluation.evaluator import Evaluation
 
 __all__ = ["Racing"]
 

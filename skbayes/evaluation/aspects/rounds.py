@@ -5,13 +5,12 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.evaluator import Evaluation
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.learning_curves import FoldCurveRace
 from skbayes.evaluation.racing import FoldScores
@@ -29,8 +28,11 @@ from skbayes.evaluation.rounds.watched_fit import (
     guiding_curve,
     watched_fit,
 )
-from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
+
+if TYPE_CHECKING:
+    from skbayes.evaluation.evaluator import Evaluation
+    from skbayes.evaluation.run import SearchRun
 
 __all__ = ["Rounds"]
 
