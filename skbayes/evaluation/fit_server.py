@@ -58,9 +58,6 @@ import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from multiprocessing import connection
 from skbayes.evaluation.fit_process import serve
-from skbayes import compat
-if compat.HAS_CALLBACKS:
-    import skbayes.search  # the tasks of fits contain the search
 kind = getattr(connection, "PipeConnection", connection.Connection)
 serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 """

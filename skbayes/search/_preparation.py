@@ -74,8 +74,8 @@ RACING_RISK = 0.01
 # With more trials in progress, proposals and pruning have too few finished trials.
 MAX_RACED_IN_FLIGHT = 16
 
-# Maximum seconds of the start of a process that do not count toward the timeout. It
-# takes less than one second, but longer on a busy machine.
+# Maximum seconds of the start of processes that do not count toward the timeout. It
+# takes one or two seconds, but longer on a busy machine.
 MAX_START = 10.0
 
 
@@ -120,7 +120,7 @@ def seconds_left(run: SearchRun, begin: float) -> float | None:
     """Return the remaining seconds of the timeout of a search, or None.
 
     The search began at `begin`, on the clock `time.perf_counter`. Up to `MAX_START`
-    seconds of the start of the first process for the fits do not count.
+    seconds of the start of the processes for the fits do not count.
     """
     if run.options.timeout is None:
         return None
@@ -429,7 +429,7 @@ def trial_workers(
             )
         catch_errors = not executor.in_this_thread
         evaluator = CandidateEvaluator(run, transfer, catch_errors, n_planned)
-        with _limited(search, run, evaluator) as evaluator.limits:
+        with _limited(search, run, evaluator, executor) as evaluator.limits:
             run.limits = evaluator.limits
             yield evaluator, executor, report
 
@@ -481,14 +481,24 @@ def _fit_limits(run: SearchRun) -> FitLimits:
 
 
 def _limited(
-    search: Any, run: SearchRun, evaluator: CandidateEvaluator
+    search: Any,
+    run: SearchRun,
+    evaluator: CandidateEvaluator,
+    executor: TrialExecutor,
 ) -> contextlib.AbstractContextManager:
     """Enforce the limits of running fits, if there are any."""
     transfer = evaluator.transfer
     if transfer.transport == "memory" or not _ends_fits(search, run):
         return contextlib.nullcontext()
-    limits = _fit_limits(run)
-    return limit_fits(transfer.handle, evaluator.task, limits, transfer.transport)
+
+    def warm_up(call: Any) -> None:
+        calls = [call] * run.context.n_workers
+        seconds = MAX_START + (run.options.timeout or 0.0)
+        executor.warm_up(lambda parallel: parallel(calls), seconds)
+
+    return limit_fits(
+        transfer.handle, evaluator.task, _fit_limits(run), transfer.transport, warm_up
+    )
 
 
 def _store(

@@ -173,6 +173,33 @@ def test_fits_that_run_at_the_timeout_are_dropped(n_jobs, more, tmp_path, monkey
     assert [t.score for t in resumed.trials_] == [t.score for t in whole.trials_]
 
 
+class Noted(Sometimes):
+    """Estimator that notes each process that loads it."""
+
+    def __init__(self, quality=0.5, bad=None, folder=None):
+        super().__init__(quality, bad)
+        self.folder = folder
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        Path(state["folder"], str(os.getpid())).touch()
+
+
+def test_processes_start_before_the_first_trial(tmp_path, monkeypatch):
+    """The durations of the first trials, and the limit, do not include their start."""
+    started, run_trials = [], scheduler.Scheduler.run
+
+    def run(self, *arguments):
+        started.extend(tmp_path.iterdir())
+        return run_trials(self, *arguments)
+
+    monkeypatch.setattr(scheduler.Scheduler, "run", run)
+    model = Noted(folder=str(tmp_path))
+    with joblib.parallel_config("loky", n_jobs=2):
+        BayesSearchCV(model, SPACE, n_iter=3, cv=2, timeout="1 h").fit(X, y)
+    assert started
+
+
 def test_a_timeout_is_checked_between_fits_that_cannot_be_ended():
     class Here(Sometimes):
         def __reduce__(self):
