@@ -20,6 +20,7 @@ from skbayes import BayesSearchCV
 from skbayes.evaluation import limits
 from skbayes.loop import executor, scheduler
 from skbayes.loop.stopping import ExpectedImprovementBelow, NoImprovement, TargetScore
+from skbayes.search import _preparation
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"quality": (0.0, 1.0)}
@@ -171,6 +172,19 @@ def test_fits_that_run_at_the_timeout_are_dropped(n_jobs, more, tmp_path, monkey
     assert resumed.stop_reason_ == "n_iter"
     assert resumed.trials_.params == whole.trials_.params
     assert [t.score for t in resumed.trials_] == [t.score for t in whole.trials_]
+
+
+@pytest.mark.parametrize("start_time, left", [(0.0, 20.0), (3.0, 23.0), (9.0, 24.0)])
+def test_a_part_of_the_start_does_not_count_toward_the_timeout(
+    start_time, left, monkeypatch
+):
+    clock = types.SimpleNamespace(perf_counter=lambda: 110.0)
+    monkeypatch.setattr(_preparation, "time", clock)
+    run = types.SimpleNamespace(
+        options=types.SimpleNamespace(timeout=30),
+        limits=types.SimpleNamespace(start_time=start_time),
+    )
+    assert _preparation.seconds_left(run, 100.0) == left
 
 
 class Noted(Sometimes):
