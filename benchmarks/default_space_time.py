@@ -49,7 +49,7 @@ FACTOR = 5.0  # limit of the processor time, relative to RandomizedSearchCV
 CAP, MORE = 6.0, 10.0  # a search is ended after CAP times that time, and MORE seconds
 N_ROWS = 600
 # Numbers of texts and of topics.
-N_TEXTS = {"newsgroups": (600, 4), "newsgroups_many": (4000, 8)}
+N_TEXTS = {"newsgroups": (600, 4), "newsgroups_many": (3000, 8)}
 TEXT = "TfidfVectorizer+LogisticRegression"
 NETWORK = {
     "hidden_layer_sizes": [(50,), (100,), (50, 50)],

@@ -70,7 +70,7 @@ def logistic_regression(own: Params, facts: DataFacts) -> Notation:
 
 
 def _elastic_net_can_pay(facts: DataFacts) -> bool:
-    """Return whether the solver "saga" is cheap, or is not slow and may be worth it.
+    """Return whether the solver "saga" is cheap, or is not slow and may improve scores.
 
     It visits the rows one by one, and does not accept the 64-bit indices of wide data.
     """
