@@ -1,7 +1,8 @@
-"""Searches with time limits: trials that never end, and equal wall time.
+"""Searches with time limits: trials that never end, equal wall time, and `timeout`.
 
     python benchmarks/limits_time.py ended
     python benchmarks/limits_time.py time --jobs 2
+    python benchmarks/limits_time.py search
 
 The command `ended` runs 24 trials, each of which is ended after one second. In each
 task, a part of the space never ends: one option of six, two of them, or the upper 45 %
@@ -26,6 +27,18 @@ of the task, and 1000 is the median of 300 random configurations.
 - eips: expected improvement per second; eips-cooled: with cooled costs; both also with
   "+last".
 - random, optuna-tpe: trials are started until the time is over.
+
+The command `search` runs real searches with `timeout` and measures their time without
+the refit:
+
+- svm: `SVC()` with its default space and 5 folds, on the breast cancer data without
+  scaling.
+- svm, linear: linear and polynomial kernels on the same data. Some configurations take
+  minutes.
+- text: TF-IDF and logistic regression with their default space, on the four groups
+  about science of 20 Newsgroups.
+- sleep: fits of 0.1 s with two workers. The processes of the workers start in the cold
+  search only.
 """
 
 from __future__ import annotations
@@ -35,15 +48,25 @@ import one_thread  # noqa: F401
 # isort: split
 import argparse
 import math
-from collections.abc import Callable
+import tempfile
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from common import Cache, mean_se, means_text, names, run_all, save_results
 from methods import make_method
 from quick_tasks import _notation, yahpo, yahpo_space
+from shared import load
+from sklearn.datasets import load_breast_cancer
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+from sleeper import Sleeper, sleeper_data
 
-from skbayes import Optimizer
+from skbayes import BayesSearchCV, Optimizer
+from skbayes.evaluation.limits import parse_time
 from skbayes.optimizer import SpaceExhausted
 
 Params = dict[str, Any]
@@ -259,12 +282,68 @@ def summarize_times(store: Cache, methods: list[str]) -> dict[str, Any]:
     return summary
 
 
+# -- the time of real searches -----------------------------------------------------
+
+
+def timed_searches() -> Iterator[tuple[str, BayesSearchCV, Any]]:
+    """Yield names, searches, and their data."""
+    cancer = load_breast_cancer(return_X_y=True)
+    slow = {"C": (1e-2, 1e4, "log-uniform"), "kernel": ["linear", "poly"]}
+    for name, space in (("svm", "auto"), ("svm, linear", slow)):
+        for timeout in (30, 100):
+            search = BayesSearchCV(
+                SVC(), space, n_iter=50, cv=5, timeout=timeout, random_state=0
+            )
+            yield name, search, cancer
+    texts, topics = load().load_newsgroups_task("science")["train"]
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+    search = BayesSearchCV(model, n_iter=50, cv=3, timeout="1 min", random_state=0)
+    yield "text", search, (list(texts), np.asarray(topics))
+    space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+    for state in ("cold", "warm"):
+        with tempfile.TemporaryDirectory() as folder:
+            model = Sleeper(((0.1,),), folder)
+            search = BayesSearchCV(
+                model, space, n_iter=200, cv=5, timeout=5, n_jobs=2, random_state=0
+            )
+            yield f"sleep, {state}", search, sleeper_data(5)
+    few = BayesSearchCV(SVC(), {"C": [1, 2, 3]}, n_iter=3, timeout="5 min")
+    yield "svm, all trials", few, cancer
+
+
+def run_searches() -> dict[str, Any]:
+    """Print and return the times of searches beside their limits."""
+    summary: dict[str, Any] = {}
+    for name, search, data in timed_searches():
+        limit = float(parse_time("timeout", search.timeout) or 0.0)
+        begin = time.perf_counter()
+        try:
+            search.fit(*data)
+            seconds = search.total_time_ - search.refit_time_
+            n_trials, score = len(search.trials_), float(search.best_score_)
+            reason = search.stop_reason_
+        except ValueError as error:
+            seconds, n_trials, score = time.perf_counter() - begin, 0, math.nan
+            reason = str(error).partition(".")[0]
+        figures = {
+            "limit": limit,
+            "seconds": round(seconds, 2),
+            "in_time": seconds <= 1.1 * limit + 2.0,
+            "trials": n_trials,
+            "best_score": round(score, 4),
+            "stop_reason": reason,
+        }
+        summary[f"{name}, timeout={search.timeout!r}"] = figures
+        print(f"{name:16}{figures}", flush=True)
+    return summary
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     add = parser.add_argument
-    add("what", choices=("ended", "time"))
+    add("what", choices=("ended", "time", "search"))
     add("--methods", type=names(METHODS), default=list(METHODS))
     add("--seeds", type=int, default=10)
     add("--scenario", choices=tuple(SCENARIOS), default="lcbench")
@@ -273,9 +352,12 @@ def main() -> None:
     add("--cached", action="store_true", help="summarize cached runs only")
     add("--save", action="store_true", help="write the summary to results/")
     args = parser.parse_args()
-    summary = run_ended(args.seeds) if args.what == "ended" else run_times(args)
+    if args.what == "search":
+        summary = run_searches()
+    else:
+        summary = run_ended(args.seeds) if args.what == "ended" else run_times(args)
     if args.save:
-        kind = "" if args.what == "ended" else f"-{args.scenario}"
+        kind = f"-{args.scenario}" if args.what == "time" else ""
         save_results(f"limits_time/{args.what}{kind}", summary)
 
 

@@ -11,6 +11,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import struct
 import sys
 import threading
 import time
@@ -36,10 +37,17 @@ from skbayes.utils.process_tree import (
     is_running,
 )
 
-__all__ = ["BEGUN", "FitRequest", "Settings", "serve"]
+__all__ = ["BEGUN", "FitRequest", "Messages", "Settings", "serve"]
 
 # Sent at the start of a fit.
 BEGUN = b"begun"
+
+# Start of each message from this process, followed by its length.
+MARK = b"skbayes:"
+HEADER = struct.Struct(f"!{len(MARK)}sQ")
+
+# Maximum number of bytes to read at a time.
+CHUNK = 1 << 20
 
 # Seconds between checks whether this process is still needed.
 WATCH_INTERVAL = 0.2
@@ -102,11 +110,76 @@ class FitRequest:
     memory: int | None = None
 
 
+class Messages:
+    """Messages from the process of a fit.
+
+    A fit can write other bytes to the connection. Therefore, messages have a mark, and
+    the receiver does not wait for the number of bytes that a wrong length announces.
+
+    Parameters
+    ----------
+    connection : Connection
+        One end of a pipe.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._received = bytearray()
+
+    def send(self, content: bytes) -> None:
+        """Send a message."""
+        message = memoryview(HEADER.pack(MARK, len(content)) + content)
+        if sys.platform == "win32":
+            return self.connection.send_bytes(message)
+        while message:
+            message = message[os.write(self.connection.fileno(), message) :]
+
+    def arrived(self, seconds: float | None) -> bool:
+        """Wait for more bytes for some seconds; return whether a message is complete.
+
+        An EOFError is raised for bytes that are no message, and if there are no more.
+        """
+        if self._end() is None and self.connection.poll(seconds):
+            self._received += self._read()
+        return self._end() is not None
+
+    @property
+    def is_arriving(self) -> bool:
+        """Whether a part of a message has arrived."""
+        return len(self._received) >= len(MARK) or self.connection.poll()
+
+    def receive(self) -> bytes:
+        """Return the next message."""
+        while not self.arrived(None):
+            pass
+        end = self._end()
+        content = bytes(memoryview(self._received)[HEADER.size : end])
+        del self._received[:end]
+        return content
+
+    def _read(self) -> bytes:
+        if sys.platform == "win32":
+            return self.connection.recv_bytes()
+        content = os.read(self.connection.fileno(), CHUNK)
+        if not content:
+            raise EOFError
+        return content
+
+    def _end(self) -> int | None:
+        """Return the position after the first message; None if it is incomplete."""
+        if not MARK.startswith(self._received[: len(MARK)]):
+            raise EOFError
+        if len(self._received) < HEADER.size:
+            return None
+        end = HEADER.size + int(HEADER.unpack_from(self._received)[1])
+        return end if len(self._received) >= end else None
+
+
 @dataclass
 class _Server:
     """State of the process between two fits."""
 
-    connection: Connection
+    messages: Messages
     handle: PortableHandle | None = None
     task: FoldTask | None = None
     idle_since: float | None = field(default_factory=time.monotonic)
@@ -128,7 +201,7 @@ class _Server:
                 return self._reply(_failed(error), [])
             if request.memory is not None and request.data is not None:
                 _limit_data(request.memory)
-            self.connection.send_bytes(BEGUN)
+            self.messages.send(BEGUN)
             outcome = FoldOutcome()
             if fold is not None:
                 outcome = run_fold(self.handle, self.task, fold)  # type: ignore[arg-type]
@@ -145,7 +218,7 @@ class _Server:
         except Exception as error:
             error.add_note("The result of a fit cannot be pickled.")
             reply = cloudpickle.dumps((_failed(error), []))
-        self.connection.send_bytes(reply)
+        self.messages.send(reply)
 
     def is_needed(self) -> bool:
         """Whether another fit may be requested."""
@@ -168,7 +241,7 @@ def serve(connection: Connection, parent: int, search: int) -> None:
     die_with_parent(parent)
     process = multiprocessing.current_process()
     process.name = "skbayes-fit"
-    server = _Server(connection)
+    server = _Server(Messages(connection))
     threading.Thread(target=_watch, args=(server, parent, search), daemon=True).start()
     try:
         while True:

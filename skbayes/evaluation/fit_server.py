@@ -28,7 +28,7 @@ from sklearn import get_config
 
 from skbayes import compat
 from skbayes.evaluation.data_transfer import DataHandle, PortableHandle
-from skbayes.evaluation.fit_process import BEGUN, FitRequest, Settings
+from skbayes.evaluation.fit_process import BEGUN, FitRequest, Messages, Settings
 from skbayes.evaluation.fold import FoldOutcome
 from skbayes.evaluation.limits import Ended, FitLimits
 from skbayes.evaluation.trial import TrialState
@@ -58,9 +58,6 @@ import json, sys
 sys.path[:] = json.loads(sys.argv[1])
 from multiprocessing import connection
 from skbayes.evaluation.fit_process import serve
-from skbayes import compat
-if compat.HAS_CALLBACKS:
-    import skbayes.search  # the tasks of fits contain the search
 kind = getattr(connection, "PipeConnection", connection.Connection)
 serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 """
@@ -101,6 +98,7 @@ class FitServer:
         self._memory: TreeMemory | None = None
         self.first_size = 0
         self._process, self._connection = _started()
+        self._messages = Messages(self._connection)
 
     def load(
         self, handle: PortableHandle, task: PortableTask, limits: FitLimits
@@ -172,13 +170,10 @@ class FitServer:
         return None if message == BEGUN else _received(message)
 
     def _receive(self) -> bytes:
-        """Return a message; raise EOFError if there is none.
-
-        A fit can write to the connection, or close it.
-        """
+        """Return a message; raise EOFError if the connection is closed."""
         try:
-            return self._connection.recv_bytes()
-        except (OSError, OverflowError, MemoryError, ValueError) as error:
+            return self._messages.receive()
+        except OSError as error:
             raise EOFError from error
 
     def _fitted(self, limits: FitLimits, stopped: Callable[[], bool]) -> FoldOutcome:
@@ -213,14 +208,14 @@ class FitServer:
 
         _Stopped is raised if the search has stopped, and EOFError if the process ended.
         """
-        while not self._connection.poll(min(PATIENCE, max(0.0, left()))):
+        while not self._messages.arrived(min(PATIENCE, max(0.0, left()))):
             if stopped() or _is_orphan():
                 raise _Stopped
             # A child process that the fit forked may keep the connection open.
             if self._process.poll() is not None and not self._connection.poll():
                 raise EOFError
             ended = excess()
-            if ended is not None and not self._connection.poll():
+            if ended is not None and not self._messages.is_arriving:
                 return ended
         return None
 

@@ -8,7 +8,7 @@ import pickle
 import time
 import uuid
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import cloudpickle
@@ -42,7 +42,7 @@ class TrialLimits:
     in_process : bool
         Whether fits with parameters that cannot be pickled can run in this process.
     start_time : float
-        Seconds that the start of the first process took.
+        Seconds that the start of the first processes took.
     """
 
     limits: FitLimits
@@ -81,7 +81,11 @@ class TrialLimits:
 
 @contextlib.contextmanager
 def limit_fits(
-    handle: Any, task: FoldTask, limits: FitLimits, transport: str
+    handle: Any,
+    task: FoldTask,
+    limits: FitLimits,
+    transport: str,
+    warm_up: Callable[[Any], None],
 ) -> Iterator[TrialLimits | None]:
     """Start the processes for the fits of a search, and end them at exit.
 
@@ -97,6 +101,8 @@ def limit_fits(
         Limits of the fits.
     transport : str
         Transport of the data, as in `transfer_data`.
+    warm_up : callable
+        Runs a call for joblib once in each worker before the first trial.
 
     Raises
     ------
@@ -113,6 +119,8 @@ def limit_fits(
             error = _first_start(handle, portable, limits)
             if not in_process:
                 end_servers(handle.portable().key)
+        if local and not in_process and limits.timeout is not None:
+            warm_up(delayed(start_server)(handle, portable, limits))
     except (pickle.PicklingError, TypeError, AttributeError) as problem:
         error = problem
     try:

@@ -33,6 +33,9 @@ Task = Callable[[Parallel], Any]
 # Seconds between checks for Ctrl-C, if waiting cannot be interrupted.
 PATIENCE = 0.2
 
+# Number of the task that starts the workers.
+WARM_UP = -1
+
 # Number of fits in flight per worker (without those of one more trial) that keeps the
 # workers busy: a trial waits until all trials before it are observed.
 FITS_PER_WORKER = 1.5
@@ -245,6 +248,16 @@ class TrialExecutor:
             # A daemon thread: a second Ctrl-C does not wait for it.
             self._threads.append(threading.Thread(target=self._work, daemon=True))
             self._threads[-1].start()
+
+    def warm_up(self, task: Task, seconds: float) -> None:
+        """Run a task before all others, and wait for at most some seconds.
+
+        Its errors are ignored.
+        """
+        self.start(WARM_UP, task)
+        self.finished(seconds)
+        self._futures.pop(WARM_UP, None)
+        self._tasks.pop(WARM_UP, None)
 
     def _work(self) -> None:
         self._context.run(self._serve)

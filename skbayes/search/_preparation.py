@@ -74,10 +74,6 @@ RACING_RISK = 0.01
 # With more trials in progress, proposals and pruning have too few finished trials.
 MAX_RACED_IN_FLIGHT = 16
 
-# Maximum seconds of the start of a process that do not count toward the timeout. It
-# takes less than one second, but longer on a busy machine.
-MAX_START = 10.0
-
 
 def check_returned_fits(search: Any) -> None:
     if not (search.return_fold_estimators or search.return_oof):
@@ -119,14 +115,16 @@ def fit_options(search: Any, rounds: RoundLimits | None = None) -> FitOptions:
 def seconds_left(run: SearchRun, begin: float) -> float | None:
     """Return the remaining seconds of the timeout of a search, or None.
 
-    The search began at `begin`, on the clock `time.perf_counter`. Up to `MAX_START`
-    seconds of the start of the first process for the fits do not count.
+    The search began at `begin`, on the clock `time.perf_counter`. Of the start of the
+    processes for the fits, one second and 10 % of the timeout do not count. The search
+    should return one second later at most.
     """
-    if run.options.timeout is None:
+    timeout = run.options.timeout
+    if timeout is None:
         return None
     elapsed = time.perf_counter() - begin
     start_time = 0.0 if run.limits is None else run.limits.start_time
-    return run.options.timeout - elapsed + min(start_time, MAX_START)
+    return timeout - elapsed + min(start_time, 1.0 + 0.1 * timeout)
 
 
 def draw_seed(search: Any) -> int:
@@ -433,7 +431,7 @@ def trial_workers(
             )
         catch_errors = not executor.in_this_thread
         evaluator = CandidateEvaluator(run, transfer, catch_errors, n_planned)
-        with _limited(search, run, evaluator) as evaluator.limits:
+        with _limited(search, run, evaluator, executor) as evaluator.limits:
             run.limits = evaluator.limits
             yield evaluator, executor, report
 
@@ -479,14 +477,24 @@ def _fit_limits(run: SearchRun) -> FitLimits:
 
 
 def _limited(
-    search: Any, run: SearchRun, evaluator: CandidateEvaluator
+    search: Any,
+    run: SearchRun,
+    evaluator: CandidateEvaluator,
+    executor: TrialExecutor,
 ) -> contextlib.AbstractContextManager:
     """Enforce the limits of running fits, if there are any."""
     transfer = evaluator.transfer
     if transfer.transport == "memory" or not _ends_fits(run):
         return contextlib.nullcontext()
-    limits = _fit_limits(run)
-    return limit_fits(transfer.handle, evaluator.task, limits, transfer.transport)
+
+    def warm_up(call: Any) -> None:
+        calls = [call] * run.context.n_workers
+        seconds = run.options.timeout or math.inf
+        executor.warm_up(lambda parallel: parallel(calls), seconds)
+
+    return limit_fits(
+        transfer.handle, evaluator.task, _fit_limits(run), transfer.transport, warm_up
+    )
 
 
 def _store(

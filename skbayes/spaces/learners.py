@@ -9,6 +9,7 @@ import numpy as np
 from skbayes.space import Choice, Ordinal
 from skbayes.spaces.catalog import (
     LOG,
+    Instead,
     Notation,
     Params,
     at_most,
@@ -25,14 +26,19 @@ __all__: list[str] = []
 # Losses of SGDClassifier with probabilities.
 WITH_PROBABILITIES = ("log_loss", "modified_huber")
 
-# Number of entries of the data above which solvers that visit rows one by one are slow.
-SLOW_SIZE = 3e6
+# Number of entries of the data, times that of classes, above which solvers that visit
+# rows one by one take many times as long as others, and above which they are slow.
+CHEAP_SIZE, SLOW_SIZE = 1e5, 3e6
+
+# Number of rows per column from which an l1 penalty improves predictions little.
+MANY_PER_COLUMN = 5
 
 # Range of C for squared distances of about one, as kernels of standardized data have.
 MARGINS = (1e-2, 1e3)
 
 # Largest C of linear kernels and polynomials, and of other kernels, in regressions, on
-# other scales, or with many rows, where the time of a fit grows with C.
+# other scales, with few columns, or with many rows, where the time of a fit grows with
+# C.
 MODERATE, HIGH = 10.0, 500.0
 MANY_ROWS, FEW_ROWS = 3000, 200
 
@@ -58,15 +64,21 @@ def logistic_regression(own: Params, facts: DataFacts) -> Notation:
         elastic = {"penalty": ["elasticnet"], **elastic}
     plain = own["solver"] if own["solver"] != "saga" else "lbfgs"
     options = {plain: {}, "saga": elastic}
-    # The solver "saga" is slow on wide data, and does not accept 64-bit indices.
-    if own["solver"] != "saga" and _is_wide(facts):
+    if own["solver"] != "saga" and not _elastic_net_can_pay(facts):
         return space
     return {**space, "solver": Choice(options)}
 
 
-def _is_wide(facts: DataFacts) -> bool:
-    """Return whether passes over the rows one by one are slow."""
-    return facts.wide or (facts.n_rows or 1) * (facts.n_features or 1) > SLOW_SIZE
+def _elastic_net_can_pay(facts: DataFacts) -> bool:
+    """Return whether the solver "saga" is cheap, or is not slow and may improve scores.
+
+    It visits the rows one by one, and does not accept the 64-bit indices of wide data.
+    """
+    n_rows, n_features = facts.n_rows or 1, facts.n_features or 16
+    n_classes = facts.n_classes or 1
+    size = n_rows * n_features * (n_classes if n_classes > 2 else 1)
+    few_rows = n_rows < MANY_PER_COLUMN * n_features
+    return not facts.wide and size <= (SLOW_SIZE if few_rows else CHEAP_SIZE)
 
 
 @known("SGDClassifier")
@@ -231,10 +243,14 @@ def kernel(
         return {} if C is None else {"C": (MARGINS[0] * C, MARGINS[1] * C, LOG)}
     width = {"gamma": gamma(facts, own["gamma"])}
     hard = hard or facts.x_variance > 1.0
+    # With fewer products of columns than rows, polynomials separate few problems.
+    n_rows = facts.n_rows or 1
+    few_columns = (facts.n_features or 16) ** 2 < n_rows
+    small = hard or few_columns
     shape = {"degree": (2, 4), "coef0": (0.0, 1.0)}
     options: dict[str, Notation] = {
         "rbf": width,
-        "poly": {**(_small_width(own, facts) if hard else width), **shape},
+        "poly": {**(_small_width(own, facts) if small else width), **shape},
         "linear": {},
     }
     if own["kernel"] == "sigmoid":
@@ -243,8 +259,7 @@ def kernel(
         if hard and own["kernel"] != "linear":  # slow, without a margin to bound it
             del options["linear"]
         return {"kernel": Choice(options)}
-    n_rows = facts.n_rows or 1
-    slow = n_rows > (FEW_ROWS if hard else MANY_ROWS)
+    slow = few_columns or n_rows > (FEW_ROWS if hard else MANY_ROWS)
     limits = {"poly": C, "linear": C / facts.x_variance}
     ranges = {}
     for name in options:
@@ -281,8 +296,11 @@ def svr(own: Params, facts: DataFacts) -> Notation:
 
 @known("NuSVC")
 def nu_svc(own: Params, facts: DataFacts) -> Notation:
-    nu = {"nu": (0.01, max(0.02, 0.95 * min(1.0, facts.max_nu)))}
-    return {**nu, **kernel(own, facts), **class_weight(own, facts)}
+    most = 0.95 * min(1.0, facts.max_nu)
+    nu: Any = (min(0.01, most / 5.0), most)
+    if own["nu"] > facts.max_nu and own.get("class_weight") is None:
+        nu = Instead(nu)
+    return {"nu": nu, **kernel(own, facts), **class_weight(own, facts)}
 
 
 @known("NuSVR")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from skbayes.space import Choice, Ordinal
@@ -23,6 +24,9 @@ DEPTHS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, None)
 
 # Fraction of the training rows that bounds the minimum leaf size.
 LEAF_SHARE = 0.25
+
+# Largest number of bins of a column in histogram-based gradient boosting.
+BINS = 255
 
 
 def _leaf(facts: DataFacts, high: int, low: int = 1) -> tuple[int, int, str]:
@@ -120,6 +124,9 @@ def gradient_boosting(own: Params, facts: DataFacts) -> Notation:
 
 @known("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
 def histogram_boosting(own: Params, facts: DataFacts) -> Notation:
+    # Weighted quantiles of many rows take longer than the trees, and class weights
+    # rarely increase the accuracy, which is the own score.
+    weights = not facts.own_score or (facts.n_rows or math.inf) <= BINS
     return {
         "max_iter": (30, 500, LOG),
         "learning_rate": (0.01, 0.5, LOG),
@@ -127,7 +134,7 @@ def histogram_boosting(own: Params, facts: DataFacts) -> Notation:
         "min_samples_leaf": _leaf(facts, 100),
         "l2_regularization": Ordinal(PENALTY, scale="rank"),
         "max_features": (0.3, 1.0),
-        **class_weight(own, facts),
+        **(class_weight(own, facts) if weights else {}),
     }
 
 

@@ -5,6 +5,7 @@ import functools
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
@@ -39,11 +40,16 @@ def allocate():
         time.sleep(0.005)
 
 
-def disturb():
+def write(content):
     """Write to the files that this process has inherited."""
     for number in range(3, 64):
         with contextlib.suppress(OSError):
-            os.write(number, b"\xff" * 64)
+            os.write(number, content)
+
+
+def disturb():
+    """Write to the files that this process has inherited, and sleep."""
+    write(b"\xff" * 64)
     sleep()
 
 
@@ -78,6 +84,9 @@ class Limited(Sometimes):
             os._exit(3)
         elif way == "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
+        elif way == "announce":
+            # The length of a message, as `multiprocessing` writes it, without its end.
+            write(struct.pack("!i", 1000) + b"x")
         elif way == "raise":
             raise ValueError("a bad fit")
         elif way != "good":

@@ -366,3 +366,32 @@ def test_nobody_waits_for_threads_after_an_interrupt():
 def test_instances_of_backends_are_taken_too(backend):
     around = environment(backend=backend())
     assert type(around.run(lambda: get_active_backend()[0])) is backend
+
+
+# --- the start of the workers --------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [None, ZeroDivisionError])
+def test_a_task_that_warms_up_is_no_trial(error):
+    begun = []
+
+    def task(parallel):
+        begun.append(parallel.n_jobs)
+        if error is not None:
+            raise error
+
+    with TrialExecutor(environment(backend="threading"), 2, 2) as executor:
+        executor.warm_up(task, 60.0)
+        assert (begun, executor.under_way) == ([2], [])
+        executor.start(0, lambda parallel: "trial")
+        assert executor.finished()[0].result() == "trial"
+
+
+def test_warming_up_takes_a_limited_time():
+    ends = threading.Event()
+    with TrialExecutor(environment(backend="threading"), 1, 2) as executor:
+        executor.warm_up(lambda parallel: ends.wait(60), 0.0)
+        assert executor.under_way == []
+        ends.set()
+        executor.start(0, lambda parallel: "trial")
+        assert set(executor.finished()) == {0}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
@@ -208,6 +209,33 @@ def test_class_weights_are_there_where_classes_differ_in_size():
     assert "class_weight" not in _space(regressor, facts)
 
 
+def test_class_weights_of_histogram_boosting_are_there_where_they_are_cheap_or_pay():
+    boosting = SKLEARN["HistGradientBoostingClassifier"]()
+    labels = np.arange(400) % 4 == 0
+    for n_rows, own_score, expected in (
+        *((400, True, False), (400, False, True), (200, True, True)),
+    ):
+        facts = DataFacts.of(np.zeros((n_rows, 2)), labels[:n_rows], 1.0, own_score)
+        assert ("class_weight" in _space(boosting, facts)) == expected
+    forest = SKLEARN["RandomForestClassifier"]()
+    assert "class_weight" in _space(forest, DataFacts.of(None, labels, 1.0, True))
+
+
+@pytest.mark.parametrize("n_rare", [1, 3, 20])
+def test_nu_is_feasible_for_rare_classes(n_rare):
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    labels = np.arange(len(X)) < n_rare
+    svc = SKLEARN["NuSVC"]()
+    space = _space(svc, DataFacts.of(X, labels))
+    assert 0.0 < space["nu"][0] < space["nu"][1] < svc.nu
+    for params in _samples(space, 6):
+        clone(svc).set_params(**params).fit(X, labels)
+    # Weighted classes may allow the own value.
+    assert _space(SKLEARN["NuSVC"](class_weight="balanced"), DataFacts.of(X, labels))[
+        "nu"
+    ][1] == pytest.approx(svc.nu)
+
+
 def test_bounds_follow_the_data():
     neighbors = SKLEARN["KNeighborsClassifier"]()
     for n_rows in (12, 40, 90):
@@ -290,6 +318,30 @@ def test_the_margin_of_a_linear_kernel_follows_the_variance(name):
     assert len(set(rbf.values())) == 1
 
 
+@pytest.mark.parametrize("name", ["SVC", "NuSVC"])
+@pytest.mark.parametrize("n_features, few", [(3, True), (60, False)])
+def test_polynomials_of_few_columns_have_small_widths_and_margins(
+    name, n_features, few
+):
+    facts = DataFacts(n_rows=150, n_features=n_features, n_classes=2)
+    polynomial = dict(pairs_of(_space(SKLEARN[name](), facts)["kernel"]))["poly"]
+    assert (polynomial["gamma"].values[-1] == "scale") == few
+    if name == "SVC" and few:
+        assert polynomial["C"][1] < _bounds_of_C(name, facts, "rbf")[1]
+
+
+def test_a_search_of_noise_in_few_columns_does_not_stall():
+    X = np.random.default_rng(0).normal(size=(120, 2))
+    labels = np.arange(len(X)) < 20
+    for name in ("SVC", "NuSVC"):
+        svc = SKLEARN[name]()
+        for params in _samples(_space(svc, DataFacts.of(X, labels)), 24):
+            fitted = clone(svc).set_params(**params, max_iter=1_000_000)
+            with warnings.catch_warnings():
+                warnings.simplefilter("error", ConvergenceWarning)
+                fitted.fit(X, labels)
+
+
 def test_kernel_widths_follow_the_variance_until_a_scaler():
     raw = DataFacts.of(1000.0 * X, y)
     svc, scaler = SKLEARN["SVC"](), SKLEARN["StandardScaler"]()
@@ -325,6 +377,26 @@ def test_wide_data_have_no_solver_that_visits_rows_one_by_one():
     wide = DataFacts(n_rows=10_000, n_features=1000)
     assert "solver" not in _space(logistic, wide)
     assert "solver" in _space(logistic, DataFacts.of(X, y))
+
+
+@pytest.mark.parametrize(
+    "n_rows, n_features, n_classes, expected",
+    [
+        (400, 30, 2, True),
+        (400, 64, 2, True),
+        (400, 64, 10, False),  # each pass computes the gradients of ten classes
+        (10_000, 20, 2, False),
+        (400, 2000, 2, True),  # slower, but few of the columns may matter
+        (10_000, None, 2, False),
+    ],
+)
+def test_an_elastic_net_is_there_where_it_is_cheap_or_can_pay(
+    n_rows, n_features, n_classes, expected
+):
+    facts = DataFacts(n_rows=n_rows, n_features=n_features, n_classes=n_classes)
+    logistic = SKLEARN["LogisticRegression"]()
+    assert ("solver" in _space(logistic, facts)) == expected
+    assert "solver" in _space(SKLEARN["LogisticRegression"](solver="saga"), facts)
 
 
 def test_trigrams_are_for_few_documents():

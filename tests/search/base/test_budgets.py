@@ -20,6 +20,7 @@ from skbayes import BayesSearchCV
 from skbayes.evaluation import limits
 from skbayes.loop import executor, scheduler
 from skbayes.loop.stopping import ExpectedImprovementBelow, NoImprovement, TargetScore
+from skbayes.search import _preparation
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"quality": (0.0, 1.0)}
@@ -171,6 +172,46 @@ def test_fits_that_run_at_the_timeout_are_dropped(n_jobs, more, tmp_path, monkey
     assert resumed.stop_reason_ == "n_iter"
     assert resumed.trials_.params == whole.trials_.params
     assert [t.score for t in resumed.trials_] == [t.score for t in whole.trials_]
+
+
+@pytest.mark.parametrize("start_time, left", [(0.0, 20.0), (3.0, 23.0), (9.0, 24.0)])
+def test_a_part_of_the_start_does_not_count_toward_the_timeout(
+    start_time, left, monkeypatch
+):
+    clock = types.SimpleNamespace(perf_counter=lambda: 110.0)
+    monkeypatch.setattr(_preparation, "time", clock)
+    run = types.SimpleNamespace(
+        options=types.SimpleNamespace(timeout=30),
+        limits=types.SimpleNamespace(start_time=start_time),
+    )
+    assert _preparation.seconds_left(run, 100.0) == left
+
+
+class Noted(Sometimes):
+    """Estimator that notes each process that loads it."""
+
+    def __init__(self, quality=0.5, bad=None, folder=None):
+        super().__init__(quality, bad)
+        self.folder = folder
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        Path(state["folder"], str(os.getpid())).touch()
+
+
+def test_processes_start_before_the_first_trial(tmp_path, monkeypatch):
+    """The durations of the first trials, and the limit, do not include their start."""
+    started, run_trials = [], scheduler.Scheduler.run
+
+    def run(self, *arguments):
+        started.extend(tmp_path.iterdir())
+        return run_trials(self, *arguments)
+
+    monkeypatch.setattr(scheduler.Scheduler, "run", run)
+    model = Noted(folder=str(tmp_path))
+    with joblib.parallel_config("loky", n_jobs=2):
+        BayesSearchCV(model, SPACE, n_iter=3, cv=2, timeout="1 h").fit(X, y)
+    assert started
 
 
 def test_a_timeout_is_checked_between_fits_that_cannot_be_ended():

@@ -66,7 +66,11 @@ def fitted(ways, folder, backend="threading", n_jobs=1, **more):
 @pytest.mark.parametrize(
     "backend, n_jobs, ways",
     [
-        ("threading", 1, ["good", "fork", "leave", "return", "raise", "disturb"]),
+        (
+            "threading",
+            1,
+            ["good", "fork", "leave", "return", "raise", "disturb", "announce"],
+        ),
         ("loky", 2, ["good", "compute"]),
     ],
 )
@@ -77,7 +81,7 @@ def test_a_fit_that_takes_too_long_is_ended(backend, n_jobs, ways, tmp_path):
         ways, folder, backend, n_jobs, trial_timeout=3, journal=path
     )
     states = {"fork": "timed_out", "compute": "timed_out"}
-    states |= {"raise": "failed", "disturb": "failed"}
+    states |= dict.fromkeys(["raise", "disturb", "announce"], "failed")
     for way, trial in trials.items():
         assert str(trial.state) == states.get(way, "complete")
         if trial.state == "timed_out":
