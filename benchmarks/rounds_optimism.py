@@ -101,7 +101,9 @@ def run(learner: str, data: str, seed: int) -> dict[str, dict[str, float]]:
         cv=[(train, np.concatenate([test, new])) for train, test in folds],
         rounds=CAP, surrogate="random", refit=False, n_points=1, random_state=seed,
     ).fit(np.concatenate([X, X_new]), np.concatenate([y, y_new]))  # fmt: skip
-    tables = [[fold.curves for fold in trial.folds] for trial in search.trials_]
+    tables = [
+        [fold.extras["curves"] for fold in trial.folds] for trial in search.trials_
+    ]
     own = [[np.array(one["fold"]) for one in curves] for curves in tables]
     grid = np.unique(search.learning_curves_["rounds"])
     found = {}

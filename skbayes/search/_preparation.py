@@ -431,7 +431,7 @@ def trial_workers(
             )
         catch_errors = not executor.in_this_thread
         evaluator = CandidateEvaluator(run, transfer, catch_errors, n_planned)
-        with _limited(search, run, evaluator, executor) as evaluator.limits:
+        with _limited(run, evaluator, executor) as evaluator.limits:
             run.limits = evaluator.limits
             yield evaluator, executor, report
 
@@ -477,7 +477,6 @@ def _fit_limits(run: SearchRun) -> FitLimits:
 
 
 def _limited(
-    search: Any,
     run: SearchRun,
     evaluator: CandidateEvaluator,
     executor: TrialExecutor,
