@@ -23,12 +23,18 @@ from skbayes import compat
 from skbayes.evaluation.aspect import Aspect
 from skbayes.evaluation.aspects import aspects_of
 from skbayes.evaluation.data_transfer import DataTransfer
-from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_fold
+from skbayes.evaluation.fold import (
+    Fold,
+    FoldOutcome,
+    FoldTask,
+    has_status,
+    run_fold,
+)
 from skbayes.evaluation.limits import SearchTimeout
 from skbayes.evaluation.racing import FoldScores, race_of
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
-from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
 from skbayes.utils.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
@@ -220,16 +226,16 @@ class Evaluation:
         while len(outcomes) < self.n_folds:
             if has_ended or (timeout is not None and seconds > timeout):
                 n_left = self.n_folds - len(outcomes)
-                return outcomes + [FoldOutcome(too_late=True)] * n_left
+                return outcomes + [FoldOutcome(FoldStatus.SKIPPED)] * n_left
             if self.deadline is not None and time.monotonic() > self.deadline:
                 raise SearchTimeout
             first = len(outcomes)
             places = range(first, min(first + size, self.n_folds))
             group = self._run(parallel, places, outcomes, seconds)
-            has_ended = any(outcome.ended is not None for outcome in group)
+            has_ended = has_status(group, FoldStatus.ABORTED)
             seconds += max(outcome.seconds for outcome in group)
             outcomes += group
-            if any(outcome.interrupted for outcome in group):
+            if has_status(group, FoldStatus.INTERRUPTED):
                 break
             if any(aspect.is_over(self, outcomes) for aspect in self.aspects):
                 break
@@ -349,15 +355,15 @@ class CandidateEvaluator:
             text = "".join(traceback.format_exception(plan.refusal))
             return self.failed(plan, text)
         for outcome in outcomes:
-            if outcome.exception is not None:
+            if outcome.status == FoldStatus.RAISED:
                 raise _with_origin(outcome)
-        if any(outcome.interrupted for outcome in outcomes):
+        if has_status(outcomes, FoldStatus.INTERRUPTED):
             return None
-        ended = [outcome.ended for outcome in outcomes if outcome.ended is not None]
-        if any(reason.of_search for reason in ended):
+        reasons = [one.reason for one in outcomes if one.reason is not None]
+        if any(reason.of_search for reason in reasons):
             raise SearchTimeout
         plan.outcomes = outcomes
-        for reason in ended:
+        for reason in reasons:
             if reason.state == TrialState.FAILED:
                 return self.failed(plan, reason.text)
         for aspect in self.aspects:
@@ -430,8 +436,8 @@ class CandidateEvaluator:
             for fold, size in zip(by_split, self.run.test_sizes, strict=True)
         ]
         for fold, outcome in zip(folds, outcomes, strict=False):
-            if outcome.ended is not None:
-                fold.fit_error = outcome.ended.text
+            if outcome.reason is not None:
+                fold.fit_error = outcome.reason.text
         score, noise = math.nan, None
         if begun:
             score = self._mean([fold for fold in by_split if fold is not None])
@@ -518,12 +524,12 @@ class CandidateEvaluator:
 
 def _partial_state(outcomes: Sequence[FoldOutcome]) -> TrialState:
     """Return the state of a trial that was pruned or aborted."""
-    states = {outcome.ended.state for outcome in outcomes if outcome.ended}
+    states = {outcome.reason.state for outcome in outcomes if outcome.reason}
     for state in (TrialState.OUT_OF_MEMORY, TrialState.TIMED_OUT):
         if state in states:
             return state
-    too_late = any(outcome.too_late for outcome in outcomes)
-    return TrialState.TIMED_OUT if too_late else TrialState.PRUNED
+    skipped = has_status(outcomes, FoldStatus.SKIPPED)
+    return TrialState.TIMED_OUT if skipped else TrialState.PRUNED
 
 
 def _with_origin(outcome: FoldOutcome) -> BaseException:

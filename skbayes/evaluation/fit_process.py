@@ -28,7 +28,7 @@ import numpy as np
 from sklearn import config_context
 
 from skbayes.evaluation.data_transfer import PortableHandle
-from skbayes.evaluation.fold import FoldOutcome, FoldTask, portable_error, run_fold
+from skbayes.evaluation.fold import FoldOutcome, FoldTask, raised_outcome, run_fold
 from skbayes.utils.blas import set_blas_threads
 from skbayes.utils.process_tree import (
     data_size,
@@ -233,7 +233,7 @@ class _Server:
 def _failed(error: Exception) -> FoldOutcome:
     """Return the outcome of a fit that could not start, or could not be sent."""
     text = traceback.format_exc()
-    return FoldOutcome(exception=portable_error(error), traceback_text=text)
+    return raised_outcome(error, text)
 
 
 def serve(connection: Connection, parent: int, search: int) -> None:

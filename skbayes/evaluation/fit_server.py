@@ -30,8 +30,8 @@ from skbayes import compat
 from skbayes.evaluation.data_transfer import DataHandle, PortableHandle
 from skbayes.evaluation.fit_process import BEGUN, FitRequest, Messages, Settings
 from skbayes.evaluation.fold import FoldOutcome
-from skbayes.evaluation.limits import Ended, FitLimits
-from skbayes.evaluation.trial import TrialState
+from skbayes.evaluation.limits import AbortReason, FitLimits
+from skbayes.evaluation.trial import FoldStatus, TrialState
 from skbayes.utils.blas import blas_threads
 from skbayes.utils.process_tree import TreeMemory, end_tree
 
@@ -161,11 +161,11 @@ class FitServer:
     ) -> FoldOutcome | None:
         """Wait until the fit begins; return the outcome if it is available already."""
         try:
-            ended = self._wait(stopped, limits.overrun_search)
+            reason = self._wait(stopped, limits.overrun_search)
         except OSError as error:
             raise EOFError from error
-        if ended is not None:
-            return self._cut(ended, 0.0)
+        if reason is not None:
+            return self._cut(reason, 0.0)
         message = self._receive()
         return None if message == BEGUN else _received(message)
 
@@ -180,30 +180,30 @@ class FitServer:
         """Wait for the outcome of the running fit."""
         begin = time.perf_counter()
 
-        def excess() -> Ended | None:
-            ended = limits.overrun(time.perf_counter() - begin)
-            if ended is None and self._memory is not None:
+        def excess() -> AbortReason | None:
+            reason = limits.overrun(time.perf_counter() - begin)
+            if reason is None and self._memory is not None:
                 assert limits.trial_memory is not None
-                ended = limits.oversize(self._memory.exceeds(limits.trial_memory))
-            return ended
+                reason = limits.oversize(self._memory.exceeds(limits.trial_memory))
+            return reason
 
         def left() -> float:
             return limits.seconds_left(time.perf_counter() - begin)
 
         try:
-            ended = self._wait(stopped, excess, left)
-            if ended is None:
+            reason = self._wait(stopped, excess, left)
+            if reason is None:
                 return _judged(_received(self._receive()), limits)
         except (OSError, EOFError):
-            ended = Ended(TrialState.FAILED, self._death_text())
-        return self._cut(ended, time.perf_counter() - begin)
+            reason = AbortReason(TrialState.FAILED, self._death_text())
+        return self._cut(reason, time.perf_counter() - begin)
 
     def _wait(
         self,
         stopped: Callable[[], bool],
-        excess: Callable[[], Ended | None],
+        excess: Callable[[], AbortReason | None],
         left: Callable[[], float] = lambda: PATIENCE,
-    ) -> Ended | None:
+    ) -> AbortReason | None:
         """Wait for a message; return the reason to kill the process instead, if any.
 
         _Stopped is raised if the search has stopped, and EOFError if the process ended.
@@ -214,14 +214,14 @@ class FitServer:
             # A child process that the fit forked may keep the connection open.
             if self._process.poll() is not None and not self._connection.poll():
                 raise EOFError
-            ended = excess()
-            if ended is not None and not self._messages.is_arriving:
-                return ended
+            reason = excess()
+            if reason is not None and not self._messages.is_arriving:
+                return reason
         return None
 
-    def _cut(self, ended: Ended, seconds: float) -> FoldOutcome:
+    def _cut(self, reason: AbortReason, seconds: float) -> FoldOutcome:
         self.end()
-        return FoldOutcome(ended=ended, seconds=seconds)
+        return aborted_outcome(reason, seconds)
 
     def _death_text(self) -> str:
         """Return how the process ended, if it was not killed by this process."""
@@ -256,6 +256,11 @@ def _is_orphan() -> bool:
     """Return whether this process is a worker of a search that has died."""
     parent = multiprocessing.parent_process()
     return parent is not None and parent.pid != os.getppid()
+
+
+def aborted_outcome(reason: AbortReason, seconds: float = 0.0) -> FoldOutcome:
+    """Return the outcome of a fit that was aborted after some seconds."""
+    return FoldOutcome(FoldStatus.ABORTED, reason=reason, seconds=seconds)
 
 
 class _Stopped(Exception):
@@ -369,7 +374,7 @@ def run_limited_fold(
         with handle.room():
             return _limited(handle, task, fold, limits)
     except (_Stopped, KeyboardInterrupt):
-        return FoldOutcome(interrupted=True)
+        return FoldOutcome(FoldStatus.INTERRUPTED)
 
 
 def _portable(handle: DataHandle) -> PortableHandle:
@@ -385,9 +390,9 @@ def _limited(
     for _ in range(N_STARTS):
         if handle.stopped():
             raise _Stopped
-        ended = limits.overrun_search()
-        if ended is not None:
-            return FoldOutcome(ended=ended)
+        reason = limits.overrun_search()
+        if reason is not None:
+            return aborted_outcome(reason)
         server = _SERVERS.take(portable.key)
         try:
             outcome = server.run(portable, task, fold, limits, handle.stopped)
@@ -397,7 +402,7 @@ def _limited(
         except BaseException:
             server.end()
             raise
-        if outcome.ended is None and server.is_fresh(limits):
+        if outcome.reason is None and server.is_fresh(limits):
             _SERVERS.put_back(server)
             return outcome
         server.end()
@@ -408,7 +413,7 @@ def _limited(
                 successor.load(portable, task, limits)
         return outcome
     text = f"The process of the fit ended {N_STARTS} times before the fit began."
-    return FoldOutcome(ended=Ended(TrialState.FAILED, text))
+    return aborted_outcome(AbortReason(TrialState.FAILED, text))
 
 
 def _started() -> tuple[subprocess.Popen, Connection]:
@@ -494,7 +499,7 @@ def _judged(outcome: FoldOutcome, limits: FitLimits) -> FoldOutcome:
     error = outcome.traceback_text
     if outcome.result is not None:
         error = outcome.result.fit_error or ""
-    ended = limits.unallocated(error)
-    if ended is None:
+    reason = limits.unallocated(error)
+    if reason is None:
         return outcome
-    return FoldOutcome(ended=ended, seconds=outcome.seconds)
+    return aborted_outcome(reason, outcome.seconds)

@@ -19,13 +19,13 @@ from sklearn.metrics import check_scoring, get_scorer
 from skbayes import compat
 from skbayes.evaluation.data_transfer import DataHandle, Inputs
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
-from skbayes.evaluation.trial import FoldResult
+from skbayes.evaluation.trial import FoldResult, FoldStatus
 
 # Each worker process imports this module. Modules that only some searches need are
 # imported with their aspects.
 if TYPE_CHECKING:
     from skbayes.evaluation.aspect import FoldAspect
-    from skbayes.evaluation.limits import Ended
+    from skbayes.evaluation.limits import AbortReason
 
 __all__ = [
     "Fold",
@@ -33,7 +33,9 @@ __all__ = [
     "FoldOutcome",
     "FoldTask",
     "as_floats",
+    "has_status",
     "portable_error",
+    "raised_outcome",
     "run_fold",
 ]
 
@@ -47,6 +49,8 @@ class FoldOutcome:
 
     Parameters
     ----------
+    status : FoldStatus, default="fitted"
+        Status of the fold.
     result : FoldResult or None
         Scores and times; None if the fold was not fitted.
     estimator : estimator or None
@@ -55,31 +59,28 @@ class FoldOutcome:
         Whether a callback requested the end of the search.
     exception : BaseException or None
         Exception that was raised, with its traceback as text.
-    too_late : bool
-        Whether the fold was not started because of the time limit of the trial.
-    ended : Ended or None
+    reason : AbortReason or None
         Reason for which the fit was aborted, if any.
     waited : float
         Seconds until the process of the fit was ready.
-    interrupted : bool
-        Whether the fit was interrupted by Ctrl-C.
     seconds : float
         Time of the fit and of scoring, by `time.perf_counter` in the worker.
-    is_hopeless : bool
-        Whether the fit was stopped because the trial cannot become the best one.
     """
 
+    status: FoldStatus = FoldStatus.FITTED
     result: FoldResult | None = None
     estimator: Any = None
     stop_requested: bool = False
     exception: BaseException | None = None
     traceback_text: str = ""
-    too_late: bool = False
-    ended: Ended | None = None
+    reason: AbortReason | None = None
     waited: float = 0.0
-    interrupted: bool = False
     seconds: float = 0.0
-    is_hopeless: bool = False
+
+
+def has_status(outcomes: Sequence[FoldOutcome], status: FoldStatus) -> bool:
+    """Return whether a fold has this status."""
+    return any(outcome.status == status for outcome in outcomes)
 
 
 @dataclass(frozen=True)
@@ -241,7 +242,7 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
     try:
         with handle.room():
             if handle.stopped():
-                return FoldOutcome(interrupted=True)
+                return FoldOutcome(FoldStatus.INTERRUPTED)
             inputs = handle.load()
             rows = inputs.split(fold.index, fold.fidelity)
             return _run(FoldCall(inputs, task, fold, *rows))
@@ -249,12 +250,18 @@ def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
         # A terminal sends Ctrl-C to the workers, too.
         if not task.catch_errors:
             raise
-        return FoldOutcome(interrupted=True)
+        return FoldOutcome(FoldStatus.INTERRUPTED)
     except BaseException as error:  # SystemExit would also make joblib end the pool
         if not task.catch_errors:
             raise
         text = traceback.format_exc()
-        return FoldOutcome(exception=portable_error(error), traceback_text=text)
+        return raised_outcome(error, text)
+
+
+def raised_outcome(error: BaseException, text: str) -> FoldOutcome:
+    """Return the outcome of a fit with an exception and its traceback."""
+    error = portable_error(error)
+    return FoldOutcome(FoldStatus.RAISED, exception=error, traceback_text=text)
 
 
 def _run(call: FoldCall) -> FoldOutcome:
@@ -273,7 +280,7 @@ def _run(call: FoldCall) -> FoldOutcome:
         as_floats(result.get("train_scores")),
         result["fit_error"],
     )
-    outcome = FoldOutcome(fold, seconds=time.perf_counter() - begin)
+    outcome = FoldOutcome(result=fold, seconds=time.perf_counter() - begin)
     for aspect in call.task.aspects:
         aspect.measure(call, outcome)
     return outcome

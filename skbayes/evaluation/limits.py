@@ -14,7 +14,7 @@ from skbayes.utils.process_tree import require_psutil
 from skbayes.utils.texts import one_line
 
 __all__ = [
-    "Ended",
+    "AbortReason",
     "FitLimits",
     "SearchTimeout",
     "limits_text",
@@ -135,7 +135,7 @@ class SearchTimeout(Exception):
 
 
 @dataclass(frozen=True)
-class Ended:
+class AbortReason:
     """Reason why a fit was aborted.
 
     Parameters
@@ -207,7 +207,7 @@ class FitLimits:
             left.append(self.deadline - time.monotonic())
         return min(left)
 
-    def overrun(self, seconds: float) -> Ended | None:
+    def overrun(self, seconds: float) -> AbortReason | None:
         """Return the reason to abort a fit that has run for some seconds, if any."""
         used = self.spent + seconds
         if self.trial_timeout is None or used <= self.trial_timeout:
@@ -218,7 +218,7 @@ class FitLimits:
         text = f"trial_timeout is {self.trial_timeout:g} s{before}"
         return self._too_long(seconds, text)
 
-    def overrun_search(self, seconds: float = 0.0) -> Ended | None:
+    def overrun_search(self, seconds: float = 0.0) -> AbortReason | None:
         """Return the reason to abort a fit if the search has timed out."""
         if self.deadline is None or time.monotonic() <= self.deadline:
             return None
@@ -226,24 +226,24 @@ class FitLimits:
         return self._too_long(seconds, text, of_search=True)
 
     @staticmethod
-    def _too_long(seconds: float, reason: str, of_search: bool = False) -> Ended:
+    def _too_long(seconds: float, reason: str, of_search: bool = False) -> AbortReason:
         text = f"The fit was ended after {seconds:.3g} s: {reason}."
-        return Ended(TrialState.TIMED_OUT, text, of_search)
+        return AbortReason(TrialState.TIMED_OUT, text, of_search)
 
-    def oversize(self, size: int | None) -> Ended | None:
+    def oversize(self, size: int | None) -> AbortReason | None:
         """Return the reason to abort a fit with too large a process, if any."""
         if size is None:
             return None
         text = f"The fit was ended with {memory_text(size)} in memory"
-        return Ended(TrialState.OUT_OF_MEMORY, self._of_memory(text))
+        return AbortReason(TrialState.OUT_OF_MEMORY, self._of_memory(text))
 
-    def unallocated(self, error: str | None) -> Ended | None:
+    def unallocated(self, error: str | None) -> AbortReason | None:
         """Return the reason if a fit failed with a MemoryError at the limit."""
         last = (error or "").rstrip().rpartition("\n")[2].partition(":")[0]
         if self.trial_memory is None or not last.endswith("MemoryError"):
             return None
         text = self._of_memory("The fit could not allocate memory")
-        return Ended(TrialState.OUT_OF_MEMORY, f"{text}\n{error}")
+        return AbortReason(TrialState.OUT_OF_MEMORY, f"{text}\n{error}")
 
     def _of_memory(self, text: str) -> str:
         return f"{text}: trial_memory is {memory_text(self.trial_memory or 0)}."

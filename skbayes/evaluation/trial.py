@@ -12,6 +12,7 @@ import numpy as np
 
 __all__ = [
     "FoldResult",
+    "FoldStatus",
     "History",
     "SavedTime",
     "Trial",
@@ -40,6 +41,23 @@ class TrialState(StrEnum):
     def is_partial(self) -> bool:
         """Whether some folds were not fitted."""
         return self not in (TrialState.COMPLETE, TrialState.FAILED)
+
+
+class FoldStatus(StrEnum):
+    """Status of a fold of a trial."""
+
+    FITTED = "fitted"
+    """The fit ended, also if it failed."""
+    SKIPPED = "skipped"
+    """The fit was not started because of the time limit of the trial."""
+    STOPPED = "stopped"
+    """The fit was stopped because the trial cannot become the best one."""
+    ABORTED = "aborted"
+    """The fit exceeded a limit, or its process ended."""
+    INTERRUPTED = "interrupted"
+    """Ctrl-C or the end of the search interrupted the fit."""
+    RAISED = "raised"
+    """The fit raised an exception that ends the search."""
 
 
 @dataclass

@@ -194,7 +194,8 @@ def test_a_limit_counts_the_time_that_folds_run(n_jobs, seconds, limit, n_run):
     )
     evaluation = Evaluation(run, 0, {}, lambda fold, seconds: fold.index)
     outcomes = evaluation(Workers(n_jobs, seconds))
-    assert [outcome.too_late for outcome in outcomes] == [k >= n_run for k in range(5)]
+    expected = ["fitted"] * n_run + ["skipped"] * (5 - n_run)
+    assert [outcome.status for outcome in outcomes] == expected
 
 
 def test_a_fold_tells_how_long_it_ran():

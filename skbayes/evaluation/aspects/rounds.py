@@ -11,7 +11,7 @@ import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.fold import FoldCall, FoldOutcome, has_status
 from skbayes.evaluation.learning_curves import FoldCurveRace
 from skbayes.evaluation.racing import FoldScores
 from skbayes.evaluation.rounds.trial_rounds import (
@@ -28,7 +28,7 @@ from skbayes.evaluation.rounds.watched_fit import (
     guiding_curve,
     watched_fit,
 )
-from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
+from skbayes.evaluation.trial import FoldResult, FoldStatus, History, Trial, TrialState
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
@@ -78,7 +78,8 @@ class _FoldRounds(FoldAspect):
             names = ("curves", "train_curves")
             fold.extras |= dict(zip(names, watched.curves, strict=False))
             fold.extras["max_rounds"] = watched.max_rounds
-        outcome.is_hopeless = watched.is_hopeless
+        if watched.has_no_chance:
+            outcome.status = FoldStatus.STOPPED
 
 
 def _scored_rows(call: FoldCall) -> list[ScoredRows]:
@@ -133,7 +134,7 @@ class Rounds(Aspect):
 
     def is_over(self, plan: Evaluation, earlier: Sequence[FoldOutcome]) -> bool:
         """Return whether a fit was stopped because the trial has no chance."""
-        return any(outcome.is_hopeless for outcome in earlier)
+        return has_status(earlier, FoldStatus.STOPPED)
 
     def settle(self, folds: Sequence[FoldResult], missing: Any = math.nan) -> None:
         """Score each fold at the number of rounds that the others choose."""
@@ -147,7 +148,7 @@ class Rounds(Aspect):
         self, plan: Evaluation, outcomes: Sequence[FoldOutcome]
     ) -> tuple[FoldResult, float, float | None] | None:
         """Predict the score from the first rounds of the first fold."""
-        if not any(outcome.is_hopeless for outcome in outcomes):
+        if not has_status(outcomes, FoldStatus.STOPPED):
             return None
         (fold,) = (outcome.result for outcome in outcomes if outcome.result is not None)
         curve = guiding_curve(

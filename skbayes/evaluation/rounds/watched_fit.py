@@ -226,7 +226,7 @@ class WatchedFit:
         Maximum number of rounds of the fit; 0 if it has no rounds.
     seconds : float
         Time of predictions and scores during the fit.
-    is_hopeless : bool
+    has_no_chance : bool
         Whether the fit was stopped because the trial cannot become the best one.
     """
 
@@ -249,7 +249,7 @@ class WatchedFit:
         self.curves: list[dict[str, list[float]]] = []
         self.max_rounds = 0
         self.seconds = 0.0
-        self.is_hopeless = False
+        self.has_no_chance = False
         self._grid = round_grid(1)
 
     # -- the fit ----------------------------------------------------------------------
@@ -328,8 +328,8 @@ class WatchedFit:
             return False
         if int(self._grid[len(curve) - 1]) in self._checks:
             assert self._race is not None
-            self.is_hopeless = self._race.chance(curve) < self._risk
-        return self.is_hopeless or self.is_stalled(curve)
+            self.has_no_chance = self._race.chance(curve) < self._risk
+        return self.has_no_chance or self.is_stalled(curve)
 
     def is_stalled(self, curve: np.ndarray) -> bool:
         """Return whether a curve has stalled, given the maximum number of rounds."""
