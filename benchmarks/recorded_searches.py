@@ -127,7 +127,9 @@ class Recorder:
 
     def _note(self, hook: str, estimator: Any, context: Any) -> None:
         task = f"{context.task_name} {context.task_id} of {context.max_subtasks}"
-        self.events.append(f"{hook} {type(estimator).__name__} {task}")
+        is_search = hasattr(estimator, "search_spaces")
+        who = "search" if is_search else type(estimator).__name__
+        self.events.append(f"{hook} {who} {task}")
 
     def setup(self, estimator: Any, context: Any) -> None:  # noqa: D102
         self._note("setup", estimator, context)
@@ -418,13 +420,14 @@ BASE: dict[str, dict[str, Any]] = {
     "Text": {"space": None, "racing": False},
 }
 LIMITS = {"trial_timeout": "10 min", "trial_memory": "20 GB"}
-# Each aspect sets arguments of a search; "gate" and "fit" are explained in `of_pairs`.
+# Each aspect sets arguments of a search; "gate", "fit" and "callbacks"
+# are explained in `_search`.
 ASPECTS: dict[str, dict[str, Any]] = {
     "racing": {"racing": 0.3, "cv": 4, "n_iter": 8},
     "rounds": {"rounds": 4},
     "limits": LIMITS,
-    "aborted": {"gate": "allocate", "trial_memory": "300 MB"},
-    "failures": {"gate": "fail"},
+    "aborted": {"gate": ["pass", "allocate"], "trial_memory": "300 MB"},
+    "failures": {"gate": ["pass", "open", "fail"]},
     "constraint": {"constraint": moderate},
     "constraints": {"constraints": {"recall": ">= 0.7", "gain": ("f1", ">= 0.5")}},
     "costs": {"constraints": {"model_size": "<= 12500", "n_features": "<= 150"}},
@@ -471,19 +474,20 @@ def of_pairs() -> Iterator[tuple[str, Any, tuple, dict]]:
                 rows.append([*pair])
         if kind == "Bayes":
             rows += [[name, "workers"] for name in aspects if name != "aborted"]
-        for name in rows:
-            full = " + ".join([kind, *name])
-            yield full, *_search(kind, full, name)
+        for names in rows:
+            full = " + ".join([kind, *names])
+            yield full, *_search(kind, full, names)
         common = [a for a in aspects if a not in {*SLOW, *MINOR, "failures", "journal"}]
-        for slow in SLOW:
+        for name in SLOW:
             for left_out in ({"rounds"}, REFUSED_BY_ROUNDS):
-                if kind in SLOW[slow] and ("rounds" in common or "rounds" in left_out):
-                    full = f"{kind} + {slow} + all but {' and '.join(sorted(left_out))}"
-                    names = [slow, *(a for a in common if a not in left_out)]
+                if kind in SLOW[name] and ("rounds" in common or "rounds" in left_out):
+                    full = f"{kind} + {name} + all but {' and '.join(sorted(left_out))}"
+                    names = [name, *(a for a in common if a not in left_out)]
                     yield full, *_search(kind, full, names)
 
 
 def _search(kind: str, name: str, aspects: list[str]) -> tuple[Any, tuple, dict]:
+    """Return unfitted search, data and parameters of `fit` for the given aspects."""
     before, after = TEXT_STEPS if kind == "Text" else STEPS
     space = dict(TEXT_SPACE if kind == "Text" else MODEL_SPACE)
     arguments = {"n_iter": 6, "cv": 2, "n_points": 1, "n_initial_points": 3}
@@ -494,9 +498,9 @@ def _search(kind: str, name: str, aspects: list[str]) -> tuple[Any, tuple, dict]
         arguments |= {**more, **({"constraints": bounds} if bounds else {})}
         n_iter = arguments["n_iter"] = max(n_iter, arguments["n_iter"])
     # A step of the pipeline that fails or allocates memory for one of its options.
-    way = arguments.pop("gate", None)
-    if way is not None:
-        after, space["gate__way"] = [("gate", Gate()), *after], ["pass", "open", way]
+    ways = arguments.pop("gate", None)
+    if ways is not None:
+        after, space["gate__way"] = [("gate", Gate()), *after], ways
     params = {}
     if (weight := arguments.pop("fit", None)) is not None:
         n_rows = len(LABELS if kind == "Text" else y)
@@ -558,7 +562,7 @@ def outcome(search: Any, X: Any) -> dict[str, Any]:
     errors = [
         (trial.error or "").strip().rpartition("\n")[2] for trial in search.trials_
     ]
-    found["trials_.error"] = errors
+    found["trials_.error"] = [re.sub(r"\d+ MB in memory", "", e) for e in errors]
     for callback in getattr(search, "_skl_callbacks", []):
         found["events"] = callback.events
     if hasattr(search, "best_estimator_"):
