@@ -551,7 +551,7 @@ def outcome(search: Any, X: Any) -> dict[str, Any]:
         value = getattr(search, name)
         if name.endswith("cv_results_"):
             columns = plain(value).items()
-            found |= {f"{name[:-12]}{column}": values for column, values in columns}
+            found |= {f"{name[:-11]}{column}": values for column, values in columns}
         elif name == "fold_estimators_":
             found[name] = plain([model.predict(X[:9]) for model in value])
         elif name != "trials_":
@@ -627,8 +627,14 @@ def line(found: Mapping[str, Any]) -> dict[str, Any]:
     scores = [float(f"{float(score):.5g}") for score in found["trials_.score"]]
     short = {"states": states, "scores": str(scores), "best": found.get("best_index_")}
     short["warnings"] = found["warnings"]
-    digests = {name: digest(value) for name, value in found.items()}
-    return short | {"digests": digests}
+    # Columns of splits and parameters have one digest; what is empty has none.
+    parts: dict[str, list[Any]] = {}
+    for name, value in found.items():
+        if value not in (None, []) and value != [None] * len(found["trials_.state"]):
+            key = re.sub(r"^((?:all_)?(?:split|param_)).*", r"\1*", name)
+            parts.setdefault(key.replace("trials_.", "trial."), []).append(value)
+    digests = [f"{key}={digest(values)}" for key, values in parts.items()]
+    return short | {"digests": " ".join(digests)}
 
 
 def versions() -> dict[str, str]:
@@ -641,7 +647,10 @@ def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator
         old, new = before.get(key), after.get(key)
         if key != "digests" and old != new:
             yield f"{key}: {old!r} before, {new!r} now"
-    old, new = (record.get("digests", {}) for record in (before, after))
+    old, new = (
+        dict(part.split("=") for part in record.get("digests", "").split())
+        for record in (before, after)
+    )
     names = [
         name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)
     ]
