@@ -610,7 +610,8 @@ def run_all(only: str, jobs: int) -> dict[str, dict[str, Any]]:
         for name, result, taken in pool.map(run, todo):
             print(f"{taken:6.1f} s  {name}", file=sys.stderr, flush=True)
             found[name] = result
-    print(f"{len(todo)} searches in {time.perf_counter() - start:.0f} s")
+    taken = time.perf_counter() - start
+    print(f"{len(todo)} searches in {taken:.0f} s", file=sys.stderr)
     return found
 
 
