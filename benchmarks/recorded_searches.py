@@ -46,6 +46,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib.externals.loky import get_reusable_executor
 from scipy import stats
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_diabetes, load_iris, load_wine
@@ -598,7 +599,10 @@ def run(job: tuple[str, Any, tuple, dict]) -> tuple[str, dict[str, Any], float]:
     """Run one search; return its name, its outcome, and the seconds that it took."""
     logging.getLogger("skbayes").setLevel(logging.CRITICAL)
     start, (name, search, data, params) = time.perf_counter(), job
-    return name, fit(search, data, params), time.perf_counter() - start
+    found = fit(search, data, params)
+    if search.n_jobs:  # idle workers of joblib would delay the end of this process
+        get_reusable_executor().shutdown(wait=True)
+    return name, found, time.perf_counter() - start
 
 
 def run_all(only: str, jobs: int) -> dict[str, dict[str, Any]]:
