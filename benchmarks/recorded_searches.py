@@ -1,14 +1,21 @@
 """Recorded results of seeded searches, for comparison after a change of the code.
 
     python benchmarks/recorded_searches.py record
-    python benchmarks/recorded_searches.py check
+    python benchmarks/recorded_searches.py check --jobs 2
+    python benchmarks/recorded_searches.py check --only 'racing|rounds'
+    python benchmarks/recorded_searches.py show --only 'Bayes . racing . rounds$'
 
-The command `record` runs every search and writes its trials, results and choice to
-`results/recorded_searches/searches.json`. The command `check` runs the searches again,
-prints each difference, and exits with status 1 if there is any. The searches use public
-names only, and nothing depends on measured time. Floats are compared exactly, and may
-be different on other processors or with other releases of the numerical libraries.
-Therefore, record with the code before the change.
+The searches are those of a table (kinds of spaces, surrogates, special parameters),
+and each search class with each pair of aspects that it accepts, named
+"Bayes + racing + rounds". The command `record` writes one line per search to
+`results/recorded_searches/searches.jsonl`: the states and scores of its trials, its
+choice, its warnings, or the error that refuses the combination, and a digest of
+everything else that users see. The command `check` runs the searches again, prints the
+names of what differs, and exits with status 1 if there is any difference. The command
+`show` prints the values themselves; compare those of two checkouts with `diff`. Nothing
+depends on measured time. Floats are compared exactly, and may be different on other
+processors or with other releases of the numerical libraries. Therefore, record with the
+code before the change.
 """
 
 from __future__ import annotations
@@ -17,9 +24,15 @@ import one_thread  # noqa: F401
 
 # isort: split
 import argparse
+import base64
+import contextlib
+import hashlib
 import importlib.metadata
+import inspect
+import itertools
 import json
 import logging
+import multiprocessing
 import os
 import re
 import sys
@@ -27,13 +40,18 @@ import tempfile
 import time
 import warnings
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib.externals.loky import get_reusable_executor
 from scipy import stats
+from sklearn.base import BaseEstimator
 from sklearn.datasets import load_diabetes, load_iris, load_wine
+from sklearn.decomposition import PCA
+from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.linear_model import ElasticNet, LogisticRegression
 from sklearn.model_selection import KFold
 from sklearn.neighbors import KNeighborsRegressor
@@ -42,76 +60,29 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from skbayes import (
-    BayesSearchCV,
-    HyperTuneSearchCV,
-    MultiStageSearchCV,
-    ParetoSearchCV,
-    TextRepresentationSearchCV,
-    TradeoffSearchCV,
-)
+import skbayes
 from skbayes.loop import NoImprovement
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real
+from skbayes.text import NGramVectorizer
 
-FILE = Path(__file__).resolve().parent / "results/recorded_searches/searches.json"
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "joblib", "lightgbm")
-GAUSSIAN_PROCESSES = (
-    "gp-additive",
-    "gp-matern32",
-    "gp-matern52",
-    "gp-rbf",
-    "gp-warped",
-)
-
-# Public attributes of fitted searches whose values do not depend on measured time.
-ATTRIBUTES = (
-    "best_index_",
-    "best_params_",
-    "best_score_",
-    "best_score_corrected_",
-    "stop_reason_",
-    "n_points_",
-    "n_splits_",
-    "multimetric_",
-    "target_metric_",
-    "oof_predictions_",
-    "train_fractions_",
-    "stage_correlation_",
-    "signs_",
-    "small_optimum_",
-    "small_optima_",
-    "sign_points_",
-    "disagreement_",
-    "weakened_",
-    "signs_in_force_",
-    "tradeoff_curve_",
-    "best_train_fraction_",
-    "best_cost_",
-    "pareto_front_",
-    "pareto_params_",
-    "hypervolume_",
-    "reference_point_",
-)
+FILE = Path(__file__).resolve().parent / "results/recorded_searches/searches.jsonl"
+LIBRARIES = ("numpy", "scipy", "scikit-learn", "joblib")
+KINDS = {
+    name: getattr(skbayes, f"{name}SearchCV")
+    for name in ("Bayes", "MultiStage", "HyperTune", "Tradeoff", "Pareto")
+} | {"Text": skbayes.TextRepresentationSearchCV}
 OF_A_TRIAL = (
-    "number",
-    "params",
-    "score",
-    "state",
-    "stage",
-    "train_fraction",
-    "subset",
-    "noise",
-    "expected_improvement",
+    *("number", "params", "score", "state", "stage", "train_fraction", "subset"),
+    *("noise", "expected_improvement", "scores", "train_scores", "fitted", "feasible"),
+    *("outcomes", "violation", "rounds", "stop_requested"),
 )
-WORDS = (("bad", "dull"), ("good", "fine"))
 TEXTS = [
     f"{word} {'really ' * (k % 3)}{other} film {k}, {'not ' * (k % 5 == 0)}{word}"
     for k, other in enumerate(["long", "short", "new", "old", "loud"] * 8)
-    for word in WORDS[k % 2]
+    for word in (("bad", "dull"), ("good", "fine"))[k % 2]
 ]
-LABELS = [k % 2 for k in range(40) for _ in range(2)]
-for _k in range(0, len(LABELS), 7):  # label noise, so that no score is perfect
-    LABELS[_k] = 1 - LABELS[_k]
+# Label noise, so that no score is perfect.
+LABELS = [(k // 2 + (k % 7 == 0)) % 2 for k in range(80)]
 
 
 class Unreliable(DecisionTreeRegressor):
@@ -124,8 +95,67 @@ class Unreliable(DecisionTreeRegressor):
         return super().fit(X, y, **params)
 
 
-def leaves(tree: Any) -> float:
-    return float(tree.get_n_leaves())
+class Gate(BaseEstimator):
+    """Step that passes the data on, fails, or allocates memory without end."""
+
+    def __init__(self, way: str = "pass") -> None:
+        self.way = way
+
+    def fit(self, X: Any, y: Any = None) -> Gate:
+        """Fit, raise a ValueError, or use memory until the process is ended."""
+        if self.way == "fail":
+            raise ValueError("the gate is closed")
+        taken: list[Any] = []
+        while self.way == "allocate":
+            taken.append(np.ones(4_000_000))
+            time.sleep(0.001)
+        self.fitted_ = True
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the data."""
+        return X
+
+
+class Recorder:
+    """Callback that records the hooks called in the process of the search."""
+
+    def __init__(self) -> None:
+        self.events: list[str] = []
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"events": []}
+
+    def _note(self, hook: str, estimator: Any, context: Any) -> None:
+        task = f"{context.task_name} {context.task_id} of {context.max_subtasks}"
+        is_search = hasattr(estimator, "search_spaces")
+        who = "search" if is_search else type(estimator).__name__
+        self.events.append(f"{hook} {who} {task}")
+
+    def setup(self, estimator: Any, context: Any) -> None:  # noqa: D102
+        self._note("setup", estimator, context)
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:  # noqa: D102
+        self._note("begin", estimator, context)
+
+    def on_fit_task_end(self, estimator: Any, context: Any) -> None:  # noqa: D102
+        self._note("end", estimator, context)
+
+    def teardown(self, estimator: Any, context: Any) -> None:  # noqa: D102
+        self._note("teardown", estimator, context)
+
+
+class InnerRecorder(Recorder):
+    """Recorder that is propagated to the steps of the pipeline."""
+
+    max_propagation_depth = None
+
+
+def leaves(model: Any) -> float:
+    """Return the number of leaves of a tree or of boosted trees."""
+    model = model[-1] if isinstance(model, Pipeline) else model
+    trees = np.ravel(getattr(model, "estimators_", model))
+    return float(sum(tree.get_n_leaves() for tree in trees))
 
 
 def nodes(tree: Any) -> float:
@@ -138,11 +168,16 @@ def support(machine: Any) -> float:
 
 def price(net: Any) -> float:
     """Return a cost of a linear model, computed from its weights."""
-    return 1.0 + float(np.count_nonzero(net.coef_))
+    net = net[-1] if isinstance(net, Pipeline) else net
+    return 1.0 + float(np.count_nonzero(np.abs(net.coef_) > 1e-3))
 
 
 def small(params: Mapping[str, Any]) -> bool:
     return params["max_depth"] * params["min_samples_leaf"] <= 120
+
+
+def moderate(params: Mapping[str, Any]) -> bool:
+    return params.get("model__max_depth", params.get("classifier__C", 0)) <= 3
 
 
 def both(estimator: Any, X: Any, y: Any) -> dict[str, float]:
@@ -150,274 +185,339 @@ def both(estimator: Any, X: Any, y: Any) -> dict[str, float]:
     return {"bias": -abs(float(error.mean())), "spread": -float(error.std())}
 
 
+class Killed(BaseException):
+    """End of a search whose journal has some of its trials."""
+
+
+def kill_after_three(trials: Any) -> None:
+    if len(trials) >= 3:
+        raise Killed
+
+
 def second_best(results: Mapping[str, Any]) -> int:
     return int(np.argsort(results["mean_test_score"], kind="stable")[-2])
 
 
-def kinds() -> dict[str, tuple[Any, Any, dict, tuple]]:
-    """Return estimator, space, further arguments and data for each kind of space."""
-    diabetes = load_diabetes(return_X_y=True)
-    tree = DecisionTreeRegressor(random_state=0)
-    sizes = {"max_depth": (1, 10), "min_samples_leaf": (1, 40)}
-    positive = stats.loguniform(1e-2, 1e2)
-    models = [
-        (ElasticNet(), {"model__alpha": (1e-3, 1.0, "log-uniform")}),
-        (KNeighborsRegressor(), {"model__n_neighbors": (1, 30)}),
-    ]
-    return {
-        "numeric": (
-            ElasticNet(),
-            {"alpha": Real(1e-3, 10.0, "log-uniform"), "l1_ratio": (0.0, 1.0)},
-            {},
-            diabetes,
-        ),
-        "mixed": (
-            tree,
-            {
-                "splitter": ["best", "random"],
-                "max_features": Categorical(["sqrt", "log2", None]),
-                "max_depth": Integer(1, 12),
-                "min_samples_leaf": (1, 50, "log-uniform"),
-                "ccp_alpha": stats.uniform(0.0, 20.0),
-            },
-            {},
-            diabetes,
-        ),
-        "conditional": (
-            SVC(),
-            {
-                "C": positive,
-                "kernel": Choice(
-                    {
-                        "linear": {},
-                        "rbf": {"gamma": (1e-4, 1e-1, "log-uniform")},
-                        "poly": {"degree": [2, 3], "coef0": (0.0, 1.0)},
-                    }
-                ),
-            },
-            {},
-            load_iris(return_X_y=True),
-        ),
-        "nested": (
-            Pipeline([("scale", StandardScaler()), ("model", ElasticNet())]),
-            {"model": Choice(models), "scale": [None, StandardScaler()]},
-            {},
-            diabetes,
-        ),
-        "alternatives": (
-            SVC(),
-            [
-                {"kernel": ["linear"], "C": positive},
-                {"kernel": ["rbf"], "C": positive, "gamma": Real(1e-4, 1e-1)},
-            ],
-            {},
-            load_iris(return_X_y=True),
-        ),
-        "lists": (
-            DecisionTreeClassifier(random_state=0),
-            {
-                "criterion": ["gini", "entropy"],
-                "max_depth": [1, 2, 3, 4, 6],
-                "min_samples_leaf": Ordinal([1, 2, 4, 8, 16]),
-            },
-            {},
-            load_wine(return_X_y=True),
-        ),
-        "few": (
-            tree,
-            {"max_depth": [1, 2, 3], "max_features": [None, 3]},
-            {},
-            diabetes,
-        ),
-        "constraint": (tree, sizes, {"constraint": small}, diabetes),
-        "sizes": (tree, sizes, {}, diabetes),
-    }
+# -- spaces, surrogates, special parameters --------------------------------------------
 
-
-def searches() -> dict[str, tuple[Any, tuple]]:
-    """Return the unfitted searches, and the arguments of their fits, by name."""
-    found: dict[str, tuple[Any, tuple]] = {}
-    all_kinds = kinds()
-
-    def add(kind: Any, surrogate: str, space: str, note: str = "", **more: Any) -> None:
-        estimator, search_spaces, extra, data = all_kinds[space]
-        arguments: dict[str, Any] = {"n_iter": 12, "cv": 3, "n_points": 1}
-        arguments |= {"surrogate": surrogate, **extra, **more}
-        estimator = arguments.pop("estimator", estimator)
-        words = [kind.__name__.removesuffix("SearchCV"), surrogate, space]
-        words += [f"{arguments['n_points']} in flight", note]
-        name = " / ".join(filter(None, words))
-        if name in found:
-            raise ValueError(f"{name} is there twice")
-        # The seed does not depend on which other searches exist.
-        arguments["random_state"] = zlib.crc32(name.encode()) % 10_000
-        found[name] = kind(estimator, search_spaces, **arguments), data
-
-    bayes(add)
-    staged(add)
-    hypertune(add)
-    tradeoff(add)
-    pareto(add)
-    found.update(texts())
-    return found
-
-
-def bayes(add: Callable) -> None:
-    spaces = ("numeric", "mixed", "conditional", "nested", "alternatives", "lists")
-    for n_points in (1, 3):
-        for space in (*spaces, "constraint"):
-            add(BayesSearchCV, "gp", space, n_points=n_points)
-            add(BayesSearchCV, "tpe", space, n_points=n_points, n_iter=14)
-        add(BayesSearchCV, "trees", "mixed", n_points=n_points, n_iter=10)
-        add(BayesSearchCV, "trees", "conditional", n_points=n_points, n_iter=10)
-        add(BayesSearchCV, "graph", "lists", n_points=n_points)
-        add(BayesSearchCV, "gp", "numeric", "racing", n_points=n_points, **RACING)
-    for surrogate in (*GAUSSIAN_PROCESSES, "random", "sobol"):
-        add(BayesSearchCV, surrogate, "mixed")
-        add(BayesSearchCV, surrogate, "lists", n_points=3)
-    add(BayesSearchCV, "graph", "lists", "influence", acquisition="eif")
-    add(BayesSearchCV, "gp", "numeric", "ucb", acquisition="ucb")
-    add(BayesSearchCV, "gp", "mixed", "pi", acquisition="pi", n_points=3)
-    add(BayesSearchCV, "tpe", "mixed", "racing", **{**RACING, "racing": 0.2})
-    add(BayesSearchCV, "gp", "few", "all of it")
-    add(BayesSearchCV, "tpe", "few", "all of it", n_points=3, stopper=NoImprovement(9))
-    failing = Unreliable(random_state=0)
-    for surrogate in ("gp", "tpe"):
-        add(BayesSearchCV, surrogate, "sizes", "failures", estimator=failing)
-    scoring = ["r2", "neg_mean_absolute_error"]
-    for n_points in (1, 3):
-        more = {"scoring": scoring, "refit": scoring[1], "n_points": n_points}
-        add(BayesSearchCV, "gp", "mixed", "two metrics", **more)
-    more = {"scoring": both, "refit": False, "target_metric": "spread"}
-    add(BayesSearchCV, "tpe", "numeric", "dict of scores", **more)
-    more = {"stopper": NoImprovement(3), "return_train_score": True}
-    add(BayesSearchCV, "gp", "numeric", "stopper, training scores", **more)
-    point = {"alpha": 1.0, "l1_ratio": 0.5}
-    known = {
-        "params": [{"alpha": 0.1, "l1_ratio": 0.9}, {"alpha": 5.0, "l1_ratio": 0.1}],
-        "mean_test_score": np.array([0.4, 0.1]),
-    }
-    more = {"initial_points": [point], "warm_start_from": known, "n_initial_points": 2}
-    add(BayesSearchCV, "gp", "numeric", "known results", **more)
-    more = {"cv": KFold(3, shuffle=True, random_state=5), "return_oof": "predict"}
-    add(
-        BayesSearchCV, "gp", "numeric", "oof, callable refit", **more, refit=second_best
-    )
-    for surrogate in ("gp", "tpe"):
-        add(BayesSearchCV, surrogate, "mixed", "resumed", journal="journal", n_iter=10)
-
-
+DIABETES, IRIS, WINE = (
+    load(return_X_y=True) for load in (load_diabetes, load_iris, load_wine)
+)
+TREE = DecisionTreeRegressor(random_state=0)
+SIZES = {"max_depth": (1, 10), "min_samples_leaf": (1, 40)}
+POSITIVE = stats.loguniform(1e-2, 1e2)
+MODELS = [
+    (ElasticNet(), {"model__alpha": (1e-3, 1.0, "log-uniform")}),
+    (KNeighborsRegressor(), {"model__n_neighbors": (1, 30)}),
+]
+KERNELS = {
+    "linear": {},
+    "rbf": {"gamma": (1e-4, 1e-1, "log-uniform")},
+    "poly": {"degree": [2, 3], "coef0": (0.0, 1.0)},
+}
+TEXT_SPACE = {
+    "vectorizer__ngram_range": [(1, 1), (1, 2), (1, 3)],
+    "vectorizer__sublinear_tf": [True, False],
+    "classifier__C": (0.01, 100.0, "log-uniform"),
+}
+SPACES: dict[str, tuple[Any, Any, tuple]] = {
+    "numeric": (
+        ElasticNet(),
+        {"alpha": Real(1e-3, 10.0, "log-uniform"), "l1_ratio": (0.0, 1.0)},
+        DIABETES,
+    ),
+    "mixed": (
+        TREE,
+        {
+            "splitter": ["best", "random"],
+            "max_features": Categorical(["sqrt", "log2", None]),
+            "max_depth": Integer(1, 12),
+            "min_samples_leaf": (1, 50, "log-uniform"),
+            "ccp_alpha": stats.uniform(0.0, 20.0),
+        },
+        DIABETES,
+    ),
+    "conditional": (SVC(), {"C": POSITIVE, "kernel": Choice(KERNELS)}, IRIS),
+    "nested": (
+        Pipeline([("scale", StandardScaler()), ("model", ElasticNet())]),
+        {"model": Choice(MODELS), "scale": [None, StandardScaler()]},
+        DIABETES,
+    ),
+    "alternatives": (
+        SVC(),
+        [
+            {"kernel": ["linear"], "C": POSITIVE},
+            {"kernel": ["rbf"], "C": POSITIVE, "gamma": Real(1e-4, 1e-1)},
+        ],
+        IRIS,
+    ),
+    "lists": (
+        DecisionTreeClassifier(random_state=0),
+        {
+            "criterion": ["gini", "entropy"],
+            "max_depth": [1, 2, 3, 4, 6],
+            "min_samples_leaf": Ordinal([1, 2, 4, 8, 16]),
+        },
+        WINE,
+    ),
+    "few": (TREE, {"max_depth": [1, 2, 3], "max_features": [None, 3]}, DIABETES),
+    "constraint": (TREE, SIZES, DIABETES),
+    "sizes": (TREE, SIZES, DIABETES),
+    "own": (LogisticRegression(), TEXT_SPACE, (TEXTS, LABELS)),
+    "paper": (None, None, (TEXTS, LABELS)),
+    "extended": (None, None, (TEXTS, LABELS)),
+}
 RACING = {"racing": True, "cv": 5, "n_iter": 14}
+TWO = {"scoring": ["r2", "neg_mean_absolute_error"], "refit": "r2"}
+KNOWN = {
+    "params": [{"alpha": 0.1, "l1_ratio": 0.9}, {"alpha": 5.0, "l1_ratio": 0.1}],
+    "mean_test_score": np.array([0.4, 0.1]),
+}
+THREE = {"stages": (60, 0.5, 1.0), "trials_per_stage": [6, 4, 3]}
+APART = {"multi_fidelity": False, "best_of": "all_stages", "n_promoted": 2}
+SUBSETS = {"n_subsets": 2, "n_small_iter": 4, "n_iter": 14}
+SIGNS = {**SUBSETS, "complexity": {"max_depth": 1, "min_samples_leaf": -1}}
+WRONG = {**SUBSETS, "complexity": {"max_depth": -1, "min_samples_leaf": 1}}
+KERNEL_SIZE = {**SUBSETS, "complexity": {"C": 1}, "subset_fraction": 0.3}
+LEAVES = {"cost": leaves, "tradeoff": 0.2}
+PRICES = {"cost": price, "score_range": (-1.0, 1.0)}
+PRICED = {"objectives": {"r2": "max", "leaves": ("min", leaves)}}
+SUPPORT = {"objectives": {"accuracy": "max", "support": ("min", support)}}
+WINES = {"objectives": {"accuracy": "max", "leaves": ("min", leaves)}}
+THREE_OBJECTIVES = {
+    "objectives": {"r2": "max", "nodes": ("min", nodes), "neg_max_error": "max"},
+    "refit": "r2",
+}
+EVERY = "numeric mixed conditional nested alternatives lists constraint"
+# Search, surrogates, spaces, numbers of trials in flight, note, arguments.
+TABLE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
+    ("Bayes", "gp tpe", EVERY, "1 3", "", {}),
+    ("Bayes", "trees", "mixed conditional", "1 3", "", {}),
+    ("Bayes", "graph", "lists", "1 3", "", {}),
+    ("Bayes", "gp", "numeric", "1 3", "racing", RACING),
+    ("Bayes", "gp-additive gp-matern32 gp-matern52 gp-rbf", "mixed", "1", "", {}),
+    ("Bayes", "gp-additive gp-matern32 gp-matern52 gp-rbf", "lists", "3", "", {}),
+    ("Bayes", "gp-warped random sobol", "mixed lists", "1 3", "", {}),
+    ("Bayes", "graph", "lists", "1", "influence", {"acquisition": "eif"}),
+    ("Bayes", "gp", "numeric", "1", "ucb", {"acquisition": "ucb"}),
+    ("Bayes", "gp", "mixed", "3", "pi", {"acquisition": "pi"}),
+    ("Bayes", "tpe", "mixed", "1", "racing", {**RACING, "racing": 0.2}),
+    ("Bayes", "gp", "few", "1", "all of it", {}),
+    ("Bayes", "tpe", "few", "3", "all of it", {"stopper": NoImprovement(9)}),
+    ("Bayes", "gp tpe", "sizes", "1", "failures", {"estimator": Unreliable()}),
+    ("Bayes", "gp", "mixed", "1 3", "two metrics", {**TWO, "refit": TWO["scoring"][1]}),
+    (
+        *("Bayes", "tpe", "numeric", "1", "dict of scores"),
+        {"scoring": both, "refit": False, "target_metric": "spread"},
+    ),
+    ("Bayes", "gp", "numeric", "1", "stopper", {"stopper": NoImprovement(3)}),
+    (
+        *("Bayes", "gp", "numeric", "1", "known results"),
+        {"initial_points": [{"alpha": 1.0, "l1_ratio": 0.5}], "n_initial_points": 2}
+        | {"warm_start_from": KNOWN},
+    ),
+    (
+        *("Bayes", "gp", "numeric", "1", "oof, callable refit"),
+        {"cv": KFold(3, shuffle=True, random_state=5), "return_oof": "predict"}
+        | {"refit": second_best},
+    ),
+    ("Bayes", "gp tpe", "mixed", "1", "resumed", {"journal": "journal", "n_iter": 10}),
+    ("MultiStage", "gp", "mixed conditional constraint", "1 3", "", {}),
+    ("MultiStage", "tpe trees", "mixed", "1 3", "", {}),
+    ("MultiStage", "gp", "numeric", "1 3", "racing", RACING),
+    ("MultiStage", "graph gp", "lists", "1", "", {}),
+    ("MultiStage", "gp", "numeric", "1", "one stage", {"stages": (1.0,)}),
+    ("MultiStage", "gp", "numeric", "1", "three stages", THREE),
+    ("MultiStage", "gp", "numeric", "1", "three stages apart", {**THREE, **APART}),
+    ("MultiStage", "gp", "mixed", "3", "two metrics", TWO),
+    ("MultiStage", "gp", "mixed", "1", "resumed", {"journal": "journal"}),
+    ("HyperTune", "gp", "mixed constraint sizes", "1 3", "", SIGNS),
+    ("HyperTune", "gp", "conditional", "1 3", "", KERNEL_SIZE),
+    ("HyperTune", "gp-rbf", "sizes", "1", "", SIGNS),
+    ("HyperTune", "gp", "lists", "1", "", SUBSETS),
+    ("HyperTune", "gp", "numeric", "1", "no signs", {"complexity": None}),
+    ("HyperTune", "gp", "sizes", "1", "wrong", WRONG),
+    ("HyperTune", "gp", "sizes", "1", "racing", {**SIGNS, "racing": True, "cv": 5}),
+    ("Tradeoff", "gp", "mixed constraint", "1 3", "", {**PRICES, "cost": leaves}),
+    ("Tradeoff", "gp", "numeric", "1 3", "", PRICES),
+    ("Tradeoff", "gp", "conditional", "1 3", "", {"cost": support}),
+    ("Tradeoff", "gp", "lists", "1 3", "", {"cost": leaves}),
+    ("Tradeoff", "graph", "lists", "1", "", {**LEAVES, "train_sizes": (0.5, 1.0)}),
+    ("Tradeoff", "trees random", "lists", "1", "", LEAVES),
+    ("Tradeoff", "gp", "lists", "1", "paper", {**LEAVES, "acquisition": "paper"}),
+    ("Tradeoff", "gp", "lists", "1", "all", {**LEAVES, "all_tradeoffs": True}),
+    (
+        *("Tradeoff", "gp", "lists", "1", "free"),
+        {"cost": leaves, "tradeoff": 0.0, "cost_scale": "raw"},
+    ),
+    ("Pareto", "gp", "mixed constraint", "1 3", "", PRICED),
+    ("Pareto", "gp", "conditional", "1 3", "", SUPPORT),
+    ("Pareto", "gp graph", "lists", "1 3", "", WINES),
+    ("Pareto", "trees random", "mixed", "1", "", PRICED),
+    ("Pareto", "gp", "sizes", "1", "three", THREE_OBJECTIVES),
+    ("Text", "tpe", "extended paper", "1 3", "", {}),
+    ("Text", "gp", "paper", "1 3", "", {}),
+    ("Text", "tpe", "own", "1 3", "stages", {"stages": (0.5, 1.0)}),
+    ("Text", "gp", "own", "1 3", "racing", RACING),
+    (
+        *("Text", "tpe", "paper", "1", "two metrics"),
+        {"scoring": ["accuracy", "f1"], "refit": "f1"},
+    ),
+    (
+        *("Text", "tpe", "extended", "1", "dev"),
+        {"dev": (TEXTS[::3], LABELS[::3]), "refit_dev": True, "cv": None},
+    ),
+]
 
 
-def staged(add: Callable) -> None:
-    for n_points in (1, 3):
-        for space in ("mixed", "conditional", "constraint"):
-            add(MultiStageSearchCV, "gp", space, n_points=n_points)
-        add(MultiStageSearchCV, "tpe", "mixed", n_points=n_points)
-        add(MultiStageSearchCV, "gp", "numeric", "racing", n_points=n_points, **RACING)
-    add(MultiStageSearchCV, "graph", "lists")
-    add(MultiStageSearchCV, "gp", "lists")
-    add(MultiStageSearchCV, "trees", "mixed", n_iter=10)
-    add(MultiStageSearchCV, "gp", "numeric", "one stage", stages=(1.0,))
-    more: dict[str, Any] = {"stages": (60, 0.5, 1.0), "trials_per_stage": [6, 4, 3]}
-    add(MultiStageSearchCV, "gp", "numeric", "three stages", **more)
-    more |= {"multi_fidelity": False, "best_of": "all_stages", "n_promoted": 2}
-    add(MultiStageSearchCV, "gp", "numeric", "three stages apart", **more)
-    scoring = ["r2", "neg_mean_absolute_error"]
-    more = {"scoring": scoring, "refit": "r2", "n_points": 3}
-    add(MultiStageSearchCV, "gp", "mixed", "two metrics", **more)
-    add(MultiStageSearchCV, "gp", "mixed", "resumed", journal="journal")
+def of_the_table() -> Iterator[tuple[str, Any, tuple, dict]]:
+    """Yield name, unfitted search, data and parameters of `fit`."""
+    for kind, surrogates, spaces, in_flight, note, more in TABLE:
+        product = itertools.product(
+            surrogates.split(), spaces.split(), in_flight.split()
+        )
+        for surrogate, space, n_points in product:
+            estimator, search_spaces, data = SPACES[space]
+            words = [kind, surrogate, space, f"{n_points} in flight", note]
+            name = " / ".join(filter(None, words))
+            arguments = {"n_iter": 12, "cv": 3, "n_points": int(n_points)}
+            arguments |= {"estimator": estimator, "search_spaces": search_spaces}
+            if kind == "Text":
+                arguments["space"] = None if space == "own" else space
+            if space == "constraint":
+                arguments["constraint"] = small
+            arguments |= {"surrogate": surrogate, "random_state": seed(name), **more}
+            yield name, KINDS[kind](**arguments), data, {}
 
 
-def hypertune(add: Callable) -> None:
-    signs = {"max_depth": 1, "min_samples_leaf": -1}
-    small_samples = {"n_subsets": 2, "n_small_iter": 4, "n_iter": 14}
-    for n_points in (1, 3):
-        more = {**small_samples, "n_points": n_points}
-        for space in ("mixed", "constraint", "sizes"):
-            add(HyperTuneSearchCV, "gp", space, complexity=signs, **more)
-        more["complexity"] = {"C": 1}
-        add(HyperTuneSearchCV, "gp", "conditional", subset_fraction=0.3, **more)
-    add(HyperTuneSearchCV, "gp-rbf", "sizes", complexity=signs, **small_samples)
-    add(HyperTuneSearchCV, "gp", "lists", **small_samples)
-    add(HyperTuneSearchCV, "gp", "numeric", "no signs", complexity=None)
-    wrong = {name: -sign for name, sign in signs.items()}
-    add(HyperTuneSearchCV, "gp", "sizes", "wrong", complexity=wrong, **small_samples)
-    more = {**small_samples, "racing": True, "cv": 5}
-    add(HyperTuneSearchCV, "gp", "sizes", "racing", complexity=signs, **more)
+def seed(name: str) -> int:
+    """Return a seed that does not depend on which other searches exist."""
+    return zlib.crc32(name.encode()) % 10_000
 
 
-def tradeoff(add: Callable) -> None:
-    costs = {"numeric": price, "conditional": support}
-    for n_points in (1, 3):
-        for space in ("numeric", "mixed", "conditional", "lists", "constraint"):
-            more = {"cost": costs.get(space, leaves), "n_points": n_points}
-            if space != "conditional" and space != "lists":
-                more["score_range"] = (-1.0, 1.0)
-            add(TradeoffSearchCV, "gp", space, **more)
-    more = {"cost": leaves, "tradeoff": 0.2}
-    add(TradeoffSearchCV, "graph", "lists", train_sizes=(0.5, 1.0), **more)
-    add(TradeoffSearchCV, "trees", "lists", n_iter=10, **more)
-    add(TradeoffSearchCV, "random", "lists", **more)
-    add(TradeoffSearchCV, "gp", "lists", "paper", acquisition="paper", **more)
-    add(TradeoffSearchCV, "gp", "lists", "all tradeoffs", all_tradeoffs=True, **more)
-    more = {"cost": leaves, "tradeoff": 0.0, "cost_scale": "raw"}
-    add(TradeoffSearchCV, "gp", "lists", "free", **more)
+# -- pairs of aspects ------------------------------------------------------------------
+
+X, y = (part[:130:2] for part in WINE)
+y = np.where(np.arange(65) % 7 == 0, 1 - y, y)
+STEPS = [
+    [("scale", StandardScaler()), ("pca", PCA(4, random_state=0))],
+    [("model", GradientBoostingClassifier(n_estimators=4, random_state=0))],
+]
+TEXT_STEPS = [
+    [("vectorizer", NGramVectorizer())],
+    [("classifier", LogisticRegression(C=1.0))],
+]
+MODEL_SPACE = {
+    "pca__n_components": [2, 4, 8],
+    "model__max_depth": (1, 6),
+    "model__learning_rate": (0.03, 1.0, "log-uniform"),
+}
+BASE: dict[str, dict[str, Any]] = {
+    "MultiStage": {"stages": (0.5, 1.0), "n_iter": 7},
+    "HyperTune": {"complexity": {"model__max_depth": 1}, "subset_fraction": 0.4}
+    | {"n_subsets": 1, "n_small_iter": 3, "n_iter": 8},
+    "Tradeoff": {"cost": leaves, "train_sizes": (0.5, 1.0)},
+    "Pareto": WINES,
+    "Text": {"space": None, "racing": False},
+}
+LIMITS = {"trial_timeout": "10 min", "trial_memory": "20 GB"}
+# Each aspect sets arguments of a search; "gate", "fit" and "callbacks"
+# are explained in `_search`.
+ASPECTS: dict[str, dict[str, Any]] = {
+    "racing": {"racing": 0.3, "cv": 4, "n_iter": 8},
+    "rounds": {"rounds": 4},
+    "limits": LIMITS,
+    "aborted": {"gate": ["pass", "allocate"], "trial_memory": "300 MB"},
+    "failures": {"gate": ["pass", "open", "fail"]},
+    "constraint": {"constraint": moderate},
+    "constraints": {"constraints": {"recall": ">= 0.7", "gain": ("f1", ">= 0.5")}},
+    "costs": {"constraints": {"model_size": "<= 12500", "n_features": "<= 150"}},
+    "cache": {"cache": True},
+    "no cache": {"cache": False},
+    "callbacks": {"callbacks": Recorder},
+    # Whether steps are shared by default depends on their times.
+    "inner callbacks": {"callbacks": InnerRecorder, "cache": False},
+    "kept fits": {"return_fold_estimators": True, "return_oof": "predict"},
+    "metrics": {"scoring": ["accuracy", "recall"], "refit": "recall"},
+    "weights": {"fit": "sample_weight"},
+    "training scores": {"return_train_score": True},
+    "stages": {"stages": (0.4, 0.7, 1.0), "n_iter": 8},
+    "subsets": {"n_subsets": 2},
+    "in flight": {"n_points": 3},
+    "journal": {"journal": "journal", "stopper": kill_after_three},
+    "workers": {"n_jobs": 2, "n_points": 2},
+}
+# Aspects that are combined with each other aspect only for BayesSearchCV.
+MINOR = {"no cache", "inner callbacks", "training scores", "subsets", "in flight"}
+# Searches with aspects whose processes take seconds to start. They are combined with
+# many others at once, and one by one only for BayesSearchCV with limits.
+SLOW = {"limits": {*KINDS}, "aborted": {"Bayes", "MultiStage"}}
+WITH_LIMITS = {"racing", "rounds", "failures", "constraints", "callbacks", "kept fits"}
+# Arguments that two aspects may both set.
+COMBINED = {"constraints", "cv", "n_iter"}
+# Aspects that cannot be combined with rounds today.
+REFUSED_BY_ROUNDS = {"constraints", "costs"}
 
 
-def pareto(add: Callable) -> None:
-    objectives = {"r2": "max", "leaves": ("min", leaves)}
-    for n_points in (1, 3):
-        more = {"objectives": objectives, "n_points": n_points}
-        for space in ("mixed", "constraint"):
-            add(ParetoSearchCV, "gp", space, **more)
-        more["objectives"] = {"accuracy": "max", "support": ("min", support)}
-        add(ParetoSearchCV, "gp", "conditional", **more)
-        more["objectives"] = {"accuracy": "max", "leaves": ("min", leaves)}
-        add(ParetoSearchCV, "gp", "lists", **more)
-    add(ParetoSearchCV, "graph", "lists", objectives=more["objectives"])
-    add(ParetoSearchCV, "trees", "mixed", objectives=objectives, n_iter=10)
-    add(ParetoSearchCV, "random", "mixed", objectives=objectives)
-    three = {**objectives, "nodes": ("min", nodes), "neg_max_error": "max"}
-    three.pop("leaves")
-    add(ParetoSearchCV, "gp", "sizes", "three", objectives=three, refit="r2")
+def of_pairs() -> Iterator[tuple[str, Any, tuple, dict]]:
+    """Yield name, unfitted search, data and parameters of `fit`."""
+    for kind, search in KINDS.items():
+        known = {*inspect.signature(search).parameters, "gate", "fit", "callbacks"}
+        aspects = [name for name, more in ASPECTS.items() if {*more} <= known]
+        aspects.remove("workers")
+        slow, minor = ({*SLOW}, {*MINOR}) if kind != "Bayes" else ({"aborted"}, set())
+        rows = [[], *([name] for name in aspects if name not in slow)]
+        for pair in itertools.combinations(aspects, 2):
+            first, second = (ASPECTS[name].keys() - COMBINED for name in pair)
+            if not (slow | minor).isdisjoint(pair) or not first.isdisjoint(second):
+                continue
+            if "limits" not in pair or not WITH_LIMITS.isdisjoint(pair):
+                rows.append([*pair])
+        if kind == "Bayes":
+            rows += [[name, "workers"] for name in aspects if name != "aborted"]
+        for names in rows:
+            full = " + ".join([kind, *names])
+            yield full, *_search(kind, full, names)
+        common = [a for a in aspects if a not in {*SLOW, *MINOR, "failures", "journal"}]
+        for name in SLOW:
+            for left_out in ({"rounds"}, REFUSED_BY_ROUNDS):
+                if kind in SLOW[name] and ("rounds" in common or "rounds" in left_out):
+                    full = f"{kind} + {name} + all but {' and '.join(sorted(left_out))}"
+                    names = [name, *(a for a in common if a not in left_out)]
+                    yield full, *_search(kind, full, names)
 
 
-def texts() -> dict[str, tuple[Any, tuple]]:
-    space = {
-        "vectorizer__ngram_range": [(1, 1), (1, 2), (1, 3)],
-        "vectorizer__sublinear_tf": [True, False],
-        "classifier__C": (0.01, 100.0, "log-uniform"),
-    }
-    logistic = LogisticRegression()
-    data = (TEXTS, LABELS)
-    found = {}
-    for n_points in (1, 3):
-        more = {"n_iter": 12, "cv": 3, "random_state": 3, "n_points": n_points}
-        tail = f"{n_points} in flight"
-        kind = TextRepresentationSearchCV
-        found |= {
-            f"Text / tpe / extended / {tail}": kind(**more),
-            f"Text / tpe / paper / {tail}": kind(space="paper", **more),
-            f"Text / gp / paper / {tail}": kind(space="paper", surrogate="gp", **more),
-            f"Text / tpe / own / {tail} / stages": kind(
-                logistic, space, space=None, stages=(0.5, 1.0), **more
-            ),
-            f"Text / gp / own / {tail} / racing": kind(
-                logistic, space, space=None, surrogate="gp", **{**more, **RACING}
-            ),
-        }
-    more["scoring"], more["refit"] = ["accuracy", "f1"], "f1"
-    found["Text / tpe / paper / two metrics"] = kind(space="paper", **more)
-    del more["cv"], more["scoring"], more["refit"]
-    more["dev"] = (TEXTS[::3], LABELS[::3])
-    found["Text / tpe / extended / dev"] = kind(refit_dev=True, **more)
-    return {name: (search, data) for name, search in found.items()}
+def _search(kind: str, name: str, aspects: list[str]) -> tuple[Any, tuple, dict]:
+    """Return unfitted search, data and parameters of `fit` for the given aspects."""
+    before, after = TEXT_STEPS if kind == "Text" else STEPS
+    space = dict(TEXT_SPACE if kind == "Text" else MODEL_SPACE)
+    arguments = {"n_iter": 6, "cv": 2, "n_points": 1, "n_initial_points": 3}
+    arguments |= {"random_state": seed(name), **BASE.get(kind, {})}
+    n_iter = arguments["n_iter"]
+    for more in map(ASPECTS.__getitem__, aspects):
+        bounds = arguments.get("constraints", {}) | more.get("constraints", {})
+        arguments |= {**more, **({"constraints": bounds} if bounds else {})}
+        n_iter = arguments["n_iter"] = max(n_iter, arguments["n_iter"])
+    # A step of the pipeline that fails or allocates memory for one of its options.
+    ways = arguments.pop("gate", None)
+    if ways is not None:
+        after, space["gate__way"] = [("gate", Gate()), *after], ways
+    params = {}
+    if (weight := arguments.pop("fit", None)) is not None:
+        n_rows = len(LABELS if kind == "Text" else y)
+        params[f"{after[-1][0]}__{weight}"] = 1.0 + np.arange(n_rows) % 3
+    callbacks = arguments.pop("callbacks", None)
+    search = KINDS[kind](Pipeline([*before, *after]), space, **arguments)
+    if callbacks:
+        search.set_callbacks(callbacks())
+    return search, (TEXTS, LABELS) if kind == "Text" else (X, y), params
+
+
+# -- results ---------------------------------------------------------------------------
 
 
 def plain(value: Any) -> Any:
-    """Convert a value to JSON; floats are represented exactly by their repr."""
+    """Convert a value to JSON without times; floats are represented exactly."""
     if hasattr(value, "to_dict") and hasattr(value, "columns"):
         value = value.to_dict("list")
     if isinstance(value, np.ma.MaskedArray):
@@ -429,6 +529,7 @@ def plain(value: Any) -> Any:
         return {
             str(k): repr(v) if isinstance(v, np.generic) else plain(v)
             for k, v in value.items()
+            if "_time" not in str(k)
         }
     if isinstance(value, list | tuple):
         return [plain(item) for item in value]
@@ -437,111 +538,151 @@ def plain(value: Any) -> Any:
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
+def first_line(text: Any) -> str:
+    return str(text).strip().partition("\n")[0]
+
+
 def outcome(search: Any, X: Any) -> dict[str, Any]:
-    """Return the results of a fitted search without measured times."""
-    found = {}
-    for name in ("cv_results_", "all_cv_results_"):
-        for column, values in getattr(search, name, {}).items():
-            known = name.startswith("all") and column.startswith("param_")
-            if not known and "_time" not in column:
-                found[f"{name}[{column}]"] = plain(values)
-    for name in ATTRIBUTES:
-        if hasattr(search, name):
-            found[name] = plain(getattr(search, name))
-    trials = search.trials_
+    """Return what users see of a fitted search, except for measured times."""
+    names = [
+        n for n in dir(search) if n.endswith("_") and n[0] != "_" and "_time" not in n
+    ]
+    found: dict[str, Any] = {"attributes": names, "columns": [*search.cv_results_]}
+    for name in names:
+        value = getattr(search, name)
+        if name.endswith("cv_results_"):
+            columns = plain(value).items()
+            found |= {f"{name[:-11]}{column}": values for column, values in columns}
+        elif name == "fold_estimators_":
+            found[name] = plain([model.predict(X[:9]) for model in value])
+        elif name != "trials_":
+            found[name] = plain(value)
     for name in OF_A_TRIAL:
-        found[f"trials_.{name}"] = [plain(getattr(trial, name)) for trial in trials]
+        values = [plain(getattr(trial, name, None)) for trial in search.trials_]
+        found[f"trials_.{name}"] = values
+    errors = [
+        (trial.error or "").strip().rpartition("\n")[2] for trial in search.trials_
+    ]
+    found["trials_.error"] = [re.sub(r"\d+ MB in memory", "", e) for e in errors]
+    for callback in getattr(search, "_skl_callbacks", []):
+        found["events"] = callback.events
     if hasattr(search, "best_estimator_"):
         found["predict"] = plain(search.predict(X[:20]))
     return found
 
 
-def fit(search: Any, data: tuple) -> Any:
-    """Fit a search; a search with a journal is interrupted and continued."""
-    with warnings.catch_warnings(), tempfile.TemporaryDirectory() as folder:
-        warnings.simplefilter("ignore")
-        if getattr(search, "journal", None):
-            search.set_params(journal=os.path.join(folder, search.journal))
-            n_iter = search.n_iter
-            search.set_params(n_iter=n_iter // 2).fit(*data)
-            search.set_params(n_iter=n_iter)
-        return search.fit(*data)
+def fit(search: Any, data: tuple, params: dict) -> dict[str, Any]:
+    """Fit a search; one with a journal is ended early, and then continued."""
+    with (
+        warnings.catch_warnings(record=True) as caught,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        warnings.simplefilter("always")
+        try:
+            if search.journal:
+                search.set_params(journal=os.path.join(folder, search.journal))
+                rest = {"n_iter": search.n_iter, "stopper": None}
+                if search.stopper is None:
+                    search.set_params(n_iter=search.n_iter // 2)
+                with contextlib.suppress(Killed):
+                    search.fit(*data, **params)
+                search.set_params(**rest)
+            found = outcome(search.fit(*data, **params), data[0])
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}".replace(folder, "")
+            return {"refused": text}
+    texts = {f"{w.category.__name__}: {first_line(w.message)}" for w in caught}
+    return found | {"warnings": sorted(texts)}
 
 
-def run(only: str) -> dict[str, Any]:
-    """Run the searches whose names match a pattern."""
+def run(job: tuple[str, Any, tuple, dict]) -> tuple[str, dict[str, Any], float]:
+    """Run one search; return its name, its outcome, and the seconds that it took."""
     logging.getLogger("skbayes").setLevel(logging.CRITICAL)
-    found = {}
-    for name, (search, data) in searches().items():
-        if re.search(only, name):
-            start = time.process_time()
-            found[name] = outcome(fit(search, data), data[0])
-            taken = time.process_time() - start
+    start, (name, search, data, params) = time.perf_counter(), job
+    found = fit(search, data, params)
+    if search.n_jobs:  # idle workers of joblib would delay the end of this process
+        get_reusable_executor().shutdown(wait=True)
+    return name, found, time.perf_counter() - start
+
+
+def run_all(only: str, jobs: int) -> dict[str, dict[str, Any]]:
+    """Run the searches whose names match a pattern, in one or more processes."""
+    os.environ["PYTHONWARNINGS"] = "ignore"  # in the workers of the searches
+    todo = [job for job in (*of_the_table(), *of_pairs()) if re.search(only, job[0])]
+    found, start = {}, time.perf_counter()
+    with ProcessPoolExecutor(jobs, multiprocessing.get_context("fork")) as pool:
+        for name, result, taken in pool.map(run, todo):
             print(f"{taken:6.1f} s  {name}", file=sys.stderr, flush=True)
+            found[name] = result
+    taken = time.perf_counter() - start
+    print(f"{len(todo)} searches in {taken:.0f} s", file=sys.stderr)
     return found
+
+
+def digest(value: Any) -> str:
+    text = json.dumps(value).encode()
+    return base64.b64encode(hashlib.blake2b(text, digest_size=3).digest()).decode()
+
+
+def line(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is recorded of a search: a few values, and digests of the others."""
+    if "refused" in found:
+        return dict(found)
+    states = "".join(state[0] for state in found["trials_.state"])
+    scores = [float(f"{float(score):.5g}") for score in found["trials_.score"]]
+    short = {"states": states, "scores": str(scores), "best": found.get("best_index_")}
+    short["warnings"] = found["warnings"]
+    # Columns of splits and parameters have one digest; what is empty has none.
+    parts: dict[str, list[Any]] = {}
+    for name, value in found.items():
+        if value not in (None, []) and value != [None] * len(found["trials_.state"]):
+            key = re.sub(r"^((?:all_)?(?:split|param_)).*", r"\1*", name)
+            parts.setdefault(key.replace("trials_.", "trial."), []).append(value)
+    digests = [f"{key}={digest(values)}" for key, values in parts.items()]
+    return short | {"digests": " ".join(digests)}
 
 
 def versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in LIBRARIES}
 
 
-# States of trials that were renamed since the file was recorded.
-RENAMED = {"raced": "pruned", "censored": "timed_out"}
+def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:
+    """Yield descriptions of the parts in which the records of a search differ."""
+    for key in dict.fromkeys([*before, *after]):
+        old, new = before.get(key), after.get(key)
+        if key != "digests" and old != new:
+            yield f"{key}: {old!r} before, {new!r} now"
+    old, new = (
+        dict(part.split("=") for part in record.get("digests", "").split())
+        for record in (before, after)
+    )
+    names = [
+        name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)
+    ]
+    if names:
+        yield f"differ: {', '.join(names)}"
 
 
-def differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Describe the parts in which the results of a search differ."""
-    lines = []
-    for key in [*before, *(key for key in after if key not in before)]:
-        if key not in after or key not in before:
-            lines.append(f"{key}: {'missing' if key in before else 'new'}")
-            continue
-        old, new = before[key], after[key]
-        if "state" in key and isinstance(old, list):
-            old = [RENAMED.get(state, state) for state in old]
-        if old == new:
-            continue
-        if isinstance(old, list) and isinstance(new, list):
-            if len(old) != len(new):
-                lines.append(f"{key}: {len(old)} entries before, {len(new)} now")
-            pairs = zip(old, new, strict=False)
-            unequal = [k for k, (a, b) in enumerate(pairs) if a != b]
-            if unequal:
-                k = unequal[0]
-                count = f"{len(unequal)} of {len(old)} differ, the first at {k}"
-                lines.append(f"{key}: {count}: {old[k]!r} before, {new[k]!r} now")
-        else:
-            lines.append(f"{key}: {old!r} before, {new!r} now")
-    return lines
+def recorded() -> dict[str, Any]:
+    """Return the recorded searches, and the versions of the libraries."""
+    rows = FILE.read_text().splitlines() if FILE.exists() else []
+    return {name: row for text in rows for name, row in json.loads(text).items()}
 
 
-def lines(record: Mapping[str, Any]) -> str:
-    """Return JSON with one line per part of a search, which keeps diffs short."""
-    parts = [f' "versions": {json.dumps(record["versions"])}', ' "searches": {']
-    searches = []
-    for name, found in record["searches"].items():
-        inner = [f"   {json.dumps(k)}: {json.dumps(v)}" for k, v in found.items()]
-        searches.append(f"  {json.dumps(name)}: {{\n" + ",\n".join(inner) + "\n  }")
-    return "{\n" + ",\n".join(parts) + "\n" + ",\n".join(searches) + "\n }\n}"
-
-
-def check(only: str) -> bool:
+def check(only: str, jobs: int) -> bool:
     """Repeat the searches and print each difference; return whether there is none."""
-    recorded = json.loads(FILE.read_text())
-    for name, version in versions().items():
-        if recorded["versions"].get(name) != version:
-            print(f"{name} {version}; recorded with {recorded['versions'].get(name)}")
-    before = {k: v for k, v in recorded["searches"].items() if re.search(only, k)}
-    after = json.loads(json.dumps(run(only)))
+    rows = recorded()
+    for name, version in rows.pop("versions").items():
+        if version != versions()[name]:
+            print(f"{name} {versions()[name]}; recorded with {version}")
+    before = {name: old for name, old in rows.items() if re.search(only, name)}
+    after = {name: line(new) for name, new in run_all(only, jobs).items()}
     n_different = 0
-    for name in [*before, *(name for name in after if name not in before)]:
-        if name not in after or name not in before:
-            lines = ["not run any more" if name in before else "not recorded"]
-        else:
-            lines = differences(before[name], after[name])
-        n_different += bool(lines)
-        for line in lines:
-            print(f"{name}: {line}")
+    for name in dict.fromkeys([*before, *after]):
+        found = list(differences(before.get(name, {}), after.get(name, {})))
+        n_different += bool(found)
+        for text in found:
+            print(f"{name}: {text}")
     print(f"{len(after)} searches, {n_different} with differences")
     return not n_different
 
@@ -550,19 +691,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("command", choices=("record", "check"))
-    parser.add_argument(
-        "--only", default="", help="regular expression of names, for check"
-    )
+    parser.add_argument("command", choices=("record", "check", "show"))
+    parser.add_argument("--only", default="", help="regular expression of names")
+    parser.add_argument("-j", "--jobs", type=int, default=1, help="processes")
     args = parser.parse_args()
     if args.command == "check":
-        sys.exit(0 if check(args.only) else 1)
-    if args.only:
-        parser.error("--only is for check: a record has all searches")
+        sys.exit(0 if check(args.only, args.jobs) else 1)
+    found = run_all(args.only, args.jobs)
+    if args.command == "show":
+        print(json.dumps(found, indent=1))
+        return
+    rows = recorded() if args.only else {}
+    rows |= {"versions": versions()} | {k: line(v) for k, v in found.items()}
     FILE.parent.mkdir(parents=True, exist_ok=True)
-    record = {"versions": versions(), "searches": run("")}
-    FILE.write_text(lines(record) + "\n")
-    print(f"{len(record['searches'])} searches in {FILE}")
+    FILE.write_text("".join(json.dumps({k: v}) + "\n" for k, v in rows.items()))
+    print(f"{len(rows) - 1} searches in {FILE.name}")
 
 
 if __name__ == "__main__":
