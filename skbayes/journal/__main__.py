@@ -16,7 +16,6 @@ from collections.abc import Sequence
 
 from skbayes.journal.rows import (
     COLUMNS,
-    Chain,
     Content,
     Row,
     first_fault,
@@ -24,13 +23,7 @@ from skbayes.journal.rows import (
     read_rows,
     whole_rows,
 )
-from skbayes.journal.sqlite_file import (
-    FORMAT,
-    JournalFile,
-    check_schema,
-    format_of,
-    reader,
-)
+from skbayes.journal.sqlite_file import JournalFile, check_schema, reader
 
 __all__ = ["check", "main", "save"]
 
@@ -38,16 +31,15 @@ __all__ = ["check", "main", "save"]
 FIRST_RUN = "run 0"
 
 
-def check(path: str) -> tuple[list[Row], int, list[str]]:
-    """Return the rows before the first fault, the format, and the faults."""
+def check(path: str) -> tuple[list[Row], list[str]]:
+    """Return the rows before the first fault, and the faults."""
     rows: list[Row] = []
     faults = []
     with reader(path, allow_damage=True) as connection:
         check_schema(connection)
-        version = format_of(connection)
         for table in COLUMNS:
             try:
-                rows += read_rows(connection.execute, table, version)
+                rows += read_rows(connection.execute, table)
             except (sqlite3.DatabaseError, ValueError) as error:
                 faults.append(f"table {table!r} cannot be read to its end: {error}")
         try:
@@ -55,24 +47,18 @@ def check(path: str) -> tuple[list[Row], int, list[str]]:
             faults += [text for (text,) in verdicts if text != "ok"]
         except (sqlite3.DatabaseError, ValueError) as error:
             faults.append(str(error))
-    if version == FORMAT:
-        whole, _ = whole_rows(rows)
-        fault = first_fault(rows, len(whole))
-        return whole, version, faults if fault is None else [fault, *faults]
-    return rows, version, faults
+    whole, _ = whole_rows(rows)
+    fault = first_fault(rows, len(whole))
+    return whole, faults if fault is None else [fault, *faults]
 
 
-def save(rows: Sequence[Row], version: int, path: str) -> None:
+def save(rows: Sequence[Row], path: str) -> None:
     """Write rows to a new journal; ValueError if the file exists."""
     if os.path.lexists(path):
         raise ValueError(f"--save: {path!r} already exists and was not changed.")
     tables: dict[str, list[tuple]] = {table: [] for table in COLUMNS}
     for row in rows:
-        chained = (row.place, row.digest) if version == FORMAT else ()
-        tables[row.table].append((*row.values, *chained))
-    if version != FORMAT:
-        tables["search"].append((FIRST_RUN, dict(tables["search"])["created"]))
-        tables = Chain().tables(tables)
+        tables[row.table].append((*row.values, row.place, row.digest))
     file = JournalFile(path)
     try:
         file.create(tables)
@@ -85,9 +71,9 @@ def _count(content: Content) -> str:
     return f"{len(content.trials)} trials, {n_finished} of them finished"
 
 
-def _is_complete(rows: Sequence[Row], version: int) -> bool:
+def _is_complete(rows: Sequence[Row]) -> bool:
     """Return whether the rows contain everything that precedes the trials."""
-    return version != FORMAT or any(row.values[0] == FIRST_RUN for row in rows)
+    return any(row.values[0] == FIRST_RUN for row in rows)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -102,8 +88,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        rows, version, faults = check(options.file)
-        if faults and not _is_complete(rows, version):
+        rows, faults = check(options.file)
+        if faults and not _is_complete(rows):
             print(f"{options.file}: damaged: {faults[0]}. No trial can be saved.")
             return 1
         kept = _count(parse_content(rows))
@@ -111,12 +97,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{options.file}: damaged: {'; '.join(faults)}.")
             print(f"Undamaged before that: {kept}.")
         else:
-            unchecked = (
-                "" if version == FORMAT else f" (format {version}, no checksums)"
-            )
-            print(f"{options.file}: undamaged: {kept}{unchecked}.")
+            print(f"{options.file}: undamaged: {kept}.")
         if options.save is not None:
-            save(rows, version, options.save)
+            save(rows, options.save)
             print(f"Saved to {options.save}.")
     except (OSError, ValueError, zlib.error) as error:
         print(error)

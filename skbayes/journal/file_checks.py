@@ -79,7 +79,7 @@ def check_names(path: str) -> None:
 
 
 def in_wal_mode(path: str) -> bool:
-    """Return whether the header requires a `-wal` file, as in format 4."""
+    """Return whether the header requires a `-wal` file of another program."""
     with open(path, "rb") as file:
         return file.read(20)[18:] == b"\2\2"
 
@@ -87,8 +87,8 @@ def in_wal_mode(path: str) -> bool:
 def check_companions(path: str, with_wal: bool = False) -> None:
     """Raise a ValueError for files next to a journal that were not written with it.
 
-    A search that was killed while writing leaves only a rollback journal. A search with
-    a journal of format 4 leaves a `-wal` and its index.
+    A search that was killed while writing leaves only a rollback journal. Another
+    program can switch a journal to the mode with a `-wal` and its index.
     """
     if not with_wal:
         _refuse(path, ("-wal", "-shm"))

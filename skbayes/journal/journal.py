@@ -23,7 +23,7 @@ from skbayes.journal.rows import (
     trial_row,
 )
 from skbayes.journal.schema import unpack_split
-from skbayes.journal.sqlite_file import FORMAT, JournalFile, guard_against_damage
+from skbayes.journal.sqlite_file import JournalFile, guard_against_damage
 from skbayes.space import Space
 from skbayes.space.configuration import Configuration
 
@@ -67,7 +67,7 @@ class Journal:
         self._space = space
         self._mutex = threading.Lock()
         with guard_against_damage(file.path):
-            content, self._chain = read_content(file.execute, FORMAT)
+            content, self._chain = read_content(file.execute)
         self.seed, self.n_points = content.seed, content.n_points
         self.stages, self.identity = content.stages, content.identity
         self._n_runs = content.n_runs

@@ -14,7 +14,6 @@ from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.journal.json_params import adapt_record, readable
 from skbayes.journal.rows import Content, StoredTrial, read_content
 from skbayes.journal.sqlite_file import (
-    format_of,
     guard_against_damage,
     is_held,
     reader,
@@ -174,7 +173,7 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
 
 def _read(path: str | os.PathLike[str]) -> Content:
     with reader(path) as connection:
-        return read_content(connection.execute, format_of(connection))[0]
+        return read_content(connection.execute)[0]
 
 
 # -- rows of the data frame -------------------------------------------------------

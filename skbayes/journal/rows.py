@@ -61,7 +61,7 @@ HEADER = ("seed", "n_points", "created", "facts")
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """Row of a table; `place` and `digest` are None in format 4."""
+    """Row of a table, with its place and digest."""
 
     table: str
     values: tuple
@@ -123,7 +123,7 @@ class Chain:
     def __init__(self) -> None:
         self.place = 0
         # Initial value instead of the digest of the row before.
-        self.digest = "journal of skbayes, format 5"
+        self.digest = "journal of skbayes, format 6"
 
     def link(self, table: str, values: Iterable[Any]) -> Row:
         """Return the next row, with its values as SQLite stores them."""
@@ -189,34 +189,21 @@ def first_fault(rows: list[Row], n_whole: int) -> str | None:
 # -- reading ----------------------------------------------------------------------
 
 
-def read_content(
-    execute: Callable[[str], Iterable[tuple]], version: int
-) -> tuple[Content, Chain]:
-    """Read a journal and check all of it; ValueError if it is damaged.
-
-    Journals of format 4 have no checksums.
-    """
-    rows = [row for table in COLUMNS for row in read_rows(execute, table, version)]
-    chain = Chain()
-    if version != 4:
-        whole, chain = whole_rows(rows)
-        fault = first_fault(rows, len(whole))
-        if fault is not None:
-            raise ValueError(fault)
+def read_content(execute: Callable[[str], Iterable[tuple]]) -> tuple[Content, Chain]:
+    """Read a journal and check all of it; ValueError if it is damaged."""
+    rows = [row for table in COLUMNS for row in read_rows(execute, table)]
+    whole, chain = whole_rows(rows)
+    fault = first_fault(rows, len(whole))
+    if fault is not None:
+        raise ValueError(fault)
     return parse_content(rows), chain
 
 
-def read_rows(
-    execute: Callable[[str], Iterable[tuple]], table: str, version: int
-) -> Iterator[Row]:
+def read_rows(execute: Callable[[str], Iterable[tuple]], table: str) -> Iterator[Row]:
     """Read the rows of one table, in order of their first column, unchecked."""
-    columns = COLUMNS[table]
-    own = columns if version == 4 else f"{columns}, place, digest"
-    for row in execute(f"SELECT {own} FROM {table} ORDER BY 1"):
-        if version != 4:
-            yield Row(table, row[:-2], *row[-2:])
-        elif row[0] != "runs":
-            yield Row(table, row)
+    columns = f"{COLUMNS[table]}, place, digest"
+    for row in execute(f"SELECT {columns} FROM {table} ORDER BY 1"):
+        yield Row(table, row[:-2], *row[-2:])
 
 
 def parse_content(rows: Iterable[Row]) -> Content:

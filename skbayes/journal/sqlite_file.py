@@ -1,9 +1,8 @@
 """SQLite files of journals, with a lock for the writer and checks for all readers.
 
-A missing or empty file becomes a journal. A journal of this format is continued, and
-one of format 4 is only read. All other files are not changed. The writer holds an
-exclusive lock on a second file next to the journal until the search ends; readers need
-no lock.
+A missing or empty file becomes a journal. A journal of this format is continued. All
+other files are not changed. The writer holds an exclusive lock on a second file next to
+the journal until the search ends; readers need no lock.
 """
 
 from __future__ import annotations
@@ -40,11 +39,11 @@ __all__ = [
 
 # Values in the header of the file: "skby", and the version of the tables below.
 APPLICATION_ID = 0x736B6279
-FORMAT = 5
+FORMAT = 6
 
 # `details` contains every field of a trial exactly; `state` and `score` repeat two of
 # them for users of the sqlite3 shell. `place` and `digest` are described in
-# `skbayes.journal.rows`; format 4 has neither.
+# `skbayes.journal.rows`.
 SCHEMA = {
     "search": "CREATE TABLE search (name TEXT PRIMARY KEY, value, "
     "place INTEGER, digest TEXT) WITHOUT ROWID",
@@ -57,14 +56,6 @@ SCHEMA = {
     "results": "CREATE TABLE results (number INTEGER PRIMARY KEY, state TEXT, "
     "score REAL, details TEXT, finished REAL, place INTEGER, digest TEXT)",
 }
-SCHEMAS = {
-    4: {
-        table: statement.replace(", place INTEGER, digest TEXT", "")
-        for table, statement in SCHEMA.items()
-    },
-    FORMAT: SCHEMA,
-}
-
 # Seconds for which the writer waits for readers.
 PATIENCE = 30.0
 
@@ -105,7 +96,7 @@ class JournalFile:
         self._lock: sqlite3.Connection | None = _hold(self._lock_path, self.path)
         with contextlib.ExitStack() as undo:
             undo.callback(self._unlock)
-            _check_bytes(self.path, writable=True)
+            _check_bytes(self.path)
             check_companions(self.path)
             with _explained(self.path):
                 self._connection = _connect(self.path, "rwc")
@@ -299,11 +290,11 @@ def _identity(path: str) -> tuple[int, int, int] | None:
 # -- checks -----------------------------------------------------------------------
 
 
-def _check_bytes(path: str, writable: bool) -> bool:
+def _check_bytes(path: str) -> bool:
     """Return whether a file may be a journal; False if it is missing or empty.
 
-    Raises an error for other files, and if `writable`, for other formats. The header is
-    read as bytes, so that SQLite never opens a foreign file.
+    Raises an error for other files and formats. The header is read as bytes, so that
+    SQLite never opens a foreign file.
     """
     try:
         with open(path, "rb") as file:
@@ -322,17 +313,11 @@ def _check_bytes(path: str, writable: bool) -> bool:
     # SQLite's own messages would be misleading: no write access, or unknown format.
     if not {1, 2}.issuperset(header[18:20]) or schema > 4:
         raise _damaged(path, ValueError("no release of SQLite writes such a header"))
-    if version != FORMAT and (writable or version not in SCHEMAS):
-        hint = ""
-        if version in SCHEMAS:
-            hint = (
-                ", or save it in this format to a new file: `python -m skbayes.journal "
-                "check FILE --save NEW`"
-            )
+    if version != FORMAT:
         raise ValueError(
             f"journal: {path!r} was written by another release of skbayes (its format "
-            f"is {version}, this release continues {FORMAT} only). It was not changed; "
-            f"use another file name{hint}."
+            f"is {version}, this release reads {FORMAT} only). It was not changed; use "
+            "another file name."
         )
     return True
 
@@ -352,14 +337,9 @@ def _check_tables(connection: sqlite3.Connection) -> None:
             raise ValueError(verdict)
 
 
-def format_of(connection: sqlite3.Connection) -> int:
-    """Return the format of a journal."""
-    return connection.execute("PRAGMA user_version").fetchone()[0]
-
-
 def check_schema(connection: sqlite3.Connection) -> None:
     """Check that the file contains only the tables of a journal."""
-    tables = SCHEMAS[format_of(connection)]
+    tables = SCHEMA
     found = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     if set(found) != {("table", name, sql) for name, sql in tables.items()}:
         raise ValueError("it has other tables than a journal")
@@ -380,7 +360,7 @@ def reader(
     if not os.path.exists(path):
         raise FileNotFoundError(f"journal: there is no file {path!r}.")
     is_ours = _inode(path) in _written
-    if not is_ours and not _check_bytes(path, writable=False):
+    if not is_ours and not _check_bytes(path):
         raise _foreign(path)
     with_wal = not is_ours and in_wal_mode(path)
     with (

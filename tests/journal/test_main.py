@@ -8,8 +8,6 @@ from journal_samples import exact, open_journal, record, trial_of
 
 from skbayes.journal.__main__ import main
 from skbayes.journal.reader import read_journal
-from skbayes.journal.rows import COLUMNS
-from skbayes.journal.sqlite_file import SCHEMAS
 
 
 @pytest.fixture
@@ -24,21 +22,6 @@ def execute(path, *statements):
     with contextlib.closing(sqlite3.connect(path)) as connection:
         for statement in statements:
             connection.execute(*statement)
-        connection.commit()
-
-
-def of_format_4(written):
-    """Convert a journal to the format of an earlier release."""
-    with contextlib.closing(sqlite3.connect(written)) as connection:
-        for table, columns in COLUMNS.items():
-            rows = connection.execute(f"SELECT {columns} FROM {table}").fetchall()
-            connection.execute(f"DROP TABLE {table}")
-            connection.execute(SCHEMAS[4][table])
-            marks = ", ".join("?" * len(columns.split(",")))
-            connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
-        connection.execute("DELETE FROM search WHERE name LIKE 'run %'")
-        connection.execute("INSERT INTO search VALUES ('runs', 1)")
-        connection.execute("PRAGMA user_version = 4")
         connection.commit()
 
 
@@ -124,17 +107,3 @@ def test_what_is_no_journal(tmp_path, capsys):
     path.write_text("thesis")
     assert main(["check", str(path)]) == 1
     assert "is not a journal of skbayes" in capsys.readouterr().out
-
-
-def test_format_4_is_read_and_saved_in_this_one(written, tmp_path, capsys):
-    expected = read_journal(written)
-    of_format_4(written)
-    assert read_journal(written) == expected
-    with pytest.raises(ValueError, match=r"format is 4.*check FILE --save NEW"):
-        open_journal(written)
-    copy = tmp_path / "copy"
-    assert main(["check", str(written), "--save", str(copy)]) == 0
-    assert "(format 4, no checksums)" in capsys.readouterr().out
-    with open_journal(copy) as journal:
-        assert journal.results.keys() == {0, 1, 2}
-    assert main(["check", str(copy)]) == 0
