@@ -21,7 +21,7 @@ def fake_clock(monkeypatch):
         monkeypatch.setattr(module, "time", CLOCK)
     # With a timeout of the search alone, fits run in this process, too.
     monkeypatch.setattr(
-        preparation, "_ends_fits", lambda search, run: run.options.limits_trials
+        preparation, "_ends_fits", lambda run: run.options.limits_trials
     )
     return CLOCK
 
