@@ -245,6 +245,53 @@ def _spread(n_trials: int) -> Patches:
     ]
 
 
+def _wide(n_trials: int) -> Patches:
+    draw = maximize.sobol
+    drawn: list[np.ndarray] = []
+
+    def sobol(*args: Any) -> np.ndarray:
+        drawn[:] = [draw(*args)]
+        return drawn[0]
+
+    def wide(proposer: Any, space: Any, X: Any, admit: Any, rng: Any) -> np.ndarray:
+        others = space.from_uniform(drawn[0])
+        others = others[admit(others) & np.any(others != X[0], axis=1)]
+        others = others[np.argsort(-proposer.scores(others), kind="stable")]
+        X = np.vstack([X[:1], others[:3], X[-1:]])
+        counts = np.array([column.dimension.n_values for column in space.columns])
+        smooth = (counts > maximize.FEW_VALUES) & ~space.categorical
+        stepped = np.flatnonzero((counts <= maximize.MAX_GRID) & (counts > 1))
+        climbs = proposer.has_gradients and np.any(smooth)
+        for _ in range(2):
+            before = X
+            if climbs:
+                X = space.snap(maximize._ascend(proposer, X, smooth))
+            for _ in range(8 if len(stepped) else 0):
+                moved = maximize._step(proposer, space, X, stepped, admit, rng)
+                unchanged = np.array_equal(moved, X, equal_nan=True)
+                X = moved
+                if unchanged:
+                    break
+            if not len(stepped) or np.array_equal(before, X, equal_nan=True):
+                break
+        X = X[admit(X)]
+        if climbs and len(X):
+            best = X[np.argsort(-proposer.scores(X), kind="stable")[:1]]
+            with patch.object(maximize, "MAX_ASCENT_STEPS", 20):
+                best = space.snap(maximize._ascend(proposer, best, smooth))
+            X = np.vstack([X, best[admit(best)]])
+        return X
+
+    return [
+        patch.object(maximize, "_refine", wide),
+        patch.object(maximize, "sobol", sobol),
+    ]
+
+
+def _pooled(n_trials: int) -> Patches:
+    return [patch.object(gp, "branch_weights", lambda X: None)]
+
+
 #: Patches of a search of so many trials, by the name of the variant.
 VARIANTS: dict[str, Callable[[int], Patches]] = {
     "plain": _plain,
@@ -258,6 +305,8 @@ VARIANTS: dict[str, Callable[[int], Patches]] = {
     "snapped": _snapped,
     "finer": _finer,
     "spread": _spread,
+    "wide": _wide,
+    "pooled": _pooled,
 }
 
 
