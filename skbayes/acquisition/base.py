@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -20,14 +20,12 @@ from skbayes.acquisition.improvement import Acquisition, ExpectedImprovement
 from skbayes.acquisition.maximize import maximize_over, maximize_search
 from skbayes.acquisition.terms import (
     LogTerm,
-    branch_columns,
     draw_candidates,
     sum_gradients,
     sum_values,
 )
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
-from skbayes.space.portfolio import in_branch
 from skbayes.surrogates.base import known_means
 from skbayes.surrogates.registry import capability
 
@@ -197,51 +195,16 @@ class Proposer(ABC):
     ) -> FloatArray:
         """Return new and allowed configurations (m, D), m >= 0, best first.
 
-        `incumbents` (k, D) are the best configurations so far, best first. If terms
-        apply within branches only, the first configurations are those of the branch
-        with the greatest score without these terms. SpaceExhausted is raised if no new
-        configuration is left.
-        """
-        columns = branch_columns(self.terms)
-        if not columns:
-            return self._rank(candidates, incumbents, random_state)
-        plain = copy.copy(self)
-        plain.terms = [term for term in self.terms if not term.branch_columns]
-        others = plain._rank(candidates, incumbents, random_state)
-        if not len(others):
-            return others
-        branch = dict(zip(columns, others[0, columns], strict=True))
-        ranked = self._rank(candidates, incumbents, random_state, branch, others)
-        return np.vstack([ranked, others])
-
-    def _rank(
-        self,
-        candidates: Candidates,
-        incumbents: FloatArray,
-        random_state: np.random.Generator,
-        branch: Mapping[int, float] | None = None,
-        more: FloatArray | None = None,
-    ) -> FloatArray:
-        """Return ranked configurations, only those of a branch if it is given.
-
-        `more` are further candidates.
+        `incumbents` (k, D) are the best configurations so far, best first.
+        SpaceExhausted is raised if no new configuration is left.
         """
         if candidates.is_enumerated:
-            X = candidates.unseen()
-            X = X[in_branch(X, [branch])] if branch else X
-            return candidates.allowed_first(maximize_over(self, X))
+            return candidates.allowed_first(maximize_over(self, candidates.unseen()))
         space = candidates.space
-        drawn = draw_candidates(self.terms, space.n_columns, random_state)
-        more = drawn if more is None else np.vstack([drawn, more])
-
-        def admit(X: FloatArray) -> np.ndarray:
-            if not branch:
-                return candidates.filter_new(X)
-            mask = in_branch(X, [branch])
-            mask[mask] = candidates.filter_new(X[mask])
-            return mask
-
-        return maximize_search(self, space, incumbents, admit, random_state, more)
+        more = draw_candidates(self.terms, space.n_columns, random_state)
+        return maximize_search(
+            self, space, incumbents, candidates.filter_new, random_state, more
+        )
 
     def expected_improvement(self, row: FloatArray) -> float | None:
         """Return the expected improvement of one configuration on the best score.
@@ -363,11 +326,5 @@ class SamplingProposer(Proposer):
             worth = self.sampler.scores(X)
         else:
             worth = random_state.gumbel(size=len(X))
-        columns = branch_columns(self.terms)
-        plain = worth + sum_values([t for t in self.terms if not t.branch_columns], X)
         worth = worth + sum_values(self.terms, X)
-        order = np.argsort(-worth, kind="stable")
-        if columns and len(X):
-            branch = dict(zip(columns, X[np.argmax(plain), columns], strict=True))
-            order = order[np.argsort(~in_branch(X[order], [branch]), kind="stable")]
-        return X[order]
+        return X[np.argsort(-worth, kind="stable")]

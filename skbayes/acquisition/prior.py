@@ -44,10 +44,9 @@ class PriorTerm(LogTerm):
     def __init__(self, prior: OptimumPrior, weight: float) -> None:
         self.prior = prior
         self.weight = weight
-        self.branch_columns = prior.branch_columns
 
     def value(self, X: FloatArray) -> FloatArray:  # noqa: D102
-        return self.weight * self.prior.log_density(X)
+        return self.weight * self.prior.centered_log_density(X)
 
     def gradient(self, X: FloatArray) -> FloatArray:  # noqa: D102
         return self.weight * self.prior.gradient(X)

@@ -16,13 +16,7 @@ import numpy as np
 
 from skbayes.space.dimensions import FloatArray
 
-__all__ = [
-    "LogTerm",
-    "branch_columns",
-    "draw_candidates",
-    "sum_gradients",
-    "sum_values",
-]
+__all__ = ["LogTerm", "draw_candidates", "sum_gradients", "sum_values"]
 
 
 class LogTerm(ABC):
@@ -33,13 +27,9 @@ class LogTerm(ABC):
     has_gradients : bool
         Whether :meth:`gradient` can be called. If a term has no gradient, the
         acquisition function is maximized without gradients.
-    branch_columns : sequence of int
-        Columns of the choices among whose branches the term expresses no preference. It
-        then applies within the branch that is best without the term.
     """
 
     has_gradients: bool = True
-    branch_columns: Sequence[int] = ()
 
     @abstractmethod
     def value(self, X: FloatArray) -> FloatArray:
@@ -62,11 +52,6 @@ def sum_values(terms: Sequence[LogTerm], X: FloatArray) -> FloatArray:
 def sum_gradients(terms: Sequence[LogTerm], X: FloatArray) -> FloatArray:
     """Return the sum (m, D) of the derivatives of all terms."""
     return sum((term.gradient(X) for term in terms), start=np.zeros(X.shape))
-
-
-def branch_columns(terms: Sequence[LogTerm]) -> list[int]:
-    """Return the columns of the choices among whose branches some term is neutral."""
-    return sorted({column for term in terms for column in term.branch_columns})
 
 
 def draw_candidates(

@@ -119,9 +119,6 @@ class OptimumPrior:
         _check_disjoint(places, self._terms)
         self._terms.sort(key=lambda term: (bool(term.conditions), term.place))
         self._centers = _centers(places, self._terms)
-        self.branch_columns = sorted(
-            {place for conditions, _ in self._centers for place in conditions}
-        )
 
     def log_density(self, X: FloatArray) -> FloatArray:
         """Compute the log density of configurations.
