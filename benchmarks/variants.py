@@ -30,7 +30,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from skbayes.acquisition import maximize
 from skbayes.acquisition.base import ModelProposer, fit_surrogate, known_means, predict
 from skbayes.acquisition.improvement import UpperConfidenceBound
 from skbayes.acquisition.terms import LogTerm
