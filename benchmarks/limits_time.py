@@ -38,7 +38,7 @@ the refit:
 - text: TF-IDF and logistic regression with their default space, on the four groups
   about science of 20 Newsgroups.
 - sleep: fits of 0.1 s with two workers. The processes of the workers start in the cold
-  search only.
+  searches only.
 """
 
 from __future__ import annotations
@@ -47,6 +47,7 @@ import one_thread  # noqa: F401
 
 # isort: split
 import argparse
+import itertools
 import math
 import tempfile
 import time
@@ -55,6 +56,7 @@ from typing import Any
 
 import numpy as np
 from common import Cache, mean_se, means_text, names, run_all, save_results
+from joblib.externals.loky import get_reusable_executor
 from methods import make_method
 from quick_tasks import _notation, yahpo, yahpo_space
 from shared import load
@@ -300,12 +302,14 @@ def timed_searches() -> Iterator[tuple[str, BayesSearchCV, Any]]:
     search = BayesSearchCV(model, n_iter=50, cv=3, timeout="1 min", random_state=0)
     yield "text", search, (list(texts), np.asarray(topics))
     space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
-    for state in ("cold", "warm"):
+    for timeout, state in itertools.product((25, 5), ("cold", "warm")):
+        if state == "cold":
+            get_reusable_executor().shutdown(kill_workers=True)
         with tempfile.TemporaryDirectory() as folder:
-            model = Sleeper(((0.1,),), folder)
             search = BayesSearchCV(
-                model, space, n_iter=200, cv=5, timeout=5, n_jobs=2, random_state=0
-            )
+                Sleeper(((0.1,),), folder), space, n_iter=200, cv=5,
+                timeout=timeout, n_jobs=2, random_state=0,
+            )  # fmt: skip
             yield f"sleep, {state}", search, sleeper_data(5)
     few = BayesSearchCV(SVC(), {"C": [1, 2, 3]}, n_iter=3, timeout="5 min")
     yield "svm, all trials", few, cancer

@@ -9,7 +9,7 @@ improvement that is known. This is the best of all variants and of a search with
 candidates, of which 20 are refined with up to 100 steps of gradient ascent. The time is
 the processor time of one maximization.
 
-Example: python benchmarks/maximizer.py --variants ,snapped,finer,spread --save
+Example: python benchmarks/maximizer.py --variants ,snapped --save
 """
 
 from __future__ import annotations

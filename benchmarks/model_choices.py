@@ -9,7 +9,8 @@ trials, as means over seeds.
 The command `toy` maximizes a function on two branches of two ranges each. The prior
 has densities in one branch only. A branch has its greatest value at a point drawn from
 the density, or from the uniform distribution in the branch without densities. The
-greatest value of the better branch is greater by 0.05. The output is the regret.
+greatest value of the better branch is greater by 0.05, except for "equal". The output
+is the regret.
 
 Example: python benchmarks/model_choices.py models --seeds 5 --jobs 2 --label after
 """
@@ -26,6 +27,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+import variants
 from common import HERE, Cache, run_all
 from sklearn.datasets import load_diabetes, load_digits, load_wine
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -130,9 +132,10 @@ def search_models(task: str, method: str, seed: int) -> dict[str, Any]:
 
 WIDTH, UNIFORM_SHARE, GAP, N_DIMS = 0.08, 0.2, 0.05, 2
 KNOTS = np.linspace(0.0, 1.0, 33)
-# Better branch, and whether the density holds where there is one.
-TOYS = {
+# Better branch (None: equal), and whether the density holds where there is one.
+TOYS: dict[str, tuple[int | None, bool]] = {
     "without prior": (1, True),
+    "equal": (None, True),
     "with prior": (0, True),
     "with prior, wrong": (0, False),
 }
@@ -142,8 +145,10 @@ def maximize_toy(task: str, method: str, seed: int) -> dict[str, Any]:
     """Maximize the toy function.
 
     `method` is "centered", the log density as it is ("not centered") or minus its
-    maximum ("maximum"), or "none" without a prior.
+    maximum ("maximum"), or "none" without a prior. With "+pooled", the level of bad
+    scores is that of all scores, and branches are not weighted (variants.py).
     """
+    method, _, variant = method.partition("+")
     better, holds = TOYS[task]
     rng = np.random.default_rng(seed)
     names = [[f"{branch}{i}" for i in range(N_DIMS)] for branch in "ab"]
@@ -176,18 +181,19 @@ def maximize_toy(task: str, method: str, seed: int) -> dict[str, Any]:
     def value(params: dict[str, Any]) -> float:
         branch = "ab".index(params["branch"])
         x = np.array([params[name] for name in names[branch]])
-        top = GAP if branch == better else 0.0
+        top = GAP if branch == better or better is None else 0.0
         return top - float(np.sum((x - places[branch]) ** 2))
 
     optimizer = Optimizer(
         space, prior=None if method == "none" else prior, random_state=seed
     )
     values, chosen = [], 0
-    for _ in range(SHOWN[-1]):
-        params = optimizer.ask()
-        values.append(value(params))
-        chosen += params["branch"] == "ab"[better]
-        optimizer.tell(params, values[-1])
+    with variants.applied(variant, SHOWN[-1]):
+        for _ in range(SHOWN[-1]):
+            params = optimizer.ask()
+            values.append(value(params))
+            chosen += params["branch"] == "ab"[better or 0]
+            optimizer.tell(params, values[-1])
     regret = GAP - np.maximum.accumulate(values)[np.array(SHOWN) - 1]
     return {
         "task": task,
@@ -201,7 +207,7 @@ def maximize_toy(task: str, method: str, seed: int) -> dict[str, Any]:
 
 COMMANDS = {
     "models": (search_models, TASKS, ("default", "none")),
-    "toy": (maximize_toy, TOYS, ("centered", "not centered", "maximum", "none")),
+    "toy": (maximize_toy, TOYS, ("centered", "centered+pooled", "none", "none+pooled")),
 }
 
 

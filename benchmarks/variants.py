@@ -3,7 +3,7 @@
 `judges.py` runs them as ``skbayes+NAME``. They replace parts of skbayes while a search
 runs, and are not part of the package. The variants "mode", "samples" and "main" only
 have an effect on spaces that are not grids. Except for "plain", which removes the
-warping, and "snapped", they are changes that did not improve the default.
+warping, "snapped" and "pooled", they are changes that did not improve the default.
 
 - plain: no warping of the inputs.
 - mode: the mode of the hyper-parameters instead of up to 8 samples.
@@ -15,9 +15,8 @@ warping, and "snapped", they are changes that did not improve the default.
 - exploit: the last two trials maximize the mean.
 - main: a quarter of the kernel is a sum over the columns; no warping.
 - snapped: perturbed copies of incumbents may snap back to the incumbent, as before.
-- finer: 48 perturbed copies instead of 16, with standard deviations down to 0.003.
-- spread: the acquisition function is also refined from the best three Sobol points,
-  and the ascent of the best result is continued alone.
+- pooled: branches of conditional spaces have no weights in the level to which bad
+  scores are raised, as before.
 """
 
 from __future__ import annotations
@@ -31,7 +30,6 @@ from unittest.mock import patch
 
 import numpy as np
 
-from skbayes.acquisition import maximize
 from skbayes.acquisition.base import ModelProposer, fit_surrogate, known_means, predict
 from skbayes.acquisition.improvement import UpperConfidenceBound
 from skbayes.acquisition.terms import LogTerm
@@ -213,36 +211,8 @@ def _snapped(n_trials: int) -> Patches:
     return [patch.object(candidates, "_adjacent", adjacent)]
 
 
-def _finer(n_trials: int) -> Patches:
-    constants = {"N_PERTURBED": 48, "PERTURBATIONS": (0.1, 0.03, 0.01, 0.003)}
-    return [patch.multiple(maximize, **constants)]
-
-
-def _spread(n_trials: int) -> Patches:
-    refine, draw = maximize._refine, maximize.sobol
-    drawn: list[np.ndarray] = []
-
-    def sobol(*args: Any) -> np.ndarray:
-        drawn[:] = [draw(*args)]
-        return drawn[0]
-
-    def spread(proposer: Any, space: Any, X: Any, admit: Any, rng: Any) -> np.ndarray:
-        others = space.from_uniform(drawn[0])
-        others = others[admit(others) & np.any(others != X[0], axis=1)]
-        others = others[np.argsort(-proposer.scores(others), kind="stable")]
-        found = refine(
-            proposer, space, np.vstack([X[:1], others[:3], X[-1:]]), admit, rng
-        )
-        smooth = np.array([c.dimension.n_values > 12 for c in space.columns])
-        smooth &= ~space.categorical
-        best = found[np.argsort(-proposer.scores(found), kind="stable")[:1]]
-        best = space.snap(maximize._ascend(proposer, best, smooth))
-        return np.vstack([found, best[admit(best)]])
-
-    return [
-        patch.object(maximize, "_refine", spread),
-        patch.object(maximize, "sobol", sobol),
-    ]
+def _pooled(n_trials: int) -> Patches:
+    return [patch.object(gp, "branch_weights", lambda X: None)]
 
 
 #: Patches of a search of so many trials, by the name of the variant.
@@ -256,8 +226,7 @@ VARIANTS: dict[str, Callable[[int], Patches]] = {
     "exploit": _exploit,
     "main": _main,
     "snapped": _snapped,
-    "finer": _finer,
-    "spread": _spread,
+    "pooled": _pooled,
 }
 
 

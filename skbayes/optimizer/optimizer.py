@@ -116,7 +116,8 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         ones and `initial_points`. The first initial configuration is the middle of all
         ranges, with the first option of each list that is not numeric. The others are a
         Latin hypercube, which spreads them over each range and over the options of each
-        list. With 0, the surrogate chooses as soon as one score is known.
+        list. With 0, the surrogate chooses as soon as one score is known. The number
+        does not limit the first configurations of the portfolio of `prior`.
 
         "auto" is 8 for "tpe", 3 for "eif", and 0 for "random" and "sobol". For the
         other surrogates, it is the number of coefficients of a linear model, at least 3

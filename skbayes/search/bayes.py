@@ -73,7 +73,9 @@ class BayesSearchCV(BaseBayesSearchCV):
     n_initial_points : int or "auto", default="auto"
         Number of configurations that are spread over the space before the surrogate is
         used. With "auto", it is 3 to 8, depending on the number of ranges and options
-        in the space, and 8 for "tpe"; see :class:`~skbayes.Optimizer`.
+        in the space, and 8 for "tpe"; see :class:`~skbayes.Optimizer`. It does not
+        limit the configurations of ``initial_points="default"``, such as one of each
+        model in a choice among models. Pass ``initial_points=None`` to omit them.
     {initial_points}
     {constraint}
     {constraints}

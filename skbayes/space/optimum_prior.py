@@ -13,6 +13,7 @@ Symbols (n configurations, D columns):
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -73,7 +74,8 @@ class OptimumPrior:
     conditional : sequence of (conditions, densities), default=()
         Further densities that apply only to some configurations. `conditions` is a dict
         from indices of columns to the index of the required option, or to None if the
-        column must be inactive.
+        column must be inactive. Two densities of a column must not apply to the same
+        configuration.
 
     Attributes
     ----------
@@ -87,8 +89,9 @@ class OptimumPrior:
     TypeError
         If `densities` is not a dict.
     ValueError
-        If a name is not a parameter of the space, or a density is invalid for its
-        dimension. The message names the parameter.
+        If a name is not a parameter of the space, a density is invalid for its
+        dimension, or two densities of a column apply to the same configuration. The
+        message names the parameter.
 
     Examples
     --------
@@ -113,6 +116,7 @@ class OptimumPrior:
         for conditions, named in (({}, densities), *conditional):
             self._terms += _terms(space, places, named, conditions)
         # Columns that others are conditional on come first.
+        _check_disjoint(places, self._terms)
         self._terms.sort(key=lambda term: (bool(term.conditions), term.place))
         self._centers = _centers(places, self._terms)
 
@@ -288,6 +292,7 @@ class _Term:
     """Density of a column for the configurations that satisfy conditions."""
 
     place: int
+    name: str | None
     density: _ColumnDensity
     conditions: Conditions
 
@@ -316,8 +321,25 @@ def _terms(
     for place, column in enumerate(space.columns):
         density = densities.get(place, densities.get(column.name))
         if density is not None and compatible(places, place, conditions):
-            found.append(_Term(place, _ColumnDensity(column, density), conditions))
+            one = _ColumnDensity(column, density)
+            found.append(_Term(place, column.name, one, conditions))
     return found
+
+
+def _check_disjoint(places: Paths, terms: Sequence[_Term]) -> None:
+    """Raise ValueError if two densities of a column apply to the same configuration."""
+    for first, second in itertools.combinations(terms, 2):
+        merged = {**first.conditions, **second.conditions}
+        if (
+            first.place == second.place
+            and all(merged[k] == option for k, option in first.conditions.items())
+            and compatible(places, first.place, merged)
+        ):
+            raise ValueError(
+                f"conditional: two densities of {first.name!r} apply to the same "
+                "configurations, so that their product is not normalized; pass "
+                "densities with conditions that exclude each other."
+            )
 
 
 def _centers(places: Paths, terms: Sequence[_Term]) -> list[tuple[Conditions, float]]:

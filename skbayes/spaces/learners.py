@@ -232,17 +232,17 @@ def gamma(facts: DataFacts, option: Any, unit: float | None = None) -> Ordinal |
 
 
 def kernel(
-    own: Params, facts: DataFacts, C: float | None = None, hard: bool = False
+    own: Params, facts: DataFacts, C: float | None = None, regression: bool = False
 ) -> Notation:
     """Return the kernels of a support vector machine and their parameters.
 
-    With a unit `C`, they include ranges of C. A problem that no kernel can separate,
-    such as a regression, is `hard`.
+    With a unit `C`, they include ranges of C. No kernel can separate the rows of a
+    regression.
     """
     if callable(own["kernel"]) or own["kernel"] == "precomputed":
         return {} if C is None else {"C": (MARGINS[0] * C, MARGINS[1] * C, LOG)}
     width = {"gamma": gamma(facts, own["gamma"])}
-    hard = hard or facts.x_variance > 1.0
+    hard = regression or facts.x_variance > 1.0
     # With fewer products of columns than rows, polynomials separate few problems.
     n_rows = facts.n_rows or 1
     few_columns = (facts.n_features or 16) ** 2 < n_rows
@@ -259,7 +259,8 @@ def kernel(
         if hard and own["kernel"] != "linear":  # slow, without a margin to bound it
             del options["linear"]
         return {"kernel": Choice(options)}
-    slow = few_columns or n_rows > (FEW_ROWS if hard else MANY_ROWS)
+    many_rows = n_rows > (FEW_ROWS if hard else MANY_ROWS)
+    slow = many_rows or few_columns or regression
     limits = {"poly": C, "linear": C / facts.x_variance}
     ranges = {}
     for name in options:
@@ -289,7 +290,7 @@ def svc(own: Params, facts: DataFacts) -> Notation:
 @known("SVR")
 def svr(own: Params, facts: DataFacts) -> Notation:
     scale = facts.y_scale
-    space = kernel(own, facts, scale, hard=True)
+    space = kernel(own, facts, scale, regression=True)
     margin = {"C": space.pop("C")} if "C" in space else {}
     return {**margin, "epsilon": (1e-3 * scale, 1.0 * scale, LOG), **space}
 
@@ -305,7 +306,7 @@ def nu_svc(own: Params, facts: DataFacts) -> Notation:
 
 @known("NuSVR")
 def nu_svr(own: Params, facts: DataFacts) -> Notation:
-    return {"nu": (0.05, 1.0), **kernel(own, facts, facts.y_scale, hard=True)}
+    return {"nu": (0.05, 1.0), **kernel(own, facts, facts.y_scale, regression=True)}
 
 
 @known("OneClassSVM")

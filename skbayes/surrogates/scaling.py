@@ -8,7 +8,13 @@ import numpy as np
 
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["compress_low_tail", "relative_noise", "standardize", "winsorize_low"]
+__all__ = [
+    "branch_weights",
+    "compress_low_tail",
+    "relative_noise",
+    "standardize",
+    "winsorize_low",
+]
 
 # Scores further below the median than TAIL_FACTOR times their scale are raised to that
 # level. The scale is at least SPREAD_SHARE times the spread of the scores.
@@ -19,15 +25,38 @@ TAIL_FACTOR, SPREAD_SHARE = 2.0, 0.2
 MAX_NOISE = 1e10
 
 
-def winsorize_low(y: FloatArray) -> FloatArray:
+def branch_weights(X: FloatArray) -> FloatArray | None:
+    """Return weights (n,) with equal sums for the branches of a conditional space.
+
+    Rows (n, D) with the same inactive columns belong to the same branch. None if all
+    weights are equal.
+    """
+    _, branches, counts = np.unique(
+        np.isnan(X), axis=0, return_inverse=True, return_counts=True
+    )
+    return 1.0 / counts[branches.ravel()] if np.ptp(counts) else None
+
+
+def _quantiles(y: FloatArray, q: list[float], weights: FloatArray | None) -> FloatArray:
+    """Return weighted quantiles; with equal weights, those of numpy.quantile."""
+    if weights is None:
+        return np.quantile(y, q)
+    order = np.argsort(y, kind="stable")
+    own = weights[order]
+    middles = np.cumsum(own) - 0.5 * own
+    return np.interp(q, (middles - middles[0]) / np.ptp(middles), y[order])
+
+
+def winsorize_low(y: FloatArray, weights: FloatArray | None = None) -> FloatArray:
     """Raise very bad scores, whose long tail would dominate the length scales.
 
     Scores (n,) below ``median - 2 * scale`` are raised to that level. The scale is the
     distance from the median to the upper quartile. Because many scores may be (nearly)
     equal there, it is at least a fifth of the mean distance from the median among the
-    90% of the scores that are nearest to the median.
+    90% of the scores that are nearest to the median. `weights` (n,) are those of the
+    scores in the median and the quartile.
     """
-    median, upper = np.quantile(y, [0.5, 0.75])
+    median, upper = _quantiles(y, [0.5, 0.75], weights)
     distances = np.sort(np.abs(y - median))[: len(y) - math.ceil(0.1 * len(y))]
     spread = float(np.mean(distances)) if len(distances) else 0.0
     scale = max(float(upper - median), SPREAD_SHARE * spread)
@@ -50,14 +79,17 @@ def compress_low_tail(y: FloatArray) -> FloatArray:
 
 
 def standardize(
-    y: FloatArray, winsorize: bool = False
+    y: FloatArray, winsorize: bool = False, weights: FloatArray | None = None
 ) -> tuple[FloatArray, float, float]:
-    """Scale scores (n,) to mean 0 and variance 1; also return offset and unit."""
+    """Scale scores (n,) to mean 0 and variance 1; also return offset and unit.
+
+    `weights` are those of :func:`winsorize_low`.
+    """
     peak = float(np.max(np.abs(y)))
     if peak == 0.0:
         return np.zeros_like(y), 0.0, 1.0
     # In units of the largest score, squares and differences do not overflow.
-    relative = winsorize_low(y / peak) if winsorize else y / peak
+    relative = winsorize_low(y / peak, weights) if winsorize else y / peak
     offset, unit = float(np.mean(relative)), float(np.std(relative))
     # Rounding leaves a tiny deviation on constant scores.
     if unit <= 1e-12:

@@ -3,6 +3,7 @@
 import copy
 import json
 from pathlib import Path
+from statistics import mean, median
 
 import benchmark_tables as tables
 import pytest
@@ -127,3 +128,26 @@ def test_other_tasks_and_methods_do_no_harm():
 def test_results_name_what_they_were_made_with(path):
     results = json.loads(path.read_text(encoding="utf-8"))
     assert "versions" in results or path.stem == "default_on_grids"
+
+
+@pytest.mark.parametrize(
+    "name, exceeded", [("after", []), ("left_out", ["SVR strike"])]
+)
+def test_readme_has_the_times_of_default_spaces(name, exceeded):
+    path = ROOT / "benchmarks" / "results" / "default_space_time" / f"{name}.json"
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    assert saved["exceeded"] == exceeded
+    assert name != "after" or len(saved["runs"]) == 101
+    runs = {}
+    for label, run in saved["runs"].items():
+        if run["random"] is not None:
+            runs.setdefault(label.split()[0], []).append(run)
+    readme = (ROOT / "benchmarks" / "README.md").read_text(encoding="utf-8")
+    for estimator, found in runs.items():
+        times = [run["default"]["seconds"] / run["random"]["seconds"] for run in found]
+        gains = [
+            run["default"]["best_score"] - run["random"]["best_score"] for run in found
+        ]
+        row = [f"{median(times):.1f}", f"{max(times):.1f}"]
+        row += [f"{f(gains):+.3f}" for f in (mean, min)]
+        assert f"| {estimator} | {len(found)} | {' | '.join(row)} |\n" in readme

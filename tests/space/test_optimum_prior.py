@@ -233,6 +233,19 @@ def test_conditional_densities_apply_to_some_options_of_a_shared_column():
     assert prior.center[1 - place] == OptimumPrior(space, {"x": PEAK}).center[1 - place]
 
 
+@pytest.mark.parametrize(
+    ("densities", "conditions"),
+    [({"x": TILT}, [{0: 0}]), ({}, [{0: 0}, {0: 0}]), ({}, [{0: 0}, {1: 1}])],
+)
+def test_two_densities_of_a_configuration_are_refused(densities, conditions):
+    space = Space.from_notation({"a": ["p", "q"], "b": ["r", "s"], "x": (0.0, 1.0)})
+    assert [column.name for column in space.columns] == ["a", "b", "x"]
+    conditional = [(one, {"x": PEAK}) for one in conditions]
+    with pytest.raises(ValueError, match="conditional: two densities of 'x' apply"):
+        OptimumPrior(space, densities, None, conditional)
+    OptimumPrior(space, {}, None, [({0: 0, 1: 0}, {"x": PEAK}), ({0: 1}, {"x": TILT})])
+
+
 def test_an_inactive_column_can_be_required():
     space = Space.from_notation([{"x": (0.0, 1.0)}, {"m": ["a"], "x": (0.0, 1.0)}])
     names = [column.name for column in space.columns]

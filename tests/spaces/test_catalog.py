@@ -330,6 +330,14 @@ def test_polynomials_of_few_columns_have_small_widths_and_margins(
         assert polynomial["C"][1] < _bounds_of_C(name, facts, "rbf")[1]
 
 
+@pytest.mark.parametrize("name", ["SVR", "NuSVR"])
+@pytest.mark.parametrize("n_rows", [100, 1000])
+def test_regressions_have_small_margins_of_linear_kernels(name, n_rows):
+    facts = DataFacts(n_rows=n_rows, n_features=60)
+    linear, rbf = (_bounds_of_C(name, facts, one) for one in ("linear", "rbf"))
+    assert 10.0 * linear[1] < rbf[1]
+
+
 def test_a_search_of_noise_in_few_columns_does_not_stall():
     X = np.random.default_rng(0).normal(size=(120, 2))
     labels = np.arange(len(X)) < 20

@@ -88,7 +88,7 @@ def test_the_classes_are_in_the_catalog(name):
     ids=lambda one: type(one).__name__,
 )
 def test_all_points_of_a_portfolio_are_in_the_default_space(estimator):
-    X, y = np.random.default_rng(0).random((90, 5)), np.repeat([0, 1], [70, 20])
+    X, y = np.random.default_rng(0).random((90, 12)), np.repeat([0, 1], [70, 20])
     space = Space.from_notation(default_space(estimator, X, y))
     parts = parts_of(estimator, DataFacts.of(X, y))
     portfolio = learned_portfolio(parts, space, own_values(estimator))

@@ -34,7 +34,7 @@ from skbayes.surrogates.gp.kernels import (
     check_kernel,
     squared_distances,
 )
-from skbayes.surrogates.scaling import relative_noise, standardize
+from skbayes.surrogates.scaling import branch_weights, relative_noise, standardize
 
 __all__ = ["GaussianProcess"]
 
@@ -101,7 +101,7 @@ class GaussianProcess(Surrogate):
         Seed of the samples.
     winsorize_scores : bool, default=True
         Whether very bad outputs are raised. Use False if low outputs matter as much as
-        high ones.
+        high ones. Branches of conditional spaces have equal weights in the level.
 
     Attributes
     ----------
@@ -183,7 +183,7 @@ class GaussianProcess(Surrogate):
         self._embedding = Embedding(self.n_options or [0] * X.shape[1])
         m = n_learning_points(len(X))
         self._update_thetas(X[:m], y[:m], None if noise is None else noise[:m])
-        target, self._offset, self._unit = self._standardized(y)
+        target, self._offset, self._unit = self._standardized(X, y)
         least = self._offset + self._unit * float(np.min(target))
         # Up to rounding.
         raised = least - np.min(y) > 1e-9 * np.ptp(y)
@@ -195,10 +195,14 @@ class GaussianProcess(Surrogate):
         )
         return self
 
-    def _standardized(self, y: FloatArray) -> tuple[FloatArray, float, float]:
+    def _standardized(
+        self, X: FloatArray, y: FloatArray
+    ) -> tuple[FloatArray, float, float]:
         given = self.hyperparameters or {}
         if "unit" not in given:
-            return standardize(y, self.winsorize_scores)
+            # Without weights, many trials in one branch would raise all scores of a
+            # branch with few trials to the same value.
+            return standardize(y, self.winsorize_scores, branch_weights(X))
         offset, unit = given["offset"], given["unit"]
         return (y - offset) / unit, offset, unit
 
@@ -210,7 +214,7 @@ class GaussianProcess(Surrogate):
             part.tobytes() for part in (X, y, noise) if part is not None
         )
         if training_key != self._training_key:
-            target, _, unit = self._standardized(y)
+            target, _, unit = self._standardized(X, y)
             self.thetas_ = self._learn(X, target, relative_noise(noise, unit))
             self._training_key = training_key
 

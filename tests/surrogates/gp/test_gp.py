@@ -9,7 +9,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, Matern
 
 from skbayes.surrogates import GaussianProcess
 from skbayes.surrogates.gp.gp import n_learning_points
-from skbayes.surrogates.scaling import winsorize_low
+from skbayes.surrogates.scaling import branch_weights, winsorize_low
 
 LENGTH_SCALES = np.array([0.3, 0.5, 1.0, 2.0])
 FIXED = {"length_scales": LENGTH_SCALES, "amplitude": 1.3, "noise": 1e-3}
@@ -219,6 +219,26 @@ def test_taming_touches_bad_scores_only():
     np.testing.assert_array_equal(winsorize_low(y), [-1.0, 0.0, 1.0, 2.0, 3.0])
     only_one_differs = np.array([0.0, *np.ones(9)])
     np.testing.assert_array_equal(winsorize_low(only_one_differs), only_one_differs)
+
+
+def test_branches_have_the_same_weight_in_the_level_of_bad_scores():
+    # Two branches: twelve good scores, and five worse ones, which differ.
+    X = np.full((17, 3), np.nan)
+    X[:12, 0], X[:12, 1] = 0.0, np.linspace(0.0, 1.0, 12)
+    X[12:, 0], X[12:, 2] = 1.0, np.linspace(0.0, 1.0, 5)
+    y = np.append(-0.1 * X[:12, 1] ** 2, -0.2 - 0.4 * (X[12:, 2] - 0.5) ** 2)
+    assert len(np.unique(winsorize_low(y)[12:])) == 1
+    model = GaussianProcess(n_options=[2, 0, 0]).fit(X, y)
+    mean = model.predict(X[12:])[0].mean(axis=0)
+    assert mean[2] > max(mean[0], mean[4]) + 0.04
+
+
+def test_equal_counts_of_branches_do_not_change_the_level():
+    y = np.append(np.random.default_rng(0).normal(size=12), [-9.0, -8.0])
+    np.testing.assert_allclose(winsorize_low(y, np.full(14, 0.3)), winsorize_low(y))
+    X = np.where(np.arange(14)[:, None] % 2 == [0, 1], np.nan, 0.5)
+    assert branch_weights(X) is None and branch_weights(X[::2]) is None
+    np.testing.assert_allclose(branch_weights(X[:3]), [0.5, 1.0, 0.5])
 
 
 def plateau_and_outlier():
