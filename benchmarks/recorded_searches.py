@@ -88,6 +88,11 @@ LABELS = [(k // 2 + (k % 7 == 0)) % 2 for k in range(80)]
 class Unreliable(DecisionTreeRegressor):
     """Decision tree whose fit fails if the leaves are large."""
 
+    def __init__(self, max_depth: Any = None, min_samples_leaf: int = 1) -> None:
+        super().__init__(
+            max_depth=max_depth, min_samples_leaf=min_samples_leaf, random_state=0
+        )
+
     def fit(self, X: Any, y: Any, **params: Any) -> Unreliable:
         """Fit, or raise a ValueError."""
         if self.min_samples_leaf > 25:
@@ -304,7 +309,7 @@ TABLE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     ("Bayes", "tpe", "mixed", "1", "racing", {**RACING, "racing": 0.2}),
     ("Bayes", "gp", "few", "1", "all of it", {}),
     ("Bayes", "tpe", "few", "3", "all of it", {"stopper": NoImprovement(9)}),
-    ("Bayes", "gp tpe", "sizes", "1", "failures", {"estimator": Unreliable(random_state=0)}),
+    ("Bayes", "gp tpe", "sizes", "1", "failures", {"estimator": Unreliable()}),
     ("Bayes", "gp", "mixed", "1 3", "two metrics", {**TWO, "refit": TWO["scoring"][1]}),
     (
         *("Bayes", "tpe", "numeric", "1", "dict of scores"),
