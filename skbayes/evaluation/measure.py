@@ -311,7 +311,7 @@ class Measurement:
         """Return the measurement of a name or a callable; None if it is unknown.
 
         A name is that of a metric of the search, a cost or a scorer. A callable takes
-        the estimator, `X` and `y`, or the estimator and `X`, or the estimator alone.
+        the estimator, `X` and `y`, or the estimator alone.
         """
         if isinstance(what, str):
             if what in metrics:
@@ -323,9 +323,7 @@ class Measurement:
             return None
         if hasattr(what, "get_metadata_routing") or _accepts(what, 3):
             return cls(scorer=what)
-        if _accepts(what, 1):
-            return cls(measure=_OfEstimator(what))
-        return cls(scorer=what) if _accepts(what, 2) else None
+        return cls(measure=_OfEstimator(what)) if _accepts(what, 1) else None
 
 
 def _accepts(function: Any, n: int) -> bool:

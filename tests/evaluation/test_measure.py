@@ -119,10 +119,6 @@ def of_three(estimator, X, y):
     return 0.0
 
 
-def of_two(estimator, X):
-    return 0.0
-
-
 def of_one(estimator):
     return 3.0
 
@@ -135,7 +131,6 @@ def of_one(estimator):
         ("model_size", "measure"),
         ("predict_time", "measure"),
         (of_three, "scorer"),
-        (of_two, "scorer"),
         (make_scorer(accuracy_score), "scorer"),
         (of_one, "measure"),
     ],
@@ -146,7 +141,9 @@ def test_each_name_and_callable_is_of_one_kind(what, kind):
     assert kinds == [kind]
 
 
-@pytest.mark.parametrize("what", ["nonsense", 3, None, SVC, lambda: 0.0])
+@pytest.mark.parametrize(
+    "what", ["nonsense", 3, None, SVC, lambda: 0.0, lambda a, b: 0.0]
+)
 def test_other_values_are_of_no_kind(what):
     assert Measurement.parse(what) is None
 
