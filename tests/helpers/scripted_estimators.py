@@ -27,6 +27,18 @@ class Restless(Sometimes):
         return 1.0 - (self.quality - 0.3) ** 2 + 1e-3 * self.quality * X[0, 0]
 
 
+class Noted(Sometimes):
+    """Estimator that notes each process that loads it."""
+
+    def __init__(self, quality=0.5, bad=None, folder=None):
+        super().__init__(quality, bad)
+        self.folder = folder
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        Path(state["folder"], str(os.getpid())).touch()
+
+
 class Fatal(Restless):
     """Estimator that fails for one value of `quality`.
 

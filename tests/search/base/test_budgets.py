@@ -13,7 +13,7 @@ from pathlib import Path
 import joblib
 import pytest
 from grid_comparison import Sometimes
-from scripted_estimators import Waits
+from scripted_estimators import Noted, Waits
 from sklearn.datasets import load_iris
 
 from skbayes import BayesSearchCV
@@ -185,18 +185,6 @@ def test_a_part_of_the_start_does_not_count_toward_the_timeout(
         limits=types.SimpleNamespace(start_time=start_time),
     )
     assert _preparation.seconds_left(run, 100.0) == left
-
-
-class Noted(Sometimes):
-    """Estimator that notes each process that loads it."""
-
-    def __init__(self, quality=0.5, bad=None, folder=None):
-        super().__init__(quality, bad)
-        self.folder = folder
-
-    def __setstate__(self, state):
-        super().__setstate__(state)
-        Path(state["folder"], str(os.getpid())).touch()
 
 
 def test_processes_start_before_the_first_trial(tmp_path, monkeypatch):
