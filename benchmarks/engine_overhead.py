@@ -102,6 +102,10 @@ class _Evaluator:
         number, params = outcomes
         return a_trial(number, params)
 
+    def observation(self, trial: Trial) -> dict[str, Any]:
+        """Return nothing in addition to the score."""
+        return {}
+
     def learn(self, trial: Trial) -> None:
         """Ignore the trial."""
 
