@@ -106,10 +106,17 @@ class Aspect:
         return False
 
     def settle(self, folds: Sequence[FoldResult], missing: Any = math.nan) -> None:
-        """Set scores of folds that depend on other folds; `missing` replaces NaN."""
+        """Set scores of folds that depend on other folds.
+
+        NaN is replaced by `missing` if this is a number.
+        """
 
     def comparable(self, trial: Trial, scores: FoldScores) -> FoldScores:
-        """Return the scores of a complete trial for comparisons with later trials."""
+        """Return the scores of a trial for comparisons with later trials.
+
+        It is called for complete trials without errors that satisfy the constraints, in
+        the order of the trials.
+        """
         return scores
 
     def stopped(

@@ -372,18 +372,12 @@ class CandidateEvaluator:
                 return self._stopped_trial(plan, *stopped)
         finished = [one.result for one in outcomes if one.result is not None]
         for aspect in self.aspects:
-            aspect.settle(finished, self._missing_score)
+            aspect.settle(finished, self.run.options.error_score)
         if len(finished) < len(self.run.splits):
             return self._partial_trial(plan, outcomes)
         score = self._mean(finished)
         state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE
         return self._make(plan, finished, score, state)
-
-    @property
-    def _missing_score(self) -> float:
-        """Score of a fold whose score is missing."""
-        error_score = self.run.options.error_score
-        return math.nan if isinstance(error_score, str) else error_score
 
     def failed(self, plan: Evaluation, text: str) -> Trial:
         """Create a trial without any fitted fold; `text` is the reason."""

@@ -203,13 +203,23 @@ class FoldCall:
         """Return value of scikit-learn's function, with the processor time."""
         return {**self.result, "cpu_time": self.cpu_time}
 
+    @property
+    def raises(self) -> bool:
+        """Whether errors of measurements are raised."""
+        return bool(self.options["error_score"] == "raise")
+
     def test_set(self) -> tuple[Any, Any]:
-        """Return the rows and targets of the test set, selected as in scikit-learn."""
+        """Return the rows and targets of the test set."""
+        return self.selected(self.test, self.train)
+
+    def selected(self, rows: Any, others: Any = None) -> tuple[Any, Any]:
+        """Return rows and their targets, selected as in scikit-learn.
+
+        For precomputed kernels, `others` are the rows of the training set.
+        """
         estimator, inputs = self.task.estimator, self.inputs
-        rows: tuple[Any, Any] = compat.safe_split(
-            estimator, inputs.X, inputs.y, self.test, self.train
-        )
-        return rows
+        X, y = compat.safe_split(estimator, inputs.X, inputs.y, rows, others)
+        return X, y
 
     def fit_and_score(self) -> None:
         """Fit a clone and score it, in the contexts of the aspects."""

@@ -244,7 +244,7 @@ def needs_rows(measures: Mapping[str, Measure]) -> bool:
 
 def measured(
     measures: Mapping[str, Measure],
-    result: Mapping[str, Any],
+    result: dict[str, Any],
     subject: str,
     raises: bool,
 ) -> dict[str, float]:
@@ -258,7 +258,7 @@ def measured(
     found = {}
     for name, measure in measures.items():
         try:
-            value = measure(result["estimator"], dict(result))
+            value = measure(result["estimator"], result)
             found[name] = float(np.asarray(value, dtype=np.float64).reshape(()))
         except Exception:
             if raises:

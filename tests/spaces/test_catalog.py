@@ -348,6 +348,7 @@ def test_a_search_of_noise_in_few_columns_does_not_stall():
             with warnings.catch_warnings():
                 warnings.simplefilter("error", ConvergenceWarning)
                 fitted.fit(X, labels)
+            assert np.all(fitted.n_iter_ < fitted.max_iter)
 
 
 def test_kernel_widths_follow_the_variance_until_a_scaler():

@@ -40,8 +40,7 @@ class _FoldOutcomes(FoldAspect):
         if self.measures.needs_data and result["fit_error"] is None:
             X, y = call.test_set()
             params = compat.check_fit_params(inputs.X, inputs.outcome_params, call.test)
-        raises = call.options["error_score"] == "raise"
-        fold.extras["outcomes"] = self.measures(result, X, y, params, raises)
+        fold.extras["outcomes"] = self.measures(result, X, y, params, call.raises)
 
 
 class OutcomeConstraints(Aspect):

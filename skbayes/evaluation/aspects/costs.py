@@ -41,8 +41,7 @@ class _FoldCosts(FoldAspect):
         result = call.timed_result
         if needs_rows(self.measures):
             result["X_test"], _ = call.test_set()
-        raises = call.options["error_score"] == "raise"
-        costs = measured(self.measures, result, "", raises)
+        costs = measured(self.measures, result, "", call.raises)
         if self.are_separate:
             fold.extras |= {"costs": costs, "warm_up": _is_first(estimator)}
             return

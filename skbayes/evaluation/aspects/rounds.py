@@ -7,8 +7,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.fold import FoldCall, FoldOutcome, has_status
@@ -63,7 +61,6 @@ class _FoldRounds(FoldAspect):
             race,
             risk,
         ) as watched:
-            assert watched is not None
             call.state[self.name] = watched
             call.options["scorer"] = watched.scorer
             yield
@@ -90,7 +87,7 @@ def _scored_rows(call: FoldCall) -> list[ScoredRows]:
         sets.append((call.train, None))
     found = []
     for rows, others in sets:
-        X, y = compat.safe_split(call.task.estimator, inputs.X, inputs.y, rows, others)
+        X, y = call.selected(rows, others)
         params = compat.check_fit_params(inputs.X, inputs.score_params, rows)
         found.append(ScoredRows(X, y, params))
     return found
@@ -141,8 +138,11 @@ class Rounds(Aspect):
         settle_rounds(folds, self.run.guiding_metric(folds), missing)
 
     def comparable(self, trial: Trial, scores: FoldScores) -> FoldScores:
-        """Add the curves of the folds to the scores of a trial."""
-        return CurveScores.of_trial(trial, scores, self.run.guiding_metric(trial.folds))
+        """Remember the first curve, and add the curves of the folds to the scores."""
+        metric = self.run.guiding_metric(trial.folds)
+        if trial.rounds is not None:
+            self._known.add(trial, scores.scores, metric)
+        return CurveScores.of_trial(trial, scores, metric)
 
     def stopped(
         self, plan: Evaluation, outcomes: Sequence[FoldOutcome]
@@ -166,14 +166,6 @@ class Rounds(Aspect):
         metric = self.run.guiding_metric(fitted)
         error_score = self.run.options.error_score
         return {"rounds": settle_rounds(fitted, metric, error_score)}
-
-    def learn(self, trial: Trial) -> None:
-        """Add the curves of a complete trial."""
-        usable = trial.state == TrialState.COMPLETE and trial.error is None
-        if usable and trial.feasible and trial.rounds is not None:
-            scores = [self.run.objective(fold.test_scores) for fold in trial.folds]
-            metric = self.run.guiding_metric(trial.folds)
-            self._known.add(trial, np.array(scores), metric)
 
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return the numbers of rounds; 0 if none was chosen."""

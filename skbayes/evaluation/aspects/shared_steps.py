@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from typing import Any
 
-from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.prefix import PrefixCache, shared_steps
@@ -37,7 +35,7 @@ class _FoldSteps(FoldAspect):
             self.cache,
             fold.params,
             (fold.index, fold.fidelity),
-            (lambda: _test_rows(call)) if needs_rows else None,
+            (lambda: call.test_set()[0]) if needs_rows else None,
             inside,
         ) as saved:
             call.state[self.name] = saved
@@ -46,23 +44,14 @@ class _FoldSteps(FoldAspect):
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Add the time of shared steps, so that the times of all trials include it."""
-        saved: SavedTime = call.state[self.name]
-        assert outcome.result is not None
-        for record, name, seconds in (
-            (call.result, "fit_time", saved.fit),
-            (call.result, "score_time", saved.score),
-        ):
-            record[name] += seconds
-            setattr(outcome.result, name, record[name])
+        saved, fold = call.state[self.name], outcome.result
+        assert fold is not None
+        call.result["fit_time"] += saved.fit
+        call.result["score_time"] += saved.score
         call.cpu_seconds += saved.cpu
-        outcome.result.extras["shared_time"] = saved.total
-
-
-def _test_rows(call: FoldCall) -> Any:
-    """Return the test rows, selected in the same way as by scikit-learn."""
-    inputs, fold = call.inputs, call.fold
-    train, test = inputs.split(fold.index, fold.fidelity)
-    return compat.safe_split(call.task.estimator, inputs.X, None, test, train)[0]
+        fold.fit_time = call.result["fit_time"]
+        fold.score_time = call.result["score_time"]
+        fold.extras["shared_time"] = saved.total
 
 
 class SharedSteps(Aspect):

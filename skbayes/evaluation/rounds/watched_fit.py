@@ -175,21 +175,21 @@ def refit_by_rounds(estimator: Any, limits: RoundLimits | None) -> Iterator[None
 @contextlib.contextmanager
 def watched_fit(
     estimator: Any,
-    limits: RoundLimits | None,
+    limits: RoundLimits,
     scorer: Any,
     rows: Callable[[], Sequence[ScoredRows]],
     cap: int | None = None,
     race: FoldCurveRace | None = None,
     risk: float = 0.0,
-) -> Iterator[WatchedFit | None]:
+) -> Iterator[WatchedFit]:
     """Score an estimator after each round while it is fitted once in this context.
 
     Parameters
     ----------
     estimator : estimator
         Unfitted estimator. Its parameters may be set in the context, before `fit`.
-    limits : RoundLimits or None
-        Limits of the number of rounds; None for a normal fit.
+    limits : RoundLimits
+        Limits of the number of rounds.
     scorer : callable
         Scorer that is called with estimators after some rounds.
     rows : callable
@@ -201,9 +201,6 @@ def watched_fit(
     risk : float, default=0.0
         Probability to become the best below which the fit is stopped.
     """
-    if limits is None:
-        yield None
-        return
     watched = WatchedFit(limits, scorer, rows, cap, race, risk)
     covered = estimator.__dict__.get("fit")
     estimator.__dict__["fit"] = functools.partial(watched.fit, estimator, covered)
