@@ -282,7 +282,7 @@ def _without_fit_state(search: Any) -> Any:
     fitted = [name for name in light.__dict__ if name.endswith("_")]
     for name in (*_FIT_TIME_ATTRIBUTES, *fitted):
         light.__dict__.pop(name, None)
-    for name in getattr(search, "_stays_at_home", ()):
+    for name in getattr(search, "_not_sent", ()):
         light.__dict__[name] = None
     return light
 

@@ -21,9 +21,11 @@ The hooks are called in this order:
 from __future__ import annotations
 
 import contextlib
+import inspect
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
@@ -34,7 +36,81 @@ if TYPE_CHECKING:
     from skbayes.evaluation.racing import FoldScores
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["Aspect", "FoldAspect"]
+__all__ = ["REQUIRED", "Aspect", "Conflict", "FoldAspect", "Parameter"]
+
+# Default of parameters that have none.
+REQUIRED: Any = inspect.Parameter.empty
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """Parameter of the searches.
+
+    Its text is the entry of this name in the docstring of the class that declares it.
+
+    Parameters
+    ----------
+    name : str
+        Name of the parameter.
+    allowed : list, "no_validation" or None, default=None
+        Values that are accepted, in the format of scikit-learn's parameter constraints.
+        None for those of the same parameter of GridSearchCV.
+    default : object, optional
+        Default value, unless the constructor of a search defines it.
+    changes_trials : bool, default=True
+        Whether the trials depend on the value, which is then part of the identity of a
+        journal.
+    is_sent : bool, default=True
+        Whether the value is sent to the workers. It can contain locks, generators or
+        large data, and the fits do not need it.
+    """
+
+    name: str
+    allowed: Any = None
+    default: Any = REQUIRED
+    changes_trials: bool = True
+    is_sent: bool = True
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Values of two parameters that cannot be combined.
+
+    Parameters
+    ----------
+    name : str
+        Parameter of the aspect. It conflicts if it is neither None nor False.
+    other : str
+        Other parameter.
+    values : list
+        Values of the other parameter that conflict. An empty list means all values
+        except None and False.
+    reason : str
+        Reason and remedy, as sentences.
+    """
+
+    name: str
+    other: str
+    values: Sequence[Any] = ()
+    reason: str = ""
+
+    def check(self, settings: Mapping[str, Any]) -> None:
+        """Raise ValueError if both parameters have conflicting values."""
+        first, second = settings.get(self.name), settings.get(self.other)
+        if not is_given(first):
+            return
+        if any(second is value for value in self.values) or (
+            not self.values and is_given(second)
+        ):
+            raise ValueError(
+                f"{self.name}={first!r} and {self.other}={second!r} cannot be "
+                f"combined. {self.reason}"
+            )
+
+
+def is_given(value: Any) -> bool:
+    """Return whether the value of a parameter is neither None nor False."""
+    return value is not None and value is not False
 
 
 class FoldAspect:
@@ -70,10 +146,18 @@ class FoldAspect:
 class Aspect:
     """Part of an aspect in the process of the search; all hooks have no effect.
 
+    The docstring of an aspect describes its parameters, and the attributes of a fitted
+    search that result from them, in sections of numpydoc. These entries are part of the
+    docstrings of the searches.
+
     Attributes
     ----------
     name : str
         Name of the aspect.
+    parameters : tuple of Parameter
+        Parameters of the searches that belong to the aspect.
+    conflicts : tuple of Conflict
+        Values of these parameters that cannot be combined with others.
     one_fold_at_a_time : bool
         Whether the folds of a trial run one after the other.
     uses_earlier_folds : bool
@@ -82,11 +166,21 @@ class Aspect:
     """
 
     name: ClassVar[str]
+    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    conflicts: ClassVar[tuple[Conflict, ...]] = ()
     one_fold_at_a_time: bool = False
     uses_earlier_folds: bool = False
 
     def __init__(self, run: SearchRun) -> None:
         self.run = run
+
+    @classmethod
+    def is_on(cls, run: SearchRun) -> bool:
+        """Return whether a search uses the aspect.
+
+        By default, it does if a parameter of the aspect is neither None nor False.
+        """
+        return any(is_given(run.settings.get(param.name)) for param in cls.parameters)
 
     def fold_aspect(self) -> FoldAspect | None:
         """Return the part that is sent to the workers, if any."""

@@ -21,7 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect
-from skbayes.evaluation.aspects import aspects_of
+from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.data_transfer import DataTransfer
 from skbayes.evaluation.fold import (
     Fold,

@@ -23,6 +23,9 @@ from skbayes.surrogates.transfer import Source
 
 __all__ = ["FitOptions", "Objective", "SearchRun"]
 
+# With racing=True, the chance to become the best below which a trial is pruned.
+RACING_RISK = 0.01
+
 
 class Objective(Protocol):
     """Objective of the trials: scores, and the costs of a search if it has any."""
@@ -60,11 +63,6 @@ class FitOptions:
     verbose : int
     trial_timeout : float or None
         Time limit in seconds for the fits of a trial.
-    pruning_risk : float or None
-        Probability to become the best below which a trial is pruned; None for no
-        pruning.
-    keep_fits : {"best", "all"} or None
-        Trials whose fitted estimators are kept.
     trial_memory : int or None
         Memory limit of a fit in bytes.
     rounds : RoundLimits or None
@@ -77,8 +75,6 @@ class FitOptions:
     return_train_score: bool = False
     verbose: int = 0
     trial_timeout: float | None = None
-    pruning_risk: float | None = None
-    keep_fits: str | None = None
     trial_memory: int | None = None
     rounds: RoundLimits | None = None
     timeout: float | None = None
@@ -87,11 +83,6 @@ class FitOptions:
     def limits_trials(self) -> bool:
         """Whether a running fit is aborted at a limit of its trial."""
         return self.trial_timeout is not None or self.trial_memory is not None
-
-    @property
-    def cuts_trials(self) -> bool:
-        """Whether some folds of a trial may be skipped."""
-        return self.limits_trials or self.pruning_risk is not None
 
 
 @dataclass
@@ -108,6 +99,8 @@ class SearchRun:
         Scorer of the fits, for one or several metrics.
     X, y : array-like
         Data; `y` may be None.
+    settings : dict
+        Parameters of the search by name.
     params : dict
         Parameters of `fit` as given by the user.
     fit_params, score_params, split_params, outcome_params : dict
@@ -154,6 +147,7 @@ class SearchRun:
     scorers: Any
     X: Any
     y: Any
+    settings: Mapping[str, Any] = field(default_factory=dict)
     params: dict[str, Any] = field(default_factory=dict)
     fit_params: dict[str, Any] = field(default_factory=dict)
     score_params: dict[str, Any] = field(default_factory=dict)
@@ -175,6 +169,19 @@ class SearchRun:
     constraints: Constraints | None = None
     outcome_params: dict[str, Any] = field(default_factory=dict)
     limits: Any = None
+
+    @property
+    def racing_risk(self) -> float | None:
+        """Chance to become the best below which a trial is pruned; None: no pruning."""
+        racing = self.settings.get("racing", False)
+        if isinstance(racing, bool | np.bool_):
+            return RACING_RISK if racing else None
+        return float(racing)
+
+    @property
+    def cuts_trials(self) -> bool:
+        """Whether some folds of a trial may be skipped."""
+        return self.options.limits_trials or self.racing_risk is not None
 
     @property
     def n_samples(self) -> int:

@@ -34,30 +34,6 @@ from skbayes.utils.optuna_study import results_of_study, study_of
 
 __all__ = ["describe", "describe_search", "search_facts", "splits_are_reproducible"]
 
-# Parameters of a search that do not change its trials (only time, place or use of the
-# trials), or that the journal compares separately.
-NOT_OF_THE_SEARCH = frozenset(
-    {
-        "best_of",
-        "cache",
-        "cache_limit",
-        "journal",
-        "n_iter",
-        "n_jobs",
-        "n_points",
-        "pre_dispatch",
-        "progress_bar",
-        "random_state",
-        "refit",
-        "return_fold_estimators",
-        "return_oof",
-        "stopper",
-        "timeout",
-        "trials_per_stage",
-        "verbose",
-    }
-)
-
 # Parameters with separate parts in the description.
 _PARTS = frozenset(
     {"constraint", "cv", "estimator", "scoring", "search_spaces", "target_metric"}
@@ -97,7 +73,7 @@ def describe_search(
 ) -> dict[str, str]:
     """Describe the parts of a search that determine its trials.
 
-    These are its class, its parameters except `NOT_OF_THE_SEARCH`, the data and the
+    These are its class, the parameters on which its trials depend, the data and the
     arguments of `fit`. For `refit`, only the metric that guides the search counts. For
     estimators, the parameters in `NOT_OF_AN_ESTIMATOR` do not count at any depth.
     Estimators of scikit-learn are described by the parameters that differ from the
@@ -120,7 +96,7 @@ def describe_search(
         **{f"fit_params: {name}": fit_params[name] for name in sorted(fit_params)},
     }
     absent = {name for name in ABSENT_IF_NONE if params.get(name) is None}
-    for name in sorted(params.keys() - NOT_OF_THE_SEARCH - _PARTS - absent):
+    for name in sorted(params.keys() - search._without_effect - _PARTS - absent):
         known = name == "warm_start_from"
         parts[f"settings: {name}"] = _knowledge(params[name]) if known else params[name]
     describer = _Describer()

@@ -53,7 +53,7 @@ from skbayes.surrogates.transfer import Source
 
 __all__ = [
     "check_configurations",
-    "check_returned_fits",
+    "check_oof_method",
     "draw_seed",
     "draw_splits",
     "draw_subsets",
@@ -68,44 +68,25 @@ __all__ = [
     "trial_workers",
 ]
 
-# With racing=True, the chance to become the best below which a trial is pruned.
-RACING_RISK = 0.01
-
 # With more trials in progress, proposals and pruning have too few finished trials.
 MAX_RACED_IN_FLIGHT = 16
 
 
-def check_returned_fits(search: Any) -> None:
-    if not (search.return_fold_estimators or search.return_oof):
-        return
-    if search.refit is False:
-        raise ValueError(
-            "return_fold_estimators and return_oof require a best trial, which refit "
-            "chooses. Therefore, refit must not be False."
-        )
-    if search.return_oof and not hasattr(search.estimator, search.return_oof):
+def check_oof_method(search: Any) -> None:
+    """Check that the estimator has the method for out-of-fold predictions."""
+    if not hasattr(search.estimator, search.return_oof):
         raise ValueError(
             f"return_oof={search.return_oof!r} is not a method of the estimator."
         )
 
 
 def fit_options(search: Any, rounds: RoundLimits | None = None) -> FitOptions:
-    racing, keep_fits = search.racing, None
-    if isinstance(racing, bool | np.bool_):
-        risk = RACING_RISK if racing else None
-    else:
-        risk = float(racing)
-    if search.return_fold_estimators or search.return_oof:
-        # A callable may choose any trial.
-        keep_fits = "all" if callable(search.refit) else "best"
     error_score = search.error_score
     return FitOptions(
         error_score if isinstance(error_score, str) else float(error_score),
         search.return_train_score,
         search.verbose,
         parse_time("trial_timeout", search.trial_timeout),
-        risk,
-        keep_fits,
         parse_memory(search.trial_memory),
         rounds,
         parse_time("timeout", search.timeout),
@@ -250,7 +231,7 @@ def _trials_in_flight(search: Any, run: SearchRun) -> int:
     """Return `n_points`; for "auto", the number that keeps the workers busy."""
     if search.n_points != "auto":
         return int(search.n_points)
-    if run.options.pruning_risk is None:
+    if run.racing_risk is None:
         return run.context.trials_in_flight(search.n_splits_)
     # With racing, the fits of a trial run one after the other.
     return min(run.context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)

@@ -6,7 +6,6 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -19,13 +18,10 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.space import Column, Space
-from skbayes.surrogates.registry import registry
-from skbayes.utils.did_you_mean import did_you_mean, surrogate_elsewhere
+from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.to_host import to_host
 
 __all__ = [
-    "MODEL_CONSTRAINTS",
-    "SurrogateNames",
     "check_arguments",
     "check_data",
     "check_fit_names",
@@ -45,29 +41,6 @@ MAX_SAMPLE = 1000
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 # Parameters of estimators that contain other estimators.
 INNER = frozenset({"estimator", "estimators", "final_estimator", "regressor"})
-
-
-class SurrogateNames(compat.StrOptions):
-    """Names of surrogates, with errors that translate the names of other libraries."""
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        if isinstance(val, str) and (ours := surrogate_elsewhere(val, self.options)):
-            raise ValueError(f"surrogate: {val!r} is called {ours!r} here.")
-        return super().is_satisfied_by(val)
-
-
-# Parameter constraints of searches with a surrogate, in scikit-learn's format.
-MODEL_CONSTRAINTS: dict = {
-    "surrogate": [
-        SurrogateNames(set(registry)),
-        compat.HasMethods(["fit", "predict", "condition"]),
-    ],
-    "n_initial_points": [
-        compat.Interval(Integral, 0, None, closed="left"),
-        compat.StrOptions({"auto"}),
-    ],
-    "initial_points": [list, tuple, Mapping, None, compat.StrOptions({"default"})],
-}
 
 
 def check_arguments(search: Any) -> None:

@@ -9,8 +9,6 @@ import time
 import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from numbers import Integral, Real
-from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +19,7 @@ from sklearn.utils.metadata_routing import MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.evaluation.aspects import aspects_of
+from skbayes.evaluation.aspects.registry import aspects_of, check_conflicts
 from skbayes.evaluation.limits import limits_text, unfinished_text
 from skbayes.evaluation.rounds.watched_fit import refit_by_rounds
 from skbayes.evaluation.run import Objective, SearchRun
@@ -37,10 +35,10 @@ from skbayes.search._constraints import (
     constraint_scorer,
     resolve_constraints,
 )
-from skbayes.search._docs import share_parameters
+from skbayes.search._parameters import parameters_of, share_parameters
 from skbayes.search._preparation import (
     check_configurations,
-    check_returned_fits,
+    check_oof_method,
     draw_seed,
     draw_splits,
     draw_subsets,
@@ -100,62 +98,11 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     Parameters
     ----------
-    {estimator}
-    {search_spaces}
-    {n_iter}
-    {timeout}
-    {constraint}
-    {constraints}
-    {target_metric}
-    {scoring}
-    {n_jobs}
-    {refit}
-    {cv}
-    {verbose}
-    {pre_dispatch}
-    {random_state}
-    {error_score}
-    {return_train_score}
-    {n_points}
-    {stopper}
-    {trial_timeout}
-    {trial_memory}
-    {racing}
-    {rounds}
-    {warm_start_from}
-    {journal}
-    {progress_bar}
-    {return_fold_estimators}
-    {return_oof}
-    {cache}
-    {cache_limit}
+    {parameters}
 
     Attributes
     ----------
-    {best_estimator_}
-    {best_score_}
-    {best_score_corrected_}
-    {best_params_}
-    {best_index_}
-    {scorer_}
-    {n_splits_}
-    {refit_time_}
-    {total_time_}
-    {multimetric_}
-    {classes_}
-    {n_features_in_}
-    {feature_names_in_}
-    {search_spaces_}
-    {untuned_}
-    {initial_points_}
-    {trials_}
-    {optimizer_}
-    {stop_reason_}
-    {n_points_}
-    {learning_curves_}
-    {fold_estimators_}
-    {oof_predictions_}
-    {target_metric_}
+    {attributes}
 
     Notes
     -----
@@ -176,50 +123,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     11. ``_unfitted_best()``: the estimator for the refit.
     """
 
-    _parameter_constraints: dict = {
-        **getattr(compat.BaseSearchCV, "_parameter_constraints", {}),
-        # `fit` checks these with more detailed messages.
-        "search_spaces": "no_validation",
-        "stopper": "no_validation",
-        "scoring": [str, callable, list, tuple, dict, None],
-        "n_iter": [compat.Interval(Integral, 1, None, closed="left")],
-        "timeout": [compat.Interval(Real, 0, None, closed="neither"), str, None],
-        "constraint": [callable, None],
-        "constraints": [Mapping, None],
-        "target_metric": [str, None],
-        "random_state": ["random_state"],
-        "n_points": [
-            compat.Interval(Integral, 1, None, closed="left"),
-            compat.StrOptions({"auto"}),
-        ],
-        "trial_timeout": [compat.Interval(Real, 0, None, closed="neither"), str, None],
-        "trial_memory": [compat.Interval(Integral, 1, None, closed="left"), str, None],
-        "racing": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
-        "rounds": [
-            compat.Interval(Integral, 1, None, closed="left"),
-            compat.StrOptions({"auto"}),
-            None,
-        ],
-        "warm_start_from": "no_validation",
-        "journal": [str, PathLike, None],
-        "progress_bar": ["boolean"],
-        "return_fold_estimators": ["boolean"],
-        "return_oof": [str, None],
-        "cache": ["boolean", compat.StrOptions({"auto"})],
-        "cache_limit": [compat.Interval(Real, 0, None, closed="neither")],
-    }
-
-    # Parameters that are not sent to the workers. They can contain locks, generators or
-    # large data, and the fits do not need them.
-    _stays_at_home = (
-        "stopper",
-        "constraint",
-        "constraints",
-        "warm_start_from",
-        "cv",
-        "_prior",
-    )
-
     learning_curves_ = FrameAttribute()
 
     # Whether `warm_start_from` may list searches on other data.
@@ -233,34 +136,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         self,
         estimator: Any,
         search_spaces: Any = "auto",
-        *,
-        n_iter: int = 50,
-        timeout: float | str | None = None,
-        constraint: Callable[[dict], bool] | None = None,
-        constraints: Mapping[str, Any] | None = None,
-        target_metric: str | None = None,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        n_points: int | str = "auto",
-        stopper: Any = None,
-        trial_timeout: float | str | None = None,
-        trial_memory: int | str | None = None,
-        racing: bool | float = False,
-        rounds: int | str | None = None,
-        warm_start_from: Any = None,
-        journal: str | PathLike | None = None,
-        progress_bar: bool = False,
-        return_fold_estimators: bool = False,
-        return_oof: str | None = None,
-        cache: bool | str = "auto",
-        cache_limit: float = 1e9,
+        **shared: Any,
     ) -> None:
         self._store(locals())
 
@@ -269,13 +145,13 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
         Parameters of the base class that a subclass does not have get their defaults.
         """
+        given = {**arguments, **arguments.get("shared", {})}
         defaults = inspect.signature(BaseBayesSearchCV.__init__).parameters
-        for name, parameter in defaults.items():
-            if name not in arguments and parameter.default is not parameter.empty:
-                setattr(self, name, parameter.default)
-        for name, value in arguments.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
+        own = inspect.signature(type(self)).parameters
+        for name, parameter in {**defaults, **own}.items():
+            is_derived = isinstance(getattr(type(self), name, None), property)
+            if name != "self" and not is_derived:
+                setattr(self, name, given.get(name, parameter.default))
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters, as for every estimator.
@@ -332,7 +208,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         columns: dict[str, list] = {}
         for aspect in aspects_of(run):
             columns |= aspect.columns(history)
-        if run.options.cuts_trials:
+        if run.cuts_trials:
             columns["state"] = [trial.state for trial in history]
         return columns
 
@@ -483,10 +359,13 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _make_run(self, X: Any, y: Any, params: dict) -> tuple[SearchRun, Any]:
         """Check the arguments; return the run, and the metric that `refit` names."""
         check_arguments(self)
+        settings = {name: getattr(self, name) for name in parameters_of(type(self))}
+        check_conflicts(settings)
         clone(self.estimator)  # detects a wrong estimator before the space is checked
         scorers, refit_metric = compat.resolve_scorers(self)
         objective = self._make_objective(scorers)
-        check_returned_fits(self)
+        if self.return_oof:
+            check_oof_method(self)
         X, y = check_data(self, X, y)
         check_fit_names(self, params)
         check_weights(X, params)
@@ -503,6 +382,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             scorers=scorers,
             X=X,
             y=y,
+            settings=settings,
             params=params,
             fit_params=routed.estimator.fit,
             score_params=routed.scorer.score,

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
-from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.model_selection import ParameterGrid
@@ -14,10 +12,10 @@ from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.acquisition.registry import ACQUISITIONS
+from skbayes.evaluation.aspect import Parameter
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.validation import check_noise
-from skbayes.search._docs import share_parameters
-from skbayes.search._validation import MODEL_CONSTRAINTS
+from skbayes.search._parameters import ANY_SURROGATE, share_parameters
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
@@ -50,18 +48,6 @@ class BayesSearchCV(BaseBayesSearchCV):
     {search_spaces}
     {n_iter}
     {timeout}
-    surrogate : str or surrogate object, default="gp"
-        Model of the scores, given by name or as an instance of a class of
-        :mod:`skbayes.surrogates`:
-
-        - "gp": Gaussian process; "gp-additive" in small finite spaces, "gp-warped"
-          otherwise;
-        - "gp-additive", "gp-warped", "gp-matern52", "gp-matern32", "gp-rbf": Gaussian
-          process with a specific kernel or with warped inputs;
-        - "graph": Gaussian field on the graph of all configurations of a finite space;
-        - "trees": ensemble of trees, requires LightGBM;
-        - "tpe": tree-structured Parzen estimator;
-        - "random", "sobol": random or quasi-random search without a model.
     acquisition : str or acquisition object, default="ei"
         Acquisition function, which ranks the configurations to try next:
 
@@ -70,38 +56,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         - "pi": probability of improvement;
         - "ucb": upper confidence bound;
         - "eif": expected influence, only with ``surrogate="graph"``.
-    n_initial_points : int or "auto", default="auto"
-        Number of configurations that are spread over the space before the surrogate is
-        used. With "auto", it is 3 to 8, depending on the number of ranges and options
-        in the space, and 8 for "tpe"; see :class:`~skbayes.Optimizer`. It does not
-        limit the configurations of ``initial_points="default"``, such as one of each
-        model in a choice among models. Pass ``initial_points=None`` to omit them.
-    {initial_points}
-    {constraint}
-    {constraints}
-    {target_metric}
-    {scoring}
-    {n_jobs}
-    {refit}
-    {cv}
-    {verbose}
-    {pre_dispatch}
-    {random_state}
-    {error_score}
-    {return_train_score}
-    {n_points}
-    {stopper}
-    {trial_timeout}
-    {trial_memory}
-    {racing}
-    {rounds}
-    {warm_start_from}
-    {journal}
-    {progress_bar}
-    {return_fold_estimators}
-    {return_oof}
-    {cache}
-    {cache_limit}
+    {parameters}
 
     Attributes
     ----------
@@ -110,30 +65,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         converted to a pandas DataFrame. With `racing`, `trial_timeout` or
         `trial_memory`, the column `state` shows which trials were pruned or stopped;
         their mean scores are NaN.
-    {best_estimator_}
-    {best_score_}
-    {best_score_corrected_}
-    {best_params_}
-    {best_index_}
-    {scorer_}
-    {n_splits_}
-    {refit_time_}
-    {total_time_}
-    {multimetric_}
-    {classes_}
-    {n_features_in_}
-    {feature_names_in_}
-    {search_spaces_}
-    {untuned_}
-    {initial_points_}
-    {trials_}
-    {optimizer_}
-    {stop_reason_}
-    {n_points_}
-    {learning_curves_}
-    {fold_estimators_}
-    {oof_predictions_}
-    {target_metric_}
+    {attributes}
 
     See Also
     --------
@@ -199,53 +131,25 @@ class BayesSearchCV(BaseBayesSearchCV):
     (10, 'n_iter')
     """
 
-    _parameter_constraints: dict = {
-        **BaseBayesSearchCV._parameter_constraints,
-        **MODEL_CONSTRAINTS,
-        "surrogate": [*MODEL_CONSTRAINTS["surrogate"], ParzenEstimator],
-        "acquisition": [
-            compat.StrOptions(set(ACQUISITIONS)),
-            Acquisition,
-            ExpectedInfluence,
-        ],
-    }
+    _parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter(
+            "acquisition",
+            [
+                compat.StrOptions(set(ACQUISITIONS)),
+                Acquisition,
+                ExpectedInfluence,
+            ],
+        ),
+        Parameter("surrogate", [*ANY_SURROGATE, ParzenEstimator], default="gp"),
+    )
 
     def __init__(
         self,
         estimator: Any,
         search_spaces: Any = "auto",
         *,
-        n_iter: int = 50,
-        timeout: float | str | None = None,
-        surrogate: Any = "gp",
         acquisition: Any = "ei",
-        n_initial_points: int | str = "auto",
-        initial_points: list[dict] | str | None = "default",
-        constraint: Callable[[dict], bool] | None = None,
-        constraints: Mapping[str, Any] | None = None,
-        target_metric: str | None = None,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        n_points: int | str = "auto",
-        stopper: Any = None,
-        trial_timeout: float | str | None = None,
-        trial_memory: int | str | None = None,
-        racing: bool | float = False,
-        rounds: int | str | None = None,
-        warm_start_from: Any = None,
-        journal: str | PathLike | None = None,
-        progress_bar: bool = False,
-        return_fold_estimators: bool = False,
-        return_oof: str | None = None,
-        cache: bool | str = "auto",
-        cache_limit: float = 1e9,
+        **shared: Any,
     ) -> None:
         self._store(locals())
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Mapping
 from numbers import Integral, Real
-from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -15,6 +13,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
+from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.evaluator import check_candidates
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
@@ -22,8 +21,7 @@ from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
-from skbayes.search._docs import share_parameters
-from skbayes.search._validation import SurrogateNames
+from skbayes.search._parameters import SurrogateNames, share_parameters
 from skbayes.search.base import rank
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.monotonicity import check_monotonicity
@@ -113,19 +111,6 @@ class HyperTuneSearchCV(BayesSearchCV):
         Number of configurations that are tried on each small sample, and on all data,
         before the surrogate is used. "auto" is 3. The first of them on all data is
         ``small_optimum_``.
-    {initial_points}
-    {constraint}
-    {constraints}
-    {target_metric}
-    {scoring}
-    {n_jobs}
-    {refit}
-    {cv}
-    {verbose}
-    {pre_dispatch}
-    {random_state}
-    {error_score}
-    {return_train_score}
     n_points : int or "auto", default="auto"
         Number of trials that are in progress at the same time, as for
         :class:`~skbayes.BayesSearchCV`. On small samples, it is at least `n_subsets`,
@@ -134,21 +119,12 @@ class HyperTuneSearchCV(BayesSearchCV):
         Stopping criteria. After every trial, each callable is called with the trials of
         the current part of the search, on small samples or on all data. This part ends
         when one of them returns True. See :mod:`skbayes.loop` for predefined criteria.
-    {trial_timeout}
-    {trial_memory}
-    {racing}
-    {rounds}
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search on all data, as for
         :class:`~skbayes.BayesSearchCV`. The best known configuration is tried first on
         all data, or after the `initial_points` if they are given.
         A list contains searches on other data.
-    {journal}
-    {progress_bar}
-    {return_fold_estimators}
-    {return_oof}
-    {cache}
-    {cache_limit}
+    {parameters}
 
     Attributes
     ----------
@@ -159,21 +135,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         - `stage`: 0 on small samples, 1 on all data;
         - `train_fraction`: fraction of the training rows;
         - `subset`: number of the small sample, -1 for all data.
-    {best_estimator_}
-    {best_score_}
-    {best_score_corrected_}
     best_params_ : dict
         Best configuration among the trials on all data. Available unless
         ``refit=False`` with several metrics.
-    {best_index_}
-    {scorer_}
-    {n_splits_}
-    {refit_time_}
-    {total_time_}
-    {multimetric_}
-    {classes_}
-    {n_features_in_}
-    {feature_names_in_}
     signs_ : dict of str to int
         Signs from `complexity`.
     small_optimum_ : dict or None
@@ -195,17 +159,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     signs_in_force_ : dict of str to int
         Signs of ``signs_`` that the scores on all data do not contradict at the end of
         the search.
-    {search_spaces_}
-    {untuned_}
-    {initial_points_}
-    {trials_}
-    {optimizer_}
-    {stop_reason_}
-    {n_points_}
-    {learning_curves_}
-    {fold_estimators_}
-    {oof_predictions_}
-    {target_metric_}
+    {attributes}
 
     See Also
     --------
@@ -258,18 +212,20 @@ class HyperTuneSearchCV(BayesSearchCV):
     [18, 6]
     """
 
-    _parameter_constraints: dict = {
-        **BayesSearchCV._parameter_constraints,
-        "surrogate": [SurrogateNames(set(SIGNED))],
-        "acquisition": [compat.StrOptions({"ei", "pi", "ucb"}), Acquisition],
-        "complexity": [compat.StrOptions({"auto"}), dict, None],
-        "subset_fraction": [compat.Interval(Real, 0, 1, closed="neither")],
-        "n_subsets": [compat.Interval(Integral, 1, None, closed="left")],
-        "n_small_iter": [
-            compat.Interval(Integral, 1, None, closed="left"),
-            compat.StrOptions({"auto"}),
-        ],
-    }
+    _parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("complexity", [compat.StrOptions({"auto"}), dict, None]),
+        Parameter("subset_fraction", [compat.Interval(Real, 0, 1, closed="neither")]),
+        Parameter("n_subsets", [compat.Interval(Integral, 1, None, closed="left")]),
+        Parameter(
+            "n_small_iter",
+            [
+                compat.Interval(Integral, 1, None, closed="left"),
+                compat.StrOptions({"auto"}),
+            ],
+        ),
+        Parameter("surrogate", [SurrogateNames(set(SIGNED))], default="gp"),
+        Parameter("acquisition", [compat.StrOptions({"ei", "pi", "ucb"}), Acquisition]),
+    )
 
     _subset_parameter = "subset_fraction"
 
@@ -283,36 +239,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         subset_fraction: float = 0.1,
         n_subsets: int = 5,
         n_small_iter: int | str = "auto",
-        timeout: float | str | None = None,
-        surrogate: Any = "gp",
-        acquisition: Any = "ei",
-        n_initial_points: int | str = "auto",
-        initial_points: list[dict] | str | None = "default",
-        constraint: Callable[[dict], bool] | None = None,
-        constraints: Mapping[str, Any] | None = None,
-        target_metric: str | None = None,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        n_points: int | str = "auto",
-        stopper: Any = None,
-        trial_timeout: float | str | None = None,
-        trial_memory: int | str | None = None,
-        racing: bool | float = False,
-        rounds: int | str | None = None,
-        warm_start_from: Any = None,
-        journal: str | PathLike | None = None,
-        progress_bar: bool = False,
-        return_fold_estimators: bool = False,
-        return_oof: str | None = None,
-        cache: bool | str = "auto",
-        cache_limit: float = 1e9,
+        **shared: Any,
     ) -> None:
         self._store(locals())
 

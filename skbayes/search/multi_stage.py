@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral
-from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from skbayes import compat
+from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, check_train_size
 from skbayes.evaluation.trial import History, TrialState
@@ -20,7 +20,7 @@ from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.validation import check_surrogate
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.stage_correlation import stage_correlation
-from skbayes.search._docs import share_parameters
+from skbayes.search._parameters import share_parameters
 from skbayes.search._preparation import promising
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.space import Space
@@ -98,29 +98,11 @@ class MultiStageSearchCV(BayesSearchCV):
         surrogate is used. With "auto", it is 3 to 8, depending on the space, and 8 for
         "tpe"; see :class:`~skbayes.Optimizer`. Later stages start with the promoted
         configurations instead.
-    {initial_points}
-    {constraint}
-    {constraints}
-    {target_metric}
-    {scoring}
-    {n_jobs}
-    {refit}
-    {cv}
-    {verbose}
-    {pre_dispatch}
-    {random_state}
-    {error_score}
-    {return_train_score}
-    {n_points}
     stopper : callable, list of callable or None, default=None
         Stopping criteria. Each callable is called with the trials of the current stage
         after every trial. When one of them returns True, running trials are completed,
         and the next stage begins. See :mod:`skbayes.loop` for predefined
         criteria.
-    {trial_timeout}
-    {trial_memory}
-    {racing}
-    {rounds}
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search on the same data, scored by the same metric: a
         fitted search, its ``cv_results_``, the path of a journal, or any other source
@@ -129,12 +111,7 @@ class MultiStageSearchCV(BayesSearchCV):
         their scores are not used, since scores on smaller training sets differ.
 
         A list contains searches on other data; they are used in the first stage.
-    {journal}
-    {progress_bar}
-    {return_fold_estimators}
-    {return_oof}
-    {cache}
-    {cache_limit}
+    {parameters}
 
     Attributes
     ----------
@@ -162,24 +139,9 @@ class MultiStageSearchCV(BayesSearchCV):
         - `n_next`: number of trials of the next stage;
         - `model_correlation`: Spearman correlation of the scores of these trials with
           the scores that the surrogate of the previous stage predicts.
-    {best_estimator_}
     best_score_ : float
         Mean score of the best trial over the splits. Available unless `refit` is
         callable, or ``refit=False`` with several metrics.
-    {best_score_corrected_}
-    {best_params_}
-    {best_index_}
-    {scorer_}
-    {n_splits_}
-    {refit_time_}
-    {total_time_}
-    {multimetric_}
-    {classes_}
-    {n_features_in_}
-    {feature_names_in_}
-    {search_spaces_}
-    {untuned_}
-    {initial_points_}
     trials_ : History
         Trials of all stages in the order in which they were proposed, as
         :class:`~skbayes.evaluation.Trial`.
@@ -191,11 +153,7 @@ class MultiStageSearchCV(BayesSearchCV):
         Reason for the end of the last stage that began; the values are those of
         :class:`~skbayes.BayesSearchCV`: "n_iter", "timeout", "exhausted", "callback",
         "interrupted", or the reason of the stopper.
-    {n_points_}
-    {learning_curves_}
-    {fold_estimators_}
-    {oof_predictions_}
-    {target_metric_}
+    {attributes}
 
     See Also
     --------
@@ -265,14 +223,19 @@ class MultiStageSearchCV(BayesSearchCV):
     (12, 3)
     """
 
-    _parameter_constraints: dict = {
-        **BayesSearchCV._parameter_constraints,
-        "stages": [list, tuple, np.ndarray],
-        "trials_per_stage": [list, tuple, np.ndarray, None],
-        "n_promoted": [compat.Interval(Integral, 1, None, closed="left")],
-        "multi_fidelity": ["boolean", compat.StrOptions({"auto"})],
-        "best_of": [compat.StrOptions({"last_stage", "all_stages"})],
-    }
+    _parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("stages", [list, tuple, np.ndarray]),
+        Parameter(
+            "trials_per_stage", [list, tuple, np.ndarray, None], changes_trials=False
+        ),
+        Parameter("n_promoted", [compat.Interval(Integral, 1, None, closed="left")]),
+        Parameter("multi_fidelity", ["boolean", compat.StrOptions({"auto"})]),
+        Parameter(
+            "best_of",
+            [compat.StrOptions({"last_stage", "all_stages"})],
+            changes_trials=False,
+        ),
+    )
 
     stage_correlation_ = FrameAttribute()
 
@@ -284,41 +247,12 @@ class MultiStageSearchCV(BayesSearchCV):
         search_spaces: Any = "auto",
         *,
         stages: Sequence[float | int] = (0.3, 1.0),
-        n_iter: int = 50,
         trials_per_stage: Sequence[int] | None = None,
         n_promoted: int = 3,
         multi_fidelity: bool | str = "auto",
         best_of: str = "last_stage",
-        timeout: float | str | None = None,
-        surrogate: Any = "gp",
-        acquisition: Any = "ei",
         n_initial_points: int | str = 3,
-        initial_points: list[dict] | str | None = "default",
-        constraint: Callable[[dict], bool] | None = None,
-        constraints: Mapping[str, Any] | None = None,
-        target_metric: str | None = None,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        n_points: int | str = "auto",
-        stopper: Any = None,
-        trial_timeout: float | str | None = None,
-        trial_memory: int | str | None = None,
-        racing: bool | float = False,
-        rounds: int | str | None = None,
-        warm_start_from: Any = None,
-        journal: str | PathLike | None = None,
-        progress_bar: bool = False,
-        return_fold_estimators: bool = False,
-        return_oof: str | None = None,
-        cache: bool | str = "auto",
-        cache_limit: float = 1e9,
+        **shared: Any,
     ) -> None:
         self._store(locals())
 

@@ -52,7 +52,7 @@ def fit_folds(
 
 def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
     """Set `fold_estimators_` and `oof_predictions_`, if they are requested."""
-    if run.options.keep_fits is None:
+    if not (search.return_fold_estimators or search.return_oof):
         return
     best, inputs = run.ranked[search.best_index_], run.inputs
     fits = kept.get(best.number)

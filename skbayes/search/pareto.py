@@ -4,41 +4,30 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from numbers import Integral
-from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.acquisition.fronts import choose_point, hypervolumes, is_nondominated
+from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.objectives import Objectives
 from skbayes.evaluation.run import SearchRun
 from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
-from skbayes.search._docs import share_parameters
+from skbayes.search._parameters import share_parameters
 from skbayes.search._preparation import known_source
 from skbayes.search._selection import warned_rows
-from skbayes.search._validation import MODEL_CONSTRAINTS
 from skbayes.search.base import BaseBayesSearchCV, rank
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
 
 __all__ = ["ParetoSearchCV"]
-
-# Parameters of other searches that assume a single objective or a single best trial.
-_NOT_HERE = (
-    "scoring",
-    "target_metric",
-    "racing",
-    "rounds",
-    "return_fold_estimators",
-    "return_oof",
-)
 
 
 @share_parameters
@@ -59,8 +48,6 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     Parameters
     ----------
-    estimator : estimator object
-        Estimator to tune.
     {search_spaces}
     objectives : dict of str to str or tuple
         Two or more objectives by name, each with its direction, "max" or "min". A name
@@ -79,19 +66,12 @@ class ParetoSearchCV(BaseBayesSearchCV):
         of the direction. The second element is one of the names above, a callable
         ``scorer(estimator, X, y)``, or a callable ``measure(estimator)`` that returns a
         number for a fitted estimator.
-    n_iter : int, default=50
-        Maximum number of configurations to try. If the search space has at most
-        `n_iter` configurations, each is tried once.
-    {timeout}
     surrogate : str or surrogate object, default="gp"
         Model of each objective, as for :class:`~skbayes.BayesSearchCV`. "gp" is a
         Gaussian process. "tpe" supports only a single objective.
     n_initial_points : int or "auto", default="auto"
         Number of configurations that are spread over the space before the surrogates
         are used, as for :class:`~skbayes.BayesSearchCV`.
-    {initial_points}
-    {constraint}
-    {constraints}
     n_jobs : int or None, default=None
         Number of fits that run at the same time, as for GridSearchCV. If fits share a
         processor, measured times are longer and less comparable.
@@ -106,41 +86,24 @@ class ParetoSearchCV(BaseBayesSearchCV):
         - a callable: receives ``cv_results_`` and returns the index of a row, which can
           be outside the front;
         - False: no refit; see :meth:`select`.
-    cv : int, splitter, iterable or None, default=None
-        Cross-validation splits, as for GridSearchCV. They are drawn once and shared by
-        all trials.
     verbose : int, default=0
         Verbosity level. With 1 or more, one line is printed per trial. Its score is the
         first objective, negated if it is minimized.
-    {pre_dispatch}
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of configurations; see Notes.
     error_score : "raise" or number, default=np.nan
         Score of a fit that fails. A trial with a failed fit has no costs and is never
         on the front. With "raise", the exception is raised, also if the callable of a
         cost fails. Otherwise, it is a warning.
-    {return_train_score}
-    {n_points}
     stopper : callable, list of callable or None, default=None
         Stopping criteria. Each callable is called with ``trials_`` after every trial.
         The search ends when one of them returns True. The score of a trial is its first
         objective, negated if it is minimized. Its expected improvement is that of the
         hypervolume, as a fraction of the box of ``hypervolume_``.
-    trial_timeout : float, str or None, default=None
-        Time limit for the fits of a trial, in seconds or as a string such as "5 min".
-        A fit that exceeds it is stopped. None means no limit.
-    trial_memory : int, str or None, default=None
-        Memory limit for a fit, in bytes or as a string such as "2 GB". None means no
-        limit.
     warm_start_from : search, data frame, path or None, default=None
         Results of an earlier search for the same objectives: the fitted search, its
         ``cv_results_``, or the path of its journal. The known front is tried first.
-    journal : path or None, default=None
-        File in which every trial is recorded, as for :class:`~skbayes.BayesSearchCV`.
-    progress_bar : bool, default=False
-        Whether to show a progress bar, which is a widget in notebooks. Requires tqdm.
-    {cache}
-    {cache_limit}
+    {parameters}
 
     Attributes
     ----------
@@ -175,23 +138,11 @@ class ParetoSearchCV(BaseBayesSearchCV):
         Mean score of the chosen point, by the objective that :meth:`score` uses.
     scorer_ : dict of str to callable
         Scorers among the objectives.
-    {n_splits_}
-    {refit_time_}
-    {total_time_}
     multimetric_ : bool
         Always True.
     target_metric_ : str
         First objective.
-    {classes_}
-    {n_features_in_}
-    {feature_names_in_}
-    {search_spaces_}
-    {untuned_}
-    {initial_points_}
-    {trials_}
-    {optimizer_}
-    {stop_reason_}
-    {n_points_}
+    {attributes}
 
     See Also
     --------
@@ -255,15 +206,21 @@ class ParetoSearchCV(BaseBayesSearchCV):
     # Searches on other data have no models of additional objectives.
     _takes_sources = False
 
-    _parameter_constraints: dict = {
-        **BaseBayesSearchCV._parameter_constraints,
-        **MODEL_CONSTRAINTS,
-        "objectives": "no_validation",  # `Objectives` shows the dict to write
-        "refit": ["boolean", str, Mapping, callable],
-    }
-    for _not_here in _NOT_HERE:
-        del _parameter_constraints[_not_here]
-    del _not_here
+    _parameters: ClassVar[tuple[Parameter, ...]] = (
+        # `Objectives` shows the dict to write.
+        Parameter("objectives", "no_validation"),
+        Parameter("refit", ["boolean", str, Mapping, callable], changes_trials=False),
+    )
+    # These assume a single objective or a single best trial.
+    _omitted: ClassVar[tuple[str, ...]] = (
+        "scoring",
+        "target_metric",
+        "racing",
+        "rounds",
+        "return_fold_estimators",
+        "return_oof",
+        "best_score_corrected_",
+    )
 
     pareto_front_ = FrameAttribute(with_params=True)
 
@@ -273,30 +230,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         search_spaces: Any = "auto",
         objectives: Mapping[str, Any] | None = None,
         *,
-        n_iter: int = 50,
-        timeout: float | str | None = None,
-        surrogate: Any = "gp",
-        n_initial_points: int | str = "auto",
-        initial_points: list[dict] | str | None = "default",
-        constraint: Callable[[dict], bool] | None = None,
-        constraints: Mapping[str, Any] | None = None,
-        n_jobs: int | None = None,
         refit: Any = "knee",
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        n_points: int | str = "auto",
-        stopper: Any = None,
-        trial_timeout: float | str | None = None,
-        trial_memory: int | str | None = None,
-        warm_start_from: Any = None,
-        journal: str | PathLike | None = None,
-        progress_bar: bool = False,
-        cache: bool | str = "auto",
-        cache_limit: float = 1e9,
+        **shared: Any,
     ) -> None:
         self._store(locals())
 
@@ -308,10 +243,6 @@ class ParetoSearchCV(BaseBayesSearchCV):
         return Objectives(self.objectives).multi_scorer(
             self.estimator, raise_exc=self.error_score == "raise"
         )
-
-    @scoring.setter
-    def scoring(self, scoring: None) -> None:
-        """Ignore the value: it is derived from `objectives`."""
 
     def _make_objective(self, scorers: Any) -> Objectives:
         objectives = Objectives(self.objectives)

@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from numbers import Integral
-from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -27,9 +26,10 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
+from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.run import SearchRun
 from skbayes.loop.stages import Stage
-from skbayes.search._docs import share_parameters
+from skbayes.search._parameters import share_parameters
 from skbayes.search.base import with_params
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
@@ -223,42 +223,15 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         determines the number of stages.
     n_iter : int, default=30
         Maximum number of trials in all stages together.
-    trials_per_stage : sequence of int or None, default=None
-        Maximum number of trials of each stage, instead of `n_iter`.
-    n_promoted : int, default=3
-        Number of best configurations of a stage with which the next stage starts.
-    multi_fidelity : bool or "auto", default="auto"
-        Whether the surrogate of a later stage is also fitted to the trials of earlier
-        stages. "auto" enables it if the surrogate supports it.
-    best_of : {"last_stage", "all_stages"}, default="last_stage"
-        Trials among which the best configuration is chosen.
-    timeout : float, str or None, default=None
-        Time limit of the search, without the refit: a number of seconds, or a string
-        such as "5 min". Fits that are still running at the limit are stopped.
-    surrogate : str or surrogate object, default="gp"
-        Model of the scores, as for :class:`~skbayes.BayesSearchCV`.
-    acquisition : str or acquisition object, default="ei"
-        Acquisition function, as for :class:`~skbayes.BayesSearchCV`.
-    n_initial_points : int or "auto", default="auto"
-        Number of configurations that are spread over the space before the surrogate is
-        used.
     initial_points : "default", list of dict or None, default="default"
         Configurations to try first, each with a value for every hyper-parameter that it
         needs. In the extended space without a custom `estimator`, the initial
         configurations of this space are always added. In all other cases, "default" is
         the current configuration of the pipeline, if the space contains it, and None
         adds no initial configurations.
-    {constraint}
-    {constraints}
-    target_metric : str or None, default=None
-        Metric that guides the search if there are several metrics.
     scoring : str, callable, list, tuple, dict or None, default=None
         Metrics, as for GridSearchCV. Without labels, a callable
         ``scoring(estimator, X)``.
-    n_jobs : int or None, default=None
-        Number of fits that run at the same time.
-    refit : bool, str or callable, default=True
-        Whether to refit the best configuration, as for GridSearchCV.
     cv : int, splitter, iterable or None, default=None
         Cross-validation splits, as for GridSearchCV. None selects the splits of a
         classifier as follows:
@@ -268,48 +241,18 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
           testing;
         - otherwise, 5-fold stratified cross-validation, repeated twice. Most trials are
           evaluated on the first folds only (see `racing`).
-    verbose : int, default=0
-        Verbosity level. With 1 or more, one line is printed per trial.
-    pre_dispatch : int or str, default="2*n_jobs"
-        Number of fits that are dispatched to the workers in advance.
-    random_state : int, RandomState instance or None, default=None
-        Seed for the choice of configurations.
     error_score : "raise" or number, default=np.nan
         Score of a fit that fails, for example because no n-grams remain.
-    {return_train_score}
-    {n_points}
-    stopper : callable, list of callable or None, default=None
-        Stopping criteria, which end the search when they return True.
-    trial_timeout : float, str or None, default=None
-        Time limit for the fits of a trial, in seconds or as a string such as "5 min".
-        A fit that exceeds it is stopped. None means no limit.
-    trial_memory : int, str or None, default=None
-        Memory limit for a fit, in bytes or as a string such as "2 GB". None means no
-        limit.
-    racing : bool or float, default=True
-        Whether to prune trials that have practically no chance to become the best after
-        their first folds. A float is the chance below which a trial is pruned.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search, as for :class:`~skbayes.BayesSearchCV`. A list
         contains searches on other documents.
-    journal : path or None, default=None
-        File in which every finished trial is recorded.
-    progress_bar : bool, default=False
-        Whether to show a progress bar.
-    return_fold_estimators : bool, default=False
-        Whether to keep the fitted pipelines of the best trial as ``fold_estimators_``.
-    return_oof : str or None, default=None
-        Name of the method whose out-of-fold outputs are stored as ``oof_predictions_``.
     cache : "auto" or bool, default="auto"
         Whether trials share the counts of n-grams in temporary files that all processes
         map into memory. In a pipeline without an
         :class:`~skbayes.text.NGramVectorizer`, trials share the first steps, as for
         :class:`~skbayes.BayesSearchCV`, where True and "auto" differ. Scores are
         identical to those without sharing.
-    cache_limit : float, default=4e9
-        Maximum size of the temporary files in bytes, > 0. The least recently used files
-        are removed first. A warning is issued if n-grams were counted again because the
-        files would have been larger.
+    {parameters}
 
     Attributes
     ----------
@@ -330,18 +273,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         GridSearchCV.
     all_cv_results_ : dict of str to ndarray
         Results of all stages, without ranks.
-    {trials_}
-    {optimizer_}
     stop_reason_ : str
         Reason for the end of the search.
     n_splits_ : int
         Number of splits; 1 with `dev` and without `cv`.
-    {refit_time_}
-    {total_time_}
     scorer_ : callable or dict of str to callable
         Scorer of the fits.
-    {multimetric_}
-    {classes_}
+    {attributes}
 
     See Also
     --------
@@ -376,26 +314,21 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     ['vectorizer', 'classifier']
     """
 
-    _parameter_constraints: dict = {
-        **MultiStageSearchCV._parameter_constraints,
-        "estimator": "no_validation",
-        "search_spaces": [
-            Mapping,
-            list,
-            tuple,
-            Space,
-            compat.StrOptions({"auto"}),
-            None,
-        ],
-        "space": [compat.StrOptions(set(SPACES)), None],
-        "dev": [tuple, list, None],
-        "refit_dev": ["boolean"],
-        "ensemble": [compat.Interval(Integral, 1, None, closed="left")],
-        "stages": [list, tuple, np.ndarray, compat.StrOptions({"auto"})],
-        "language": [str, None],
-        "stop_words": [list, tuple, set, frozenset, None],
-    }
-    del _parameter_constraints["rounds"]  # LIBLINEAR has none
+    _parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("estimator", "no_validation"),
+        Parameter(
+            "search_spaces",
+            [Mapping, list, tuple, Space, compat.StrOptions({"auto"}), None],
+        ),
+        Parameter("space", [compat.StrOptions(set(SPACES)), None]),
+        Parameter("dev", [tuple, list, None]),
+        Parameter("refit_dev", ["boolean"]),
+        Parameter("ensemble", [compat.Interval(Integral, 1, None, closed="left")]),
+        Parameter("language", [str, None]),
+        Parameter("stop_words", [list, tuple, set, frozenset, None]),
+        Parameter("stages", [list, tuple, np.ndarray, compat.StrOptions({"auto"})]),
+    )
+    _omitted: ClassVar[tuple[str, ...]] = ("rounds",)  # LIBLINEAR has none
 
     def __init__(
         self,
@@ -410,39 +343,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         stop_words: Any = None,
         stages: Sequence[float | int] | str = "auto",
         n_iter: int = 30,
-        trials_per_stage: Sequence[int] | None = None,
-        n_promoted: int = 3,
-        multi_fidelity: bool | str = "auto",
-        best_of: str = "last_stage",
-        timeout: float | str | None = None,
-        surrogate: Any = "gp",
-        acquisition: Any = "ei",
         n_initial_points: int | str = "auto",
-        initial_points: list[dict] | str | None = "default",
-        constraint: Callable[[dict], bool] | None = None,
-        constraints: Mapping[str, Any] | None = None,
-        target_metric: str | None = None,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        n_points: int | str = "auto",
-        stopper: Any = None,
-        trial_timeout: float | str | None = None,
-        trial_memory: int | str | None = None,
         racing: bool | float = True,
-        warm_start_from: Any = None,
-        journal: str | PathLike | None = None,
-        progress_bar: bool = False,
-        return_fold_estimators: bool = False,
-        return_oof: str | None = None,
-        cache: bool | str = "auto",
         cache_limit: float = 4e9,
+        **shared: Any,
     ) -> None:
         self._store(locals())
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from os import PathLike
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes import compat
 from skbayes.acquisition.fronts import envelope
 from skbayes.acquisition.tradeoff import RULES, relative_costs
+from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
 from skbayes.evaluation.trial import History, Trial, TrialState
@@ -24,10 +25,13 @@ from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, known_trials
-from skbayes.search._docs import share_parameters
+from skbayes.search._parameters import (
+    ANY_SURROGATE,
+    SurrogateNames,
+    share_parameters,
+)
 from skbayes.search._preparation import journal_trials, known_source
 from skbayes.search._selection import least_violating
-from skbayes.search._validation import MODEL_CONSTRAINTS, SurrogateNames
 from skbayes.search.base import BaseBayesSearchCV, best_row, rank
 from skbayes.search.score_and_cost import ScoreAndCost
 from skbayes.space import Ordinal, Space
@@ -89,7 +93,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         that is never above 1. With None, all scores must be between 0 and 1.
     n_iter : int, default=20
         Maximum number of configurations to try.
-    {timeout}
     surrogate : str or surrogate object, default="gp"
         Model of the scores, as for :class:`~skbayes.BayesSearchCV`. "tpe" is not
         supported, since it does not predict scores. Costs are modeled by a separate
@@ -113,34 +116,21 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     n_initial_points : int or "auto", default=3
         Number of configurations that are spread over the space before the models are
         used. "auto" is 3.
-    {initial_points}
     constraint : callable or None, default=None
         Function ``constraint(params) -> bool``. Configurations for which it returns
         False are never tried. `params` includes "train_size".
-    {constraints}
-    {target_metric}
-    {scoring}
-    {n_jobs}
     refit : bool, str or callable, default=True
         Whether to fit the chosen configuration on the chosen fraction of all data. With
         several metrics, it is the name of the metric that determines the best
         configuration, or False. A callable receives ``cv_results_`` and returns the
         index of the row to choose.
-    {cv}
-    {verbose}
-    {pre_dispatch}
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of configurations. The trials are reproducible only if the
         costs are the same, which is not the case for measured times.
-    {error_score}
-    {return_train_score}
-    {n_points}
     stopper : callable, list of callable or None, default=None
         Stopping criteria. Each callable is called with ``trials_`` after every trial.
         The search ends when one of them returns True. The predefined criteria of
         :mod:`skbayes.loop` use only the scores.
-    {trial_timeout}
-    {trial_memory}
     warm_start_from : search, dict, data frame, study, path or None, default=None
         Results of an earlier search, scored by the same metric: a fitted search, its
         ``cv_results_``, a data frame of these, the path of a journal, or an Optuna
@@ -150,12 +140,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         costs if the `cost` was the same; in a journal, only costs with a name are kept.
         Trials of other searches are used as trials on the largest size with unknown
         cost. The configuration with the best score is tried first.
-    {journal}
-    {progress_bar}
-    {return_fold_estimators}
-    {return_oof}
-    {cache}
-    {cache_limit}
+    {parameters}
 
     Attributes
     ----------
@@ -192,24 +177,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     train_fractions_ : list of float
         Fraction of the training rows for each size in ascending order, averaged over
         the splits.
-    {scorer_}
-    {n_splits_}
-    {refit_time_}
-    {total_time_}
-    {multimetric_}
-    {classes_}
-    {n_features_in_}
-    {feature_names_in_}
-    {search_spaces_}
-    {untuned_}
-    {initial_points_}
-    {trials_}
-    {optimizer_}
-    {stop_reason_}
-    {n_points_}
-    {fold_estimators_}
-    {oof_predictions_}
-    {target_metric_}
+    {attributes}
 
     See Also
     --------
@@ -291,32 +259,34 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     # Searches on other data have no models of the cost.
     _takes_sources = False
 
-    _parameter_constraints: dict = {
-        **BaseBayesSearchCV._parameter_constraints,
-        **MODEL_CONSTRAINTS,
-        "tradeoff": [compat.Interval(Real, 0, None, closed="left")],
-        "train_sizes": [list, tuple, np.ndarray],
-        "cost": [str, callable],
-        "score_range": [tuple, list, None],
-        "surrogate": [
-            # Surrogates that predict scores, or that do not use them.
-            SurrogateNames(
-                {
-                    name
-                    for name in registry
-                    if capability(name, "predicts_scores")
-                    or not capability(name, "needs_scores")
-                }
-            ),
-            compat.HasMethods(["fit", "predict", "condition"]),
-        ],
-        "acquisition": [compat.StrOptions(set(RULES))],
-        "cost_scale": [compat.StrOptions({"auto", "log", "raw"})],
-        "all_tradeoffs": ["boolean"],
-    }
+    _parameters: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("tradeoff", [compat.Interval(Real, 0, None, closed="left")]),
+        Parameter("train_sizes", [list, tuple, np.ndarray]),
+        Parameter("cost", [str, callable]),
+        Parameter("score_range", [tuple, list, None]),
+        Parameter(
+            "surrogate",
+            [
+                # Surrogates that predict scores, or that do not use them.
+                SurrogateNames(
+                    {
+                        name
+                        for name in registry
+                        if capability(name, "predicts_scores")
+                        or not capability(name, "needs_scores")
+                    }
+                ),
+                ANY_SURROGATE[1],
+            ],
+            default="gp",
+        ),
+        Parameter("acquisition", [compat.StrOptions(set(RULES))]),
+        Parameter("cost_scale", [compat.StrOptions({"auto", "log", "raw"})]),
+        Parameter("all_tradeoffs", ["boolean"]),
+    )
     # A trial with a low score can have the best tradeoff, and costs are measured for
-    # fits with all rounds.
-    del _parameter_constraints["racing"], _parameter_constraints["rounds"]
+    # fits with all rounds. A corrected score would have to be that of the tradeoff.
+    _omitted: ClassVar[tuple[str, ...]] = ("racing", "rounds", "best_score_corrected_")
 
     tradeoff_curve_ = FrameAttribute(with_params=True)
 
@@ -332,36 +302,11 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         cost: str | Callable[[Any], float] = "fit_time",
         score_range: tuple[float, float] | None = None,
         n_iter: int = 20,
-        timeout: float | str | None = None,
-        surrogate: Any = "gp",
         acquisition: str = "ei-tradeoff",
         cost_scale: str = "auto",
         all_tradeoffs: bool = False,
         n_initial_points: int | str = 3,
-        initial_points: list[dict] | str | None = "default",
-        constraint: Callable[[dict], bool] | None = None,
-        constraints: Mapping[str, Any] | None = None,
-        target_metric: str | None = None,
-        scoring: Any = None,
-        n_jobs: int | None = None,
-        refit: Any = True,
-        cv: Any = None,
-        verbose: int = 0,
-        pre_dispatch: int | str = "2*n_jobs",
-        random_state: Any = None,
-        error_score: Any = np.nan,
-        return_train_score: bool = False,
-        n_points: int | str = "auto",
-        stopper: Any = None,
-        trial_timeout: float | str | None = None,
-        trial_memory: int | str | None = None,
-        warm_start_from: Any = None,
-        journal: str | PathLike | None = None,
-        progress_bar: bool = False,
-        return_fold_estimators: bool = False,
-        return_oof: str | None = None,
-        cache: bool | str = "auto",
-        cache_limit: float = 1e9,
+        **shared: Any,
     ) -> None:
         self._store(locals())
 

@@ -16,6 +16,7 @@ __all__ = [
     "did_you_mean",
     "suggest",
     "surrogate_elsewhere",
+    "with_hints",
 ]
 
 # Parameter names of other libraries, and possible equivalents in skbayes.
@@ -142,7 +143,7 @@ class ArgumentHints:
         # `__init__` is wrapped, because documentation shows the signature of `__new__`.
         constructor = vars(cls).get("__init__")
         if inspect.isfunction(constructor):
-            setattr(cls, "__init__", _with_hints(constructor))  # noqa: B010
+            setattr(cls, "__init__", with_hints(constructor))  # noqa: B010
 
 
 class NameHints(ArgumentHints):
@@ -160,7 +161,7 @@ class NameHints(ArgumentHints):
             raise _no_attribute(self, name)
 
 
-def _with_hints(constructor: Callable[..., None]) -> Callable[..., None]:
+def with_hints(constructor: Callable[..., None]) -> Callable[..., None]:
     """Return an `__init__` that adds suggestions to errors for unknown arguments."""
     parameters = inspect.signature(constructor).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):

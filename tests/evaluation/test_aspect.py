@@ -5,16 +5,17 @@ import subprocess
 import sys
 
 import numpy as np
-import peak_memory
 import pytest
+from peak_memory import PeakMemory
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation import aspects
-from skbayes.evaluation.aspect import Aspect, FoldAspect
+from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect
+from skbayes.evaluation.aspects import registry
 from skbayes.evaluation.fold import run_fold
+from skbayes.search._parameters import share_parameters
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"max_depth": (1, 8), "min_samples_leaf": (1, 9)}
@@ -23,20 +24,34 @@ import pickle, sys
 pickle.load(sys.stdin.buffer)
 print(*sys.modules)
 """
-NAME = "skbayes.evaluation.aspects.peak_memory"
 
 
 def search(**more):
     tree = DecisionTreeClassifier(random_state=0)
-    return BayesSearchCV(tree, SPACE, n_iter=4, cv=3, random_state=0, **more)
+    options = {"n_iter": 4, "cv": 3, "random_state": 0, **more}
+    return BayesSearchCV(tree, SPACE, **options)
 
 
 @pytest.fixture
 def with_peak_memory(monkeypatch):
     """Add the aspect to the list, as a contributor would by one line."""
-    entry = ("peak_memory.PeakMemory", lambda run: True)
-    monkeypatch.setattr(aspects, "_ASPECTS", (*aspects._ASPECTS, entry))
-    monkeypatch.setitem(sys.modules, NAME, peak_memory)
+    monkeypatch.setattr(registry, "ASPECTS", [*registry.ASPECTS, PeakMemory])
+
+    @share_parameters
+    class Search(BayesSearchCV):
+        """Search that is made after the aspect was added.
+
+        Parameters
+        ----------
+        {parameters}
+        """
+
+        def __init__(self, estimator, search_spaces="auto", **shared):
+            self._store(locals())
+
+    monkeypatch.setitem(globals(), "BayesSearchCV", Search)
+    Search.__qualname__ = "BayesSearchCV"  # can be pickled
+    return Search
 
 
 @pytest.mark.parametrize(
@@ -52,14 +67,13 @@ def with_peak_memory(monkeypatch):
     ids=str,
 )
 def test_a_new_aspect_adds_a_column(with_peak_memory, more):
-    column = search(**more).fit(X, y).cv_results_["mean_peak_memory"]
+    column = search(peak_memory=True, **more).fit(X, y).cv_results_["mean_peak_memory"]
     assert len(column) == 4
     assert np.all(np.asarray(column) > 0)
 
 
-def test_a_new_aspect_does_not_change_the_trials(with_peak_memory, monkeypatch):
-    found = search().fit(X, y)
-    monkeypatch.undo()
+def test_a_new_aspect_does_not_change_the_trials(with_peak_memory):
+    found = search(peak_memory=True).fit(X, y)
     plain = search().fit(X, y)
     assert "mean_peak_memory" not in plain.cv_results_
     assert [t.params for t in found.trials_] == [t.params for t in plain.trials_]
@@ -68,17 +82,40 @@ def test_a_new_aspect_does_not_change_the_trials(with_peak_memory, monkeypatch):
 
 def test_a_journal_keeps_what_a_new_aspect_measured(with_peak_memory, tmp_path):
     path = tmp_path / "run.journal"
-    first = search(journal=path).set_params(n_iter=2).fit(X, y)
-    again = search(journal=path).fit(X, y)
+    first = search(journal=path, peak_memory=True, n_iter=2).fit(X, y)
+    again = search(journal=path, peak_memory=True).fit(X, y)
     column = "mean_peak_memory"
     np.testing.assert_array_equal(
         again.cv_results_[column][:2], first.cv_results_[column]
     )
 
 
+def test_a_new_aspect_adds_a_parameter(with_peak_memory):
+    assert "peak_memory : bool, default=False" in with_peak_memory.__doc__
+    assert not search().peak_memory
+    with pytest.raises(ValueError, match="'peak_memory' parameter"):
+        search(peak_memory=2).fit(X, y)
+
+
+def test_a_conflict_names_both_parameters(monkeypatch):
+    conflict = Conflict("racing", "rounds", reason="Omit one of them.")
+    (racing,) = (aspect for aspect in registry.ASPECTS if aspect.name == "racing")
+    monkeypatch.setattr(racing, "conflicts", (conflict,))
+    message = r"racing=True and rounds=5 cannot be combined\. Omit one of them\."
+    with pytest.raises(ValueError, match=message):
+        search(racing=True, rounds=5).fit(X, y)
+    search(racing=True).fit(X, y)
+
+
+@pytest.mark.parametrize("name, value", [("return_oof", "predict")])
+def test_kept_fits_require_a_refit(name, value):
+    with pytest.raises(ValueError, match=f"{name}='{value}' and refit=False cannot"):
+        search(refit=False, **{name: value}).fit(X, y)
+
+
 def test_an_aspect_that_is_off_is_not_in_the_list(monkeypatch):
     listed = []
-    original = aspects.aspects_of
+    original = registry.aspects_of
 
     def recorded(run):
         listed.append([aspect.name for aspect in original(run)])

@@ -45,13 +45,14 @@ class Score:
     __call__ = staticmethod(float)
 
 
-def evaluator(estimator, catch_errors=False, scorers=None, **options):
+def evaluator(estimator, catch_errors=False, scorers=None, settings=None, **options):
     run = SearchRun(
         estimator,
         Score(),
         scorers or get_scorer("accuracy"),
         X,
         y,
+        settings=settings or {},
         tasks=NoTasks(),
         options=FitOptions(**options),
         splits=SPLITS,
@@ -229,7 +230,7 @@ def complete(number, folds):
 
 
 def test_a_race_prunes_a_trial_without_a_chance():
-    run = evaluator(SVC(), pruning_risk=0.01)
+    run = evaluator(SVC(), settings={"racing": 0.01})
     for number in range(4):
         run.learn(complete(number, [0.96, 0.95 + 0.001 * number, 0.96]))
     pruned = trial_of(run, 4, {"C": 1e-9, "kernel": "linear"})
@@ -247,23 +248,24 @@ def test_a_race_prunes_a_trial_without_a_chance():
 
 
 def test_a_race_does_not_judge_by_failed_folds():
-    run = evaluator(Sometimes(bad="fit"), pruning_risk=0.01)
+    run = evaluator(Sometimes(bad="fit"), settings={"racing": 0.01})
     for number in range(4):
         run.learn(complete(number, [0.99, 0.97, 0.99]))
     assert trial_of(run, 4, {"quality": 1}).state == "failed"
 
 
 def test_what_a_race_knows_is_what_was_told_when_it_was_prepared():
-    run = evaluator(SVC(), pruning_risk=0.01)
+    run = evaluator(SVC(), settings={"racing": 0.01})
     evaluation = run.prepare(0, {"C": 1e-9, "kernel": "linear"})
     for number in range(1, 5):
         run.learn(complete(number, [0.99, 0.97, 0.99]))
     assert run.conclude(evaluation, evaluation(Parallel())).state == "complete"
 
 
-@pytest.mark.parametrize("keep, expected", [("best", [1]), ("all", [0, 1, 2])])
-def test_fits_are_kept(keep, expected):
-    run = evaluator(SVC(), keep_fits=keep)
+@pytest.mark.parametrize("refit, expected", [(True, [1]), (max, [0, 1, 2])])
+def test_fits_are_kept(refit, expected):
+    settings = {"return_fold_estimators": True, "refit": refit}
+    run = evaluator(SVC(), settings=settings)
     for number, C in enumerate([1e-9, 1.0, 1e-8]):
         trial = trial_of(run, number, {"C": C})
         assert not hasattr(trial.folds[0], "estimator")

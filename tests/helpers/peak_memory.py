@@ -1,4 +1,4 @@
-"""Aspect of the contributing guide: the peak memory of the fits as a column."""
+"""Aspect of the contributing guide: the parameter `peak_memory`."""
 
 import contextlib
 import tracemalloc
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.aspect import Aspect, FoldAspect
+from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.trial import History
 
@@ -34,9 +34,18 @@ class _FoldPeak(FoldAspect):
 
 
 class PeakMemory(Aspect):
-    """Peak memory of the fits."""
+    """Peak memory of the fits.
+
+    Parameters
+    ----------
+    peak_memory : bool, default=False
+        Whether ``cv_results_`` has the column `mean_peak_memory`, in bytes.
+    """
 
     name = "peak_memory"
+    parameters = (
+        Parameter("peak_memory", ["boolean"], default=False, changes_trials=False),
+    )
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that measures a fit."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skbayes import compat
-from skbayes.evaluation.aspect import Aspect, FoldAspect
+from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
 from skbayes.evaluation.constraints import Constraints, OutcomeMeasures
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
@@ -44,9 +44,45 @@ class _FoldOutcomes(FoldAspect):
 
 
 class OutcomeConstraints(Aspect):
-    """Bounds on outcomes; feasible trials are preferred."""
+    """Bounds on outcomes; feasible trials are preferred.
+
+    Parameters
+    ----------
+    constraints : dict or None, default=None
+        Bounds on outcomes of the fits, such as
+        ``{"model_size": "<= 1e6", "recall": ">= 0.9"}``. The search looks for the best
+        configuration that satisfies all bounds, and refits it. A bound applies to the
+        mean of an outcome over the splits. The name of an outcome is a metric of
+        `scoring`, a scorer of scikit-learn (which is then evaluated in addition to
+        `scoring`), or one of the following:
+
+        - "fit_time", "score_time": seconds of fitting and of scoring;
+        - "cpu_time": seconds of processor time of fitting;
+        - "predict_time": seconds that `predict` takes per row;
+        - "model_size": size of the pickled estimator in bytes;
+        - "n_features": number of features that the fitted estimator uses.
+
+        An outcome with any other name needs a tuple ``(outcome, bound)``. Its first
+        element is one of the names above, a callable ``scorer(estimator, X, y)``, which
+        may request metadata, or a callable ``measure(estimator)`` that returns a number
+        for a fitted estimator. Instead of a single bound, a list of two bounds is
+        accepted, such as ``[">= 10", "<= 20"]``.
+
+        Each outcome is modeled by a Gaussian process. The acquisition function is
+        multiplied by the probability that the bounds are satisfied. If no trial
+        satisfies all bounds, the trial that violates them least is chosen, with a
+        warning. None means no bounds.
+    """
 
     name = "constraints"
+    parameters = (
+        Parameter("constraints", [Mapping, None], default=None, is_sent=False),
+    )
+
+    @classmethod
+    def is_on(cls, run: SearchRun) -> bool:
+        """Return whether there are constraints."""
+        return run.constraints is not None
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
@@ -59,7 +95,7 @@ class OutcomeConstraints(Aspect):
 
     def is_over(self, plan: Evaluation, earlier: Sequence[FoldOutcome]) -> bool:
         """Return whether racing skips the other folds because a bound is broken."""
-        risk = self.run.options.pruning_risk
+        risk = self.run.racing_risk
         if risk is None or len(earlier) == plan.n_folds or not plan.complete_scores:
             return False
         if plan.guiding_scores(earlier) is None:

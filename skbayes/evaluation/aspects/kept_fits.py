@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from skbayes.evaluation.aspect import Aspect, FoldAspect
+from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.trial import FoldResult, Trial, TrialState
 
@@ -32,9 +32,44 @@ class KeptFits(Aspect):
 
     With rounds, the fits have more rounds than their scores. The fits of the best trial
     are then repeated after the search.
+
+    Parameters
+    ----------
+    return_fold_estimators : bool, default=False
+        Whether to keep the estimators that were fitted on the splits with the best
+        configuration, as ``fold_estimators_``. If `refit` is a callable, the estimators
+        of all trials are kept until the search ends.
+    return_oof : str or None, default=None
+        Name of a method such as "predict" or "predict_proba". For each sample, it is
+        called on the estimator with the best configuration that was fitted without this
+        sample. The outputs are stored as ``oof_predictions_``. Requires a `cv` that
+        tests each sample exactly once.
+
+    Attributes
+    ----------
+    fold_estimators_ : list of estimators
+        Estimators fitted on the splits with the best configuration, if
+        `return_fold_estimators` is set.
+    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        Out-of-fold predictions in the order of the samples, if `return_oof` is set.
     """
 
     name = "kept_fits"
+    parameters = (
+        Parameter(
+            "return_fold_estimators", ["boolean"], default=False, changes_trials=False
+        ),
+        Parameter("return_oof", [str, None], default=None, changes_trials=False),
+    )
+    conflicts = tuple(
+        Conflict(
+            name,
+            "refit",
+            [False],
+            "The fits are those of the best trial, which refit chooses.",
+        )
+        for name in ("return_fold_estimators", "return_oof")
+    )
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
@@ -56,8 +91,8 @@ class KeptFits(Aspect):
 
     def learn(self, trial: Trial) -> None:
         """Drop the estimators of a trial that is not the best one."""
-        if self.run.options.keep_fits != "best":
-            return
+        if callable(self.run.settings["refit"]):
+            return  # it may choose any trial
         beaten: Trial | None = trial
         if trial.state == TrialState.COMPLETE:
             if self._best is None or trial.order > self._best.order:

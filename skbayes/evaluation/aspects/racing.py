@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Real
 from typing import TYPE_CHECKING
 
-from skbayes.evaluation.aspect import Aspect
+from skbayes import compat
+from skbayes.evaluation.aspect import Aspect, Parameter
 from skbayes.evaluation.fold import FoldOutcome
 from skbayes.evaluation.racing import race_of
 
@@ -16,9 +18,29 @@ __all__ = ["Racing"]
 
 
 class Racing(Aspect):
-    """Comparison of the first folds of a trial with the best complete trial."""
+    """Comparison of the first folds of a trial with the best complete trial.
+
+    Parameters
+    ----------
+    racing : bool or float, default=False
+        Whether to prune trials. A trial is pruned if, after its first folds, its chance
+        to become the best is less than 1%, or less than the number given. Its other
+        folds are not fitted, and it cannot be chosen as the best. In simulated searches
+        with the default threshold, the best trial was pruned in 0 to 1% of the searches
+        if the noise was equal for all trials and folds. Otherwise, it was pruned in up
+        to 9% (:ref:`racing`). With `rounds`, a trial can also be pruned within its
+        first fold, after some of the rounds. The fits of a trial run one after the
+        other, so ``n_points="auto"`` uses a larger number, at most 16.
+    """
 
     name = "racing"
+    parameters = (
+        Parameter(
+            "racing",
+            ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
+            default=False,
+        ),
+    )
     one_fold_at_a_time = True
 
     def is_over(self, plan: Evaluation, earlier: Sequence[FoldOutcome]) -> bool:
@@ -26,7 +48,7 @@ class Racing(Aspect):
         scores = plan.guiding_scores(earlier)
         if scores is None or len(scores) == plan.n_folds:
             return False
-        risk = self.run.options.pruning_risk
+        risk = self.run.racing_risk
         assert risk is not None
         race = race_of(plan.complete_scores, range(len(scores)))
         return race.chance(scores) < risk

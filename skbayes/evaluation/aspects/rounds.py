@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 from skbayes import compat
-from skbayes.evaluation.aspect import Aspect, FoldAspect
+from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome, has_status
 from skbayes.evaluation.learning_curves import FoldCurveRace
 from skbayes.evaluation.racing import FoldScores
@@ -94,9 +95,45 @@ def _scored_rows(call: FoldCall) -> list[ScoredRows]:
 
 
 class Rounds(Aspect):
-    """Number of rounds that is best for a trial, from the curves of its folds."""
+    """Number of rounds that is best for a trial, from the curves of its folds.
+
+    Parameters
+    ----------
+    rounds : int, "auto" or None, default=None
+        Maximum number of rounds of the estimator, or of the last step of a pipeline:
+        boosting iterations, trees of a forest, or epochs. Each fit is scored on its
+        test rows after each of the first 20 rounds, then in steps of 10%. The number
+        of rounds of a trial is the one with the best mean score over the splits. Each
+        split is scored at the number that is best for the other splits. A fit stops
+        early if its score has not improved for many rounds. The number of rounds is not
+        a dimension of the search space; an entry for it is removed from
+        ``search_spaces_``.
+
+        "auto" uses the largest value of that entry. If there is none, it uses 1000 for
+        gradient boosting, 300 for forests, 200 for AdaBoost, and `max_iter` of the
+        estimator for epochs. With None, the number of rounds is treated like any other
+        parameter. See :ref:`rounds`.
+
+    Attributes
+    ----------
+    learning_curves_ : DataFrame or dict
+        Scores after each round, if `rounds` is set. The columns are `trial`, `split`,
+        `rounds`, ``test_<metric>`` and, with `return_train_score`, ``train_<metric>``.
+        Without pandas, a dict of arrays.
+    """
 
     name = "rounds"
+    parameters = (
+        Parameter(
+            "rounds",
+            [
+                compat.Interval(Integral, 1, None, closed="left"),
+                compat.StrOptions({"auto"}),
+                None,
+            ],
+            default=None,
+        ),
+    )
     uses_earlier_folds = True
 
     def __init__(self, run: SearchRun) -> None:
@@ -112,7 +149,7 @@ class Rounds(Aspect):
     def begin(self, plan: Evaluation) -> None:
         """Make the race for the first fold, if trials are pruned."""
         race: FoldCurveRace | None = None
-        if self.run.options.pruning_risk is not None and plan.refusal is None:
+        if self.run.racing_risk is not None and plan.refusal is None:
             cap = most_rounds(self.run.estimator, plan.params, self.limits)
             share = self.run.train_fraction(plan.fidelity)
             race = self._known.race(cap, share, plan.fidelity.subset)
@@ -124,7 +161,7 @@ class Rounds(Aspect):
         """Limit the rounds to those of the shortest previous fold."""
         lengths = [last_round(outcome.result) for outcome in earlier]
         shortest = min((length for length in lengths if length), default=None)
-        race, risk = plan.notes[self.name], self.run.options.pruning_risk
+        race, risk = plan.notes[self.name], self.run.racing_risk
         if index > 0 or race is None or risk is None:
             return shortest, None, 0.0
         return shortest, race, risk

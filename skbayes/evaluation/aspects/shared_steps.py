@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
+from numbers import Real
+from typing import TYPE_CHECKING
 
-from skbayes.evaluation.aspect import Aspect, FoldAspect
+from skbayes import compat
+from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.prefix import PrefixCache, shared_steps
 from skbayes.evaluation.trial import SavedTime
+
+if TYPE_CHECKING:
+    from skbayes.evaluation.run import SearchRun
 
 __all__ = ["SharedSteps"]
 
@@ -55,9 +61,50 @@ class _FoldSteps(FoldAspect):
 
 
 class SharedSteps(Aspect):
-    """First steps of pipelines that are fitted once for equal parameters."""
+    """First steps of pipelines that are fitted once for equal parameters.
+
+    Parameters
+    ----------
+    cache : "auto" or bool, default="auto"
+        Whether trials share the first steps of a pipeline. A shared transformer is
+        fitted once per fold and setting. Later trials load its output from temporary
+        files, and the fitted transformer if a scorer uses it. The transformer and the
+        steps before it may have at most 32 different settings in the search space.
+
+        - "auto" shares the transformers of scikit-learn, but not their subclasses.
+          Their parameters may contain no functions except those of scikit-learn and the
+          ufuncs of NumPy. Fits below one millisecond are not shared.
+        - True also shares other transformers. They must be deterministic.
+        - False shares none.
+
+        A transformer that draws from the global random generators is fitted in each
+        trial. Steps are not shared on Dask and other distributed backends.
+    cache_limit : float, default=1e9
+        Maximum size of the temporary files in bytes, > 0. The least recently used files
+        are removed first. A warning is issued if results had to be computed again
+        because of this limit.
+    """
 
     name = "shared_steps"
+    parameters = (
+        Parameter(
+            "cache",
+            ["boolean", compat.StrOptions({"auto"})],
+            default="auto",
+            changes_trials=False,
+        ),
+        Parameter(
+            "cache_limit",
+            [compat.Interval(Real, 0, None, closed="neither")],
+            default=1e9,
+            changes_trials=False,
+        ),
+    )
+
+    @classmethod
+    def is_on(cls, run: SearchRun) -> bool:
+        """Return whether the fits share steps."""
+        return run.cache is not None
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that shares the steps of a fit."""

@@ -1,22 +1,42 @@
-"""Entries of docstrings that the searches share."""
+"""Parameters that the searches share, and their signatures and docstrings."""
 
 from __future__ import annotations
 
 import inspect
 import re
 import textwrap
-from typing import TypeVar
+from collections.abc import Mapping
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, TypeVar
 
-__all__ = ["share_parameters"]
+import numpy as np
+
+from skbayes import compat
+from skbayes.evaluation.aspect import REQUIRED, Parameter
+from skbayes.evaluation.aspects import registry as aspects
+from skbayes.surrogates.registry import registry
+from skbayes.utils.did_you_mean import surrogate_elsewhere, with_hints
+
+__all__ = [
+    "ANY_SURROGATE",
+    "SHARED",
+    "SurrogateNames",
+    "parameters_of",
+    "share_parameters",
+]
 
 _Class = TypeVar("_Class", bound=type)
 
 # An entry of a numpydoc section: a line "name : type" and the indented lines below it.
 _ENTRY = re.compile(r"^(\w+) : .*(?:\n+ {4}.*)*", re.MULTILINE)
 
+# Reference to an entry, as a line of a docstring.
+_REFERENCE_LINE = re.compile(r"^(?P<indent> *)\{(?P<name>\w+)\}$", re.MULTILINE)
+
 
 class SharedEntries:
-    """Source of the docstring entries that replace names in braces.
+    """Source of the docstring entries of the searches.
 
     Parameters
     ----------
@@ -37,6 +57,24 @@ class SharedEntries:
         Maximum number of configurations to try. If the search space has at most
         `n_iter` configurations, each is tried once and the search ends. They are then
         tried in the order of GridSearchCV, unless `timeout` or `stopper` is set.
+    surrogate : str or surrogate object, default="gp"
+        Model of the scores, given by name or as an instance of a class of
+        :mod:`skbayes.surrogates`:
+
+        - "gp": Gaussian process; "gp-additive" in small finite spaces, "gp-warped"
+          otherwise;
+        - "gp-additive", "gp-warped", "gp-matern52", "gp-matern32", "gp-rbf": Gaussian
+          process with a specific kernel or with warped inputs;
+        - "graph": Gaussian field on the graph of all configurations of a finite space;
+        - "trees": ensemble of trees, requires LightGBM;
+        - "tpe": tree-structured Parzen estimator;
+        - "random", "sobol": random or quasi-random search without a model.
+    n_initial_points : int or "auto", default="auto"
+        Number of configurations that are spread over the space before the surrogate is
+        used. With "auto", it is 3 to 8, depending on the number of ranges and options
+        in the space, and 8 for "tpe"; see :class:`~skbayes.Optimizer`. It does not
+        limit the configurations of ``initial_points="default"``, such as one of each
+        model in a choice among models. Pass ``initial_points=None`` to omit them.
     initial_points : "default", list of dict or None, default="default"
         Configurations to try first, each with a value for every hyper-parameter that it
         needs. With "default", the search starts with the current parameters of the
@@ -60,30 +98,6 @@ class SharedEntries:
         Function ``constraint(params) -> bool``. Configurations for which it returns
         False are never tried. If it raises an exception, the search ends with a
         ValueError.
-    constraints : dict or None, default=None
-        Bounds on outcomes of the fits, such as
-        ``{"model_size": "<= 1e6", "recall": ">= 0.9"}``. The search looks for the best
-        configuration that satisfies all bounds, and refits it. A bound applies to the
-        mean of an outcome over the splits. The name of an outcome is a metric of
-        `scoring`, a scorer of scikit-learn (which is then evaluated in addition to
-        `scoring`), or one of the following:
-
-        - "fit_time", "score_time": seconds of fitting and of scoring;
-        - "cpu_time": seconds of processor time of fitting;
-        - "predict_time": seconds that `predict` takes per row;
-        - "model_size": size of the pickled estimator in bytes;
-        - "n_features": number of features that the fitted estimator uses.
-
-        An outcome with any other name needs a tuple ``(outcome, bound)``. Its first
-        element is one of the names above, a callable ``scorer(estimator, X, y)``, which
-        may request metadata, or a callable ``measure(estimator)`` that returns a number
-        for a fitted estimator. Instead of a single bound, a list of two bounds is
-        accepted, such as ``[">= 10", "<= 20"]``.
-
-        Each outcome is modeled by a Gaussian process. The acquisition function is
-        multiplied by the probability that the bounds are satisfied. If no trial
-        satisfies all bounds, the trial that violates them least is chosen, with a
-        warning. None means no bounds.
     target_metric : str or None, default=None
         Metric that guides the search if there are several metrics and `refit` does not
         name one of them. None selects the first metric. If there is a single metric,
@@ -152,29 +166,6 @@ class SharedEntries:
         stopped, and the state of its trial is "out_of_memory". Otherwise, such a trial
         is treated like a trial that exceeds `trial_timeout`. Requires psutil, which the
         extra `limits` installs. None means no limit.
-    racing : bool or float, default=False
-        Whether to prune trials. A trial is pruned if, after its first folds, its chance
-        to become the best is less than 1%, or less than the number given. Its other
-        folds are not fitted, and it cannot be chosen as the best. In simulated searches
-        with the default threshold, the best trial was pruned in 0 to 1% of the searches
-        if the noise was equal for all trials and folds. Otherwise, it was pruned in up
-        to 9% (:ref:`racing`). With `rounds`, a trial can also be pruned within its
-        first fold, after some of the rounds. The fits of a trial run one after the
-        other, so ``n_points="auto"`` uses a larger number, at most 16.
-    rounds : int, "auto" or None, default=None
-        Maximum number of rounds of the estimator, or of the last step of a pipeline:
-        boosting iterations, trees of a forest, or epochs. Each fit is scored on its
-        test rows after each of the first 20 rounds, then in steps of 10%. The number
-        of rounds of a trial is the one with the best mean score over the splits. Each
-        split is scored at the number that is best for the other splits. A fit stops
-        early if its score has not improved for many rounds. The number of rounds is not
-        a dimension of the search space; an entry for it is removed from
-        ``search_spaces_``.
-
-        "auto" uses the largest value of that entry. If there is none, it uses 1000 for
-        gradient boosting, 300 for forests, 200 for AdaBoost, and `max_iter` of the
-        estimator for epochs. With None, the number of rounds is treated like any other
-        parameter. See :ref:`rounds`.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search on the same data, scored by the same metric:
 
@@ -199,33 +190,6 @@ class SharedEntries:
         splits, scoring, options) is rejected. See :func:`skbayes.load_history`.
     progress_bar : bool, default=False
         Whether to show a progress bar, which is a widget in notebooks. Requires tqdm.
-    return_fold_estimators : bool, default=False
-        Whether to keep the estimators that were fitted on the splits with the best
-        configuration, as ``fold_estimators_``. If `refit` is a callable, the estimators
-        of all trials are kept until the search ends.
-    return_oof : str or None, default=None
-        Name of a method such as "predict" or "predict_proba". For each sample, it is
-        called on the estimator with the best configuration that was fitted without this
-        sample. The outputs are stored as ``oof_predictions_``. Requires a `cv` that
-        tests each sample exactly once.
-    cache : "auto" or bool, default="auto"
-        Whether trials share the first steps of a pipeline. A shared transformer is
-        fitted once per fold and setting. Later trials load its output from temporary
-        files, and the fitted transformer if a scorer uses it. The transformer and the
-        steps before it may have at most 32 different settings in the search space.
-
-        - "auto" shares the transformers of scikit-learn, but not their subclasses.
-          Their parameters may contain no functions except those of scikit-learn and the
-          ufuncs of NumPy. Fits below one millisecond are not shared.
-        - True also shares other transformers. They must be deterministic.
-        - False shares none.
-
-        A transformer that draws from the global random generators is fitted in each
-        trial. Steps are not shared on Dask and other distributed backends.
-    cache_limit : float, default=1e9
-        Maximum size of the temporary files in bytes, > 0. The least recently used files
-        are removed first. A warning is issued if results had to be computed again
-        because of this limit.
 
     Attributes
     ----------
@@ -283,35 +247,193 @@ class SharedEntries:
         it is the attribute `reason` of the stopper, or "stopper".
     n_points_ : int
         Number of trials that were in progress at the same time.
-    learning_curves_ : DataFrame or dict
-        Scores after each round, if `rounds` is set. The columns are `trial`, `split`,
-        `rounds`, ``test_<metric>`` and, with `return_train_score`, ``train_<metric>``.
-        Without pandas, a dict of arrays.
-    fold_estimators_ : list of estimators
-        Estimators fitted on the splits with the best configuration, if
-        `return_fold_estimators` is set.
-    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        Out-of-fold predictions in the order of the samples, if `return_oof` is set.
     target_metric_ : str
         Metric that guided the search; "score" if there is a single metric.
     """
 
 
-def share_parameters(cls: _Class) -> _Class:
-    """Replace each line ``{name}`` of a docstring by the entry of that name.
+class SurrogateNames(compat.StrOptions):
+    """Names of surrogates, with errors that translate the names of other libraries."""
 
-    The entry is taken from the nearest base class that has it, or else from
-    `SharedEntries`.
+    def is_satisfied_by(self, val: Any) -> bool:
+        if isinstance(val, str) and (ours := surrogate_elsewhere(val, self.options)):
+            raise ValueError(f"surrogate: {val!r} is called {ours!r} here.")
+        return super().is_satisfied_by(val)
+
+
+# Surrogates by name, and user-defined ones.
+ANY_SURROGATE = [
+    SurrogateNames(set(registry)),
+    compat.HasMethods(["fit", "predict", "condition"]),
+]
+
+_COUNT = compat.Interval(Integral, 1, None, closed="left")
+_POSITIVE = compat.Interval(Real, 0, None, closed="neither")
+_AUTO = compat.StrOptions({"auto"})
+
+# Parameters of all searches, except for those of aspects.
+SHARED = (
+    Parameter("estimator"),
+    # `fit` checks some parameters with more detailed messages.
+    Parameter("search_spaces", "no_validation", default="auto"),
+    Parameter("n_iter", [_COUNT], default=50, changes_trials=False),
+    Parameter("timeout", [_POSITIVE, str, None], default=None, changes_trials=False),
+    Parameter("surrogate", ANY_SURROGATE, default="gp"),
+    Parameter(
+        "n_initial_points",
+        [compat.Interval(Integral, 0, None, closed="left"), _AUTO],
+        default="auto",
+    ),
+    Parameter(
+        "initial_points",
+        [list, tuple, Mapping, None, compat.StrOptions({"default"})],
+        default="default",
+    ),
+    Parameter("constraint", [callable, None], default=None, is_sent=False),
+    Parameter("target_metric", [str, None], default=None),
+    Parameter("scoring", [str, callable, list, tuple, dict, None], default=None),
+    Parameter("n_jobs", default=None, changes_trials=False),
+    Parameter("refit", default=True, changes_trials=False),
+    Parameter("cv", default=None, is_sent=False),
+    Parameter("verbose", default=0, changes_trials=False),
+    Parameter("pre_dispatch", default="2*n_jobs", changes_trials=False),
+    Parameter("random_state", ["random_state"], default=None, changes_trials=False),
+    Parameter("error_score", default=np.nan),
+    Parameter("return_train_score", default=False),
+    Parameter("n_points", [_COUNT, _AUTO], default="auto", changes_trials=False),
+    Parameter(
+        "stopper", "no_validation", default=None, changes_trials=False, is_sent=False
+    ),
+    Parameter("trial_timeout", [_POSITIVE, str, None], default=None),
+    Parameter("trial_memory", [_COUNT, str, None], default=None),
+    Parameter("warm_start_from", "no_validation", default=None, is_sent=False),
+    Parameter("journal", [str, PathLike, None], default=None, changes_trials=False),
+    Parameter("progress_bar", ["boolean"], default=False, changes_trials=False),
+)
+
+
+def parameters_of(search: type) -> dict[str, Parameter]:
+    """Return the parameters of a search by name, with the defaults of its class."""
+    found = {param.name: param for param in SHARED}
+    for aspect in aspects.ASPECTS:
+        found |= {param.name: param for param in aspect.parameters}
+    for base in reversed(search.__mro__):
+        found |= {param.name: param for param in vars(base).get("_parameters", ())}
+        for name in vars(base).get("_omitted", ()):
+            found.pop(name, None)
+    return found
+
+
+def share_parameters(cls: _Class) -> _Class:
+    """Complete the signature, the constraints and the docstring of a search.
+
+    The argument ``**shared`` of its constructor becomes the parameters of the base
+    classes, of `SHARED` and of the aspects. The class attribute `_omitted` names those
+    that it does not have.
+
+    In the docstring, a line ``{name}`` is replaced by the entry of that name, which is
+    taken from the nearest base class that has it, or else from `SharedEntries` or an
+    aspect. The lines ``{parameters}`` and ``{attributes}`` are replaced by all shared
+    entries that the docstring does not have.
     """
+    constructor = vars(cls)["__init__"]
+    declared = parameters_of(cls)
+    own = inspect.signature(constructor).parameters.values()
+    named = [p for p in own if p.kind is not p.VAR_KEYWORD]
+    found = {p.name: p for p in named}
+    for base in cls.__mro__[1:]:
+        for inherited in getattr(vars(base).get("__init__"), "own_parameters", ()):
+            if inherited.name in declared:
+                found.setdefault(inherited.name, inherited)
+    for name, param in declared.items():
+        found.setdefault(
+            name,
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, default=param.default
+            ),
+        )
+    constructor.own_parameters = [p for p in named if p.name != "self"]
+    in_order = sorted(found.values(), key=lambda p: p.kind)
+    constructor.__signature__ = inspect.Signature(in_order)
+    setattr(cls, "__init__", with_hints(constructor))  # noqa: B010
+    cls._parameter_constraints = _constraints(declared)  # type: ignore[attr-defined]
+    # The initial distribution of the values, `_prior`, is not needed either.
+    not_sent = [name for name, param in declared.items() if not param.is_sent]
+    cls._not_sent = (*not_sent, "_prior")  # type: ignore[attr-defined]
+    # The identity of a journal does not contain these.
+    cls._without_effect = {  # type: ignore[attr-defined]
+        name for name, param in declared.items() if not param.changes_trials
+    }
+    # Under `python -OO` there are no docstrings.
+    cls.__doc__ = _complete(cls, [name for name in found if name != "self"])
+    return cls
+
+
+def _constraints(declared: Mapping[str, Parameter]) -> dict[str, Any]:
+    """Return the values that parameters accept, in scikit-learn's format."""
+    known = getattr(compat.BaseSearchCV, "_parameter_constraints", {})
+    return {
+        name: known.get(name, "no_validation")
+        if param.allowed is None
+        else param.allowed
+        for name, param in declared.items()
+    }
+
+
+def _entries(cls: type) -> dict[str, str]:
+    """Return the entries of the numpydoc sections of a class by name."""
+    doc = inspect.cleandoc(cls.__doc__ or "")
+    return {match[1]: match[0] for match in _ENTRY.finditer(doc)}
+
+
+def _complete(cls: type, parameters: list[str]) -> str:
+    """Return the docstring of a class with the entries that it refers to."""
+    sources: list[type] = [
+        SharedEntries,
+        *(aspect for aspect in aspects.ASPECTS if aspect.parameters),
+    ]
     entries: dict[str, str] = {}
-    for base in (SharedEntries, *reversed(cls.__mro__[1:])):
-        doc = inspect.cleandoc(base.__doc__ or "")
-        entries |= {match[1]: match[0] for match in _ENTRY.finditer(doc)}
+    attributes: list[str] = []
+    omitted = {name for base in cls.__mro__ for name in vars(base).get("_omitted", ())}
+    for source in sources:
+        found = _entries(source)
+        entries |= found
+        own = {param.name for param in getattr(source, "parameters", ())}
+        if not own or own - omitted:
+            attributes += [name for name in found if name.endswith("_")]
+    for base in reversed(cls.__mro__[1:]):
+        entries |= _entries(base)
+    doc = cls.__doc__ or ""
+    present = (
+        set(_entries(cls))
+        | {match["name"] for match in _REFERENCE_LINE.finditer(doc)}
+        | omitted
+    )
+    listed = {
+        "parameters": [name for name in parameters if name not in present],
+        "attributes": [name for name in attributes if name not in present],
+    }
+    defaults = inspect.signature(cls).parameters
 
     def entry(match: re.Match[str]) -> str:
-        return textwrap.indent(entries[match["name"]], match["indent"])
+        names = listed.get(match["name"], [match["name"]])
+        texts = [_with_default(entries[name], defaults.get(name)) for name in names]
+        return textwrap.indent("\n".join(texts), match["indent"])
 
-    placeholder = r"^(?P<indent> *)\{(?P<name>\w+)\}$"
-    # Under `python -OO` there are no docstrings.
-    cls.__doc__ = re.sub(placeholder, entry, cls.__doc__ or "", flags=re.MULTILINE)
-    return cls
+    return _REFERENCE_LINE.sub(entry, doc)
+
+
+def _with_default(entry: str, parameter: inspect.Parameter | None) -> str:
+    """Return an entry with the default value of a parameter."""
+    if parameter is None or parameter.default is REQUIRED:
+        return entry
+    default = parameter.default
+    text = "np.nan" if default is np.nan else _code(default)
+    return re.sub(r"default=.*", lambda _: f"default={text}", entry, count=1)
+
+
+def _code(value: Any) -> str:
+    """Return a value as Python code, with double quotes."""
+    if isinstance(value, float) and value >= 1e6:
+        return f"{value:.0e}".replace("e+0", "e")
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,0 +1,42 @@
+"""List of the aspects of trials, in the order in which their hooks are called."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from skbayes.evaluation.aspects.callbacks import Callbacks
+from skbayes.evaluation.aspects.constraints import OutcomeConstraints
+from skbayes.evaluation.aspects.costs import Costs
+from skbayes.evaluation.aspects.kept_fits import KeptFits
+from skbayes.evaluation.aspects.racing import Racing
+from skbayes.evaluation.aspects.rounds import Rounds
+from skbayes.evaluation.aspects.shared_steps import SharedSteps
+
+if TYPE_CHECKING:
+    from skbayes.evaluation.aspect import Aspect
+    from skbayes.evaluation.run import SearchRun
+
+__all__ = ["ASPECTS", "aspects_of", "check_conflicts"]
+
+ASPECTS: list[type[Aspect]] = [
+    SharedSteps,
+    Costs,
+    Rounds,
+    OutcomeConstraints,
+    KeptFits,
+    Racing,
+    Callbacks,
+]
+
+
+def aspects_of(run: SearchRun) -> list[Aspect]:
+    """Return the aspects of a search that are on."""
+    return [aspect(run) for aspect in ASPECTS if aspect.is_on(run)]
+
+
+def check_conflicts(settings: Mapping[str, Any]) -> None:
+    """Raise ValueError for parameters of a search that cannot be combined."""
+    for aspect in ASPECTS:
+        for conflict in aspect.conflicts:
+            conflict.check(settings)
