@@ -158,6 +158,9 @@ class Aspect:
         Parameters of the searches that belong to the aspect.
     conflicts : tuple of Conflict
         Values of these parameters that cannot be combined with others.
+    condition : str or None
+        Attribute of `SearchRun` that is true if the aspect is on. With None, it is on
+        if one of its parameters is neither None nor False.
     one_fold_at_a_time : bool
         Whether the folds of a trial run one after the other.
     uses_earlier_folds : bool
@@ -168,6 +171,7 @@ class Aspect:
     name: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     conflicts: ClassVar[tuple[Conflict, ...]] = ()
+    condition: ClassVar[str | None] = None
     one_fold_at_a_time: bool = False
     uses_earlier_folds: bool = False
 
@@ -176,10 +180,9 @@ class Aspect:
 
     @classmethod
     def is_on(cls, run: SearchRun) -> bool:
-        """Return whether a search uses the aspect.
-
-        By default, it does if a parameter of the aspect is neither None nor False.
-        """
+        """Return whether a search uses the aspect."""
+        if cls.condition is not None:
+            return bool(getattr(run, cls.condition))
         return any(is_given(run.settings.get(param.name)) for param in cls.parameters)
 
     def fold_aspect(self) -> FoldAspect | None:

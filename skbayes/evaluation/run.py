@@ -171,6 +171,17 @@ class SearchRun:
     limits: Any = None
 
     @property
+    def costs(self) -> Mapping[str, Callable[[Any, dict], float]]:
+        """Costs that are measured for each fit, by name."""
+        measures: Mapping[str, Callable[[Any, dict], float]] = self.objective.measures
+        return measures
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether callbacks observe the search."""
+        return bool(self.tasks.is_observed)
+
+    @property
     def racing_risk(self) -> float | None:
         """Chance to become the best below which a trial is pruned; None: no pruning."""
         racing = self.settings.get("racing", False)

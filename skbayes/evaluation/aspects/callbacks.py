@@ -12,7 +12,6 @@ from skbayes.evaluation.fold import FoldCall, FoldOutcome
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
-    from skbayes.evaluation.run import SearchRun
 
 __all__ = ["Callbacks"]
 
@@ -47,11 +46,7 @@ class Callbacks(Aspect):
     """Tasks of the fits in the callback tree."""
 
     name = "callbacks"
-
-    @classmethod
-    def is_on(cls, run: SearchRun) -> bool:
-        """Return whether callbacks observe the search."""
-        return bool(run.tasks.is_observed)
+    condition = "is_observed"
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that reports a fit."""

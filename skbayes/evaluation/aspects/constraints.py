@@ -78,11 +78,7 @@ class OutcomeConstraints(Aspect):
     parameters = (
         Parameter("constraints", [Mapping, None], default=None, is_sent=False),
     )
-
-    @classmethod
-    def is_on(cls, run: SearchRun) -> bool:
-        """Return whether there are constraints."""
-        return run.constraints is not None
+    condition = "constraints"
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)

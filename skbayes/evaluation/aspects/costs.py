@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.measure import Measure, measured, needs_rows
-
-if TYPE_CHECKING:
-    from skbayes.evaluation.run import SearchRun
 
 __all__ = ["Costs"]
 
@@ -66,11 +63,7 @@ class Costs(Aspect):
     """Costs that the objective of the search uses."""
 
     name = "costs"
-
-    @classmethod
-    def is_on(cls, run: SearchRun) -> bool:
-        """Return whether the objective has costs."""
-        return bool(run.objective.measures)
+    condition = "costs"
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that measures the costs of a fit."""

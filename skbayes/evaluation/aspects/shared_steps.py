@@ -5,16 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from numbers import Real
-from typing import TYPE_CHECKING
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.prefix import PrefixCache, shared_steps
 from skbayes.evaluation.trial import SavedTime
-
-if TYPE_CHECKING:
-    from skbayes.evaluation.run import SearchRun
 
 __all__ = ["SharedSteps"]
 
@@ -100,11 +96,7 @@ class SharedSteps(Aspect):
             changes_trials=False,
         ),
     )
-
-    @classmethod
-    def is_on(cls, run: SearchRun) -> bool:
-        """Return whether the fits share steps."""
-        return run.cache is not None
+    condition = "cache"
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that shares the steps of a fit."""
