@@ -33,7 +33,7 @@ class Stage:
     Parameters
     ----------
     make_optimizer : callable
-        ``make_optimizer(seed, history)``, called at the start of the stage with the
+        ``make_optimizer(run, history)``, called at the start of the stage with the
         trials of all earlier stages.
     n_trials : int
         Maximum number of trials, at least 1.
@@ -50,7 +50,7 @@ class Stage:
         Number of trials in parallel, if larger than that of the search.
     """
 
-    make_optimizer: Callable[[int, History], Any]
+    make_optimizer: Callable[[SearchRun, History], Any]
     n_trials: int
     assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
     fidelities: Sequence[Fidelity] = (FULL_DATA,)
@@ -113,7 +113,7 @@ def run_stages(
         first = len(outcome.history)
         if index > 0:
             journal.record_stage(index, first)
-            optimizer = stage.make_optimizer(run.seed, outcome.history)
+            optimizer = stage.make_optimizer(run, outcome.history)
             outcome.optimizers.append(optimizer)
             logger.info("stage %d begins after %d trials", index + 1, first)
         its_budget = dataclasses.replace(

@@ -163,10 +163,14 @@ def check_configurations(search: Any, run: SearchRun, stage: Stage) -> None:
     check_responses(search.estimator, run.space, assigned, run.scorers, scoring)
 
 
-def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bool:
-    """Open the journal, if any; return whether its seed differs."""
-    run.context = ExecutionContext(search.n_jobs, search.pre_dispatch)
-    run.n_points = _trials_in_flight(search, run)
+def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> SearchRun:
+    """Return the run with its workers and its journal, if any.
+
+    Seed, splits and number of trials in flight are those of the journal.
+    """
+    context = ExecutionContext(search.n_jobs, search.pre_dispatch)
+    run = dataclasses.replace(run, context=context)
+    run = dataclasses.replace(run, n_points=_trials_in_flight(search, run))
     journal: Any = contextlib.nullcontext(NullJournal())
     if search.journal is not None:
         if compat.is_in_cross_validation():
@@ -188,14 +192,17 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> bo
             facts=search_facts(search),
             n_samples=run.n_samples,
         )
-    run.journal = stack.enter_context(journal)
+    run = dataclasses.replace(run, journal=stack.enter_context(journal))
     _check_recorded_scores(search, run)
-    drawn = run.seed
     if run.journal.seed is not None:
-        run.seed, run.splits = run.journal.seed, run.journal.splits
-        run.n_points = run.journal.n_points
+        run = dataclasses.replace(
+            run,
+            seed=run.journal.seed,
+            splits=run.journal.splits,
+            n_points=run.journal.n_points,
+        )
     search.n_points_ = run.n_points
-    return run.seed != drawn
+    return run
 
 
 def _check_recorded_scores(search: Any, run: SearchRun) -> None:

@@ -8,7 +8,8 @@ import math
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -193,7 +194,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         """Return the stages of the search; the best trial is that of the last one."""
-        return [Stage(self._first_optimizer(run), int(self.n_iter))]
+        return [Stage(self._first_optimizer, int(self.n_iter))]
 
     @abstractmethod
     def _make_optimizer(self, space: Space, seed: int) -> Any:
@@ -307,13 +308,14 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         stoppers = check_stoppers(self.stopper)
         run, refit_metric = self._make_run(X, y, params)
         stages = self._stages(run)
-        optimizer = stages[0].make_optimizer(run.seed, History())
+        optimizer = stages[0].make_optimizer(run, History())
         check_configurations(self, run, stages[0])
         with autologged(self, X), run.tasks.fit(), contextlib.ExitStack() as stack:
-            run.splits = draw_splits(self, run)
-            if open_journal(self, run, stack):
-                optimizer = stages[0].make_optimizer(run.seed, History())
-            run.subsets = draw_subsets(self, run, stages)
+            run = replace(run, splits=draw_splits(self, run))
+            drawn, run = run, open_journal(self, run, stack)
+            if run.seed != drawn.seed:
+                optimizer = stages[0].make_optimizer(run, History())
+            run = replace(run, subsets=draw_subsets(self, run, stages))
             plan = plan_stages(self, run, stages, optimizer)
             with trial_workers(self, run, stages, plan) as (
                 evaluator,
@@ -401,24 +403,20 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             for candidate in sample[:: math.ceil(len(sample) / MAX_ASKED)]:
                 run.space.allows(candidate)
         if is_list_of_sources(self.warm_start_from):
-            run.sources = other_searches(self, run)
+            run = replace(run, sources=other_searches(self, run))
         else:
-            run.known = self._known_results(run)
+            run = replace(run, known=self._known_results(run))
         return run, refit_metric
 
     def _own_values(self) -> dict[str, Any]:
         """Return the current parameters of the estimator."""
         return own_values(self.estimator)
 
-    def _first_optimizer(self, run: SearchRun) -> Callable[[int, History], Any]:
-        """Return the function that makes the optimizer of the first stage."""
-
-        def make(seed: int, history: History) -> Any:
-            optimizer = self._make_optimizer(run.space, seed)
-            self._warm_start(optimizer, run)
-            return optimizer
-
-        return make
+    def _first_optimizer(self, run: SearchRun, history: History) -> Any:
+        """Return the optimizer of the first stage."""
+        optimizer = self._make_optimizer(run.space, run.seed)
+        self._warm_start(optimizer, run)
+        return optimizer
 
     def _warm_start(self, optimizer: Any, run: SearchRun) -> None:
         """Pass the observations of earlier searches to an optimizer."""

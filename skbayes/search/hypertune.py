@@ -307,17 +307,14 @@ class HyperTuneSearchCV(BayesSearchCV):
 
         return [
             Stage(
-                lambda seed, history: self._make_optimizer(run.space, seed),
+                lambda run, history: self._make_optimizer(run.space, run.seed),
                 n_small,
                 assign,
                 [assign(k, {})[1] for k in range(self.n_subsets)],
                 weight=self.subset_fraction,
                 n_points=self.n_subsets,
             ),
-            Stage(
-                lambda seed, history: self._second(run, seed, history),
-                self.n_iter - n_small,
-            ),
+            Stage(self._second, self.n_iter - n_small),
         ]
 
     def _min_rows(self, run: SearchRun) -> int:
@@ -328,9 +325,9 @@ class HyperTuneSearchCV(BayesSearchCV):
             return MIN_ROWS
         return MIN_ROWS * len(np.unique(run.y))
 
-    def _second(self, run: SearchRun, seed: int, history: History) -> Optimizer:
+    def _second(self, run: SearchRun, history: History) -> Optimizer:
         """Make the optimizer of the search on all data."""
-        self._plan = plan_monotonicity(run.space, self.signs_, history, seed)
+        self._plan = plan_monotonicity(run.space, self.signs_, history, run.seed)
         if self._plan is None:
             warnings.warn(
                 "No trial on a small sample has a score; the search on all data "
@@ -350,7 +347,7 @@ class HyperTuneSearchCV(BayesSearchCV):
                 "parameters carry less weight.",
                 names,
             )
-        optimizer = self._on_all_data(run.space, seed, self._plan)
+        optimizer = self._on_all_data(run.space, run.seed, self._plan)
         self._warm_start(optimizer, run)
         return optimizer
 

@@ -302,11 +302,11 @@ class MultiStageSearchCV(BayesSearchCV):
     def _stages(self, run: SearchRun) -> list[Stage]:
         fidelities = [Fidelity(train_size=size) for size in self._sizes()]
         self._mixes_fidelities()
-        makers: list[Callable] = [self._first_optimizer(run)]
+        makers: list[Callable] = [self._first_optimizer]
         if len(fidelities) > 1:
-            makers = [partial(self._first_on_samples, run)]
+            makers = [self._first_on_samples]
         makers += [
-            partial(self._next_optimizer, run, index, fidelity)
+            partial(self._next_optimizer, index, fidelity)
             for index, fidelity in enumerate(fidelities)
             if index > 0
         ]
@@ -317,11 +317,9 @@ class MultiStageSearchCV(BayesSearchCV):
             )
         ]
 
-    def _first_on_samples(
-        self, run: SearchRun, seed: int, history: History
-    ) -> Optimizer:
+    def _first_on_samples(self, run: SearchRun, history: History) -> Optimizer:
         """Make the optimizer of the first of several stages."""
-        optimizer = self._make_optimizer(run.space, seed)
+        optimizer = self._make_optimizer(run.space, run.seed)
         if run.sources:
             optimizer.transfer(run.sources)
         # Known scores are not used, since they are scores on all rows.
@@ -331,12 +329,7 @@ class MultiStageSearchCV(BayesSearchCV):
         return optimizer
 
     def _next_optimizer(
-        self,
-        run: SearchRun,
-        index: int,
-        fidelity: Fidelity,
-        seed: int,
-        history: History,
+        self, index: int, fidelity: Fidelity, run: SearchRun, history: History
     ) -> Optimizer:
         """Make the optimizer of a later stage from the trials of earlier stages."""
         promoted = _promoted(history, index - 1, int(self.n_promoted))
@@ -344,16 +337,16 @@ class MultiStageSearchCV(BayesSearchCV):
             _warn_of_failure(history, index - 1, self.stages[index - 1])
         return Optimizer(
             run.space,
-            surrogate=self._informed_surrogate(run, fidelity, seed, history),
+            surrogate=self._informed_surrogate(run, fidelity, history),
             acquisition=self.acquisition,
             n_initial_points=len(promoted) or self.n_initial_points,
             initial_points=promoted or self.initial_points_ or None,
             prior=self._prior if self._prior is None else self._prior.densities_only(),
-            random_state=seed,
+            random_state=run.seed,
         )
 
     def _informed_surrogate(
-        self, run: SearchRun, fidelity: Fidelity, seed: int, history: History
+        self, run: SearchRun, fidelity: Fidelity, history: History
     ) -> Any:
         """Return the surrogate, which also uses earlier stages if possible."""
         seen = [trial for trial in history if trial.state == TrialState.COMPLETE]
@@ -364,7 +357,7 @@ class MultiStageSearchCV(BayesSearchCV):
             # There are too few scores of this fidelity to fit a warping of the inputs.
             surrogate = "gp-matern52"
         return MultiFidelity(
-            make_surrogate(surrogate, candidates, seed),
+            make_surrogate(surrogate, candidates, run.seed),
             run.space.encode([trial.params for trial in seen]),
             np.array([trial.score for trial in seen]),
             np.array([trial.train_fraction for trial in seen]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import dataclasses
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -343,8 +344,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         fidelities = [Fidelity(train_size=size) for size in self._sizes()]
-        make = self._first_optimizer(run)
-        return [Stage(make, int(self.n_iter), _split_size, fidelities, weight=1.0)]
+        first = self._first_optimizer
+        return [Stage(first, int(self.n_iter), _split_size, fidelities, weight=1.0)]
 
     def _make_optimizer(self, space: Space, seed: int) -> TradeoffOptimizer:
         largest = self._sizes()[-1]
@@ -562,7 +563,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         self.best_params_ = results["params"][self.best_index_]
         self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
         self._describe_best()
-        run.seed = self._subset_seed
+        run = dataclasses.replace(run, seed=self._subset_seed)
         self._refit(run, self._refit_rows(run))
         return self
 

@@ -13,7 +13,7 @@ class InTwoStages(BayesSearchCV):
         first, second = self.n_iter // 2, self.n_iter - self.n_iter // 2
         small = [self._small(number, {})[1] for number in range(2)]
         return [
-            Stage(self._first_optimizer(run), first, self._small, small, weight=0.2),
+            Stage(self._first_optimizer, first, self._small, small, weight=0.2),
             Stage(lambda seed, history: self._second(run, seed, history), second),
         ]
 
