@@ -14,16 +14,16 @@ class InTwoStages(BayesSearchCV):
         small = [self._small(number, {})[1] for number in range(2)]
         return [
             Stage(self._first_optimizer, first, self._small, small, weight=0.2),
-            Stage(lambda seed, history: self._second(run, seed, history), second),
+            Stage(self._second, second),
         ]
 
     def _small(self, number, params):
         return params, Fidelity(train_size=0.2, subset=number % 2)
 
-    def _second(self, run, seed, history):
+    def _second(self, run, history):
         best = sorted(history, key=lambda trial: -trial.score)[:2]
         points = [trial.params for trial in best]
-        return Optimizer(run.space, initial_points=points, random_state=seed)
+        return Optimizer(run.space, initial_points=points, random_state=run.seed)
 
     def _extra_columns(self, run, history):
         names = ("stage", "train_fraction", "subset")
