@@ -115,7 +115,9 @@ class _Evaluator:
 
 
 def a_trial(number: int, params: dict[str, Any]) -> Trial:
-    folds = [FoldResult(0.5 + 0.01 * i, 0.1, 0.01, 20) for i in range(N_FOLDS)]
+    folds = [
+        FoldResult({"score": 0.5 + 0.01 * i}, 0.1, 0.01, 20) for i in range(N_FOLDS)
+    ]
     return Trial(number=number, params=params, folds=folds, score=0.52, duration=0.1)
 
 

@@ -13,7 +13,7 @@ import inspect
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from functools import partial
 from multiprocessing.pool import ApplyResult
@@ -43,7 +43,6 @@ from skbayes.utils.private_names import (
     _fit_context,
     _get_routed_params,
     _get_scorers,
-    _insert_error_scores,
     _joblib_state,
     _StrOptions,
     check_fit_params,
@@ -83,7 +82,6 @@ __all__ = [
     "guard_folder",
     "is_in_cross_validation",
     "hand_on_callbacks",
-    "insert_error_scores",
     "is_real_parameter",
     "is_multimetric_scorer",
     "joblib_settings",
@@ -249,21 +247,6 @@ def fit_and_score(estimator: Any, X: Any, y: Any, **kwargs: Any) -> dict[str, An
     """
     known = {k: v for k, v in kwargs.items() if k in _FIT_AND_SCORE_PARAMETERS}
     return _fit_and_score(estimator, X, y, **known)
-
-
-def insert_error_scores(folds: Sequence[Any], error_score: Any) -> None:
-    """Insert one error score per metric into failed folds of a callable scorer."""
-    bare = [
-        f
-        for f in folds
-        if not f.skipped
-        and (f.fit_error is None or not isinstance(f.test_scores, dict))
-    ]
-    results = [fold.as_dict() for fold in bare]
-    _insert_error_scores(results, error_score)
-    for fold, result in zip(bare, results, strict=True):
-        fold.test_scores = result["test_scores"]
-        fold.train_scores = result.get("train_scores")
 
 
 # --- callbacks ------------------------------------------------------------------------

@@ -52,7 +52,6 @@ def test_callbacks_are_told_by_signature_and_agree_with_the_release():
                             "return_train_score", "return_n_test_samples",
                             "return_times", "split_progress", "candidate_progress",
                             "error_score"}),
-        ("_insert_error_scores", {"results", "error_score"}),
         ("_warn_or_raise_about_fit_failures", {"results", "error_score"}),
     ],
 )  # fmt: skip

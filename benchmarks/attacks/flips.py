@@ -54,8 +54,11 @@ def write(path: Path) -> list[bytes]:
             journal.record_proposal(number, params, float(rng.random()))
         states.append(path.read_bytes())
         with opened(path) as journal:
-            folds = [FoldResult(rng.random(), rng.random(), 0.25, 10) for _ in SPLITS]
-            score = float(np.mean([fold.test_scores for fold in folds]))
+            folds = [
+                FoldResult({"score": rng.random()}, rng.random(), 0.25, 10)
+                for _ in SPLITS
+            ]
+            score = float(np.mean([fold.test_scores["score"] for fold in folds]))
             journal.record_result(Trial(number, params, folds, score, rng.random()))
         states.append(path.read_bytes())
     return states

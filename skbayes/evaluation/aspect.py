@@ -202,11 +202,8 @@ class Aspect:
         """Return whether to skip the folds of a trial that have not started."""
         return False
 
-    def settle(self, folds: Sequence[FoldResult], missing: Any = math.nan) -> None:
-        """Set scores of folds that depend on other folds.
-
-        NaN is replaced by `missing` if this is a number.
-        """
+    def settle(self, folds: Sequence[FoldResult], missing: float = math.nan) -> None:
+        """Set scores of folds that depend on other folds; `missing` replaces NaN."""
 
     def comparable(self, trial: Trial, scores: FoldScores) -> FoldScores:
         """Return the scores of a trial for comparisons with later trials.

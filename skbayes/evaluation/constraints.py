@@ -112,7 +112,7 @@ class OutcomeMeasures:
     measures : dict of str to callable
         ``measure(estimator, result)``, called with the fitted estimator.
     metrics : dict of str to str
-        Metrics of the search by outcome; "" for a single metric.
+        Metrics of the search by outcome.
     """
 
     scorers: dict[str, Any] = field(default_factory=dict)
@@ -176,10 +176,10 @@ class OutcomeMeasures:
         return found
 
 
-def _metric(scores: Any, name: str, estimator: Any, result: Any) -> float:
+def _metric(
+    scores: Mapping[str, float], name: str, estimator: Any, result: Any
+) -> float:
     """Return a metric of the search in the form of a measure."""
-    if not isinstance(scores, Mapping):
-        return float(scores)
     if name not in scores:
         raise ValueError(
             f"constraints[{name!r}]: {name!r} is neither a metric of scoring "

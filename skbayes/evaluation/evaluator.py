@@ -19,7 +19,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel, delayed
 
-from skbayes import compat
 from skbayes.evaluation.aspect import Aspect
 from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.data_transfer import DataTransfer
@@ -163,6 +162,8 @@ class Evaluation:
         failed = any(result.fit_error is not None for result in results)
         if failed or len(results) < len(outcomes):
             return None
+        for result in results:
+            self.run.objective.learn(result.test_scores)
         for aspect in self.aspects:
             aspect.settle(results)
         scores = np.array([self.run.objective(r.test_scores) for r in results])
@@ -371,8 +372,10 @@ class CandidateEvaluator:
             if stopped is not None:
                 return self._stopped_trial(plan, *stopped)
         finished = [one.result for one in outcomes if one.result is not None]
+        for result in finished:
+            self.run.objective.learn(result.test_scores)
         for aspect in self.aspects:
-            aspect.settle(finished, self.run.options.error_score)
+            aspect.settle(finished, self.run.options.missing_score)
         if len(finished) < len(self.run.splits):
             return self._partial_trial(plan, outcomes)
         score = self._mean(finished)
@@ -381,23 +384,16 @@ class CandidateEvaluator:
 
     def failed(self, plan: Evaluation, text: str) -> Trial:
         """Create a trial without any fitted fold; `text` is the reason."""
-        error_score = self.run.options.error_score
-        scores: Any = error_score
-        scorers = compat.public_scorers(self.run.scorers)
-        if isinstance(scorers, dict):
-            scores = dict.fromkeys(scorers, error_score)
-            if not self.run.objective.separate_costs:
-                scores |= dict.fromkeys(self.run.objective.measures, math.nan)
-        folds = [self._no_fold(scores, text, 0) for _ in self.run.splits]
+        folds = [self._no_fold(text, 0) for _ in self.run.splits]
         return self._make(plan, folds, math.nan, TrialState.FAILED)
 
-    def _no_fold(self, scores: Any, error: str | None, size: int) -> FoldResult:
+    def _no_fold(self, error: str | None, size: int) -> FoldResult:
         """Return a placeholder for the result of a fold that was not fitted."""
         seconds = math.nan if error is None else 0.0
-        train_scores = scores if self.run.options.return_train_score else None
+        train_scores: dict | None = {} if self.run.options.return_train_score else None
         skipped = error is None
         return FoldResult(
-            scores, seconds, seconds, size, train_scores, error, skipped=skipped
+            {}, seconds, seconds, size, train_scores, error, skipped=skipped
         )
 
     def _mean(self, folds: list[FoldResult]) -> float:
@@ -413,20 +409,17 @@ class CandidateEvaluator:
         self, plan: Evaluation, first: FoldResult, score: float, noise: float | None
     ) -> Trial:
         """Create a trial that was stopped during its first fit."""
-        blank = self._blank_scores(first.test_scores)
-        folds = [self._no_fold(blank, None, size) for size in self.run.test_sizes]
+        folds = [self._no_fold(None, size) for size in self.run.test_sizes]
         folds[0].extras = first.extras
         return self._make(plan, folds, score, TrialState.PRUNED, noise)
 
     def _partial_trial(self, plan: Evaluation, outcomes: list[FoldOutcome]) -> Trial:
         """Create a pruned or aborted trial from its finished folds."""
         begun = [outcome for outcome in outcomes if outcome.result is not None]
-        known: Any = begun[0].result.test_scores if begun else None  # type: ignore
-        blank = self._blank_scores(known)
         by_split = [outcome.result for outcome in outcomes]
         by_split += [None] * (len(self.run.splits) - len(by_split))
         folds = [
-            fold or self._no_fold(blank, None, size)
+            fold or self._no_fold(None, size)
             for fold, size in zip(by_split, self.run.test_sizes, strict=True)
         ]
         for fold, outcome in zip(folds, outcomes, strict=False):
@@ -441,17 +434,6 @@ class CandidateEvaluator:
                 score, noise = race_of(plan.complete_scores, places).estimate(scores)
         return self._make(plan, folds, score, _partial_state(outcomes), noise)
 
-    def _blank_scores(self, known: Any) -> Any:
-        """Return placeholder scores in the format of another fold's scores."""
-        if isinstance(known, dict):
-            return dict.fromkeys(known, math.nan)
-        scorers = compat.public_scorers(self.run.scorers)
-        if known is None and isinstance(scorers, dict):
-            separate = self.run.objective.separate_costs
-            measures = [] if separate else self.run.objective.measures
-            return dict.fromkeys([*scorers, *measures], math.nan)
-        return math.nan
-
     def _make(
         self,
         plan: Evaluation,
@@ -461,6 +443,7 @@ class CandidateEvaluator:
         noise: float | None = None,
     ) -> Trial:
         errors = [fold.fit_error for fold in folds if fold.fit_error is not None]
+        self.run.fill_scores(folds, self.run.objective.metrics)
         more: dict[str, Any] = {}
         for aspect in self.aspects:
             more |= aspect.conclude(plan, folds, state)

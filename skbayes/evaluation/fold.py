@@ -32,8 +32,8 @@ __all__ = [
     "FoldCall",
     "FoldOutcome",
     "FoldTask",
-    "as_floats",
     "has_status",
+    "named_scores",
     "portable_error",
     "raised_outcome",
     "run_fold",
@@ -281,15 +281,19 @@ def _run(call: FoldCall) -> FoldOutcome:
     while call.repeats:
         call.fit_and_score()
     call.cpu_seconds = time.process_time() - begin_cpu
-    result = call.result
+    result, error_score = call.result, call.options["error_score"]
+    train_scores = result.get("train_scores")
     fold = FoldResult(
-        as_floats(result["test_scores"]),
+        named_scores(result["test_scores"], error_score),
         result["fit_time"],
         result["score_time"],
         result["n_test_samples"],
-        as_floats(result.get("train_scores")),
+        None if train_scores is None else named_scores(train_scores, error_score),
         result["fit_error"],
     )
+    if fold.test_scores.keys() == {"score"} and isinstance(result["test_scores"], dict):
+        # GridSearchCV distinguishes this scorer from one that returns a number.
+        fold.extras["multimetric"] = 1
     outcome = FoldOutcome(result=fold, seconds=time.perf_counter() - begin)
     for aspect in call.task.aspects:
         aspect.measure(call, outcome)
@@ -308,13 +312,24 @@ def portable_error(error: BaseException) -> BaseException:
     return error
 
 
-def as_floats(scores: Any) -> Any:
-    """Convert scores to floats as GridSearchCV does; None for None.
+def named_scores(scores: Any, error_score: Any) -> dict[str, float]:
+    """Return scores of scikit-learn's function by metric; "score" for a single one.
 
-    A warning is issued if imaginary parts are discarded.
+    A single error score stands for all metrics of a failed fit or callable scorer,
+    which are not known. The dict is then empty.
     """
     if isinstance(scores, dict):
-        return {name: as_floats(score) for name, score in scores.items()}
-    if scores is None or isinstance(scores, int | float):
-        return scores
-    return float(np.array([scores]).astype(np.float64)[0])
+        return {name: _as_float(score) for name, score in scores.items()}
+    score = _as_float(scores)
+    both_nan = score != score and error_score != error_score
+    return {} if score == error_score or both_nan else {"score": score}
+
+
+def _as_float(score: Any) -> float:
+    """Convert a score to a float as GridSearchCV does.
+
+    A warning is issued if an imaginary part is discarded.
+    """
+    if isinstance(score, int | float):
+        return score
+    return float(np.array([score]).astype(np.float64)[0])

@@ -115,6 +115,14 @@ class Objectives:
         """Name of the first objective, used where only one metric is supported."""
         return self.names[0]
 
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the test scores, in the order of their measurement."""
+        return [*self.scorers, *self.measures]
+
+    def learn(self, scores: Mapping[str, float]) -> None:
+        """Do nothing, since the metrics are known."""
+
     def __call__(self, scores: Mapping[str, float]) -> float:
         """Return the first objective from the scores of a fold; greater is better."""
         return float(self.signs[0] * scores[self.name])

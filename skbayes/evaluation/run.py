@@ -17,7 +17,7 @@ from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.prefix_store import PrefixStore
 from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.subsets import Fidelity, Subsets
-from skbayes.evaluation.trial import FoldResult, History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial, fill_scores
 from skbayes.space import Space
 from skbayes.surrogates.transfer import Source
 
@@ -35,6 +35,10 @@ class Objective(Protocol):
         """Name of the metric that guides the search; None if it is not known yet."""
 
     @property
+    def metrics(self) -> Sequence[str]:
+        """Names of the test scores; empty if they are not known yet."""
+
+    @property
     def measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
         """Costs that are measured for each fit, by name."""
 
@@ -42,7 +46,10 @@ class Objective(Protocol):
     def separate_costs(self) -> bool:
         """Whether costs are stored separately from the scores."""
 
-    def __call__(self, scores: Any) -> float:
+    def learn(self, scores: Mapping[str, float]) -> None:
+        """Learn the metrics of a callable `scoring` from the scores of a fold."""
+
+    def __call__(self, scores: Mapping[str, float]) -> float:
         """Return the guiding score from the test scores of a fold."""
 
     def of_trial(self, trial: Trial) -> Any:
@@ -78,6 +85,12 @@ class FitOptions:
     trial_memory: int | None = None
     rounds: RoundLimits | None = None
     timeout: float | None = None
+
+    @property
+    def missing_score(self) -> float:
+        """Score of a failed fit: `error_score`, or NaN instead of "raise"."""
+        error_score = self.error_score
+        return np.nan if isinstance(error_score, str) else float(error_score)
 
     @property
     def limits_trials(self) -> bool:
@@ -209,15 +222,11 @@ class SearchRun:
         """Return the fraction of the training rows that a trial uses."""
         return 1.0 if self.subsets is None else self.subsets.fraction(fidelity)
 
-    def guiding_metric(self, folds: Sequence[FoldResult]) -> str | None:
-        """Return the metric that guides the search; None if there is only one."""
-        for fold in folds:
-            if fold.fit_error is None and isinstance(fold.test_scores, dict):
-                # This sets the metric names if `scoring` is a callable.
-                self.objective(fold.test_scores)
-                name: str | None = self.objective.name
-                return name
-        return None
+    def fill_scores(self, folds: Sequence[FoldResult], metrics: Sequence[str]) -> None:
+        """Set the scores of folds without any, by metric; costs are unknown."""
+        costs = () if self.objective.separate_costs else self.objective.measures
+        missing = self.options.missing_score
+        fill_scores(folds, {n: np.nan if n in costs else missing for n in metrics})
 
     @property
     def inputs(self) -> Inputs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, overload
@@ -17,7 +17,7 @@ __all__ = [
     "SavedTime",
     "Trial",
     "TrialState",
-    "name_blank_scores",
+    "fill_scores",
 ]
 
 
@@ -66,31 +66,33 @@ class FoldResult:
 
     Parameters
     ----------
-    test_scores : float or dict of str to float
-        Score on the test set, or scores by metric name.
+    test_scores : dict of str to float
+        Scores on the test set by metric. A single metric is called "score". Empty if
+        the fit or its scorer failed and the metrics are not known.
     fit_time, score_time : float
         Times of the fit and of scoring in seconds.
     n_test_samples : int
         Number of rows of the test set.
-    train_scores : float, dict or None
-        Score or scores on the training set; None if they are not requested.
+    train_scores : dict of str to float, or None
+        Scores on the training set; None if they are not requested.
     fit_error : str or None
         Traceback of a failed fit, or the reason for which a fit was aborted.
     skipped : bool
         Whether the fit was not started or not finished. Its scores and times are NaN.
     extras : dict of str to object
         Measurements of the aspects of trials, in the types of JSON. `costs` are stored
-        separately from the scores. `warm_up` marks the first fit of its kind in its
+        separately from the scores. `multimetric` is 1 if a scorer returned a dict with
+        a single metric called "score". `warm_up` marks the first fit of its kind in its
         process. `outcomes` have constraints. `shared_time` is the part of the times in
         seconds that shared steps of pipelines saved. `curves` and `train_curves` are
         scores by metric after each round of a grid up to `max_rounds`.
     """
 
-    test_scores: Any = math.nan
+    test_scores: dict[str, float] = field(default_factory=dict)
     fit_time: float = math.nan
     score_time: float = math.nan
     n_test_samples: int = 0
-    train_scores: Any = None
+    train_scores: dict[str, float] | None = None
     fit_error: str | None = None
     skipped: bool = False
     extras: dict[str, Any] = field(default_factory=dict)
@@ -178,7 +180,7 @@ class Trial:
     Examples
     --------
     >>> from skbayes.evaluation import FoldResult, Trial
-    >>> folds = [FoldResult(0.8, 0.1, 0.0), FoldResult(0.6, 0.1, 0.0)]
+    >>> folds = [FoldResult({"score": score}, 0.1, 0.0) for score in (0.8, 0.6)]
     >>> trial = Trial(0, {"C": 1}, folds, score=0.7)
     >>> trial.scores["score"]
     array([0.8, 0.6])
@@ -278,14 +280,10 @@ class Trial:
         return np.array([fold.score_time for fold in self.folds], dtype=float)
 
     def _by_metric(self, key: str) -> dict[str, np.ndarray]:
-        values = [getattr(fold, key) for fold in self.folds]
-        values = [value for value in values if value is not None]
-        metrics = next((list(v) for v in values if isinstance(v, dict)), None)
-        if metrics is None:
-            return {"score": np.array(values, dtype=float)} if values else {}
-        # A failed fold of a multi-metric callable has a single number for all metrics.
+        tables = [getattr(fold, key) or {} for fold in self.folds]
+        metrics: dict[str, float] = next(filter(None, tables), {})
         return {
-            name: _numbers([v[name] if isinstance(v, dict) else v for v in values])
+            name: _numbers([scores.get(name, math.nan) for scores in tables])
             for name in metrics
         }
 
@@ -296,14 +294,15 @@ def _numbers(values: list[Any]) -> np.ndarray:
     return array.astype(float) if array.dtype == object else array
 
 
-def name_blank_scores(folds: Sequence[FoldResult]) -> None:
-    """Set NaN scores by metric name in folds that were not fitted."""
-    named = next((f.test_scores for f in folds if isinstance(f.test_scores, dict)), {})
+def fill_scores(folds: Sequence[FoldResult], error_scores: Mapping[str, float]) -> None:
+    """Set scores where there are none: NaN in skipped folds, or else error scores."""
     for fold in folds:
-        if named and fold.skipped and not isinstance(fold.test_scores, dict):
-            blank = dict.fromkeys(named, math.nan)
-            fold.test_scores = blank
-            fold.train_scores = None if fold.train_scores is None else dict(blank)
+        missing = (
+            dict.fromkeys(error_scores, math.nan) if fold.skipped else error_scores
+        )
+        fold.test_scores = fold.test_scores or dict(missing)
+        if fold.train_scores is not None:
+            fold.train_scores = fold.train_scores or dict(missing)
 
 
 class History(Sequence[Trial]):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skbayes.evaluation.trial import Trial, TrialState
+from skbayes.evaluation.trial import Trial
 from skbayes.journal.json_params import adapt_record, readable
 from skbayes.journal.rows import Content, StoredTrial, read_content
 from skbayes.journal.sqlite_file import (
@@ -189,7 +189,7 @@ def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
         {f"param_{name}": readable(entry) for name, entry in one.record.items()}
         for one in stored
     ]
-    measured = [{} if trial is None else _measures(trial, finished) for trial in trials]
+    measured = [{} if trial is None else _measures(trial) for trial in trials]
     mixed = any(
         getattr(t, n) != plain for t in finished for n, plain in _FIDELITY.items()
     )
@@ -227,12 +227,12 @@ def _started(stored: StoredTrial, trial: Trial) -> float:
     return stored.asked if stored.finished is None else stored.finished - trial.duration
 
 
-def _measures(trial: Trial, finished: list[Trial]) -> dict[str, float]:
+def _measures(trial: Trial) -> dict[str, float]:
     """Return the scores and times of one trial, by column."""
     fitted = trial.fitted
     columns: dict[str, float] = {}
-    for kind in ("test", "train"):
-        for metric, scores in _scores(trial, finished, kind).items():
+    for kind, table in (("test", trial.scores), ("train", trial.train_scores)):
+        for metric, scores in table.items():
             columns[f"mean_{kind}_{metric}"] = _mean(scores[fitted])
             for i, score in enumerate(scores):
                 columns[f"split{i}_{kind}_{metric}"] = float(score)
@@ -242,16 +242,6 @@ def _measures(trial: Trial, finished: list[Trial]) -> dict[str, float]:
     columns["mean_fit_time"] = _mean(trial.fit_times[fitted])
     columns["mean_score_time"] = _mean(trial.score_times[fitted])
     return columns
-
-
-def _scores(trial: Trial, finished: list[Trial], kind: str) -> dict[str, np.ndarray]:
-    """Return scores by metric, including metrics that a failed trial does not have."""
-    own = trial.scores if kind == "test" else trial.train_scores
-    if trial.state != TrialState.FAILED or own.keys() != {"score"}:
-        return own
-    known = [other.scores.keys() for other in finished if other.scores]
-    metrics = next((names for names in known if names != own.keys()), own.keys())
-    return dict.fromkeys(metrics, own["score"])
 
 
 def _mean(values: np.ndarray) -> float:

@@ -123,7 +123,7 @@ class Chain:
     def __init__(self) -> None:
         self.place = 0
         # Initial value instead of the digest of the row before.
-        self.digest = "journal of skbayes, format 6"
+        self.digest = "journal of skbayes, format 7"
 
     def link(self, table: str, values: Iterable[Any]) -> Row:
         """Return the next row, with its values as SQLite stores them."""

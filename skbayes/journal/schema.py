@@ -120,10 +120,6 @@ def _dict_of(test: Test, limit: int = MAX_METRICS) -> Test:
     return is_one
 
 
-def _scores(value: Any) -> bool:
-    return _is_score(value) or _dict_of(_is_score)(value)
-
-
 def _curve(value: Any) -> bool:
     return type(value) is list and bool(value) and all(map(_is_score, value))
 
@@ -289,11 +285,11 @@ def _are_extras(value: Any, known: Mapping[str, Test]) -> bool:
 
 
 _FOLD: dict[str, Test] = {
-    "test_scores": _scores,
+    "test_scores": _dict_of(_is_score),
     "fit_time": _is_real,
     "score_time": _is_real,
     "n_test_samples": _is_count,
-    "train_scores": _maybe(_scores),
+    "train_scores": _maybe(_dict_of(_is_score)),
     "fit_error": _maybe(_is_text),
     "skipped": _is_bool,
     "extras": lambda v: _are_extras(v, _FOLD_EXTRAS),
@@ -337,20 +333,18 @@ def check_folds(details: Mapping[str, Any], n_splits: int) -> None:
 def check_metrics(finished: Iterable[Mapping[str, Any]]) -> None:
     """Check that the trials of a journal have the same metrics.
 
-    A failed fold may have one number instead of all metrics.
+    A failed fold may have no scores.
     """
     folds = [fold for one in finished for fold in one["folds"]]
     for kind in ("test_scores", "train_scores"):
-        scores = [fold.get(kind) for fold in folds]
-        names = {frozenset(one) for one in scores if type(one) is dict}
+        scores = [fold.get(kind) or {} for fold in folds]
+        names = {frozenset(by_metric) for by_metric in scores if by_metric}
         if len(names) > 1:
             raise ValueError(f"its trials have different metrics in {kind!r}")
-        if sum(map(len, names)) * len(scores) > max(MAX_CELLS, 2 * _n_inside(scores)):
+        if sum(map(len, names)) * len(scores) > max(
+            MAX_CELLS, 2 * sum(map(len, scores))
+        ):
             raise ValueError("most of its folds have no scores")
-
-
-def _n_inside(scores: Iterable[Any]) -> int:
-    return sum(len(one) for one in scores if type(one) is dict)
 
 
 def check_parameters(records: Sequence[Mapping[str, Any]]) -> None:

@@ -39,7 +39,7 @@ __all__ = [
 
 # Values in the header of the file: "skby", and the version of the tables below.
 APPLICATION_ID = 0x736B6279
-FORMAT = 6
+FORMAT = 7
 
 # `details` contains every field of a trial exactly; `state` and `score` repeat two of
 # them for users of the sqlite3 shell. `place` and `digest` are described in

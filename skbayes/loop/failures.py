@@ -199,13 +199,9 @@ def _errors(trial: Trial) -> dict[int, str | None]:
     return {
         i: fold.fit_error
         for i, fold in _fitted(trial).items()
-        if fold.fit_error is not None or _has_score(fold.test_scores)
+        if fold.fit_error is not None
+        or any(np.isfinite(float(score)) for score in fold.test_scores.values())
     }
-
-
-def _has_score(scores: Any) -> bool:
-    values = scores.values() if isinstance(scores, dict) else [scores]
-    return any(np.isfinite(float(value)) for value in values)
 
 
 def _text(error: Exception) -> str:

@@ -215,9 +215,7 @@ def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
     folds: list[FoldResult] = []
     while all(f"split{len(folds)}_test_{m}" in row for m in metrics) and metrics:
         k = len(folds)
-        scores: Any = {m: float(row[f"split{k}_test_{m}"]) for m in sorted(metrics)}
-        if metrics == {"score"}:
-            scores = scores["score"]
+        scores = {m: float(row[f"split{k}_test_{m}"]) for m in sorted(metrics)}
         folds.append(FoldResult(scores, times["fit_time"], times["score_time"]))
     return folds
 
@@ -226,11 +224,9 @@ def _score_of_row(
     row: Mapping[str, Any], folds: Sequence[FoldResult], metric: str | None
 ) -> float:
     """Return the mean of one metric, or of the first; NaN if there is none."""
-    scores = folds[0].test_scores if folds else None
-    if not isinstance(scores, Mapping):
-        metric = "score"
-    elif metric not in scores:
-        metric = next(iter(scores))
+    scores = folds[0].test_scores if folds else {}
+    if metric not in scores:
+        metric = next(iter(scores), "score")
     return float(row.get(f"mean_test_{metric}", math.nan))
 
 
@@ -330,9 +326,8 @@ def _from_frame(frame: Any) -> Source:
 def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial:
     folds = _folds_of_row(row)
     for fold in folds:
-        scores = fold.test_scores
-        values = scores.values() if isinstance(scores, dict) else [scores]
-        if row["state"] != "failed" and all(math.isnan(value) for value in values):
+        scores = fold.test_scores.values()
+        if row["state"] != "failed" and all(math.isnan(score) for score in scores):
             fold.skipped = True
     error = row["error"]
     return Trial(

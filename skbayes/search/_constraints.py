@@ -32,7 +32,7 @@ __all__ = [
 
 
 def resolve_constraints(
-    search: Any, scorers: Any, objective: Any, y: Any = None
+    search: Any, objective: Any, y: Any = None
 ) -> Constraints | None:
     """Return the constraints of a search; TypeError or ValueError if they are wrong.
 
@@ -40,7 +40,9 @@ def resolve_constraints(
     """
     if not search.constraints:
         return None
-    metrics = _metrics(search, scorers, objective)
+    metrics = {name: name for name in objective.metrics}
+    if isinstance(search.scoring, str):
+        metrics[search.scoring] = "score"
     measured = {name for name in objective.measures if name in metrics}
     found = _Resolver(metrics, measured | COSTS.keys(), callable(search.scoring))
     for name, given in search.constraints.items():
@@ -53,21 +55,6 @@ def resolve_constraints(
     return Constraints(tuple(found.bounds), measures)
 
 
-def _metrics(search: Any, scorers: Any, objective: Any) -> dict[str, str]:
-    """Return the key in the test scores of a fold for each metric name."""
-    if compat.is_multimetric_scorer(scorers):
-        names = [*compat.public_scorers(scorers)]
-        if not objective.separate_costs:
-            names += objective.measures
-        return {name: name for name in names}
-    if callable(search.scoring):
-        return {}
-    names = ["score"]
-    if isinstance(search.scoring, str):
-        names.append(search.scoring)
-    return dict.fromkeys(names, "")
-
-
 def constraint_scorer(search: Any) -> Any:
     """Return the scorer of outcomes that are not metrics of the search, or None.
 
@@ -78,7 +65,7 @@ def constraint_scorer(search: Any) -> Any:
     scorers, _ = compat.resolve_scorers(search)
     objective = search._make_objective(scorers)
     try:
-        constraints = resolve_constraints(search, scorers, objective)
+        constraints = resolve_constraints(search, objective)
     except (TypeError, ValueError):
         return None
     if constraints is None or not constraints.measures.scorers:

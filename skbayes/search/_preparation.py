@@ -207,31 +207,24 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
 
 def _check_recorded_scores(search: Any, run: SearchRun) -> None:
     """Check that the trials of the journal have the metric that guides the search."""
-    kinds = set()
     for trial in run.journal.results.values():
         if trial.state != TrialState.COMPLETE or trial.error is not None:
             continue
         try:
             for fold in trial.folds:
+                run.objective.learn(fold.test_scores)
                 run.objective(fold.test_scores)
-                kinds.add(isinstance(fold.test_scores, dict))
-                if run.options.return_train_score:
-                    kinds.add(isinstance(fold.train_scores, dict))
-                    if _metrics(fold.test_scores) != _metrics(fold.train_scores):
-                        raise ValueError("its training scores have other metrics")
-            if len(kinds) > 1:
-                raise ValueError(
-                    "some folds have one number instead of several metrics"
-                )
+                train_scores = fold.train_scores or {}
+                if (
+                    run.options.return_train_score
+                    and fold.test_scores.keys() != train_scores.keys()
+                ):
+                    raise ValueError("its training scores have other metrics")
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(
                 f"journal: {os.fspath(search.journal)!r} has other metrics in trial "
                 f"{trial.number} than this search: {error}."
             ) from error
-
-
-def _metrics(scores: Any) -> Any:
-    return scores.keys() if isinstance(scores, dict) else scores is None
 
 
 def _trials_in_flight(search: Any, run: SearchRun) -> int:
@@ -334,16 +327,17 @@ def failing_start(run: SearchRun, stage: Stage, task: FoldTask) -> FailingStart:
             outcome = run_fold(transfer_data(inputs, "value").handle, task, fold)
         if outcome.exception is not None:
             raise outcome.exception
-        # A fit that was ended at a limit does not count as an error.
-        return run.objective(outcome.result.test_scores) if outcome.result else 0.0
+        if outcome.result is None:
+            return 0.0  # a fit that was aborted at a limit does not count as an error
+        run.objective.learn(outcome.result.test_scores)
+        return run.objective(outcome.result.test_scores)
 
-    error_score = run.options.error_score
     return FailingStart(
         run.space,
         lambda one: stage.assign(0, one)[0],
         fit,
         run.objective,
-        math.nan if isinstance(error_score, str) else error_score,
+        run.options.missing_score,
         tries_all=stage.n_trials >= run.space.n_configurations,
     )
 

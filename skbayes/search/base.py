@@ -24,7 +24,7 @@ from skbayes.evaluation.aspects.registry import aspects_of, check_conflicts
 from skbayes.evaluation.limits import limits_text, unfinished_text
 from skbayes.evaluation.rounds.watched_fit import refit_by_rounds
 from skbayes.evaluation.run import Objective, SearchRun
-from skbayes.evaluation.trial import History, Trial, name_blank_scores
+from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results.correction import corrected_best_score
@@ -394,7 +394,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             space=space.with_constraint(space.constraint),
             options=fit_options(self, rounds),
             seed=draw_seed(self),
-            constraints=resolve_constraints(self, scorers, objective, y),
+            constraints=resolve_constraints(self, objective, y),
             outcome_params=compat.routed_outcome_params(routed),
         )
         if space.constraint is not None:
@@ -439,9 +439,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             raise ValueError(unfinished_text(run, outcome.unfinished))
         fitted = [fold.as_dict() for fold in history.folds if not fold.skipped]
         compat.report_failures(fitted, self.error_score)
-        if callable(self.scoring):
-            compat.insert_error_scores(history.folds, self.error_score)
-            name_blank_scores(history.folds)
+        # Before the first valid score, the metrics of a callable are not known.
+        metrics = run.objective.metrics or ["score"]
+        run.fill_scores(history.folds, metrics)
         self.cv_results_ = self._tabulate(run, outcome)
         self.trials_ = history
         if run.options.rounds is not None:
@@ -450,7 +450,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         self.optimizer_ = outcome.optimizers[-1]
         self.stop_reason_ = outcome.stop_reason
         self.scorer_ = compat.public_scorers(run.scorers)
-        self.multimetric_ = isinstance(history[0].folds[0].test_scores, dict)
+        self.multimetric_ = metrics != ["score"] or any(
+            fold.extras.get("multimetric") for fold in history.folds
+        )
         self.target_metric_ = run.objective.name or "score"
 
     def _table(self, run: SearchRun, history: History) -> dict[str, Any]:

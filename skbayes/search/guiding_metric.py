@@ -29,6 +29,8 @@ class GuidingMetric:
     ----------
     name : str or None
         Name of the metric; "score" if there is only one, None while it is not known.
+    metrics : list of str
+        Names of all metrics; empty while they are not known.
 
     Raises
     ------
@@ -42,22 +44,26 @@ class GuidingMetric:
     def __init__(self, search: Any, scorers: Any) -> None:
         self._search = search
         self.name: str | None = None
+        self.metrics: list[str] = []
         if compat.is_multimetric_scorer(scorers):
             self._resolve(compat.public_scorers(scorers))
         elif not callable(search.scoring):
-            self._check_single()
-            self.name = "score"
+            self._resolve_single()
 
-    def __call__(self, scores: Any) -> float:
-        """Return the guiding score among the test scores of a fold."""
-        if not isinstance(scores, dict):
-            # A failed fit has the error score for all metrics.
-            if not _equal(scores, self._search.error_score):
-                self._check_single()
-            return float(scores)
-        if self.name is None:
+    def learn(self, scores: Mapping[str, float]) -> None:
+        """Learn the metrics of a callable `scoring` from the scores of a fold."""
+        if self.metrics or not scores:
+            return
+        if list(scores) == ["score"]:
+            self._resolve_single()
+        else:
             compat.check_multimetric_refit(self._search, scores)
             self._resolve(scores)
+
+    def __call__(self, scores: Mapping[str, float]) -> float:
+        """Return the guiding score from the test scores of a fold."""
+        if not scores:
+            return float(self._search.error_score)
         assert self.name is not None
         return float(scores[self.name])
 
@@ -69,16 +75,17 @@ class GuidingMetric:
         """Return the best of some observations: parameters, scores, noise."""
         return [max(known, key=lambda one: one[1])[0]] if known else []
 
-    def _check_single(self) -> None:
-        """Raise ValueError if `target_metric` is not the name of the single metric."""
+    def _resolve_single(self) -> None:
         wanted, scoring = self._search.target_metric, self._search.scoring
         self._metric_of_rule(["score"])
         names = {"score", scoring} if isinstance(scoring, str) else {"score"}
-        if wanted is not None and (callable(scoring) or wanted not in names):
+        if wanted is not None and wanted not in names:
             raise ValueError(
                 f"target_metric={wanted!r}, but there is only one metric, that of "
                 f"scoring={scoring!r}; use target_metric=None."
             )
+        self.name = "score"
+        self.metrics = ["score"]
 
     def _resolve(self, names: Any) -> None:
         names = list(names)
@@ -94,6 +101,7 @@ class GuidingMetric:
                 "use target_metric=None, or set refit to a callable or False"
             )
         self.name = by_refit or wanted or self._metric_of_rule(names) or names[0]
+        self.metrics = names
 
     def _metric_of_rule(self, names: list[str]) -> str | None:
         """Return the metric by which a rule of :mod:`skbayes.results` chooses."""
@@ -104,7 +112,3 @@ class GuidingMetric:
                 f"is not among those of scoring: {names}"
             )
         return metric
-
-
-def _equal(score: Any, error_score: Any) -> bool:
-    return bool(score == error_score or (score != score and error_score != error_score))

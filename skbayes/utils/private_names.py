@@ -104,9 +104,6 @@ _fit_and_score = _private(
     substitutes.fit_and_score,
     "callbacks, and the messages of verbose > 1",
 )
-_insert_error_scores = _private(
-    _VALIDATION, "_insert_error_scores", substitutes.insert_error_scores
-)
 #: Warns about failed fits, or raises ValueError if all fits failed.
 report_failures = _private(
     _VALIDATION, "_warn_or_raise_about_fit_failures", substitutes.report_failures

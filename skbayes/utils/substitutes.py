@@ -30,7 +30,6 @@ __all__ = [
     "fit_and_score",
     "fit_context",
     "format_results",
-    "insert_error_scores",
     "report_failures",
     "resolve_scorers",
     "route_fit_params",
@@ -186,18 +185,6 @@ def _warn_of_scoring(error: str, error_score: Any) -> None:
     )
 
 
-def insert_error_scores(results: Sequence[dict], error_score: Any) -> None:
-    """Insert one error score per metric of the other fits into failed fits."""
-    fitted = [one["test_scores"] for one in results if one["fit_error"] is None]
-    if not fitted or not isinstance(fitted[0], dict):
-        return
-    for one in results:
-        if one["fit_error"] is not None:
-            for key in ("test_scores", "train_scores"):
-                if key in one:
-                    one[key] = dict.fromkeys(fitted[0], error_score)
-
-
 def report_failures(results: Sequence[dict], error_score: Any) -> None:
     """Warn about failed fits, or raise ValueError if all fits failed."""
     counts = Counter(one["fit_error"] for one in results if one["fit_error"])
@@ -298,11 +285,9 @@ def format_results(
         results[f"param_{name}"] = column
     results["params"] = candidate_params
     for part in ("test", "train")[: 1 + bool(search.return_train_score)]:
-        scores = [one[f"{part}_scores"] for one in out]
-        if not isinstance(scores[0], dict):
-            scores = [{"score": one} for one in scores]
+        scores = [fold[f"{part}_scores"] for fold in out]
         for metric in scores[0]:
-            table = add(f"{part}_{metric}", [one[metric] for one in scores])
+            table = add(f"{part}_{metric}", [by_name[metric] for by_name in scores])
             for split, column in enumerate(table.T):
                 results[f"split{split}_{part}_{metric}"] = column
             if part == "test":

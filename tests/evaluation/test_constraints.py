@@ -53,7 +53,7 @@ def test_slacks_are_positive_exactly_where_a_bound_is_broken(is_upper, is_log):
 
 
 def folds(*outcomes):
-    return [FoldResult(0.5, extras={"outcomes": one}) for one in outcomes]
+    return [FoldResult({"score": 0.5}, extras={"outcomes": one}) for one in outcomes]
 
 
 BOTH = Constraints(
@@ -111,7 +111,7 @@ def test_the_best_trial_keeps_the_constraints():
 
 def fitted_result(**more):
     tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
-    return {"fit_error": None, "estimator": tree, "test_scores": 0.7, **more}
+    return {"fit_error": None, "estimator": tree, "test_scores": {"score": 0.7}, **more}
 
 
 def test_measures_are_those_of_the_fit():
@@ -122,7 +122,7 @@ def test_measures_are_those_of_the_fit():
             "leaves": measure_of(DecisionTreeClassifier.get_n_leaves),
             "time": COSTS["predict_time"],
         },
-        metrics={"own": ""},
+        metrics={"own": "score"},
     )
     result = fitted_result()
     found = measures(result, X, y, {}, raises=True)

@@ -41,8 +41,13 @@ class NoTasks:
 class Score:
     """Objective with one score."""
 
-    name, measures, separate_costs = "score", {}, False
-    __call__ = staticmethod(float)
+    name, metrics, measures, separate_costs = "score", ["score"], {}, False
+
+    def learn(self, scores):
+        pass
+
+    def __call__(self, scores):
+        return scores.get("score", np.nan)
 
 
 def evaluator(estimator, catch_errors=False, scorers=None, settings=None, **options):
@@ -160,6 +165,7 @@ def test_error_scores_of_several_metrics_are_told_apart():
     )
     scorers, _ = compat.resolve_scorers(search)
     run = evaluator(Sometimes(), scorers=scorers, error_score=-1.0)
+    run.run.objective.metrics = ["accuracy", "f1_macro"]
     trial = trial_of(run, 0, {"quality": 2.0, "bad": "params"})
     assert trial.scores.keys() == {"accuracy", "f1_macro"}
     np.testing.assert_array_equal(trial.scores["accuracy"], -1.0)
@@ -225,7 +231,7 @@ def test_a_limit_keeps_later_folds_from_being_begun(n_jobs, catch_errors):
 
 
 def complete(number, folds):
-    results = [FoldResult(score) for score in folds]
+    results = [FoldResult({"score": score}) for score in folds]
     return Trial(number, {}, results, float(np.mean(folds)))
 
 
@@ -238,7 +244,7 @@ def test_a_race_prunes_a_trial_without_a_chance():
     assert [fold.skipped for fold in pruned.folds] == [False, True, True]
     assert pruned.noise > 0
     # It is compared on the split that both saw.
-    shift = pruned.folds[0].test_scores - 0.96
+    shift = pruned.folds[0].test_scores["score"] - 0.96
     assert pruned.score == pytest.approx(np.mean([0.96, 0.953, 0.96]) + shift)
     good = trial_of(run, 5, {"C": 1.0})
     assert good.state == "complete"

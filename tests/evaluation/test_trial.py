@@ -8,11 +8,12 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from skbayes.evaluation.trial import FoldResult, History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial, fill_scores
 
 
 def fold(score, error=None, **more):
-    return FoldResult(score, 0.5, 0.25, fit_error=error, **more)
+    scores = score if isinstance(score, dict) else {"score": score}
+    return FoldResult(scores, 0.5, 0.25, fit_error=error, **more)
 
 
 def trial(number, score, **kwargs):
@@ -39,11 +40,25 @@ def test_scores_of_several_metrics():
     np.testing.assert_array_equal(one.train_scores["b"], [4, 8])
 
 
-def test_a_failed_fold_of_a_multi_metric_callable_counts_for_every_metric():
-    folds = [fold(math.nan, "Traceback"), fold({"a": 1.0, "b": 2.0})]
-    one = Trial(0, {}, folds, score=math.nan)
-    np.testing.assert_array_equal(one.scores["a"], [math.nan, 1])
-    np.testing.assert_array_equal(one.scores["b"], [math.nan, 2])
+def test_a_fold_without_scores_counts_for_every_metric():
+    folds = [fold({}, "Traceback"), fold({"a": 1.0, "b": 2.0})]
+    trial = Trial(0, {}, folds, score=math.nan)
+    np.testing.assert_array_equal(trial.scores["a"], [math.nan, 1])
+    np.testing.assert_array_equal(trial.scores["b"], [math.nan, 2])
+    assert Trial(0, {}, folds[:1], score=math.nan).scores == {}
+
+
+def test_missing_scores_are_filled_by_metric():
+    folds = [
+        fold({}, "Traceback", train_scores={}),
+        fold({}, skipped=True),
+        fold({"a": 1.0, "b": 2.0}),
+    ]
+    fill_scores(folds, {"a": 0.0, "b": -1.0})
+    assert folds[0].test_scores == folds[0].train_scores == {"a": 0.0, "b": -1.0}
+    assert np.isnan([*folds[1].test_scores.values()]).tolist() == [True, True]
+    assert folds[1].train_scores is None
+    assert folds[2].test_scores == {"a": 1.0, "b": 2.0}
 
 
 def test_a_trial_is_not_changed_afterward():
@@ -77,7 +92,7 @@ def test_history_is_a_sequence():
     assert trials[2] in history
     assert history.index(trials[2]) == 2
     assert history.params == [{"x": i} for i in range(4)]
-    assert [f.test_scores for f in history.folds] == [0, 1, 2, 3]
+    assert [f.test_scores["score"] for f in history.folds] == [0, 1, 2, 3]
     with pytest.raises(IndexError):
         history[4]
 

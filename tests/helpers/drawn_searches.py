@@ -99,7 +99,7 @@ KINDS = ("bayes", "metrics", "failures", "pareto", "tradeoff", "stages") + (
 
 def fold(score, **more):
     return FoldResult(
-        **{"test_scores": score, "fit_time": 0.5, "score_time": 0.1, **more}
+        **{"test_scores": {"score": score}, "fit_time": 0.5, "score_time": 0.1, **more}
     )
 
 

@@ -52,7 +52,8 @@ def params_of(number):
 
 
 def fold(score, error=None, **more):
-    return FoldResult(score, 0.5, 0.25, 10, fit_error=error, **more)
+    scores = score if isinstance(score, dict) else {"score": score}
+    return FoldResult(scores, 0.5, 0.25, 10, fit_error=error, **more)
 
 
 def trial_of(number, **changes):

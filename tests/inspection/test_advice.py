@@ -19,7 +19,7 @@ X, y = load_iris(return_X_y=True)
 
 def history(params, scores):
     trials = [
-        Trial(i, one, [FoldResult(score, 0.1, 0.0)], score=score)
+        Trial(i, one, [FoldResult({"score": score}, 0.1, 0.0)], score=score)
         for i, (one, score) in enumerate(zip(params, scores, strict=True))
     ]
     return History(trials)

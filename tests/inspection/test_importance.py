@@ -244,7 +244,7 @@ def test_several_metrics(iris):
 
 
 def make_trial(number, a, scores, state="complete"):
-    folds = [FoldResult(score, 0, 0) for score in scores]
+    folds = [FoldResult({"score": score}, 0, 0) for score in scores]
     mean = scores[0]["one"] if isinstance(scores[0], dict) else float(np.mean(scores))
     return Trial(number, {"a": a}, folds, score=mean, state=state)
 

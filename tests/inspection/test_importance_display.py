@@ -60,7 +60,7 @@ def test_a_search_of_scikit_learn():
 
 
 def test_too_few_trials():
-    folds = [FoldResult(1.0, 0.1, 0.1)]
+    folds = [FoldResult({"score": 1.0}, 0.1, 0.1)]
     history = History([Trial(0, {"a": 1}, folds, 1.0)])
     display = ImportanceDisplay.from_history(history)
     assert display.importance.single == {} and len(display.ax_.texts) == 1

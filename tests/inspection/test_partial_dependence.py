@@ -42,7 +42,7 @@ def score(params):
 
 
 def trial(number, params, score, **more):
-    folds = [FoldResult(score, 0.1, 0.0)] * 2
+    folds = [FoldResult({"score": score}, 0.1, 0.0)] * 2
     return Trial(number, params, folds, score, **more)
 
 

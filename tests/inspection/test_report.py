@@ -196,7 +196,7 @@ def test_a_search_that_runs(search, tmp_path, source, undrawn):
 def test_before_the_first_score(tmp_path):
     page = read(report_history(History([]), tmp_path / "none.html"))
     assert "No trial has a score yet." in page.texts["p"]
-    folds = [FoldResult(np.nan, 0.1, 0.0)]
+    folds = [FoldResult({"score": np.nan}, 0.1, 0.0)]
     failed = Trial(0, {"C": 1}, folds, np.nan, state="failed", error="a\nE: b")
     page = read(report_history(History([failed]), tmp_path / "failed.html"))
     assert page.texts["summary"] == ["E: b"]
@@ -377,7 +377,7 @@ def test_a_search_that_was_not_fitted(tmp_path):
 
 def test_values_that_are_tuples_are_no_html(tmp_path, undrawn):
     values = [(8, 8), (3,), (SCRIPT, IMAGE), np.nan]
-    folds = [FoldResult(0.7, 0.1, 0.0)]
+    folds = [FoldResult({"score": 0.7}, 0.1, 0.0)]
     history = History(
         Trial(k, {"layers": value}, folds, score=0.7) for k, value in enumerate(values)
     )
@@ -389,7 +389,7 @@ def test_values_that_are_tuples_are_no_html(tmp_path, undrawn):
 
 
 def test_a_parameter_may_be_called_like_a_column(tmp_path, undrawn):
-    folds = [FoldResult(0.7, 0.1, 0.0)]
+    folds = [FoldResult({"score": 0.7}, 0.1, 0.0)]
     history = History([Trial(0, {"state": "liquid", "trial": 7}, folds, score=0.7)])
     page = read(report_history(history, tmp_path / "report.html"))
     cells = dict(zip(page.texts["th"][2:], page.texts["td"][2:], strict=False))
@@ -434,7 +434,7 @@ def test_a_file_keeps_its_mode(search, tmp_path, undrawn):
 def test_texts_of_all_pictures_are_no_formulas():
     """Names and options of a search are not interpreted, whatever they contain."""
     names = [r"$x_$", r"\frac{", "\x1b[31m<b>"]
-    folds = [FoldResult(0.5, 0.1, 0.0)]
+    folds = [FoldResult({"score": 0.5}, 0.1, 0.0)]
     values = [(k, "$y_$", f"\n{k % 2}") for k in range(6)]
     params = [dict(zip(names, row, strict=True)) for row in values]
     history = History(Trial(k, one, folds, score=k / 9) for k, one in enumerate(params))

@@ -153,7 +153,7 @@ def test_metrics_training_scores_and_failures(path):
         fold({"a": 1.0, "b": 2.0}, train_scores={"a": 5.0, "b": 6.0}),
         fold({"a": 3.0, "b": 4.0}, train_scores={"a": 7.0, "b": 8.0}),
     ]
-    failed = [fold(math.nan, "Traceback: no", train_scores=math.nan)] * 2
+    failed = [fold({}, "Traceback: no", train_scores={})] * 2
     pruned = [
         two[0],
         FoldResult(

@@ -45,7 +45,7 @@ def test_journals_that_were_not_changed_are_read(journals, tmp_path):
 
 
 def details(**changes):
-    folds = [FoldResult(0.5), FoldResult(0.25)]
+    folds = [FoldResult({"score": 0.5}), FoldResult({"score": 0.25})]
     text = trial_row(Trial(0, {}, folds, 0.5))[3]
     return json.dumps(json.loads(text) | changes)
 
@@ -77,6 +77,7 @@ def fold(**changes):
         {"folds": [1, 2]},
         {"folds": [{}]},
         {"folds": [fold(test_scores=None)]},
+        {"folds": [fold(test_scores=1.0)]},
         {"folds": [fold(test_scores=[1])]},
         {"folds": [fold(test_scores={"a": "x"})]},
         {"folds": [fold(test_scores={str(i): i for i in range(2000)})]},
@@ -84,7 +85,7 @@ def fold(**changes):
         {"folds": [fold(n_test_samples=2**63)]},
         {"folds": [fold(fit_time="1")]},
         {"folds": [fold(skipped=0)]},
-        {"folds": [fold(train_scores=1.0), fold()]},
+        {"folds": [fold(train_scores={"score": 1.0}), fold()]},
         {"folds": [fold(more=1)]},
         {"folds": [fold(extras=1)]},
         {"folds": [fold(extras={"own": "text"})]},
@@ -166,7 +167,7 @@ def test_tables_that_are_nearly_empty_are_refused():
     with pytest.raises(ValueError, match="its trials have too many parameters: 9000"):
         schema.check_parameters([{f"p{i}": 1} for i in range(9000)])
     many = {"folds": [{"test_scores": dict.fromkeys(map(str, range(1000)), 1.0)}]}
-    few = {"folds": [{"test_scores": 1.0}]}
+    few = {"folds": [{"test_scores": {}}]}
     schema.check_metrics([many, few])
     with pytest.raises(ValueError, match="most of its folds have no scores"):
         schema.check_metrics([many, *[few] * 6000])

@@ -487,7 +487,8 @@ def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path):
 
 def _trial(number, *errors, skipped=0, score=math.nan):
     folds = [
-        FoldResult(math.nan if error else score, fit_error=error) for error in errors
+        FoldResult({"score": math.nan if error else score}, fit_error=error)
+        for error in errors
     ]
     folds += [FoldResult(skipped=True)] * skipped
     return Trial(number, {"a": number / 4}, folds, math.nan, state="failed")

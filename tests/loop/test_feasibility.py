@@ -21,7 +21,8 @@ def history(sizes, recall=0.9, stage=0):
                 {},
                 [
                     FoldResult(
-                        0.5, extras={"outcomes": {"size": size, "recall": recall}}
+                        {"score": 0.5},
+                        extras={"outcomes": {"size": size, "recall": recall}},
                     )
                 ],
                 0.5,

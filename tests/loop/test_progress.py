@@ -11,7 +11,7 @@ from skbayes import BayesSearchCV
 from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 
-FOLD = FoldResult(0.5, 0.0, 0.0)
+FOLD = FoldResult({"score": 0.5}, 0.0, 0.0)
 X, y = load_iris(return_X_y=True)
 
 

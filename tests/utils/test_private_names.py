@@ -70,15 +70,15 @@ def test_the_substitute_of_the_table_has_the_same_columns():
     theirs = search.cv_results_
     out = [
         {
-            "test_scores": theirs[f"split{k}_test_score"][i],
-            "train_scores": theirs[f"split{k}_train_score"][i],
+            "test_scores": {"score": theirs[f"split{k}_test_score"][i]},
+            "train_scores": {"score": theirs[f"split{k}_train_score"][i]},
             "fit_time": 0.0,
             "score_time": 0.0,
         }
         for i in range(4)
         for k in range(2)
     ]
-    out[0]["test_scores"] = np.nan
+    out[0]["test_scores"] = {"score": np.nan}
     with pytest.warns(UserWarning, match="non-finite"):
         theirs = private_names.format_results(search, theirs["params"], 2, out)
     ours = substitutes.format_results(search, theirs["params"], 2, out)

@@ -34,7 +34,10 @@ class _FoldOutcomes(FoldAspect):
         """Measure the outcomes."""
         fold, inputs = outcome.result, call.inputs
         assert fold is not None
-        result = {**call.timed_result, "test_scores": fold.test_scores}
+        # Without scores, the error score stands for all metrics.
+        metrics = self.measures.metrics.values()
+        scores = fold.test_scores or dict.fromkeys(metrics, call.options["error_score"])
+        result = {**call.timed_result, "test_scores": scores}
         X = y = None
         params: dict[str, Any] = {}
         if self.measures.needs_data and result["fit_error"] is None:
@@ -115,7 +118,7 @@ class OutcomeConstraints(Aspect):
         metrics = self.constraints.measures.metrics
         columns: dict[str, list] = {"feasible": [trial.feasible for trial in history]}
         for name in self.constraints.names:
-            if metrics.get(name) not in ("", name):
+            if metrics.get(name) not in ("score", name):
                 columns[f"mean_constraint_{name}"] = [
                     trial.outcomes.get(name, np.nan) for trial in history
                 ]

@@ -170,13 +170,13 @@ class Rounds(Aspect):
         """Return whether a fit was stopped because the trial has no chance."""
         return has_status(earlier, FoldStatus.STOPPED)
 
-    def settle(self, folds: Sequence[FoldResult], missing: Any = math.nan) -> None:
+    def settle(self, folds: Sequence[FoldResult], missing: float = math.nan) -> None:
         """Score each fold at the number of rounds that the others choose."""
-        settle_rounds(folds, self.run.guiding_metric(folds), missing)
+        settle_rounds(folds, self.run.objective.name, missing)
 
     def comparable(self, trial: Trial, scores: FoldScores) -> FoldScores:
         """Remember the first curve, and add the curves of the folds to the scores."""
-        metric = self.run.guiding_metric(trial.folds)
+        metric = self.run.objective.name
         if trial.rounds is not None:
             self._known.add(trial, scores.scores, metric)
         return CurveScores.of_trial(trial, scores, metric)
@@ -188,9 +188,7 @@ class Rounds(Aspect):
         if not has_status(outcomes, FoldStatus.STOPPED):
             return None
         (fold,) = (outcome.result for outcome in outcomes if outcome.result is not None)
-        curve = guiding_curve(
-            fold.extras.get("curves"), self.run.guiding_metric([fold])
-        )
+        curve = guiding_curve(fold.extras.get("curves"), self.run.objective.name)
         assert curve is not None
         score, noise = plan.notes[self.name].estimate(curve)
         return fold, score, noise
@@ -200,9 +198,8 @@ class Rounds(Aspect):
     ) -> dict[str, Any]:
         """Choose the number of rounds; a missing score becomes the error score."""
         fitted = [fold for fold in folds if not fold.skipped]
-        metric = self.run.guiding_metric(fitted)
-        error_score = self.run.options.error_score
-        return {"rounds": settle_rounds(fitted, metric, error_score)}
+        metric, missing = self.run.objective.name, self.run.options.missing_score
+        return {"rounds": settle_rounds(fitted, metric, missing)}
 
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return the numbers of rounds; 0 if none was chosen."""

@@ -45,26 +45,24 @@ def most_rounds(estimator: Any, params: dict[str, Any], limits: RoundLimits) -> 
 
 
 def settle_rounds(
-    folds: Sequence[FoldResult], metric: str | None, error_score: Any = np.nan
+    folds: Sequence[FoldResult], metric: str | None, missing: float = math.nan
 ) -> int | None:
     """Choose the number of rounds of a trial and set the scores of its folds.
 
     The mean curve over the folds is best at this number. A fold is scored at the number
     that the other folds choose, so that the choice does not bias the score. Returns
-    None if the folds have no curves. A missing score is set to `error_score` if this is
-    a number.
+    None if the folds have no curves. A score of NaN is replaced by `missing`.
     """
     watched = [fold for fold in folds if _curves_of(fold)]
     _cut(watched)
     curves = _guiding_curves(watched, metric)
     if curves is None:
         return None
-    missing = math.nan if isinstance(error_score, str) else float(error_score)
     for fold, place in zip(watched, choose_by_others(curves), strict=True):
         test, train = _curves_of(fold), fold.extras.get("train_curves")
-        fold.test_scores = _scores_at(test, place, fold.test_scores, missing)
+        fold.test_scores = _scores_at(test, place, missing)
         if train is not None:
-            fold.train_scores = _scores_at(train, place, fold.train_scores, missing)
+            fold.train_scores = _scores_at(train, place, missing)
     return int(round_grid(watched[0].extras["max_rounds"])[choose_rounds(curves)])
 
 
@@ -185,10 +183,9 @@ def _guiding_curves(
 
 
 def _scores_at(
-    curves: dict[str, list[float]], place: int, like: Any, missing: float
-) -> Any:
-    scores = {
+    curves: dict[str, list[float]], place: int, missing: float
+) -> dict[str, float]:
+    return {
         name: missing if math.isnan(curve[place]) else curve[place]
         for name, curve in curves.items()
     }
-    return scores if isinstance(like, dict) else next(iter(scores.values()))

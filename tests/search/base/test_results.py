@@ -41,6 +41,7 @@ SCORINGS = {
     "tuple": (("accuracy", "f1_macro"), "accuracy"),
     "dict": ({"a": "accuracy", "b": "f1_macro"}, "b"),
     "callable-several": (several, "f1"),
+    "callable-score-by-name": (lambda e, X, y: {"score": e.score(X, y)}, "score"),
     "list-unrefitted": (["accuracy", "f1_macro"], False),
     "dict-callable-refit": ({"a": "accuracy", "b": "f1_macro"}, lambda r: 2),
     "callable-several-unrefitted": (several, False),
@@ -329,6 +330,51 @@ def test_r7_several_metrics_where_folds_fail_first():
         warnings.simplefilter("ignore")
         search.fit(rows, y)
     assert search.target_metric_ == "a"
+
+
+@pytest.mark.parametrize("error_score", [np.nan, 0.25])
+def test_r7_a_callable_that_fails_in_some_folds_has_the_error_score(error_score):
+    def both(estimator, X, y):
+        if len(X) > 75:
+            raise RuntimeError("too many rows")
+        return {"a": estimator.C, "b": 1.0}
+
+    splits = [(np.arange(50, 150), np.arange(100)), (np.arange(80), np.arange(80, 150))]
+    search = BayesSearchCV(
+        SVC(kernel="linear"),
+        {"C": [1.0, 2.0]},
+        n_iter=2,
+        cv=splits,
+        scoring=both,
+        refit=False,
+        target_metric="b",
+        error_score=error_score,
+        random_state=0,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        search.fit(X, y)
+    assert search.target_metric_ == "b"
+    for name in ("a", "b"):
+        failed = search.cv_results_[f"split0_test_{name}"]
+        np.testing.assert_array_equal(failed, error_score)
+    np.testing.assert_array_equal(search.cv_results_["split1_test_b"], 1.0)
+    for fold in search.trials_.folds:
+        assert fold.test_scores.keys() == {"a", "b"}
+
+
+def test_the_only_metric_of_a_callable_is_called_score():
+    search = BayesSearchCV(
+        SVC(),
+        {"C": [1, 2]},
+        n_iter=2,
+        cv=2,
+        scoring=lambda estimator, X, y: estimator.score(X, y),
+        target_metric="score",
+        random_state=0,
+    ).fit(X, y)
+    assert search.target_metric_ == "score" and not search.multimetric_
+    assert [fold.test_scores.keys() for fold in search.trials_.folds] == [{"score"}] * 4
 
 
 @pytest.mark.parametrize(
