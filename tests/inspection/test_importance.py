@@ -243,17 +243,17 @@ def test_several_metrics(iris):
         importance(search, metric="speed")
 
 
-def make_trial(number, a, scores, state="complete"):
-    folds = [FoldResult({"score": score}, 0, 0) for score in scores]
-    mean = scores[0]["one"] if isinstance(scores[0], dict) else float(np.mean(scores))
-    return Trial(number, {"a": a}, folds, score=mean, state=state)
+def make_trial(number, a, state="complete", **scores):
+    folds = [FoldResult(scores, 0, 0)]
+    score = next(iter(scores.values()))
+    return Trial(number, {"a": a}, folds, score=score, state=state)
 
 
 def test_metric_of_a_history():
     history = History(
         [
-            make_trial(0, 1, [{"one": 1.0, "two": 5.0}]),
-            make_trial(1, 2, [{"one": 1.0, "two": 7.0}]),
+            make_trial(0, 1, one=1.0, two=5.0),
+            make_trial(1, 2, one=1.0, two=7.0),
         ]
     )
     assert importance(history).single["a"] == 0
@@ -264,13 +264,16 @@ def test_metric_of_a_history():
 
 def test_trials_without_a_score_are_left_out():
     history = History(
-        [make_trial(i, i, [float(i)]) for i in range(4)]
-        + [make_trial(4, 9, [np.nan], "failed"), make_trial(5, 8, [99.0], "timed_out")]
+        [make_trial(i, i, score=float(i)) for i in range(4)]
+        + [
+            make_trial(4, 9, "failed", score=np.nan),
+            make_trial(5, 8, "timed_out", score=99.0),
+        ]
     )
     complete = History(list(history)[:4])
     assert importance(history) == importance(complete)
     with pytest.raises(ValueError, match="fewer than two"):
-        importance(History([make_trial(0, 1, [1.0])]))
+        importance(History([make_trial(0, 1, score=1.0)]))
 
 
 @pytest.mark.parametrize("top", [0, -0.1, 1.5])
