@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.acquisition.fronts import best_first
+from skbayes.acquisition.fronts import crowded_order_keys
 from skbayes.acquisition.improvement import Acquisition, ExpectedImprovement
 from skbayes.acquisition.maximize import maximize_over, maximize_search
 from skbayes.acquisition.terms import (
@@ -28,6 +28,7 @@ from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import known_means
 from skbayes.surrogates.registry import capability
+from skbayes.utils.ranking import best_first, total_violation
 
 __all__ = [
     "ModelProposer",
@@ -87,16 +88,15 @@ class Observations:
         if np.any(np.all(np.isnan(self.scores), axis=0)):
             return self.X[:0]
         y = self.y
-        order = np.argsort(-y, kind="stable") if y.ndim == 1 else best_first(y)
-        return self.X[self.kept_first(order)[:N_INCUMBENTS]]
+        keys = y if y.ndim == 1 else crowded_order_keys(y)
+        return self.X[best_first(keys, self.violation)[:N_INCUMBENTS]]
 
     @property
     def violation(self) -> FloatArray:
         """Violation of the constraints by each configuration, (n,): 0 if satisfied."""
         if self.slacks is None:
             return np.zeros(len(self.X))
-        slacks = np.where(np.isnan(self.slacks), np.inf, self.slacks)
-        return np.sum(np.maximum(slacks, 0.0), axis=1)
+        return total_violation(self.slacks)
 
     @property
     def kept(self) -> np.ndarray:
@@ -118,12 +118,6 @@ class Observations:
         if pending is None:
             pending = np.ones(len(self.pending), dtype=bool)
         return np.concatenate([self.kept, pending])
-
-    def kept_first(self, order: np.ndarray) -> np.ndarray:
-        """Sort ranked indices by the violation of the constraints (stable)."""
-        if self.slacks is None:
-            return order
-        return order[np.argsort(self.violation[order], kind="stable")]
 
 
 class Proposer(ABC):

@@ -20,8 +20,8 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = [
     "are_costs",
-    "best_first",
     "choose_point",
+    "crowded_order_keys",
     "envelope",
     "hypervolume",
     "hypervolume_improvement",
@@ -175,14 +175,14 @@ def _volume(heights: FloatArray) -> float:
     return total
 
 
-def best_first(Y: FloatArray) -> np.ndarray:
-    """Return indices that sort points, the best ones first."""
+def crowded_order_keys(Y: FloatArray) -> FloatArray:
+    """Return keys (n, 2) of points, greatest for the best: front, then distance."""
     ranks = nondominated_ranks(Y)
     distances = np.zeros(len(Y))
     for rank in np.unique(ranks):
         front = np.flatnonzero(ranks == rank)
         distances[front] = _crowding_distances(Y[front])
-    return np.lexsort((-distances, ranks))
+    return np.column_stack([-ranks, distances])
 
 
 def _crowding_distances(Y: FloatArray) -> FloatArray:

@@ -34,6 +34,7 @@ from skbayes.acquisition.base import (
 from skbayes.acquisition.improvement import Acquisition, ExpectedImprovement, Utility
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates import GaussianProcess
+from skbayes.utils.ranking import best_first
 
 __all__ = [
     "RULES",
@@ -411,8 +412,7 @@ class TradeoffObservations(Observations):
         sigma = relative_costs(self.costs, self.fractions)
         sigma = np.where(np.isnan(sigma), np.nanmax(sigma), sigma)
         tradeoff = self.of_scores.y - self.alpha * sigma
-        order = self.kept_first(np.argsort(-tradeoff, kind="stable"))
-        return self.X[order[:N_INCUMBENTS]]
+        return self.X[best_first(tradeoff, self.violation)[:N_INCUMBENTS]]
 
 
 @dataclass(eq=False, repr=False)

@@ -30,6 +30,7 @@ from skbayes.evaluation.measure import (
     warn_of_failure,
 )
 from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+from skbayes.utils.ranking import total_violation
 
 __all__ = ["Bound", "Constraints", "OutcomeMeasures", "parse_bound"]
 
@@ -234,10 +235,7 @@ class Constraints:
 
     def violation(self, folds: Sequence[FoldResult]) -> float:
         """Return the sum of the positive slacks; infinite if one is unknown."""
-        slacks = self.slacks(folds)
-        if any(map(math.isnan, slacks)):
-            return math.inf
-        return math.fsum(max(slack, 0.0) for slack in slacks)
+        return float(total_violation(self.slacks(folds)))
 
     def surely_broken(
         self, folds: Sequence[FoldResult], n_splits: int, risk: float

@@ -143,7 +143,7 @@ class Objectives:
         from skbayes.acquisition.hypervolume import is_nondominated
 
         front = is_nondominated(np.array([scores for _, scores, _ in known]))
-        return [one[0] for one, on_it in zip(known, front, strict=True) if on_it]
+        return [known[place][0] for place in np.flatnonzero(front).tolist()]
 
     def of_results(
         self, results: Mapping[str, Any], trials: Sequence[Trial]

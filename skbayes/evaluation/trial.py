@@ -10,6 +10,8 @@ from typing import Any, overload
 
 import numpy as np
 
+from skbayes.utils.ranking import best_first
+
 __all__ = [
     "FoldResult",
     "FoldStatus",
@@ -229,14 +231,6 @@ class Trial:
         return self.violation is None or self.violation <= 0.0
 
     @property
-    def order(self) -> tuple[float, float]:
-        """Key by which the best trial of a stage is the maximum.
-
-        A smaller violation of the constraints counts more than a higher score.
-        """
-        return -(self.violation or 0.0), self.score
-
-    @property
     def outcomes(self) -> dict[str, float]:
         """Mean over the fitted splits of each outcome with a constraint."""
         outcomes = [f.extras.get("outcomes") for f in self.folds if not f.skipped]
@@ -385,7 +379,8 @@ class History(Sequence[Trial]):
     def best_first(self) -> list[Trial]:
         """Return the complete trials of the last stage that has any, best first.
 
-        Of trials that are equally good, the earlier one comes first.
+        A smaller violation of the constraints counts more than a greater score. Of
+        trials that are equally good, the earlier one comes first.
         """
         usable = [
             trial
@@ -394,7 +389,14 @@ class History(Sequence[Trial]):
         ]
         last = max((trial.stage for trial in usable), default=0)
         of_stage = [trial for trial in usable if trial.stage == last]
-        return sorted(of_stage, key=lambda trial: trial.order, reverse=True)
+        scores = [trial.score for trial in of_stage]
+        order = best_first(scores, [trial.violation or 0.0 for trial in of_stage])
+        return [of_stage[place] for place in order]
+
+    @property
+    def violations(self) -> np.ndarray:
+        """Violations of the constraints by trial; 0 without constraints."""
+        return np.array([trial.violation or 0.0 for trial in self], dtype=float)
 
     @property
     def params(self) -> list[dict[str, Any]]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
-from skbayes.evaluation.trial import Trial, TrialState
+from skbayes.evaluation.trial import History, Trial
 from skbayes.space.dimensions import is_number
 
 __all__ = ["ExpectedImprovementBelow", "NoImprovement", "TargetScore"]
@@ -226,13 +226,9 @@ class TargetScore:
 
 
 def _best_score(trials: Sequence[Trial]) -> float:
-    """Return the best score among trials scored on all folds, else minus infinity.
-
-    Trials that violate constraints on outcomes do not count.
-    """
-    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
-    scores = [trial.score for trial in complete if trial.feasible]
-    return max((s for s in scores if not math.isnan(s)), default=-math.inf)
+    """Return the score of the best trial if it is feasible, else minus infinity."""
+    best = History(trials).best
+    return best.score if best is not None and best.feasible else -math.inf
 
 
 def _check_count(name: str, value: Any) -> None:

@@ -53,6 +53,7 @@ from skbayes.surrogates.transfer import Source, TransferSurrogate
 from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.did_you_mean import ArgumentHints
 from skbayes.utils.pickled_version import PickledVersion
+from skbayes.utils.ranking import best_first, least_violating
 
 __all__ = ["Optimizer", "SpaceExhausted"]
 
@@ -685,11 +686,14 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
                 f"best_params is not defined for {self._n_objectives} objectives; use "
                 "pareto_front."
             )
-        return dict(self._best()[1])
+        scores = [scores for scores, *_ in self._eligible]
+        best = best_first(scores, self._violations())[0]
+        return dict(self._eligible[best][1])
 
-    def _best(self) -> tuple[list[float], Params, list[float]]:
+    def _violations(self) -> FloatArray:
+        """Return the violations of the constraints by the eligible trials."""
         violation = self._constraints.violation
-        return max(self._eligible, key=lambda trial: (-violation(trial[2]), trial[0]))
+        return np.array([violation(slacks) for _, _, slacks in self._eligible])
 
     @property
     def pareto_front(self) -> list[tuple[Params, list[float]]]:
@@ -702,10 +706,9 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         """
         if not self._eligible:
             return []
-        violations = [self._constraints.violation(trial[2]) for trial in self._eligible]
-        least = min(violations)
-        pairs = zip(self._eligible, violations, strict=True)
-        allowed = [trial for trial, violation in pairs if violation == least]
+        usable = np.ones(len(self._eligible), dtype=bool)
+        places = np.flatnonzero(least_violating(self._violations(), usable))
+        allowed = [self._eligible[place] for place in places]
         front = is_nondominated(np.array([scores for scores, *_ in allowed]))
         return [
             (dict(params), self._signed(scores))

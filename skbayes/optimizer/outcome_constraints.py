@@ -13,18 +13,12 @@ from skbayes.optimizer.observations import ObservationList
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.registry import make_surrogate
+from skbayes.utils.ranking import total_violation
 
-__all__ = ["OutcomeConstraints", "total_violation"]
+__all__ = ["OutcomeConstraints"]
 
 # Difference between the seeds of these models and of the models of scores.
 SEED_OFFSET = 1000
-
-
-def total_violation(slacks: list[float]) -> float:
-    """Return the sum of the positive values; infinite if one is NaN."""
-    if any(math.isnan(one) for one in slacks):
-        return math.inf
-    return math.fsum(max(one, 0.0) for one in slacks)
 
 
 class OutcomeConstraints:
@@ -48,7 +42,7 @@ class OutcomeConstraints:
         if constraints is None:
             return []
         try:
-            values = [float(one) for one in constraints]
+            values = [float(slack) for slack in constraints]
         except (TypeError, ValueError) as error:
             raise TypeError(
                 "constraints must be a list of numbers, each <= 0 where the "
@@ -76,14 +70,14 @@ class OutcomeConstraints:
 
     def violation(self, slacks: list[float]) -> float:
         """Return the violation of a trial; infinite if its values are unknown."""
-        return total_violation(slacks or [math.nan] * (self.n or 0))
+        return float(total_violation(slacks or [math.nan] * (self.n or 0)))
 
     def slacks(self, *lists: ObservationList) -> FloatArray | None:
         """Return the observed values, shape (n, c); None without constraints."""
         if self.n is None:
             return None
         unknown = [math.nan] * self.n
-        rows = [one or unknown for told in lists for one in told.slacks]
+        rows = [slacks or unknown for seen in lists for slacks in seen.slacks]
         return np.array(rows, dtype=np.float64).reshape(-1, self.n)
 
     def fit(

@@ -16,6 +16,7 @@ from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.results.curves import TrialCurves, curves_of
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
+from skbayes.utils.ranking import best_first, least_violating
 
 __all__ = ["RunningTrial", "SearchRecord", "Source", "make_record"]
 
@@ -175,10 +176,16 @@ class SearchRecord:
         """Mask of possible trials on a front: complete, with the smallest violation."""
         return self._least_violating(self.complete)
 
+    @property
+    def order(self) -> np.ndarray:
+        """Positions of the trials, the best comparable one first."""
+        score = np.where(self.comparable, self.score, np.nan)
+        return best_first(score, self.violation)
+
     def _least_violating(self, usable: np.ndarray) -> np.ndarray:
-        if self.violation is None or not np.any(usable):
+        if self.violation is None:
             return usable
-        return usable & (self.violation <= np.min(self.violation[usable]))
+        return usable & least_violating(self.violation, usable)
 
 
 @dataclass
@@ -253,7 +260,7 @@ def make_record(
     if chosen == guide and found.best is not None:
         best = int(np.flatnonzero(record.number == found.best)[0])
     elif record.eligible.any():
-        best = int(np.argmax(np.where(record.eligible, record.score, -np.inf)))
+        best = int(record.order[0])
     else:
         return record
     return dataclasses.replace(record, best=best)

@@ -11,14 +11,9 @@ import numpy as np
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import TrialState
 from skbayes.space.dimensions import FloatArray
+from skbayes.utils.ranking import best_first, least_violating
 
-__all__ = [
-    "allowed_rows",
-    "best_allowed_row",
-    "least_violating",
-    "restricted",
-    "warned_rows",
-]
+__all__ = ["allowed_rows", "best_allowed_row", "restricted", "warned_rows"]
 
 
 def allowed_rows(run: SearchRun) -> np.ndarray:
@@ -27,25 +22,15 @@ def allowed_rows(run: SearchRun) -> np.ndarray:
     These are the trials that satisfy all constraints, if a complete trial does. Without
     constraints, these are all trials.
     """
-    return least_violating(
-        np.array([trial.violation or 0.0 for trial in run.ranked]),
-        np.array([trial.state == TrialState.COMPLETE for trial in run.ranked]),
-    )
-
-
-def least_violating(violation: FloatArray, usable: np.ndarray) -> np.ndarray:
-    """Return which trials violate constraints as little as the best usable trial."""
-    if not np.any(violation) or not np.any(usable):
-        return np.ones(len(violation), dtype=bool)
-    return violation <= np.min(violation[usable])
+    complete = [trial.state == TrialState.COMPLETE for trial in run.ranked]
+    return least_violating(run.ranked.violations, complete)
 
 
 def warned_rows(run: SearchRun, usable: np.ndarray) -> np.ndarray:
     """Return which rows violate the constraints least; warn if none satisfies them."""
-    violation = np.array([trial.violation or 0.0 for trial in run.ranked])
-    allowed = least_violating(violation, usable)
+    allowed = least_violating(run.ranked.violations, usable)
     chosen = np.flatnonzero(allowed & usable)
-    if len(chosen) and violation[chosen[0]] > 0.0:
+    if len(chosen) and not run.ranked[chosen[0]].feasible:
         _warn(run, int(chosen[0]))
     return allowed
 
@@ -56,10 +41,9 @@ def best_allowed_row(run: SearchRun, scores: FloatArray) -> int:
     Scores have shape (n_rows,) or (n_rows, n_keys). Later columns break ties, and rows
     whose first score is NaN are not chosen. Warns if no row satisfies all constraints.
     """
-    scores = scores.reshape(len(scores), -1)
-    violation = np.array([trial.violation or 0.0 for trial in run.ranked])
-    chosen = int(np.lexsort((*-scores.T[::-1], violation, np.isnan(scores[:, 0])))[0])
-    if violation[chosen] > 0.0 and not np.isnan(scores[chosen, 0]):
+    chosen = int(best_first(scores, run.ranked.violations)[0])
+    has_score = not np.isnan(np.ravel(scores[chosen])[0])
+    if has_score and not run.ranked[chosen].feasible:
         _warn(run, chosen)
     return chosen
 

@@ -539,11 +539,6 @@ def rank(scores: FloatArray) -> np.ndarray:
     return rankdata(order, method="min").astype(np.int32)
 
 
-def best_row(scores: FloatArray) -> int:
-    """Return the row of the greatest score; later columns break ties, NaN is last."""
-    return int(np.lexsort(np.atleast_2d(-scores.T)[::-1])[0])
-
-
 def _has_finite_scores(trial: Trial) -> bool:
     tables = [trial.scores, trial.train_scores]
     return all(np.isfinite(row).all() for t in tables for row in t.values())

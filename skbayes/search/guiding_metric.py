@@ -7,6 +7,7 @@ from typing import Any
 
 from skbayes import compat
 from skbayes.evaluation.trial import Trial
+from skbayes.utils.ranking import best_first
 
 __all__ = ["GuidingMetric"]
 
@@ -73,7 +74,8 @@ class GuidingMetric:
 
     def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
         """Return the best of some observations: parameters, scores, noise."""
-        return [max(known, key=lambda one: one[1])[0]] if known else []
+        order = best_first([score for _, score, *_ in known])
+        return [known[place][0] for place in order[:1]]
 
     def _resolve_single(self) -> None:
         wanted, scoring = self._search.target_metric, self._search.scoring

@@ -27,6 +27,7 @@ from skbayes.space import Space
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates.multi_fidelity import MultiFidelity
 from skbayes.surrogates.registry import capability, make_surrogate
+from skbayes.utils.ranking import best_first
 
 __all__ = ["MultiStageSearchCV"]
 
@@ -323,9 +324,10 @@ class MultiStageSearchCV(BayesSearchCV):
         if run.sources:
             optimizer.transfer(run.sources)
         # Known scores are not used, since they are scores on all rows.
-        known = sorted(promising(run), key=lambda one: -one[1])
-        for params, *_ in known[: self.n_promoted]:
-            optimizer.enqueue(params)
+        known = promising(run)
+        order = best_first([score for _, score, *_ in known])
+        for place in order[: self.n_promoted]:
+            optimizer.enqueue(known[place][0])
         return optimizer
 
     def _next_optimizer(

@@ -28,6 +28,7 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.trial import History
 from skbayes.loop.stages import Stage
 from skbayes.search._parameters import share_parameters
 from skbayes.search.base import with_params
@@ -103,22 +104,13 @@ class _CountingSearch(MultiStageSearchCV):
 
     def _runners_up(self) -> list[dict[str, Any]]:
         """Return the next best configurations of the stage of the best trial."""
-        results, best = self.cv_results_, self.best_index_
-        metric = self.refit if self.multimetric_ else "score"
-        scores = results[f"mean_test_{metric}"]
-        usable = np.isfinite(scores)
-        if "state" in results:  # exclude means of a few folds
-            usable &= results["state"] == "complete"
-        if "feasible" in results:
-            usable &= results["feasible"].astype(bool)
-        usable &= results["stage"] == results["stage"][best]
+        stage = self.cv_results_["stage"][self.best_index_]
+        of_stage = History([trial for trial in self.trials_ if trial.stage == stage])
         chosen: list[dict[str, Any]] = [self.best_params_]
-        for row in np.argsort(-scores, kind="stable"):
-            if len(chosen) == self.n_members:
-                break
-            if usable[row] and results["params"][row] not in chosen:
-                chosen.append(results["params"][row])
-        return chosen[1:]
+        for trial in of_stage.best_first():
+            if trial.feasible and trial.params not in chosen:
+                chosen.append(trial.params)
+        return chosen[1 : self.n_members]
 
     def _parallel(self, params: Mapping[str, Any]) -> Any:
         """Return a pipeline that solves the problems of the classes in parallel."""

@@ -32,13 +32,13 @@ from skbayes.search._parameters import (
     share_parameters,
 )
 from skbayes.search._preparation import journal_trials, known_source
-from skbayes.search._selection import least_violating
-from skbayes.search.base import BaseBayesSearchCV, best_row, rank
+from skbayes.search.base import BaseBayesSearchCV, rank
 from skbayes.search.score_and_cost import ScoreAndCost
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
 from skbayes.surrogates.registry import capability, registry
+from skbayes.utils.ranking import best_first, least_violating
 
 __all__ = ["TradeoffSearchCV"]
 
@@ -495,8 +495,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def _unit_scores(self, results: Mapping[str, Any]) -> FloatArray:
         """Return scores from 0 to 1, NaN for trials that cannot be chosen."""
         scores = results["tradeoff_score"] + self.tradeoff * results["relative_cost"]
-        violation = np.array([trial.violation or 0.0 for trial in self.trials_])
-        allowed = least_violating(violation, np.isfinite(scores))
+        allowed = least_violating(self.trials_.violations, np.isfinite(scores))
         return np.where(allowed, scores, np.nan)
 
     def _describe_best(self) -> None:
@@ -559,7 +558,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         results, metric = self.cv_results_, self.target_metric_
         costs = results["relative_cost"]
         scores = self._unit_scores(results) - tradeoff * costs
-        self.best_index_ = best_row(_by_cost(scores, costs))
+        self.best_index_ = int(best_first(_by_cost(scores, costs))[0])
         self.best_params_ = results["params"][self.best_index_]
         self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
         self._describe_best()

@@ -228,10 +228,9 @@ def _best_first(record: SearchRecord) -> list[int]:
 
     The chosen trial comes before all others.
     """
-    score = np.where(record.eligible, record.score, -np.inf)
-    if record.best is not None:
-        score[record.best] = np.inf
-    return record.number[np.argsort(-score, kind="stable")].tolist()
+    chosen = [] if record.best is None else [record.best]
+    order = dict.fromkeys([*chosen, *record.order.tolist()])
+    return [int(record.number[place]) for place in order]
 
 
 def _metrics(trial: Trial) -> dict[str, float]:

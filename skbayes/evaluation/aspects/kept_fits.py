@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
@@ -93,9 +93,8 @@ class KeptFits(Aspect):
         """Drop the estimators of a trial that is not the best one."""
         if callable(self.run.settings["refit"]):
             return  # it may choose any trial
-        beaten: Trial | None = trial
-        if trial.state == TrialState.COMPLETE:
-            if self._best is None or trial.order > self._best.order:
-                self._best, beaten = trial, self._best
-        if beaten is not None:
-            self.kept.pop(beaten.number, None)
+        candidates = History([trial] if self._best is None else [self._best, trial])
+        self._best = candidates.best
+        for candidate in candidates:
+            if candidate is not self._best:
+                self.kept.pop(candidate.number, None)
