@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import dataclasses
 import functools
 import warnings
 from collections.abc import Callable, Mapping, Sequence
