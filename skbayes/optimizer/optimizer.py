@@ -686,9 +686,11 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
                 f"best_params is not defined for {self._n_objectives} objectives; use "
                 "pareto_front."
             )
+        return dict(self._best()[1])
+
+    def _best(self) -> tuple[list[float], Params, list[float]]:
         scores = [scores for scores, *_ in self._eligible]
-        best = best_first(scores, self._violations())[0]
-        return dict(self._eligible[best][1])
+        return self._eligible[best_first(scores, self._violations())[0]]
 
     def _violations(self) -> FloatArray:
         """Return the violations of the constraints by the eligible trials."""
