@@ -1,5 +1,6 @@
 """Aspects of trials: the list, and the example of the contributing guide."""
 
+import inspect
 import pickle
 import subprocess
 import sys
@@ -26,6 +27,10 @@ print(*sys.modules)
 """
 
 
+def _name(kind):
+    return kind.__name__
+
+
 def search(**more):
     tree = DecisionTreeClassifier(random_state=0)
     options = {"n_iter": 4, "cv": 3, "random_state": 0, **more}
@@ -35,7 +40,7 @@ def search(**more):
 @pytest.fixture
 def with_peak_memory(monkeypatch):
     """Add the aspect to the list, as a contributor would by one line."""
-    monkeypatch.setattr(registry, "ASPECTS", [*registry.ASPECTS, PeakMemory])
+    monkeypatch.setattr(registry, "ASPECTS", (*registry.ASPECTS, PeakMemory))
 
     @share_parameters
     class Search(BayesSearchCV):
@@ -163,3 +168,41 @@ def test_hooks_have_no_effect_by_default():
     with of_fold.around(None):
         assert not of_fold.looks_inside(None)
     pickle.loads(pickle.dumps(of_fold))
+
+
+def _hooks(kind):
+    return {
+        name: inspect.signature(method)
+        for name, method in vars(kind).items()
+        if inspect.isfunction(method) and not name.startswith("_")
+    }
+
+
+@pytest.mark.parametrize("kind", [*registry.ASPECTS, PeakMemory], ids=_name)
+def test_every_public_method_is_a_hook(kind):
+    """A misspelled hook would never be called."""
+    folds = [
+        part
+        for part in vars(sys.modules[kind.__module__]).values()
+        if inspect.isclass(part) and issubclass(part, FoldAspect)
+    ]
+    for part, base in [(kind, Aspect), *((fold, FoldAspect) for fold in folds)]:
+        allowed = _hooks(base)
+        for name, signature in _hooks(part).items():
+            assert list(signature.parameters) == list(allowed[name].parameters)
+
+
+def test_aspects_have_different_names_and_parameters():
+    names = [kind.name for kind in registry.ASPECTS]
+    parameters = [param.name for kind in registry.ASPECTS for param in kind.parameters]
+    assert len(set(names)) == len(names)
+    assert len(set(parameters)) == len(parameters)
+
+
+@pytest.mark.parametrize("kind", [*registry.ASPECTS, PeakMemory], ids=_name)
+def test_the_name_of_a_parameter_in_a_conflict_exists(kind):
+    own = {param.name for param in kind.parameters}
+    known = inspect.signature(BayesSearchCV).parameters
+    for conflict in kind.conflicts:
+        assert conflict.name in own and conflict.other in known
+        assert conflict.reason.endswith(".")

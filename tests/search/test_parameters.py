@@ -62,7 +62,7 @@ def test_every_shared_parameter_has_an_entry():
 
 
 def test_a_parameter_of_an_aspect_is_a_parameter_of_the_searches(monkeypatch):
-    monkeypatch.setattr(registry, "ASPECTS", [*registry.ASPECTS, _Speed])
+    monkeypatch.setattr(registry, "ASPECTS", (*registry.ASPECTS, _Speed))
 
     @share_parameters
     class Fast(BayesSearchCV):

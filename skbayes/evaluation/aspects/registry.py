@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ASPECTS", "aspects_of", "check_conflicts"]
 
-ASPECTS: list[type[Aspect]] = [
+ASPECTS: tuple[type[Aspect], ...] = (
     SharedSteps,
     Costs,
     Rounds,
@@ -27,7 +27,7 @@ ASPECTS: list[type[Aspect]] = [
     KeptFits,
     Racing,
     Callbacks,
-]
+)
 
 
 def aspects_of(run: SearchRun) -> list[Aspect]:
