@@ -26,6 +26,7 @@ from sklearn.metrics import check_scoring
 from skbayes.evaluation.measure import (
     Measure,
     measured,
+    needs_fit,
     needs_rows,
     warn_of_failure,
 )
@@ -124,6 +125,11 @@ class OutcomeMeasures:
     def needs_data(self) -> bool:
         """Whether the test set is required."""
         return bool(self.scorers) or needs_rows(self.measures)
+
+    @property
+    def needs_fit(self) -> bool:
+        """Whether the fitted estimator is required."""
+        return bool(self.scorers) or needs_fit(self.measures)
 
     @property
     def names(self) -> list[str]:

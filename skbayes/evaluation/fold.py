@@ -200,8 +200,12 @@ class FoldCall:
 
     @property
     def timed_result(self) -> dict[str, Any]:
-        """Return value of scikit-learn's function, with the processor time."""
-        return {**self.result, "cpu_time": self.cpu_time}
+        """Result of scikit-learn's function, with estimator and processor time."""
+        return {
+            **self.result,
+            "estimator": self.estimator,
+            "cpu_time": self.cpu_time,
+        }
 
     @property
     def raises(self) -> bool:
@@ -226,8 +230,7 @@ class FoldCall:
         self.repeats = False
         self.estimator = clone(self.task.estimator)
         aspects = self.task.aspects
-        returned = any(aspect.needs_estimator for aspect in aspects)
-        self.options = {**self.task.options, "return_estimator": returned}
+        self.options = dict(self.task.options)
         with contextlib.ExitStack() as stack:
             for aspect in aspects:
                 stack.enter_context(aspect.around(self))

@@ -29,6 +29,7 @@ __all__ = [
     "measured",
     "model_size",
     "n_features",
+    "needs_fit",
     "needs_rows",
     "predict_time",
 ]
@@ -240,6 +241,11 @@ def measure_of(cost: str | Callable[[Any], float]) -> Measure:
 def needs_rows(measures: Mapping[str, Measure]) -> bool:
     """Return whether a measure uses the test rows, `X_test` of the result."""
     return any(isinstance(measure, _OfRows) for measure in measures.values())
+
+
+def needs_fit(measures: Mapping[str, Measure]) -> bool:
+    """Return whether a measure uses the fitted estimator."""
+    return not all(isinstance(measure, _Recorded) for measure in measures.values())
 
 
 def measured(

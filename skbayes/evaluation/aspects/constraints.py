@@ -25,10 +25,10 @@ class _FoldOutcomes(FoldAspect):
     """Measurement of the outcomes of a fit that have constraints."""
 
     name = "constraints"
-    needs_estimator = True
 
     def __init__(self, measures: OutcomeMeasures) -> None:
         self.measures = measures
+        self.needs_estimator = measures.needs_fit
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Measure the outcomes."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.measure import Measure, measured, needs_rows
+from skbayes.evaluation.measure import Measure, measured, needs_fit, needs_rows
 
 __all__ = ["Costs"]
 
@@ -29,21 +29,21 @@ class _FoldCosts(FoldAspect):
     """
 
     name = "costs"
-    needs_estimator = True
 
     def __init__(self, measures: Mapping[str, Measure], are_separate: bool) -> None:
         self.measures, self.are_separate = measures, are_separate
+        self.needs_estimator = needs_fit(measures)
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Measure the costs."""
-        fold, estimator = outcome.result, call.result["estimator"]
+        fold = outcome.result
         assert fold is not None
         result = call.timed_result
         if needs_rows(self.measures):
             result["X_test"], _ = call.test_set()
         costs = measured(self.measures, result, "", call.raises)
         if self.are_separate:
-            fold.extras |= {"costs": costs, "warm_up": _is_first(estimator)}
+            fold.extras |= {"costs": costs, "warm_up": _is_first(call.estimator)}
             return
         fold.test_scores = {**fold.test_scores, **costs}
         if fold.train_scores is not None:

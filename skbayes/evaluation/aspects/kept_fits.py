@@ -24,7 +24,7 @@ class _FoldFits(FoldAspect):
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Add the fitted estimator to the outcome."""
-        outcome.estimator = call.result["estimator"]
+        outcome.estimator = call.estimator
 
 
 class KeptFits(Aspect):

@@ -51,7 +51,12 @@ from sklearn.preprocessing import (
     TargetEncoder,
 )
 
-from skbayes import BayesSearchCV, MultiStageSearchCV, ParetoSearchCV
+from skbayes import (
+    BayesSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+)
 from skbayes.evaluation import prefix, prefix_store
 from skbayes.evaluation.prefix import COVERED
 from skbayes.evaluation.prefix_store import PrefixStore
@@ -567,9 +572,25 @@ def test_fitted_steps_are_not_loaded_if_nothing_looks_at_them(iris, loaded, scor
 
 
 @pytest.mark.parametrize(
+    "kind, kwargs",
+    [
+        (BayesSearchCV, {"constraints": {"score": ">= 0.5"}}),
+        (BayesSearchCV, {"constraints": {"fit_time": "<= 1e3"}}),
+        (TradeoffSearchCV, {"cost": "fit_time"}),
+    ],
+)
+def test_measured_times_do_not_load_fitted_steps(iris, loaded, kind, kwargs):
+    pair = pipeline(StandardScaler(), MinMaxScaler())
+    search(pair, kind=kind, **kwargs).fit(*iris)
+    assert "states" not in loaded
+
+
+@pytest.mark.parametrize(
     "kwargs",
     [
         {"scoring": _accuracy},
+        {"constraints": {"model_size": "<= 1e9"}},
+        {"constraints": {"predict_time": "<= 1e3"}},
         {"scoring": {"first": "accuracy", "own": _accuracy}, "refit": "first"},
         {"return_fold_estimators": True, "refit": True},
         {"return_train_score": True},
