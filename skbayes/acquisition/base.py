@@ -317,8 +317,8 @@ class SamplingProposer(Proposer):
                 n_columns = candidates.space.n_columns
                 more = draw_candidates(self.terms, n_columns, random_state)
                 X = np.vstack([X, candidates.first_new(more)])
-            worth = self.sampler.scores(X)
+            scores = self.sampler.scores(X)
         else:
-            worth = random_state.gumbel(size=len(X))
-        worth = worth + sum_values(self.terms, X)
-        return X[np.argsort(-worth, kind="stable")]
+            scores = random_state.gumbel(size=len(X))
+        scores = scores + sum_values(self.terms, X)
+        return X[np.argsort(-scores, kind="stable")]

@@ -197,8 +197,8 @@ def _step(
     values = proposer.scores(candidates)
     best = []
     for place in range(len(X)):
-        own = np.flatnonzero(origin_of == place)
-        ranked = own[np.argsort(-values[own], kind="stable")]
+        places = np.flatnonzero(origin_of == place)
+        ranked = places[np.argsort(-values[places], kind="stable")]
         if space.constraint is not None:
             # The ranked candidates include the row itself.
             better = ranked[: np.flatnonzero(ranked == place)[0]]
@@ -215,10 +215,12 @@ def _other_values(
 ) -> FloatArray:
     """Return the positions of the neighboring values of a column."""
     grid = space.columns[column].dimension.grid
-    own = int(np.argmin(np.abs(grid - position)))
+    current = int(np.argmin(np.abs(grid - position)))
     if not space.categorical[column]:
-        return grid[[place for place in (own - 1, own + 1) if 0 <= place < len(grid)]]
-    others = np.delete(grid, own)
+        return grid[
+            [place for place in (current - 1, current + 1) if 0 <= place < len(grid)]
+        ]
+    others = np.delete(grid, current)
     if len(others) > MAX_OPTIONS:
         others = random_state.choice(others, MAX_OPTIONS, replace=False)
     return others

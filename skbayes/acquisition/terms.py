@@ -59,5 +59,5 @@ def draw_candidates(
 ) -> FloatArray:
     """Return the candidates (k, D) that the terms draw."""
     drawn = [term.draw(random_state) for term in terms]
-    rows = [one for one in drawn if one is not None]
+    rows = [candidates for candidates in drawn if candidates is not None]
     return np.vstack([np.empty((0, n_columns)), *rows])

@@ -135,8 +135,8 @@ class RawCost(CostScale):
         self, mean: FloatArray, sd: FloatArray
     ) -> tuple[Utility, Utility]:
         mean, sd = np.asarray(mean, float), np.asarray(sd, float)
-        zero, one = np.zeros_like(mean), np.ones_like(mean)
-        return Utility(mean, one, zero), Utility(sd**2, zero, 2.0 * sd)
+        zeros, ones = np.zeros_like(mean), np.ones_like(mean)
+        return Utility(mean, ones, zeros), Utility(sd**2, zeros, 2.0 * sd)
 
 
 @dataclass(eq=False, repr=False)
