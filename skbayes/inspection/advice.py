@@ -229,13 +229,13 @@ def _without_effect(record: SearchRecord, space: Space) -> list[str]:
         forest.fit(np.hstack([X, shadows]), ranks)
     if forest.oob_score_ < LEAST_R2:
         return []
-    own, chance = np.split(forest.feature_importances_, 2)
+    shares, chance = np.split(forest.feature_importances_, 2)
     limit = min(MOST_SHARE, chance.mean())
     names = [column.name for column in space.columns]
     places = np.flatnonzero(known)
     return [
         str(names[place])
-        for place, share in zip(places, own, strict=True)
+        for place, share in zip(places, shares, strict=True)
         if varied[place] and names[place] is not None and share < limit
     ]
 

@@ -136,8 +136,8 @@ class ParetoDisplay(_Display):
         %(Raises)s
         """
         record = read_record(search, name=name)
-        own = objectives is None
-        directions = record.directions if own else _check(objectives, record)
+        is_recorded = objectives is None
+        directions = record.directions if is_recorded else _check(objectives, record)
         if len(directions) < 2:
             raise ValueError(
                 "objectives must be given, such as {'accuracy': 'max', 'fit_time': "
@@ -146,7 +146,9 @@ class ParetoDisplay(_Display):
         table = _measured(record)
         values = np.column_stack([table[name] for name in directions])
         values[~record.allowed] = np.nan
-        chosen = record.best if own and record.method == "ParetoSearchCV" else None
+        chosen = (
+            record.best if is_recorded and record.method == "ParetoSearchCV" else None
+        )
         if chosen is not None and not np.all(np.isfinite(values[chosen])):
             chosen = None
         display = cls(
@@ -219,8 +221,8 @@ class ParetoDisplay(_Display):
             better = "higher" if signs[j] > 0 else "lower"
             title = plain(names[j].replace("_", " "))
             axis.set_label_text(f"{title} ({better} is better)")
-            own = self.values[:, j][np.isfinite(self.values[:, j])]
-            if len(own) and costs[j] and has_log_span(own, COST_SPAN):
+            finite = self.values[:, j][np.isfinite(self.values[:, j])]
+            if len(finite) and costs[j] and has_log_span(finite, COST_SPAN):
                 axis._set_axes_scale("log")
         style_axes(ax, "both")
 

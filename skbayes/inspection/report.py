@@ -358,7 +358,7 @@ def _facts(
     source: Any, record: SearchRecord, trials: Sequence[Trial]
 ) -> dict[str, Any]:
     """Return the data of the template."""
-    fits = [fold for one in trials for fold in one.folds if not fold.skipped]
+    fits = [fold for trial in trials for fold in trial.folds if not fold.skipped]
     times = [getattr(fold, t) for fold in fits for t in ("fit_time", "score_time")]
     both = np.array(times, dtype=float).reshape(-1, 2).sum(axis=1)
     ends = record.finished
@@ -522,7 +522,7 @@ def _columns(record: SearchRecord) -> Iterator[tuple[str, list[Any]]]:
         yield f"constraint: {name}", means.tolist()
     if record.violation is not None:
         kept = record.violation <= 0.0
-        yield "feasible", ["yes" if one else "no" for one in kept]
+        yield "feasible", ["yes" if satisfied else "no" for satisfied in kept]
     yield "seconds per fit", record.fit_time.tolist()
     yield "total seconds", record.duration.tolist()
     if np.any(np.isfinite(record.started)):
@@ -533,8 +533,8 @@ def _param_columns(
     record: SearchRecord, params: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, list[Any]]]:
     """Return the columns of all hyper-parameters."""
-    names = sorted({name for one in params for name in one})
-    return [(name, [_value(one, name) for one in record.params]) for name in names]
+    names = sorted({name for row in params for name in row})
+    return [(name, [_value(row, name) for row in record.params]) for name in names]
 
 
 def _value(params: Mapping[str, Any], name: str) -> Any:

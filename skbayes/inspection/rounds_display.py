@@ -148,7 +148,9 @@ class RoundsDisplay(_Display):
         %(Raises)s
         """
         record = read_record(search, metric=metric, name=name)
-        known = [(i, one) for i, one in enumerate(record.curves) if one is not None]
+        known = [
+            (i, curve) for i, curve in enumerate(record.curves) if curve is not None
+        ]
         if not known and np.isfinite(record.score).any():
             raise ValueError(
                 "There are no learning curves: the search was made without rounds, or "
@@ -158,9 +160,9 @@ class RoundsDisplay(_Display):
         places = [i for i, _ in known]
         display = cls(
             number=record.number[places],
-            rounds=[one.rounds for _, one in known],
-            scores=[record.sign * one.scores for _, one in known],
-            chosen=np.array([one.chosen or 0 for _, one in known], dtype=int),
+            rounds=[curve.rounds for _, curve in known],
+            scores=[record.sign * curve.scores for _, curve in known],
+            chosen=np.array([curve.chosen or 0 for _, curve in known], dtype=int),
             group=_groups(record)[places],
             best=places.index(record.best) if record.best in places else None,
             label=record.label,
@@ -183,7 +185,7 @@ class RoundsDisplay(_Display):
         %(self)s
         """
         ax = get_axes(ax)
-        means = [one.mean(axis=0) for one in self.scores]
+        means = [scores.mean(axis=0) for scores in self.scores]
         self.lines_ = {
             group: self._draw_group(ax, group, means)
             for group in GROUPS
@@ -217,9 +219,9 @@ class RoundsDisplay(_Display):
     def _draw_points(self, ax: Any, means: Sequence[FloatArray]) -> Any:
         """Draw the number of rounds of each trial except the best."""
         points = [
-            (one[place], mean[place])
-            for i, (one, mean) in enumerate(zip(self.rounds, means, strict=True))
-            for place in [_place(one, self.chosen[i])]
+            (rounds[place], mean[place])
+            for i, (rounds, mean) in enumerate(zip(self.rounds, means, strict=True))
+            for place in [_place(rounds, self.chosen[i])]
             if i != self.best
         ]
         x, y = np.array(points, dtype=float).reshape(-1, 2).T
