@@ -279,10 +279,10 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
                 raise
         except BaseException:
             # These configurations are not returned, so their scores never arrive.
-            for one in proposed:
-                self._withdraw(one.row)
+            for configuration in proposed:
+                self._withdraw(configuration.row)
             raise
-        return [one.params for one in proposed]
+        return [configuration.params for configuration in proposed]
 
     def propose(self, max_cost: float | None = None) -> Configuration:
         """Propose one configuration, with its encoding.
@@ -407,7 +407,7 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         other code maximizes. They are negated again when they are returned.
         """
         signs = itertools.cycle(self._signs)
-        return [sign * one for sign, one in zip(signs, scores, strict=False)]
+        return [sign * score for sign, score in zip(signs, scores, strict=False)]
 
     def _set_n_objectives(self, n: int) -> None:
         if n > 1:
@@ -560,7 +560,8 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
                 f"objective only, but the optimizer has {self._n_objectives}."
             )
         sources = [
-            dataclasses.replace(one, y=self._signed([one.y])[0]) for one in sources
+            dataclasses.replace(source, y=self._signed([source.y])[0])
+            for source in sources
         ]
         surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
         surrogate.prepare(self._candidates)
