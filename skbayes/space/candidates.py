@@ -113,10 +113,10 @@ def _adjacent(space: Space, X: FloatArray, steps: FloatArray) -> FloatArray:
         if dimension.is_categorical or not 1 < dimension.n_values <= MAX_GRID:
             continue
         grid, last = dimension.grid, int(dimension.n_values) - 1
-        own = nearest(grid, X[:, place])
+        current = nearest(grid, X[:, place])
         # At the ends, there is only one adjacent value.
-        up = np.where(steps[:, place] > 0.0, own < last, own == 0)
-        there = grid[own + np.where(up, 1, -1)]
+        up = np.where(steps[:, place] > 0.0, current < last, current == 0)
+        there = grid[current + np.where(up, 1, -1)]
         adjacent[:, place] = np.where(np.isnan(X[:, place]), np.nan, there)
     return adjacent
 
@@ -151,8 +151,8 @@ class Candidates:
 
     def _set_rows(self, rows: FloatArray | None) -> None:
         self.rows = rows
-        own = np.empty((0, self.space.n_columns)) if rows is None else rows
-        self._places = {key: place for place, key in enumerate(keys_of(own))}
+        listed = np.empty((0, self.space.n_columns)) if rows is None else rows
+        self._places = {key: place for place, key in enumerate(keys_of(listed))}
         self._open = np.array([key not in self._known for key in self._places], bool)
         self._n_rejected = 0
 

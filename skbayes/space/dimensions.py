@@ -116,9 +116,9 @@ def floats_at(ranks: NDArray[np.int_]) -> FloatArray:
     return np.copysign(np.abs(ranks).astype(np.int64).view(np.float64), ranks)
 
 
-def nearest(own: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
-    """Places among the ascending positions `own` that are nearest to `positions`."""
-    middles = (own[1:] + own[:-1]) / 2.0
+def nearest(grid: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
+    """Return the indices of the values of an ascending grid nearest to `positions`."""
+    middles = (grid[1:] + grid[:-1]) / 2.0
     return np.searchsorted(middles, positions, side="right")
 
 

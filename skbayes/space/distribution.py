@@ -168,10 +168,10 @@ class Distribution(Dimension):
             return self.snap(np.asarray(self.distribution.cdf(numbers)))
         places = np.searchsorted(self._atoms, numbers)
         places = np.minimum(places, len(self._atoms) - 1)
-        for value, own in zip(values, self._atoms[places], strict=True):
-            if value == int(value) and value != own:
+        for value, atom in zip(values, self._atoms[places], strict=True):
+            if value == int(value) and value != atom:
                 raise ValueError(f"{self._reject(value)}, its probability is too low")
-            if value != own:
+            if value != atom:
                 raise self._reject(value)
         return self._positions[places]
 

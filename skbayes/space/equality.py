@@ -68,8 +68,8 @@ def _same_objects(a: Any, b: Any, whole: bool, copies: bool) -> bool:
     if hasattr(a, "get_params") and not whole:
         whole = keeps_more_than_parameters(a)
         if not whole:
-            own, other = a.get_params(deep=False), b.get_params(deep=False)
-            return same(own, other, copies=copies)
+            params, other_params = a.get_params(deep=False), b.get_params(deep=False)
+            return same(params, other_params, copies=copies)
     state, other = a.__reduce_ex__(4), b.__reduce_ex__(4)
     return isinstance(state, tuple) and same(state[:3], other[:3], whole, copies)
 

@@ -62,7 +62,7 @@ def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
         spaces.append(item[0] if pair else item)
         if not isinstance(spaces[-1], Mapping):
             raise _no_spaces(f"a list with {item!r}")
-    n_trials = [one[1] for one in search_spaces if isinstance(one, tuple)]
+    n_trials = [item[1] for item in search_spaces if isinstance(item, tuple)]
     if n_trials:
         dicts = "search_spaces=" + ("[space]" if len(spaces) == 1 else "[space, ...]")
         warnings.warn(

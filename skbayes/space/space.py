@@ -217,12 +217,12 @@ class Space:
         if len(spaces) == 1:
             return self._branch(parsed[0], taken)
         entry = self._add(Column(None, Categorical(range(len(spaces)))), fresh=True)
-        for k, one in enumerate(parsed):
+        for k, alternative in enumerate(parsed):
             # A configuration is encoded with the first dict that contains it.
-            earlier = [j for j in range(k) if _may_overlap(parsed[j], one)]
+            earlier = [j for j in range(k) if _may_overlap(parsed[j], alternative)]
             entry.earlier.append(earlier)
             self.overlaps |= bool(earlier)
-        entry.options = [self._branch(one, taken) for one in parsed]
+        entry.options = [self._branch(alternative, taken) for alternative in parsed]
         return [entry]
 
     def _branch(
@@ -394,20 +394,24 @@ class Space:
             parameter.
         """
         X = np.full((len(params), self.n_columns), np.nan)
-        for row, one in enumerate(params):
-            if not isinstance(one, Mapping):
-                raise ValueError(f"A configuration must be a dict, got {one!r}.")
-            X[row] = self._encode_one(one)
+        for row, configuration in enumerate(params):
+            if not isinstance(configuration, Mapping):
+                raise ValueError(
+                    f"A configuration must be a dict, got {configuration!r}."
+                )
+            X[row] = self._encode_one(configuration)
         return X
 
     def _encode_one(
-        self, params: Mapping[str, Any], own: FloatArray | None = None
+        self, params: Mapping[str, Any], known_row: FloatArray | None = None
     ) -> FloatArray:
-        """Return the row of parameters; `own` is one possible row, if known."""
+        """Return the row of parameters; `known_row` is one possible row, if known."""
         problems: list[str] = []
         blank = np.full(self.n_columns, np.nan)
         first = None
-        matches = tree.match(self._root, params, blank, frozenset(), problems, own)
+        matches = tree.match(
+            self._root, params, blank, frozenset(), problems, known_row
+        )
         for row, used in matches:
             unused = sorted(set(params) - used)
             if unused:
@@ -452,8 +456,8 @@ class Space:
         for place in np.flatnonzero(~np.isnan(row)).tolist():
             name, dimension = self.columns[place].name, self.columns[place].dimension
             if name is not None:
-                (own,) = dimension.decode(row[[place]])
-                if not same(own, native(params[name]), copies=False):
+                (value,) = dimension.decode(row[[place]])
+                if not same(value, native(params[name]), copies=False):
                     return False
         return True
 
@@ -570,12 +574,12 @@ class Space:
         canonical : dict
             The same configuration, as from :meth:`canonicalize`.
         """
-        (own,) = self.decode(row[None])
+        (canonical,) = self.decode(row[None])
         for column, position in zip(self.columns, row, strict=True):
-            if column.name in own and not math.isnan(position):
+            if column.name in canonical and not math.isnan(position):
                 if math.isinf(column.dimension.n_values):
-                    own[column.name] = float(params[column.name])
-        return own
+                    canonical[column.name] = float(params[column.name])
+        return canonical
 
     # -- finite spaces ------------------------------------------------------------
 
@@ -660,15 +664,15 @@ def _warn_of_repeats(name: str, dimension: Dimension) -> None:
 
 
 def _may_overlap(
-    one: Mapping[str, Dimension | Choice], other: Mapping[str, Dimension | Choice]
+    first: Mapping[str, Dimension | Choice], second: Mapping[str, Dimension | Choice]
 ) -> bool:
     """Whether a configuration may belong to both dicts."""
-    choices = [d for d in (*one.values(), *other.values()) if isinstance(d, Choice)]
-    if not choices and one.keys() != other.keys():
+    choices = [d for d in (*first.values(), *second.values()) if isinstance(d, Choice)]
+    if not choices and first.keys() != second.keys():
         return False
     return not any(
-        _disjoint(_dimension(one[name]), _dimension(other[name]))
-        for name in one.keys() & other.keys()
+        _disjoint(_dimension(first[name]), _dimension(second[name]))
+        for name in first.keys() & second.keys()
     )
 
 
@@ -676,11 +680,11 @@ def _dimension(value: Dimension | Choice) -> Dimension:
     return value.dimension if isinstance(value, Choice) else value
 
 
-def _disjoint(one: Dimension, other: Dimension) -> bool:
+def _disjoint(first: Dimension, second: Dimension) -> bool:
     """Whether two finite dimensions are known to have no value in common."""
-    if max(one.n_values, other.n_values) > MAX_COMPARED:
+    if max(first.n_values, second.n_values) > MAX_COMPARED:
         return False
-    if isinstance(one, _Listed) and isinstance(other, _Listed):
-        return one.is_disjoint(other)
-    values = other.decode(other.grid)
-    return not any(one.contains(value) for value in values)
+    if isinstance(first, _Listed) and isinstance(second, _Listed):
+        return first.is_disjoint(second)
+    values = second.decode(second.grid)
+    return not any(first.contains(value) for value in values)
