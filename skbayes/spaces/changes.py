@@ -83,9 +83,9 @@ def code_of(notation: Any, indent: str = "") -> str:
         scale = "" if default else f', scale="{notation.scale}"'
         return f"Ordinal({values}{scale})"
     if isinstance(notation, list):
-        return f"[{', '.join(code_of(one, deeper) for one in notation)}]"
+        return f"[{', '.join(code_of(part, deeper) for part in notation)}]"
     if isinstance(notation, tuple):
-        items = ", ".join(code_of(one, deeper) for one in notation)
+        items = ", ".join(code_of(part, deeper) for part in notation)
         return f"({items},)" if len(notation) == 1 else f"({items})"
     if type(notation) is str and '"' not in notation and "\\" not in notation:
         return f'"{notation}"' if notation.isprintable() else repr(notation)
