@@ -316,8 +316,8 @@ class GaussianProcess(Surrogate):
         k, _ = self._correlations(self._scaled[:, rows], self._scaled[:, columns])
         K = np.multiply(self._amplitude[:, None, None], k, out=k)
         if rows == columns:
-            own = np.arange(K.shape[1])
-            K[:, own, own] += self._diagonal()[:, rows]
+            diagonal = np.arange(K.shape[1])
+            K[:, diagonal, diagonal] += self._diagonal()[:, rows]
         return K
 
     def _diagonal(self) -> FloatArray:
@@ -530,8 +530,10 @@ class GaussianProcess(Surrogate):
         weights = by_k * slopes
         ordered = self._embedding.ordered
         count = len(ordered)
-        own, theirs = scaled[..., :count], self._scaled[..., :count]
-        total = np.sum(weights, axis=-1)[..., None] * own - np.matmul(weights, theirs)
+        positions, fitted = scaled[..., :count], self._scaled[..., :count]
+        total = np.sum(weights, axis=-1)[..., None] * positions - np.matmul(
+            weights, fitted
+        )
         result = np.zeros((*weights.shape[:2], self._embedding.n_columns))
         result[..., ordered] = 2.0 * total / self._length_scales[:, None, ordered]
         return result

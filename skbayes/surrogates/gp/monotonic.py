@@ -196,12 +196,12 @@ class MonotonicGP(GaussianProcess):
         self._scaled = self._place(self._known_rows())
         joint = self._joint(self._X)
         factors = []
-        for s, one in enumerate(self._target):
+        for s, target in enumerate(self._target):
             K = self._amplitude[s] * joint.correlations(self._length_scales[s])
             noise = self._noise[s] if extra is None else self._noise[s] + extra
             K[np.arange(n), np.arange(n)] += noise
             sites = None if self._sites is None else self._sites[s]
-            factors.append(factorize(K, one, self._signs, sites))
+            factors.append(factorize(K, target, self._signs, sites))
         self._factor = InverseFactor.of_inverse(
             np.array([factor.M for factor in factors])
         )

@@ -120,7 +120,9 @@ class RobustMonotonicGP(Surrogate):
         }
         limit = -math.log(MAX_ODDS_AGAINST)
         self.columns_in_force_ = [
-            column for column, one in self.log_bayes_factors_.items() if one > limit
+            column
+            for column, factor in self.log_bayes_factors_.items()
+            if factor > limit
         ]
         self.looks_without_signs_ = len(X) % LOOK_EVERY == LOOK_EVERY - 1
         self._model: GaussianProcess = self._plain
