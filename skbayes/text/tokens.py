@@ -70,7 +70,7 @@ class StringArray(Sequence):
         # Lone surrogates are invalid Unicode, but they occur in real data.
         encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
         offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum([len(one) for one in encoded], out=offsets[1:])
+        np.cumsum([len(text) for text in encoded], out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
 
     def __len__(self) -> int:
