@@ -142,7 +142,7 @@ def _logged(mlflow: Any, run: Any) -> set[int]:
         output_format="list",
     )
     tags = [child.data.tags for child in children]
-    return {int(one["skbayes.trial"]) for one in tags if "skbayes.trial" in one}
+    return {int(tag["skbayes.trial"]) for tag in tags if "skbayes.trial" in tag}
 
 
 # -- the run of the search -------------------------------------------------------------
