@@ -71,14 +71,14 @@ class TreeMemory:
 
         The process itself is measured in each call, and its children less often.
         """
-        own = self._own(self._process)
-        if own > limit:
-            return own
+        memory = self._own(self._process)
+        if memory > limit:
+            return memory
         if time.monotonic() < self._next_look:
             return None
         children = self._children()
         self._next_look = time.monotonic() + TREE_INTERVAL
-        if not children or own + sum(map(self._own, children)) <= limit:
+        if not children or memory + sum(map(self._own, children)) <= limit:
             return None
         # Pages shared by forked children and their parent count once.
         size = sum(map(self._proportional, [self._process, *children]))
