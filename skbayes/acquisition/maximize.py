@@ -16,7 +16,12 @@ import numpy as np
 from scipy import optimize
 
 from skbayes.space import Space
-from skbayes.space.candidates import MAX_ASKED, MAX_GRID, order_to_ask, perturb
+from skbayes.space.candidates import (
+    MAX_CHECKED_FIRST,
+    MAX_GRID,
+    order_to_check,
+    perturb,
+)
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.random_search import sobol
 
@@ -46,7 +51,7 @@ FEW_VALUES = 12
 
 # Maximum number of neighbors of a row that are checked by a constraint, which may be
 # slow.
-MAX_ASKED_NEIGHBORS = 8
+MAX_CHECKED_NEIGHBORS = 8
 
 # Maximum number of other options of an unordered column that are tried in a round.
 MAX_OPTIONS = 8
@@ -115,8 +120,8 @@ def _first_admitted(X: FloatArray, admit: Admit) -> list[int]:
     slow.
     """
     found: list[int] = []
-    for n_asked, place in enumerate(order_to_ask(len(X))):
-        if len(found) == N_STARTS or (found and n_asked >= MAX_ASKED):
+    for n_checked, place in enumerate(order_to_check(len(X))):
+        if len(found) == N_STARTS or (found and n_checked >= MAX_CHECKED_FIRST):
             break
         if admit(X[[place]])[0]:
             found.append(place)
@@ -202,9 +207,9 @@ def _step(
         if space.constraint is not None:
             # The ranked candidates include the row itself.
             better = ranked[: np.flatnonzero(ranked == place)[0]]
-            asked = better[:MAX_ASKED_NEIGHBORS].tolist()
-            allowed_ones = (k for k in asked if admit(candidates[[k]])[0])
-            best.append(next(allowed_ones, place))
+            checked = better[:MAX_CHECKED_NEIGHBORS].tolist()
+            admitted = (k for k in checked if admit(candidates[[k]])[0])
+            best.append(next(admitted, place))
         else:
             best.append(int(ranked[0]))
     return candidates[best]

@@ -145,9 +145,9 @@ class ImportanceDisplay(_Display):
         self.bars_ = ax.barh(single, parts[: len(names)], color=shades.series(0).color)
         self.pair_bars_ = None
         if pairs:
-            look = {"facecolor": shades.paper, "edgecolor": shades.series(1).color}
-            look |= {"hatch": "////", "label": "interaction"}
-            self.pair_bars_ = ax.barh(paired, parts[len(names) :], **look)
+            kwargs = {"facecolor": shades.paper, "edgecolor": shades.series(1).color}
+            kwargs |= {"hatch": "////", "label": "interaction"}
+            self.pair_bars_ = ax.barh(paired, parts[len(names) :], **kwargs)
             ax.legend(loc="lower right", fontsize="small")
         # Shares are between 0 and 1.
         below, above = np.minimum(sds, parts), np.minimum(sds, 1.0 - np.array(parts))

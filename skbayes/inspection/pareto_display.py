@@ -203,8 +203,8 @@ class ParetoDisplay(_Display):
     def _draw_pair(self, ax: Any, pair: tuple[int, int], sizes: list[int]) -> None:
         x, y = self.values[:, pair].T
         off = np.setdiff1d(np.arange(len(x)), self.front)
-        look = {"color": tones(ax).gray, "alpha": 0.55, "markersize": 4}
-        self.points_ += ax.plot(x[off], y[off], "o", label="dominated", **look)
+        kwargs = {"color": tones(ax).gray, "alpha": 0.55, "markersize": 4}
+        self.points_ += ax.plot(x[off], y[off], "o", label="dominated", **kwargs)
         self.fronts_.append(
             [
                 self._draw_front(ax, pair, size, shade, size == sizes[-1])
@@ -255,8 +255,8 @@ class ParetoDisplay(_Display):
         return path.T
 
     def _draw_volume(self, ax: Any, sizes: list[int]) -> None:
-        look = {"drawstyle": "steps-post", "color": tones(ax).series(0).color}
-        (self.line_,) = ax.plot(self.numbers, self.hypervolume, **look)
+        kwargs = {"drawstyle": "steps-post", "color": tones(ax).series(0).color}
+        (self.line_,) = ax.plot(self.numbers, self.hypervolume, **kwargs)
         for size, shade in zip(sizes, _shades(ax, len(sizes)), strict=True):
             if size:
                 at = (self.numbers[size - 1], self.hypervolume[size - 1])

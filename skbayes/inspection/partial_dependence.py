@@ -343,8 +343,8 @@ def _draw_single(ax: Any, dependence: Dependence, n_sd: float, trials: bool) -> 
         marks = {"color": ink, "alpha": 0.6, "markersize": 7, **foot}
         ax.plot(_spread(at, dependence.scales[0]), np.full(len(at), 0.03), "|", **marks)
         if dependence.best is not None:
-            look = style.star(ax, 11, zorder=2, clip_on=False, **foot)
-            ax.plot(at[dependence.best], 0.05, **look)
+            kwargs = style.star(ax, 11, zorder=2, clip_on=False, **foot)
+            ax.plot(at[dependence.best], 0.05, **kwargs)
     return line, band
 
 
@@ -384,9 +384,9 @@ def _draw_sd(ax: Any, dependence: Dependence) -> str:
     if not low < levels[0] < levels[1]:
         return ""
     stroke = [withStroke(linewidth=2.2, foreground="black")]
-    look = {"colors": "white", "linewidths": 1.1, "linestyles": ("dashed", "dotted")}
+    kwargs = {"colors": "white", "linewidths": 1.1, "linestyles": ("dashed", "dotted")}
     x, y = dependence.coordinates(0), dependence.coordinates(1)
-    lines = ax.contour(x, y, dependence.sd.T, levels=levels, **look)
+    lines = ax.contour(x, y, dependence.sd.T, levels=levels, **kwargs)
     # Before matplotlib 3.8, it is a list of collections.
     whole = hasattr(lines, "set_path_effects")
     for part in [lines] if whole else lines.collections:
@@ -407,8 +407,8 @@ def _mark_pairs(ax: Any, dependence: Dependence, tiles: bool) -> None:
             x, y, "o", color="white", markersize=4, markeredgecolor="black", zorder=3
         )
     if dependence.best is not None:
-        look = style.star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
-        ax.plot(x[dependence.best], y[dependence.best], **look)
+        kwargs = style.star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
+        ax.plot(x[dependence.best], y[dependence.best], **kwargs)
 
 
 def _edges(centers: FloatArray, scale: str) -> FloatArray:

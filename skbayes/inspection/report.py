@@ -367,8 +367,8 @@ def _facts(
         "record": record,
         "search": {name: getattr(source, name, None) for name in _ATTRIBUTES},
         "states": {
-            look.label: int(np.sum(record.state == state))
-            for state, look in STATES.items()
+            state_style.label: int(np.sum(record.state == state))
+            for state, state_style in STATES.items()
             if np.any(record.state == state)
         },
         "n_fits": len(fits),

@@ -225,20 +225,20 @@ class RoundsDisplay(_Display):
             if i != self.best
         ]
         x, y = np.array(points, dtype=float).reshape(-1, 2).T
-        look = {"s": 9, "linewidths": 0, "gid": style.TRIALS, "zorder": 2}
-        return ax.scatter(x, y, color=style.tones(ax).gray, **look)
+        kwargs = {"s": 9, "linewidths": 0, "gid": style.TRIALS, "zorder": 2}
+        return ax.scatter(x, y, color=style.tones(ax).gray, **kwargs)
 
     def _draw_best(
         self, ax: Any, best: int, mean: FloatArray, line_kw: dict | None
     ) -> None:
         x, scores = self.rounds[best], self.scores[best]
-        look = {
+        kwargs = {
             "color": style.tones(ax).series(0).color,
             "linewidth": 2.0,
             "label": f"best trial ({self.number[best]}), range of its splits",
             "zorder": 4,
         }
-        (line,) = ax.plot(x, mean, **merged(look, line_kw))
+        (line,) = ax.plot(x, mean, **merged(kwargs, line_kw))
         self.best_line_ = line
         self.band_ = ax.fill_between(
             x,
@@ -251,8 +251,8 @@ class RoundsDisplay(_Display):
         )
         place = _place(x, self.chosen[best])
         rounds = f"{x[place]} round{'' if x[place] == 1 else 's'}"
-        look = style.star(ax, 13.0, label=rounds)
-        (self.star_,) = ax.plot([x[place]], [mean[place]], **look)
+        kwargs = style.star(ax, 13.0, label=rounds)
+        (self.star_,) = ax.plot([x[place]], [mean[place]], **kwargs)
 
     def _describe(self, ax: Any, means: Sequence[FloatArray]) -> None:
         ax.set_xlabel("rounds")

@@ -188,11 +188,11 @@ class StagesDisplay(_Display):
 
     def _draw_stage(self, ax: Any, stage: int, x: FloatArray, point_kw: dict) -> Any:
         shown = (self.stage == stage) & np.isfinite(self.score)
-        look = style.tones(ax).series(stage)
+        series = style.tones(ax).series(stage)
         points = {
             "s": np.where(self.complete[shown], 26, 14),
-            "color": look.color,
-            "marker": look.marker,
+            "color": series.color,
+            "marker": series.marker,
             "alpha": 0.75,
             "linewidths": 0,
             "gid": style.TRIALS,

@@ -184,9 +184,9 @@ class TimelineDisplay(_Display):
             if self.finished[k] - self.started[k] >= least:
                 middle = 0.5 * (self.started[k] + self.finished[k])
                 place = (middle, self.lane[k] + 1.0)
-                look = {"fontsize": "x-small", "ha": "center", "va": "center"}
+                kwargs = {"fontsize": "x-small", "ha": "center", "va": "center"}
                 ink = shades.ink
-                ax.text(*place, str(number), color=ink, path_effects=halo, **look)
+                ax.text(*place, str(number), color=ink, path_effects=halo, **kwargs)
 
     def _describe(self, ax: Any, n_lanes: int) -> None:
         from matplotlib.ticker import MaxNLocator

@@ -101,7 +101,7 @@ class Space:
     ) -> None:
         _check_constraint(constraint)
         self.constraint = constraint
-        self._answers: dict[bytes, bool] = {}
+        self._allowed_by_key: dict[bytes, bool] = {}
         self.columns: list[Column] = []
         self._places: dict[tuple[Any, ...], int] = {}
         self.overlaps = False
@@ -173,7 +173,7 @@ class Space:
             Copy with an empty cache of the results of the constraint.
         """
         space = copy.copy(self)
-        space.constraint, space._answers = constraint, {}
+        space.constraint, space._allowed_by_key = constraint, {}
         return space
 
     def extended(self, name: str, dimension: Dimension) -> Space:
@@ -491,7 +491,7 @@ class Space:
         """
         if self.constraint is None:
             return True
-        return self._answer(key_of(self.encode([params])[0]), params)
+        return self._is_allowed(key_of(self.encode([params])[0]), params)
 
     def allowed(self, X: FloatArray) -> np.ndarray:
         """Return which encoded configurations the constraint allows.
@@ -515,18 +515,18 @@ class Space:
         if self.constraint is not None:
             keys = keys_of(X)
             for i, params in enumerate(self.decode(X)):
-                mask[i] = self._answer(keys[i], params)
+                mask[i] = self._is_allowed(keys[i], params)
         return mask
 
-    def _answer(self, key: bytes, params: Mapping[str, Any]) -> bool:
+    def _is_allowed(self, key: bytes, params: Mapping[str, Any]) -> bool:
         """Return the result of the constraint, from the cache if possible."""
-        if key not in self._answers:
-            if len(self._answers) >= MAX_REMEMBERED:
-                del self._answers[next(iter(self._answers))]
-            self._answers[key] = self._ask(params)
-        return self._answers[key]
+        if key not in self._allowed_by_key:
+            if len(self._allowed_by_key) >= MAX_REMEMBERED:
+                del self._allowed_by_key[next(iter(self._allowed_by_key))]
+            self._allowed_by_key[key] = self._evaluate_constraint(params)
+        return self._allowed_by_key[key]
 
-    def _ask(self, params: Mapping[str, Any]) -> bool:
+    def _evaluate_constraint(self, params: Mapping[str, Any]) -> bool:
         assert self.constraint is not None
         try:
             return bool(self.constraint(dict(params)))

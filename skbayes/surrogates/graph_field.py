@@ -129,7 +129,7 @@ class GraphField(Surrogate):
         """
         if self.nodes is not None:
             return
-        candidates.judge()
+        candidates.apply_constraint()
         self.nodes = candidates.rows
         if self.nodes is None or len(self.nodes) > MAX_NODES:
             n = candidates.n_configurations

@@ -64,7 +64,7 @@ class TreeMemory:
         self._psutil = require_psutil("trial_memory")
         self._process = self._psutil.Process(pid)
         self._shared = shared
-        self._next_look = 0.0
+        self._next_measurement = 0.0
 
     def exceeds(self, limit: float) -> int | None:
         """Return the memory in bytes if it exceeds a limit, otherwise None.
@@ -74,10 +74,10 @@ class TreeMemory:
         memory = self._own(self._process)
         if memory > limit:
             return memory
-        if time.monotonic() < self._next_look:
+        if time.monotonic() < self._next_measurement:
             return None
         children = self._children()
-        self._next_look = time.monotonic() + TREE_INTERVAL
+        self._next_measurement = time.monotonic() + TREE_INTERVAL
         if not children or memory + sum(map(self._own, children)) <= limit:
             return None
         # Pages shared by forked children and their parent count once.

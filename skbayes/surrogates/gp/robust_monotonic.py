@@ -34,7 +34,7 @@ MAX_ODDS_AGAINST = 10.0
 
 # One of this number of fits ignores all signs, because otherwise the search would not
 # evaluate configurations that may contradict them.
-LOOK_EVERY = 4
+UNSIGNED_EVERY = 4
 
 
 class RobustMonotonicGP(Surrogate):
@@ -104,7 +104,7 @@ class RobustMonotonicGP(Surrogate):
         # These two are fitted to compressed scores.
         options["winsorize_scores"] = False
         self._signed = MonotonicGP(kernel, nu=nu, **options)  # type: ignore[arg-type]
-        self._judge = GaussianProcess(kernel, n_samples=0, **options)  # type: ignore[arg-type]
+        self._evidence_model = GaussianProcess(kernel, n_samples=0, **options)  # type: ignore[arg-type]
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
@@ -112,7 +112,7 @@ class RobustMonotonicGP(Surrogate):
         """Fit the process to scores, and drop the signs that they contradict."""
         self._plain.fit(X, y, noise)
         scores = compress_low_tail(np.asarray(y, dtype=np.float64))
-        self._judge.fit(X, scores, noise)
+        self._evidence_model.fit(X, scores, noise)
         columns = np.flatnonzero(np.any(self.signs != 0.0, axis=0))
         self.log_bayes_factors_ = {
             column: self._log_bayes_factor(column, X, scores, noise)
@@ -124,12 +124,12 @@ class RobustMonotonicGP(Surrogate):
             for column, factor in self.log_bayes_factors_.items()
             if factor > limit
         ]
-        self.looks_without_signs_ = len(X) % LOOK_EVERY == LOOK_EVERY - 1
+        self.looks_without_signs_ = len(X) % UNSIGNED_EVERY == UNSIGNED_EVERY - 1
         self._model: GaussianProcess = self._plain
         if self.columns_in_force_ and not self.looks_without_signs_:
             self._model = self._signed
             self._signed.sign_points = self.sign_points
-            self._signed.signs = self._only(self.columns_in_force_)
+            self._signed.signs = self._signs_of(self.columns_in_force_)
             with warnings.catch_warnings():
                 # The result of the last sweep is accurate enough for proposals.
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -141,7 +141,7 @@ class RobustMonotonicGP(Surrogate):
         """Score to which worse scores were raised; None with signs in force."""
         return self._model.floor_
 
-    def _only(self, columns: list[int]) -> FloatArray:
+    def _signs_of(self, columns: list[int]) -> FloatArray:
         """Return the signs of some columns, 0 in the others."""
         mask = np.isin(np.arange(self.signs.shape[1]), columns)
         return np.where(mask, self.signs, 0.0)
@@ -149,11 +149,11 @@ class RobustMonotonicGP(Surrogate):
     def _log_bayes_factor(
         self, column: int, X: FloatArray, y: FloatArray, noise: FloatArray | None
     ) -> float:
-        theta = self._judge.thetas_[0]
+        theta = self._evidence_model.thetas_[0]
         model = MonotonicGP(
             self._plain.kernel,
             sign_points=self.sign_points,
-            signs=self._only([column]),
+            signs=self._signs_of([column]),
             nu=self.nu,
             n_options=self._plain.n_options,
             winsorize_scores=False,
