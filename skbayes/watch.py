@@ -54,14 +54,14 @@ class Pages:
         """Return the status code and the current page."""
         # Two browsers cause one rendering.
         with self._lock:
-            runs, state = self._look()
+            runs, state = self._check_journal()
             fresh = time.monotonic() < self._rendered + self.refresh and runs
             if not self._page or (state != self._state and not fresh):
                 self._status, self._page = self._render(runs)
                 self._state, self._rendered = state, time.monotonic()
             return self._status, self._page
 
-    def _look(self) -> tuple[bool, tuple[object, ...]]:
+    def _check_journal(self) -> tuple[bool, tuple[object, ...]]:
         """Return whether the search runs, and what changes with the journal."""
         try:
             runs = is_held(self.path)
