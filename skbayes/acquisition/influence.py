@@ -204,7 +204,7 @@ class InfluenceProposer(Proposer):
         places = self.graph.places(observations.X)
         labeled, y = self.graph.labels(places, observations.y)
         if not labeled:
-            # No observation is a node, so that nothing is known about the nodes.
+            # No observation is a node, so nothing is known about the nodes.
             return np.zeros(len(self.graph))
         harmonic = self._labeled(labeled)
         rule = self.acquisition.labels

@@ -61,7 +61,7 @@ class Scorer(Protocol):
     """Protocol of objects that score candidates.
 
     With ``has_gradients = True``, there is also a method ``scores_and_gradient(X)``. It
-    returns the scores (m,) and their derivatives (m, D) by the positions.
+    returns the scores (m,) and their gradients (m, D).
     """
 
     has_gradients: bool
@@ -116,7 +116,7 @@ def maximize_search(
 def _first_admitted(X: FloatArray, admit: Admit) -> list[int]:
     """Return the indices of the first admitted rows, as many as are refined.
 
-    After one is found, only few more rows are checked, because a constraint may be
+    After one is found, only a few more rows are checked, because a constraint may be
     slow.
     """
     found: list[int] = []

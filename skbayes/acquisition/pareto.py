@@ -1,7 +1,7 @@
 """Proposals for several objectives, by the expected improvement of the hypervolume.
 
-Symbols (n observations, p pending configurations, m candidates, D columns, d
-objectives, S samples of the surrogates' hyper-parameters).
+Symbols: n observations, p pending configurations, m candidates, D columns, d
+objectives, S samples of the surrogates' hyper-parameters.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ class LogTerm(ABC):
         """Return the values (m,) at encoded configurations (m, D)."""
 
     def gradient(self, X: FloatArray) -> FloatArray:
-        """Return the derivatives (m, D) by the positions; 0 in unordered columns."""
+        """Return the gradients (m, D); 0 in unordered columns."""
         raise NotImplementedError
 
     def draw(self, random_state: np.random.Generator) -> FloatArray | None:
