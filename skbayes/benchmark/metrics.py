@@ -5,10 +5,10 @@ rows, which are taken together, so no number is below 3.
 
 One objective:
 
-- ftb: number of rows until the best one; of rows that tie for best, the first in the
-  table counts.
-- ftb_any: number of rows until any of the rows that tie for best.
-- ftc: number of rows until one is within the table's `tolerance` of the best.
+- ftb: number of rows until the best row is found. If several rows tie for best, only
+  the first of them in the table counts.
+- ftb_any: number of rows until any of the rows that tie for best is found.
+- ftc: number of rows until a row within the table's `tolerance` of the best is found.
 - fb: the best score minus the best score found after 20 rows.
 
 Several objectives, where the front consists of all rows that are not dominated:
