@@ -72,9 +72,9 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     Notes
     -----
     A wider range is suggested only if the scikit-learn estimator accepts its values.
-    Effects of hyper-parameters are assessed from 30 trials on. A hyper-parameter has no
-    visible effect if a random forest predicts the ranks of the scores and uses the
-    hyper-parameter no more than columns of random numbers.
+    Effects of hyper-parameters are assessed if there are at least 30 trials. A
+    hyper-parameter has no visible effect if a random forest predicts the ranks of the
+    scores and uses the hyper-parameter no more than columns of random numbers.
 
     Examples
     --------

@@ -159,15 +159,15 @@ class PartialDependenceDisplay(_Display):
         ----------
         %(search)s
         params : list of str or tuple of (str, str), default=None
-            Names of hyper-parameters for lines, and pairs of names for contours. None:
-            all hyper-parameters with more than one value; if they are more than 12,
-            the 12 whose mean varies most.
+            Names of hyper-parameters for lines, and pairs of names for contours. By
+            default, all hyper-parameters with more than one value. If there are more
+            than 12, the 12 whose mean varies most are shown.
         %(search_spaces)s
         %(metric)s
         surrogate : str or object, default=None
-            Surrogate to fit to the trials, as for :class:`skbayes.BayesSearchCV`. None:
-            the fitted surrogate of the search. If it does not predict this score (such
-            as "tpe") or the source is a journal, a "gp" is fitted.
+            Surrogate to fit to the trials, as for :class:`skbayes.BayesSearchCV`. By
+            default, the fitted surrogate of the search. If it does not predict this
+            score (such as "tpe") or the source is a journal, a "gp" is fitted.
         resolution : int or None, default=None
             Number of values at which a hyper-parameter is evaluated, if it has more. By
             default, 50, and 20 in pairs.

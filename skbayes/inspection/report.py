@@ -220,8 +220,8 @@ def report_history(
     refresh : float or None, default=None
         Interval in seconds at which the page is rewritten while the search of a journal
         is running. The browser reloads the page at the same interval. The function
-        returns when the search ends; the last page is not reloaded. None: the page is
-        written once.
+        returns when the search ends; the last page is not reloaded. By default, the
+        page is written once.
 
     Returns
     -------

@@ -17,7 +17,7 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["RoundsDisplay"]
 
-# The vertical axis fits the scores from 1 / LAST_PART of the rounds of a trial on.
+# The limits of the vertical axis ignore the first 1 / LAST_PART of a trial's rounds.
 LAST_PART = 4
 
 GROUPS = {
