@@ -343,9 +343,10 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
             noise that all scores share, which is learned. Use it for scores that are
             less certain than others. None means 0.
         censored : bool, default=False
-            Whether the trial was stopped early, so that its full cost exceeds `cost`.
-            Its score may be NaN, or an intermediate score with its `noise`. The trial
-            is not eligible for :attr:`best_params` and :attr:`pareto_front`.
+            Whether the trial was stopped early. `cost` is then a lower bound of its
+            full cost, and its score may be NaN or an intermediate score with its
+            `noise`. The trial is not eligible for :attr:`best_params` and
+            :attr:`pareto_front`.
         constraints : list of float, default=None
             Values of constraints on outcomes of the trial, always in the same order:
             <= 0 if the constraint is satisfied, NaN if unknown. Use
