@@ -182,7 +182,7 @@ class Candidates:
         return self.rows is not None
 
     def is_known(self, row: FloatArray) -> bool:
-        """Whether the configuration of a row, shape (D,), is observed or pending."""
+        """Return whether the configuration of a row (D,) is observed or pending."""
         return key_of(row) in self._known
 
     def add(self, row: FloatArray) -> None:
@@ -246,9 +246,10 @@ class Candidates:
         return self.rows[self._open]
 
     def allowed_first(self, unseen: FloatArray) -> FloatArray:
-        """Return ranked rows of `unseen` such that the first one is allowed.
+        """Return allowed rows of the ranked rows `unseen`, at least one, best first.
 
-        SpaceExhausted is raised if there is none.
+        If the constraint has not been evaluated for all rows, only one is returned.
+        SpaceExhausted is raised if no row is allowed.
         """
         if self._constraint_applied:
             return unseen

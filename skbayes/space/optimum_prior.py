@@ -161,7 +161,7 @@ class OptimumPrior:
         return total
 
     def gradient(self, X: FloatArray) -> FloatArray:
-        """Compute the gradient of the log density by the positions.
+        """Compute the gradient of the log density with respect to the positions.
 
         Parameters
         ----------
@@ -337,7 +337,7 @@ def _check_disjoint(places: Paths, terms: Sequence[_Term]) -> None:
         ):
             raise ValueError(
                 f"conditional: two densities of {first.name!r} apply to the same "
-                "configurations, so that their product is not normalized; pass "
+                "configurations, and their product is not normalized. Pass "
                 "densities with conditions that exclude each other."
             )
 

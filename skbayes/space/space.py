@@ -189,8 +189,8 @@ class Space:
         Returns
         -------
         space : Space
-            Copy of the space. The last column is that of the parameter, and the
-            constraint is called with it.
+            Copy of the space. The last column belongs to the parameter, which is also
+            passed to the constraint.
 
         Raises
         ------
@@ -452,7 +452,7 @@ class Space:
         return None
 
     def _is_exact(self, row: FloatArray, params: Mapping[str, Any]) -> bool:
-        """Whether decoding a row returns the same parameters."""
+        """Return whether decoding a row returns the same parameters."""
         for place in np.flatnonzero(~np.isnan(row)).tolist():
             name, dimension = self.columns[place].name, self.columns[place].dimension
             if name is not None:
@@ -666,7 +666,7 @@ def _warn_of_repeats(name: str, dimension: Dimension) -> None:
 def _may_overlap(
     first: Mapping[str, Dimension | Choice], second: Mapping[str, Dimension | Choice]
 ) -> bool:
-    """Whether a configuration may belong to both dicts."""
+    """Return whether a configuration may belong to both dicts."""
     choices = [d for d in (*first.values(), *second.values()) if isinstance(d, Choice)]
     if not choices and first.keys() != second.keys():
         return False
@@ -681,7 +681,7 @@ def _dimension(value: Dimension | Choice) -> Dimension:
 
 
 def _disjoint(first: Dimension, second: Dimension) -> bool:
-    """Whether two finite dimensions are known to have no value in common."""
+    """Return whether two finite dimensions are known to have no value in common."""
     if max(first.n_values, second.n_values) > MAX_COMPARED:
         return False
     if isinstance(first, _Listed) and isinstance(second, _Listed):
