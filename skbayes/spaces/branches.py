@@ -39,7 +39,7 @@ class ModelBranch:
     parts : list of Part
         Parts of the estimator in this branch.
     values : dict
-        Own values of the estimator in this branch, by full name.
+        Values of the estimator's parameters in this branch, by full name.
     """
 
     path: Path

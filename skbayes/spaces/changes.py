@@ -21,7 +21,7 @@ class EditableSpace(dict):
 
     ``space | {...}`` returns a copy with the entries of a dict. An entry replaces the
     entry with the same name, even if that hyper-parameter exists only under an option
-    of a choice. The value None removes the entry, so that the hyper-parameter keeps the
+    of a choice. The value None removes the entry; the hyper-parameter then keeps the
     estimator's value. If an entry is a list of options for a choice, these options keep
     their conditional hyper-parameters. A ValueError is raised if an entry is for a
     hyper-parameter that another entry removes, or if no entry remains.

@@ -66,12 +66,12 @@ def logistic_regression(params: Params, facts: DataFacts) -> Notation:
         elastic = {"penalty": ["elasticnet"], **elastic}
     plain = params["solver"] if params["solver"] != "saga" else "lbfgs"
     options = {plain: {}, "saga": elastic}
-    if params["solver"] != "saga" and not _elastic_net_can_pay(facts):
+    if params["solver"] != "saga" and not _elastic_net_is_useful(facts):
         return space
     return {**space, "solver": Choice(options)}
 
 
-def _elastic_net_can_pay(facts: DataFacts) -> bool:
+def _elastic_net_is_useful(facts: DataFacts) -> bool:
     """Return whether the solver "saga" is cheap, or is not slow and may improve scores.
 
     It visits the rows one by one, and does not accept the 64-bit indices of wide data.
@@ -277,7 +277,7 @@ def kernel(
 
 
 def _small_width(params: Params, facts: DataFacts) -> Notation:
-    """Return widths of a polynomial up to "scale", beyond which fits take long."""
+    """Return widths of a polynomial up to "scale", beyond which fits are slow."""
     most = 1.0 / (facts.n_features or 16) / facts.x_variance
     if isinstance(params["gamma"], str):
         return {"gamma": Ordinal([*series(most / 1000.0, most)[:-1], "scale"])}

@@ -44,7 +44,7 @@ def lay_over(space: Notation, changes: Mapping[str, Any], facts: DataFacts) -> N
             result = _replaced(result, name, _kept_options(result, name, value, facts))
     if not result:
         raise ValueError(
-            "search_spaces: the entries that are None remove all parameters, so that "
+            "search_spaces: the entries that are None remove all parameters, and "
             "nothing is left to tune. Remove one of these entries, or give it values: "
             f"{{{next(iter(space), 'name')!r}: [...]}}."
         )

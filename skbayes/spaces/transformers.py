@@ -284,7 +284,7 @@ FEW_DOCUMENTS = 2000
 
 def _ngrams(params: Params, facts: DataFacts) -> Notation:
     if params["analyzer"] == "word":
-        # The number of trigrams of many documents is too large for what they add.
+        # With many documents, the gain in accuracy does not justify the many trigrams.
         few = (facts.n_rows or 1) <= FEW_DOCUMENTS
         return {"ngram_range": [(1, 1), (1, 2), *([(1, 3)] if few else [])]}
     if params["analyzer"] in ("char", "char_wb"):
