@@ -157,10 +157,10 @@ class GraphField(Surrogate):
 
         Parameters
         ----------
-        X : ndarray of shape (n_told, D)
+        X : ndarray of shape (n, D)
             Encoded configurations. Configurations that are not nodes are ignored. If a
             configuration occurs several times, the mean of its scores is used.
-        y : ndarray of shape (n_told,)
+        y : ndarray of shape (n,)
             Scores of the configurations, finite.
 
         Returns

@@ -8,7 +8,7 @@ Symbols (n trials, m candidates, D columns, K values of a column):
 - ``p``: (K,), probabilities of the values of a finite column.
 
 Only the active columns of a configuration have a factor in its density. Inactive
-columns are NaN, so that the rows represent the tree of the space.
+columns are NaN, so the rows represent the tree of the space.
 
 Bergstra, Bardenet, Bengio & Kegl (2011), "Algorithms for hyper-parameter optimization",
 section 4.

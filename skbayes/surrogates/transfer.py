@@ -243,7 +243,8 @@ class TransferSurrogate(Surrogate):
         mean, sd : ndarray of shape (S, m)
             Prediction for each sample of the hyper-parameters.
         d_mean, d_sd : ndarray of shape (S, m, D)
-            Derivatives by the positions, 0 in unordered columns. Only with `gradient`.
+            Derivatives with respect to the positions, 0 in unordered columns. Only with
+            `gradient`.
         """
         weight_of_target = self.weights_[-1]
         mean, sd, *slopes = self._target.predict(

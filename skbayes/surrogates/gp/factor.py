@@ -8,7 +8,7 @@ Symbols (n observations, p more, m candidates, S samples of hyper-parameters):
   these p observations.
 
 Let V = M B, and l the Cholesky factor of C - V^T V. The inverse factor of all n + p
-observations is M above [-l^-1 V^T M, l^-1], so that the rows of M do not change
+observations is M above [-l^-1 V^T M, l^-1]. The rows of M therefore do not change
 (Rasmussen & Williams 2006, appendix A.3). M is stored as blocks of rows without the
 zeros to their right. Products then take half of the operations of a square matrix, and
 appending copies no data.

@@ -372,7 +372,8 @@ class GaussianProcess(Surrogate):
         mean, sd : ndarray of shape (S, m)
             Prediction for each sample of the hyper-parameters.
         d_mean, d_sd : ndarray of shape (S, m, D)
-            Derivatives by the positions, 0 in unordered columns. Only with `gradient`.
+            Derivatives with respect to the positions, 0 in unordered columns. Only with
+            `gradient`.
         """
         kx, context = self._covariances(np.asarray(X, dtype=np.float64), gradient)
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
@@ -487,7 +488,7 @@ class GaussianProcess(Surrogate):
 
         The predictions use the hyper-parameters learned from all scores (Rasmussen &
         Williams 2006, equation 5.12): mean y_i - alpha_i / (K^-1)_ii, variance
-        1 / (K^-1)_ii. Information on derivatives is also that learned from all scores.
+        1 / (K^-1)_ii. Information on derivatives is also learned from all scores.
 
         Returns
         -------

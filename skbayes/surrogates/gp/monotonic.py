@@ -3,7 +3,7 @@
 Symbols (n observations, k signs, R = n + k rows, m candidates, D columns, S samples of
 hyper-parameters):
 
-- a row is an observed score or a sign. A sign is that of the derivative by one column
+- a row is an observed score or a sign. A sign is that of the derivative in one column
   at a point. The arrays ``_scaled``, ``_alpha`` and ``_factor`` of the base class have
   R rows here.
 - ``kx``: (S, m, R) covariances of candidates with scores and derivatives.

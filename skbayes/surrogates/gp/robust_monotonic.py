@@ -32,19 +32,19 @@ __all__ = ["RobustMonotonicGP"]
 # them than without.
 MAX_ODDS_AGAINST = 10.0
 
-# One of this number of fits ignores all signs, because otherwise the search would not
-# evaluate configurations that may contradict them.
+# One in this number of fits ignores all signs. Otherwise, the search would not evaluate
+# configurations that may contradict them.
 UNSIGNED_EVERY = 4
 
 
 class RobustMonotonicGP(Surrogate):
     """Gaussian process with signs, without those that the scores contradict.
 
-    It is a :class:`~skbayes.surrogates.MonotonicGP` with the signs of the columns whose
-    Bayes factor is above 1/10. If there is no such column, it is a
-    :class:`~skbayes.surrogates.GaussianProcess`. After every fourth observation, it is
-    also a :class:`~skbayes.surrogates.GaussianProcess`, so that a search evaluates
-    configurations that are poor according to the signs.
+    Predictions are those of a :class:`~skbayes.surrogates.MonotonicGP` with the signs
+    of the columns whose Bayes factor is above 1/10. If there is no such column, they
+    are those of a :class:`~skbayes.surrogates.GaussianProcess`. The same applies after
+    every fourth observation, so that a search also evaluates configurations that are
+    poor according to the signs.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ class RobustMonotonicGP(Surrogate):
 
     @property
     def floor_(self) -> float | None:
-        """Score to which worse scores were raised; None with signs in force."""
+        """Score to which worse scores were raised; None if signs are used."""
         return self._model.floor_
 
     def _signs_of(self, columns: list[int]) -> FloatArray:

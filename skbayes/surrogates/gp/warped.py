@@ -54,13 +54,13 @@ class Warping(NamedTuple):
         return (1.0 - (1.0 - power) ** self.b - MARGIN) / SCALE
 
     def slopes(self, positions: FloatArray) -> FloatArray:
-        """Return derivatives (n, q) by the positions."""
+        """Return derivatives (n, q) with respect to the positions."""
         u = _rescaled(positions)
         rest = 1.0 - u**self.a
         return self.a * self.b * rest ** (self.b - 1.0) * u ** (self.a - 1.0)
 
     def by_log_exponents(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives (n, q) by log a and by log b."""
+        """Return the derivatives (n, q) with respect to log a and log b."""
         u = _rescaled(positions)
         power = u**self.a
         rest = 1.0 - power
