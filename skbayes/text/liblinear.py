@@ -42,8 +42,8 @@ from skbayes.utils.pickled_version import PickledVersion
 __all__ = ["LiblinearClassifier"]
 
 
-# Weight of the logistic link in the probabilities of the squared hinge loss. It orders
-# the probabilities that are clipped.
+# Weight of the logistic link in the probabilities of the squared hinge loss. It
+# separates probabilities that would otherwise all be clipped to 0 or 1.
 TIE = 1e-6
 
 

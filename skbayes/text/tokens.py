@@ -1,7 +1,7 @@
 """Tokens of documents as arrays: unique strings, and their numbers as int32.
 
 A token is a word or, for n-grams of characters, a character. Tokens are numbered in the
-order of their strings, so that sorting the numbers sorts the strings.
+order of their strings, so sorting the numbers sorts the strings.
 """
 
 from __future__ import annotations
