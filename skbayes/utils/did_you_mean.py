@@ -207,8 +207,8 @@ def _no_attribute(search: Any, name: str) -> AttributeError:
     learned = name.endswith("_") and not name.startswith("_")
     if learned and "cv_results_" not in vars(search):
         error = NotFittedError(
-            f"This {kind} instance is not fitted yet, so that it has no {name!r}. Call "
-            "'fit' with X and y first."
+            f"This {kind} instance is not fitted yet. Call 'fit' with X and y before "
+            f"using {name!r}."
         )
     else:
         text = f"{kind!r} object has no attribute {name!r}."
