@@ -121,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, with_body: bool) -> None:
         if self.local and not _is_local(self.headers.get("Host", "")):
-            # A page of another site, whose name was made to point to this machine.
+            # DNS rebinding: the name of another site resolves to this machine.
             self.send_error(403)
             return
         if self.path != "/":
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _is_local(host: str) -> bool:
-    """Whether a host, with or without a port, is a name of this machine."""
+    """Return whether a host, with or without a port, is a name of this machine."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     name = name.strip("[]")
     if name == "localhost":
