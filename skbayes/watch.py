@@ -54,14 +54,14 @@ class Pages:
         """Return the status code and the current page."""
         # Two browsers cause one rendering.
         with self._lock:
-            runs, state = self._look()
+            runs, state = self._check_journal()
             fresh = time.monotonic() < self._rendered + self.refresh and runs
             if not self._page or (state != self._state and not fresh):
                 self._status, self._page = self._render(runs)
                 self._state, self._rendered = state, time.monotonic()
             return self._status, self._page
 
-    def _look(self) -> tuple[bool, tuple[object, ...]]:
+    def _check_journal(self) -> tuple[bool, tuple[object, ...]]:
         """Return whether the search runs, and what changes with the journal."""
         try:
             runs = is_held(self.path)
@@ -121,7 +121,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _answer(self, with_body: bool) -> None:
         if self.local and not _is_local(self.headers.get("Host", "")):
-            # A page of another site, whose name was made to point to this machine.
+            # DNS rebinding: the name of another site resolves to this machine.
             self.send_error(403)
             return
         if self.path != "/":
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _is_local(host: str) -> bool:
-    """Whether a host, with or without a port, is a name of this machine."""
+    """Return whether a host, with or without a port, is a name of this machine."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     name = name.strip("[]")
     if name == "localhost":

@@ -62,8 +62,8 @@ class Observations:
     pending : ndarray of shape (p, D)
         Configurations that were proposed and not observed yet.
     slacks : ndarray of shape (n, c) or None, default=None
-        Values of the constraints on outcomes: <= 0 if satisfied, NaN if unknown. None:
-        there are no constraints.
+        Values of the constraints on outcomes: <= 0 if satisfied, NaN if unknown. None
+        means that there are no constraints.
     pending_kept : ndarray of shape (p,), bool, or None, default=None
         Mask of the pending configurations that are expected to satisfy the constraints.
         By default, all.
@@ -170,7 +170,7 @@ class Proposer(ABC):
         return scores
 
     def scores_and_gradient(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the scores (m,), and their derivatives (m, D) by the positions."""
+        """Return the scores (m,) and their gradients (m, D)."""
         scores, gradient = self._evaluate(X, True)
         if self.terms:
             scores = scores + self.term_unit * sum_values(self.terms, X)
@@ -317,8 +317,8 @@ class SamplingProposer(Proposer):
                 n_columns = candidates.space.n_columns
                 more = draw_candidates(self.terms, n_columns, random_state)
                 X = np.vstack([X, candidates.first_new(more)])
-            worth = self.sampler.scores(X)
+            scores = self.sampler.scores(X)
         else:
-            worth = random_state.gumbel(size=len(X))
-        worth = worth + sum_values(self.terms, X)
-        return X[np.argsort(-worth, kind="stable")]
+            scores = random_state.gumbel(size=len(X))
+        scores = scores + sum_values(self.terms, X)
+        return X[np.argsort(-scores, kind="stable")]

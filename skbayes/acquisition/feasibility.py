@@ -66,7 +66,7 @@ class Feasibility(LogTerm):
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = models
-        self.has_gradients = all(capability(one, "has_gradients") for one in models)
+        self.has_gradients = all(capability(model, "has_gradients") for model in models)
         # P(f > 0) of the negated slacks.
         self._probability = ProbabilityOfImprovement()
 

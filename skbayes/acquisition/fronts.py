@@ -66,7 +66,7 @@ def is_nondominated(Y: FloatArray) -> np.ndarray:
     mask = ~np.any(np.isnan(Y), axis=1)
     for i in np.flatnonzero(mask):
         if mask[i]:
-            # Dominance is transitive, so that dominated points need no further checks.
+            # Dominance is transitive, so dominated points need no further checks.
             mask &= ~(np.all(Y[i] >= Y, axis=1) & np.any(Y[i] > Y, axis=1))
     return mask
 

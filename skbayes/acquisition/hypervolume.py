@@ -71,7 +71,7 @@ class ExpectedHypervolumeImprovement:
 
     def __init__(self, front: FloatArray, reference: FloatArray) -> None:
         lower, upper = nondominated_boxes(front, reference)
-        # Boxes share their sides, so that each distinct side is only evaluated once.
+        # Boxes share their sides; each distinct side is only evaluated once.
         self._sides = [_Sides(lower[:, j], upper[:, j]) for j in range(lower.shape[1])]
 
     def __call__(self, mean: FloatArray, sd: FloatArray) -> Utility:

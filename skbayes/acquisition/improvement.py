@@ -49,9 +49,9 @@ class Utility(NamedTuple):
     value : ndarray
         Values, greater is better.
     by_mean : ndarray
-        Derivatives by the predicted means.
+        Derivatives with respect to the predicted means.
     by_sd : ndarray
-        Derivatives by the predicted standard deviations.
+        Derivatives with respect to the predicted standard deviations.
     """
 
     value: FloatArray
@@ -116,7 +116,7 @@ class Acquisition:
         Returns
         -------
         utility : Utility
-            Values and derivatives by `mean` and `sd`.
+            Values, and derivatives with respect to `mean` and `sd`.
         """
         raise NotImplementedError
 
@@ -133,7 +133,7 @@ class Acquisition:
         value : ndarray of shape (m,)
             Averages.
         shares : ndarray of shape (S, m)
-            Derivatives of the averages by the values.
+            Derivatives of the averages with respect to the values.
         """
         count = len(utility.value)
         if not self.is_log:

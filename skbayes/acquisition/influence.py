@@ -182,12 +182,12 @@ class InfluenceProposer(Proposer):
 
     Attributes
     ----------
-    worth : ndarray of shape (n,)
+    influence : ndarray of shape (n,)
         Expected influence of the nodes.
     """
 
     n_initial_points = 3
-    worth: FloatArray
+    influence: FloatArray
 
     def __init__(self, graph: NeighborGraph, acquisition: ExpectedInfluence) -> None:
         self.graph = graph
@@ -197,14 +197,14 @@ class InfluenceProposer(Proposer):
     def fit(self, observations: Observations) -> InfluenceProposer:
         """Return a proposer in which pending nodes have their predicted labels."""
         fitted = copy.copy(self)
-        fitted.worth = self._worth(observations)
+        fitted.influence = self._expected_influence(observations)
         return fitted
 
-    def _worth(self, observations: Observations) -> FloatArray:
+    def _expected_influence(self, observations: Observations) -> FloatArray:
         places = self.graph.places(observations.X)
         labeled, y = self.graph.labels(places, observations.y)
         if not labeled:
-            # No observation is a node, so that nothing is known about the nodes.
+            # No observation is a node, so nothing is known about the nodes.
             return np.zeros(len(self.graph))
         harmonic = self._labeled(labeled)
         rule = self.acquisition.labels
@@ -231,10 +231,10 @@ class InfluenceProposer(Proposer):
         return self._harmonic
 
     def _evaluate(self, X: FloatArray, gradient: bool) -> tuple[FloatArray, Any]:
-        worth = self.worth[self.graph.places(X)]
+        scores = self.influence[self.graph.places(X)]
         if self.terms:
-            worth = np.log(np.maximum(worth, np.finfo(np.float64).tiny))
-        return worth, None
+            scores = np.log(np.maximum(scores, np.finfo(np.float64).tiny))
+        return scores, None
 
 
 def _released_weight(f: FloatArray, y: FloatArray, labeled: list[int]) -> FloatArray:

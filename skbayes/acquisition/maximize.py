@@ -16,7 +16,12 @@ import numpy as np
 from scipy import optimize
 
 from skbayes.space import Space
-from skbayes.space.candidates import MAX_ASKED, MAX_GRID, order_to_ask, perturb
+from skbayes.space.candidates import (
+    MAX_CHECKED_FIRST,
+    MAX_GRID,
+    order_to_check,
+    perturb,
+)
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.random_search import sobol
 
@@ -46,7 +51,7 @@ FEW_VALUES = 12
 
 # Maximum number of neighbors of a row that are checked by a constraint, which may be
 # slow.
-MAX_ASKED_NEIGHBORS = 8
+MAX_CHECKED_NEIGHBORS = 8
 
 # Maximum number of other options of an unordered column that are tried in a round.
 MAX_OPTIONS = 8
@@ -56,7 +61,7 @@ class Scorer(Protocol):
     """Protocol of objects that score candidates.
 
     With ``has_gradients = True``, there is also a method ``scores_and_gradient(X)``. It
-    returns the scores (m,) and their derivatives (m, D) by the positions.
+    returns the scores (m,) and their gradients (m, D).
     """
 
     has_gradients: bool
@@ -111,12 +116,12 @@ def maximize_search(
 def _first_admitted(X: FloatArray, admit: Admit) -> list[int]:
     """Return the indices of the first admitted rows, as many as are refined.
 
-    After one is found, only few more rows are checked, because a constraint may be
+    After one is found, only a few more rows are checked, because a constraint may be
     slow.
     """
     found: list[int] = []
-    for n_asked, place in enumerate(order_to_ask(len(X))):
-        if len(found) == N_STARTS or (found and n_asked >= MAX_ASKED):
+    for n_checked, place in enumerate(order_to_check(len(X))):
+        if len(found) == N_STARTS or (found and n_checked >= MAX_CHECKED_FIRST):
             break
         if admit(X[[place]])[0]:
             found.append(place)
@@ -197,14 +202,14 @@ def _step(
     values = proposer.scores(candidates)
     best = []
     for place in range(len(X)):
-        own = np.flatnonzero(origin_of == place)
-        ranked = own[np.argsort(-values[own], kind="stable")]
+        places = np.flatnonzero(origin_of == place)
+        ranked = places[np.argsort(-values[places], kind="stable")]
         if space.constraint is not None:
             # The ranked candidates include the row itself.
             better = ranked[: np.flatnonzero(ranked == place)[0]]
-            asked = better[:MAX_ASKED_NEIGHBORS].tolist()
-            allowed_ones = (k for k in asked if admit(candidates[[k]])[0])
-            best.append(next(allowed_ones, place))
+            checked = better[:MAX_CHECKED_NEIGHBORS].tolist()
+            admitted = (k for k in checked if admit(candidates[[k]])[0])
+            best.append(next(admitted, place))
         else:
             best.append(int(ranked[0]))
     return candidates[best]
@@ -215,10 +220,12 @@ def _other_values(
 ) -> FloatArray:
     """Return the positions of the neighboring values of a column."""
     grid = space.columns[column].dimension.grid
-    own = int(np.argmin(np.abs(grid - position)))
+    current = int(np.argmin(np.abs(grid - position)))
     if not space.categorical[column]:
-        return grid[[place for place in (own - 1, own + 1) if 0 <= place < len(grid)]]
-    others = np.delete(grid, own)
+        return grid[
+            [place for place in (current - 1, current + 1) if 0 <= place < len(grid)]
+        ]
+    others = np.delete(grid, current)
     if len(others) > MAX_OPTIONS:
         others = random_state.choice(others, MAX_OPTIONS, replace=False)
     return others

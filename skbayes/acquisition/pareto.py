@@ -1,7 +1,7 @@
 """Proposals for several objectives, by the expected improvement of the hypervolume.
 
-Symbols (n observations, p pending configurations, m candidates, D columns, d
-objectives, S samples of the surrogates' hyper-parameters).
+Symbols: n observations, p pending configurations, m candidates, D columns, d
+objectives, S samples of the surrogates' hyper-parameters.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ParetoProposer(Proposer):
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = models
-        self.has_gradients = all(capability(one, "has_gradients") for one in models)
+        self.has_gradients = all(capability(model, "has_gradients") for model in models)
         self.n_initial_points = capability(models[0], "n_initial_points")
 
     def fit(self, observations: Observations) -> ParetoProposer:  # noqa: D102
@@ -66,7 +66,7 @@ class ParetoProposer(Proposer):
         # configurations count as observed.
         known, is_rival = observations.known, observations.is_rival
         (believed,) = _joined(
-            [(known_means(one, known)[:, is_rival],) for one in fitted.surrogates]
+            [(known_means(model, known)[:, is_rival],) for model in fitted.surrogates]
         )
         # Possibly, only pending configurations satisfy the constraints.
         Y = Y[observations.kept] if np.any(observations.kept) else Y
@@ -103,7 +103,7 @@ class ParetoProposer(Proposer):
 
 def _joined(predictions: Sequence[tuple[FloatArray, ...]]) -> list[FloatArray]:
     """Stack the predictions of the objectives along the last axis."""
-    S = max(len(one[0]) for one in predictions)
+    S = max(len(prediction[0]) for prediction in predictions)
     return [
         np.stack([part[np.arange(S) % len(part)] for part in parts], axis=-1)
         for parts in zip(*predictions, strict=True)

@@ -36,7 +36,7 @@ class LogTerm(ABC):
         """Return the values (m,) at encoded configurations (m, D)."""
 
     def gradient(self, X: FloatArray) -> FloatArray:
-        """Return the derivatives (m, D) by the positions; 0 in unordered columns."""
+        """Return the gradients (m, D); 0 in unordered columns."""
         raise NotImplementedError
 
     def draw(self, random_state: np.random.Generator) -> FloatArray | None:
@@ -59,5 +59,5 @@ def draw_candidates(
 ) -> FloatArray:
     """Return the candidates (k, D) that the terms draw."""
     drawn = [term.draw(random_state) for term in terms]
-    rows = [one for one in drawn if one is not None]
+    rows = [candidates for candidates in drawn if candidates is not None]
     return np.vstack([np.empty((0, n_columns)), *rows])

@@ -135,8 +135,8 @@ class RawCost(CostScale):
         self, mean: FloatArray, sd: FloatArray
     ) -> tuple[Utility, Utility]:
         mean, sd = np.asarray(mean, float), np.asarray(sd, float)
-        zero, one = np.zeros_like(mean), np.ones_like(mean)
-        return Utility(mean, one, zero), Utility(sd**2, zero, 2.0 * sd)
+        zeros, ones = np.zeros_like(mean), np.ones_like(mean)
+        return Utility(mean, ones, zeros), Utility(sd**2, zeros, 2.0 * sd)
 
 
 @dataclass(eq=False, repr=False)
@@ -192,8 +192,9 @@ def _cut_moment(mean: FloatArray, sd: FloatArray, power: int) -> Utility:
 
     Let N = mean + sd Z, z = mean / sd and I = E[exp(p N); N < 0]
     = exp(p mean + p^2 sd^2 / 2) Phi(-z - p sd). The result is I + Phi(z). The
-    derivative of min(1, exp(N))^p by `mean` is p exp(p N) below the cut and 0 above,
-    hence p I. The derivative by `sd` has an additional factor Z: p (p sd I - phi(z)).
+    derivative of min(1, exp(N))^p with respect to `mean` is p exp(p N) below the cut
+    and 0 above, hence p I. The derivative with respect to `sd` has an additional factor
+    Z: p (p sd I - phi(z)).
     """
     z = mean / sd
     exponent = power * mean + 0.5 * (power * sd) ** 2

@@ -5,10 +5,10 @@ rows, which are taken together, so no number is below 3.
 
 One objective:
 
-- ftb: number of rows until the best one; of rows that tie for best, the first in the
-  table counts.
-- ftb_any: number of rows until any of the rows that tie for best.
-- ftc: number of rows until one is within the table's `tolerance` of the best.
+- ftb: number of rows until the best row is found. If several rows tie for best, only
+  the first of them in the table counts.
+- ftb_any: number of rows until any of the rows that tie for best is found.
+- ftc: number of rows until a row within the table's `tolerance` of the best is found.
 - fb: the best score minus the best score found after 20 rows.
 
 Several objectives, where the front consists of all rows that are not dominated:
@@ -149,12 +149,12 @@ def summarize(runs: Sequence[Run], table: LookupTable) -> dict[str, Summary]:
     summary : dict of str to Summary
         Summary of each measure, by the names of :func:`measure`.
     """
-    judged = [measure(run, table) for run in runs]
+    measured = [measure(run, table) for run in runs]
     summary = {}
-    for name in judged[0]:
-        values = np.array([one[name].value for one in judged])
+    for name in measured[0]:
+        values = np.array([measures[name].value for measures in measured])
         sd = float(values.std(ddof=1)) if len(values) > 1 else float("nan")
-        n_censored = sum(one[name].censored for one in judged)
+        n_censored = sum(measures[name].censored for measures in measured)
         summary[name] = Summary(float(values.mean()), sd, len(values), n_censored)
     return summary
 
@@ -218,7 +218,7 @@ def error_curves(runs: Sequence[Run]) -> FloatArray:
         )
     errors = [run.errors or [] for run in runs]
     shortest = min(map(len, errors))
-    return np.array([one[:shortest] for one in errors])
+    return np.array([curve[:shortest] for curve in errors])
 
 
 def quartiles(curves: FloatArray) -> FloatArray:

@@ -99,8 +99,8 @@ class Run:
             Whether the run is long enough, and has enough prediction errors.
         """
         longest = min(cap or len(table), len(table))
-        n_judged = min(n_errors, longest) - min(N_START, longest) + 1
-        if n_errors and (self.errors is None or 0 < len(self.errors) < n_judged):
+        n_required = min(n_errors, longest) - min(N_START, longest) + 1
+        if n_errors and (self.errors is None or 0 < len(self.errors) < n_required):
             return False
         return self.finished or len(self.rows) >= longest
 

@@ -72,9 +72,9 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     Notes
     -----
     A wider range is suggested only if the scikit-learn estimator accepts its values.
-    Effects of hyper-parameters are assessed from 30 trials on. A hyper-parameter has no
-    visible effect if a random forest predicts the ranks of the scores and uses the
-    hyper-parameter no more than columns of random numbers.
+    Effects of hyper-parameters are assessed if there are at least 30 trials. A
+    hyper-parameter has no visible effect if a random forest predicts the ranks of the
+    scores and uses the hyper-parameter no more than columns of random numbers.
 
     Examples
     --------
@@ -229,13 +229,13 @@ def _without_effect(record: SearchRecord, space: Space) -> list[str]:
         forest.fit(np.hstack([X, shadows]), ranks)
     if forest.oob_score_ < LEAST_R2:
         return []
-    own, chance = np.split(forest.feature_importances_, 2)
+    shares, chance = np.split(forest.feature_importances_, 2)
     limit = min(MOST_SHARE, chance.mean())
     names = [column.name for column in space.columns]
     places = np.flatnonzero(known)
     return [
         str(names[place])
-        for place, share in zip(places, own, strict=True)
+        for place, share in zip(places, shares, strict=True)
         if varied[place] and names[place] is not None and share < limit
     ]
 

@@ -89,7 +89,7 @@ class BackgroundSample:
             X = X[np.all(X[:, columns] == positions, axis=1)]
             if self.space.constraint is not None:
                 params = self.space.decode(X)
-                X = X[[self.space.allows(one) for one in params]]
+                X = X[[self.space.allows(configuration) for configuration in params]]
             if len(X) >= self.n_averaged or log2_n >= LOG2_MOST_DRAWN:
                 return X[: self.n_averaged]
             log2_n += 3
@@ -129,10 +129,10 @@ def marginal(
     (len(positions[0]), ...), over all samples of the hyper-parameters. NaN for cells
     without configurations.
     """
-    shape = tuple(len(own) for own in positions)
+    shape = tuple(len(grid) for grid in positions)
     mean, sd = np.full(shape, np.nan), np.full(shape, np.nan)
     for cell in np.ndindex(*shape):
-        at = [float(own[i]) for own, i in zip(positions, cell, strict=True)]
+        at = [float(grid[i]) for grid, i in zip(positions, cell, strict=True)]
         X, weights = others.of(columns, at)
         if len(X):
             means, sds = posterior_of_mean(surrogate, X, weights)

@@ -55,9 +55,9 @@ class _Display:
         super().__init_subclass__()
         entries = _shared_entries(cls.__name__)
         members = [getattr(member, "__func__", member) for member in vars(cls).values()]
-        for thing in (cls, *filter(inspect.isfunction, members)):
-            if thing.__doc__:
-                thing.__doc__ = _filled(thing.__doc__, entries)
+        for documented in (cls, *filter(inspect.isfunction, members)):
+            if documented.__doc__:
+                documented.__doc__ = _filled(documented.__doc__, entries)
 
     @classmethod
     def from_search(cls, search: Any, *args: Any, **options: Any) -> Self:
@@ -196,7 +196,7 @@ def get_many_axes(
         grid = GridSpecFromSubplotSpec(n_rows, n_cols, spec)
     else:
         given = np.ravel(np.asarray(ax, dtype=object))
-        if not all(isinstance(one, plt.Axes) for one in given):
+        if not all(isinstance(axes, plt.Axes) for axes in given):
             raise TypeError(f"ax must be matplotlib axes or None, got {ax!r}.")
         if len(given) != n:
             raise ValueError(f"ax must have {n} axes, one per panel, got {len(given)}.")

@@ -171,12 +171,12 @@ class ConvergenceDisplay(_Display):
         """
         ax = get_axes(ax)
         before = sum(line.get_gid() == LINE for line in ax.lines)
-        look = style.tones(ax).series(before)
+        series = style.tones(ax).series(before)
         name = self.name if name is None else name
         # Extend the line beyond the last trial, so that its value is visible.
         line = {
-            "color": look.color,
-            "linestyle": look.linestyle,
+            "color": series.color,
+            "linestyle": series.linestyle,
             "linewidth": 2.0,
             "drawstyle": "steps-post",
             "label": _legend_text(name),
@@ -188,7 +188,7 @@ class ConvergenceDisplay(_Display):
         points = {
             "s": 16,
             "color": color,
-            "marker": look.marker,
+            "marker": series.marker,
             "linewidths": 0.8,
             "gid": style.TRIALS,
             "alpha": 0.55,
@@ -218,21 +218,25 @@ class ConvergenceDisplay(_Display):
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         style.style_axes(ax)
-        marks = {one.get_gid(): one for one in ax.collections if len(one.get_offsets())}
+        marks = {
+            collection.get_gid(): collection
+            for collection in ax.collections
+            if len(collection.get_offsets())
+        }
         if style.TRIALS not in marks and style.OTHERS not in marks:
             style.annotate_empty(ax)
         lines = [line for line in ax.lines if line.get_gid() == LINE]
         handles = [line for line in lines if line.get_label()[:1] != "_"]
         gray = style.tones(ax).gray
-        look: dict[str, Any] = {"linestyle": "none", "color": gray, "markersize": 4.5}
+        kwargs: dict[str, Any] = {"linestyle": "none", "color": gray, "markersize": 4.5}
         for gid, label, marker, fill in (
             (style.TRIALS, "trial", "o", "full"),
             (style.OTHERS, "trial, not comparable", "o", "none"),
             (style.FAILURES, "failed", "x", "full"),
         ):
             if gid in marks:
-                look |= {"label": label, "marker": marker, "fillstyle": fill}
-                handles.append(Line2D([], [], **look))
+                kwargs |= {"label": label, "marker": marker, "fillstyle": fill}
+                handles.append(Line2D([], [], **kwargs))
         ax.legend(handles=handles, fontsize="small", edgecolor="none", framealpha=0.85)
 
 

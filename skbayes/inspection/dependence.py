@@ -85,7 +85,10 @@ def dependences(
             most = resolution or (RESOLUTION if len(columns) == 1 else PAIR_RESOLUTION)
             found.append(_dependence(model, others, columns, int(most)))
     if params is None and len(found) > N_SHOWN:
-        spans = [np.nanmax(one.mean) - np.nanmin(one.mean) for one in found]
+        spans = [
+            np.nanmax(dependence.mean) - np.nanmin(dependence.mean)
+            for dependence in found
+        ]
         widest = sorted(np.argsort(spans)[-N_SHOWN:])
         found = [found[i] for i in widest]
     return found
@@ -119,8 +122,8 @@ def _columns_of(model: ScoreModel, params: Any) -> list[tuple[int, ...]]:
             [j for j, c in enumerate(columns) if name in (c.name, labels[j])]
             for name in names
         ]
-        for name, own in zip(names, known, strict=True):
-            if not own:
+        for name, places in zip(names, known, strict=True):
+            if not places:
                 raise ValueError(
                     f"params: {name!r} is not one of {model.space.parameter_names}."
                 )
@@ -143,7 +146,7 @@ def _together(model: ScoreModel, known: list[list[int]]) -> list[tuple[int, ...]
     pairs = [(i, j) for i in known[0] for j in known[1]]
     found = [pair for pair in pairs if np.any(np.all(active[:, pair], axis=1))]
     if not found:
-        names = [model.space.columns[own[0]].name for own in known]
+        names = [model.space.columns[places[0]].name for places in known]
         raise ValueError(f"params: {names[0]!r} and {names[1]!r} never occur together.")
     return list(found)
 
@@ -162,17 +165,17 @@ def _dependence(
     there = np.all(~np.isnan(X), axis=1)
     tried = np.empty((int(there.sum()), len(columns)))
     for axis, (dimension, scale) in enumerate(zip(dimensions, scales, strict=True)):
-        own = X[there, axis]
+        encoded = X[there, axis]
         if scale == "options":
             places = option_places(list(dimension.decode(positions[axis])))
-            tried[:, axis] = places[dimension.place(own)]  # type: ignore[attr-defined]
+            tried[:, axis] = places[dimension.place(encoded)]  # type: ignore[attr-defined]
         else:
-            tried[:, axis] = dimension.decode(own)
+            tried[:, axis] = dimension.decode(encoded)
     best = np.flatnonzero(model.rows[there] == model.record.best)
     labels, shown = column_labels(model.space), zip(dimensions, positions, strict=True)
     return Dependence(
         names=tuple(labels[j] for j in columns),
-        values=tuple(dimension.decode(own) for dimension, own in shown),
+        values=tuple(dimension.decode(grid) for dimension, grid in shown),
         scales=scales,
         mean=model.unit * mean + model.offset,
         sd=abs(model.unit) * sd,

@@ -140,14 +140,14 @@ class ImportanceDisplay(_Display):
         if not n:
             style.annotate_empty(ax, "fewer than two trials have a score")
         y = np.arange(n)
-        own, theirs = y[: len(names)], y[len(names) :]
+        single, paired = y[: len(names)], y[len(names) :]
         shades = style.tones(ax)
-        self.bars_ = ax.barh(own, parts[: len(names)], color=shades.series(0).color)
+        self.bars_ = ax.barh(single, parts[: len(names)], color=shades.series(0).color)
         self.pair_bars_ = None
         if pairs:
-            look = {"facecolor": shades.paper, "edgecolor": shades.series(1).color}
-            look |= {"hatch": "////", "label": "interaction"}
-            self.pair_bars_ = ax.barh(theirs, parts[len(names) :], **look)
+            kwargs = {"facecolor": shades.paper, "edgecolor": shades.series(1).color}
+            kwargs |= {"hatch": "////", "label": "interaction"}
+            self.pair_bars_ = ax.barh(paired, parts[len(names) :], **kwargs)
             ax.legend(loc="lower right", fontsize="small")
         # Shares are between 0 and 1.
         below, above = np.minimum(sds, parts), np.minimum(sds, 1.0 - np.array(parts))

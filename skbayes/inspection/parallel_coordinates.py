@@ -197,18 +197,18 @@ class ParallelCoordinatesDisplay(_Display):
         x = np.arange(heights.shape[1], dtype=float)
         lines = [np.column_stack([x, row]) for row in heights]
         shades = style.tones(ax)
-        look: dict[str, Any] = {
+        kwargs: dict[str, Any] = {
             "linewidths": 1.3,
             "alpha": 0.85 if len(order) <= 30 else 0.6,
             "cmap": style.score_colors(shades.dark, self.sign),
         }
-        look |= line_kw
+        kwargs |= line_kw
         scores = self.score[order]
-        self.lines_ = LineCollection([lines[k] for k in order], array=scores, **look)
+        self.lines_ = LineCollection([lines[k] for k in order], array=scores, **kwargs)
         self.lines_.set_clim(*self._ends())
         failed = [lines[k] for k in np.flatnonzero(~scored)]
-        look = {"colors": shades.gray, "linewidths": 0.9, "linestyles": (0, (1, 2))}
-        self.failed_lines_ = LineCollection(failed, zorder=1, **look)
+        kwargs = {"colors": shades.gray, "linewidths": 0.9, "linestyles": (0, (1, 2))}
+        self.failed_lines_ = LineCollection(failed, zorder=1, **kwargs)
         ax.add_collection(self.failed_lines_)
         ax.add_collection(self.lines_)
         self.best_line_ = None
@@ -235,7 +235,7 @@ class ParallelCoordinatesDisplay(_Display):
         u = (v - low) / (high - low)
         labels = [f"{value:.4g}" for value in v]
         inside = (u >= 0.0) & (u <= 1.0)
-        look = {**_LABEL, "ha": "left", "color": style.tones(ax).ink}
+        kwargs = {**_LABEL, "ha": "left", "color": style.tones(ax).ink}
         # Scores beyond the end are drawn at the end, which needs a different label.
         for end, sign, beyond in (
             (0.0, "≤", np.nanmin(self.score) < low),
@@ -244,9 +244,9 @@ class ParallelCoordinatesDisplay(_Display):
             if beyond:
                 inside &= np.abs(u - end) > 0.06
                 text = f"{sign} {(low, high)[int(end)]:.3g}"
-                ax.text(at + 0.1, end, text, **look)
+                ax.text(at + 0.1, end, text, **kwargs)
         for place in np.flatnonzero(inside):
-            ax.text(at + 0.1, u[place], labels[place], **look)
+            ax.text(at + 0.1, u[place], labels[place], **kwargs)
         return strip
 
     def _name_axes(self, ax: Any) -> None:
@@ -254,9 +254,9 @@ class ParallelCoordinatesDisplay(_Display):
         inches = ax.get_window_extent().width / ax.figure.dpi
         room = LETTERS * inches / (len(names) + 1)
         turned = max(map(len, names), default=0) > room
-        look = {"rotation": 25, "ha": "right"} if turned else {}
+        kwargs = {"rotation": 25, "ha": "right"} if turned else {}
         names.append(score_label(self.label))
-        ax.set_xticks(range(len(names)), names, fontsize="small", **look)
+        ax.set_xticks(range(len(names)), names, fontsize="small", **kwargs)
         ax.get_xticklabels()[-1].set(rotation=0, ha="center")
         ax.tick_params(axis="x", length=0, pad=6)
         ax.set_yticks([])

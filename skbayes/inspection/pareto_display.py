@@ -136,8 +136,8 @@ class ParetoDisplay(_Display):
         %(Raises)s
         """
         record = read_record(search, name=name)
-        own = objectives is None
-        directions = record.directions if own else _check(objectives, record)
+        is_recorded = objectives is None
+        directions = record.directions if is_recorded else _check(objectives, record)
         if len(directions) < 2:
             raise ValueError(
                 "objectives must be given, such as {'accuracy': 'max', 'fit_time': "
@@ -146,7 +146,9 @@ class ParetoDisplay(_Display):
         table = _measured(record)
         values = np.column_stack([table[name] for name in directions])
         values[~record.allowed] = np.nan
-        chosen = record.best if own and record.method == "ParetoSearchCV" else None
+        chosen = (
+            record.best if is_recorded and record.method == "ParetoSearchCV" else None
+        )
         if chosen is not None and not np.all(np.isfinite(values[chosen])):
             chosen = None
         display = cls(
@@ -201,8 +203,8 @@ class ParetoDisplay(_Display):
     def _draw_pair(self, ax: Any, pair: tuple[int, int], sizes: list[int]) -> None:
         x, y = self.values[:, pair].T
         off = np.setdiff1d(np.arange(len(x)), self.front)
-        look = {"color": tones(ax).gray, "alpha": 0.55, "markersize": 4}
-        self.points_ += ax.plot(x[off], y[off], "o", label="dominated", **look)
+        kwargs = {"color": tones(ax).gray, "alpha": 0.55, "markersize": 4}
+        self.points_ += ax.plot(x[off], y[off], "o", label="dominated", **kwargs)
         self.fronts_.append(
             [
                 self._draw_front(ax, pair, size, shade, size == sizes[-1])
@@ -219,8 +221,8 @@ class ParetoDisplay(_Display):
             better = "higher" if signs[j] > 0 else "lower"
             title = plain(names[j].replace("_", " "))
             axis.set_label_text(f"{title} ({better} is better)")
-            own = self.values[:, j][np.isfinite(self.values[:, j])]
-            if len(own) and costs[j] and has_log_span(own, COST_SPAN):
+            finite = self.values[:, j][np.isfinite(self.values[:, j])]
+            if len(finite) and costs[j] and has_log_span(finite, COST_SPAN):
                 axis._set_axes_scale("log")
         style_axes(ax, "both")
 
@@ -253,8 +255,8 @@ class ParetoDisplay(_Display):
         return path.T
 
     def _draw_volume(self, ax: Any, sizes: list[int]) -> None:
-        look = {"drawstyle": "steps-post", "color": tones(ax).series(0).color}
-        (self.line_,) = ax.plot(self.numbers, self.hypervolume, **look)
+        kwargs = {"drawstyle": "steps-post", "color": tones(ax).series(0).color}
+        (self.line_,) = ax.plot(self.numbers, self.hypervolume, **kwargs)
         for size, shade in zip(sizes, _shades(ax, len(sizes)), strict=True):
             if size:
                 at = (self.numbers[size - 1], self.hypervolume[size - 1])

@@ -124,7 +124,7 @@ class PartialDependenceDisplay(_Display):
     >>> display = PartialDependenceDisplay.from_search(
     ...     search, ["gamma", ("C", "gamma")], resolution=10
     ... )
-    >>> [one.mean.shape for one in display.dependences]
+    >>> [dependence.mean.shape for dependence in display.dependences]
     [(10,), (10, 10)]
     """
 
@@ -159,15 +159,15 @@ class PartialDependenceDisplay(_Display):
         ----------
         %(search)s
         params : list of str or tuple of (str, str), default=None
-            Names of hyper-parameters for lines, and pairs of names for contours. None:
-            all hyper-parameters with more than one value; if they are more than 12,
-            the 12 whose mean varies most.
+            Names of hyper-parameters for lines, and pairs of names for contours. By
+            default, all hyper-parameters with more than one value. If there are more
+            than 12, the 12 whose mean varies most are shown.
         %(search_spaces)s
         %(metric)s
         surrogate : str or object, default=None
-            Surrogate to fit to the trials, as for :class:`skbayes.BayesSearchCV`. None:
-            the fitted surrogate of the search. If it does not predict this score (such
-            as "tpe") or the source is a journal, a "gp" is fitted.
+            Surrogate to fit to the trials, as for :class:`skbayes.BayesSearchCV`. By
+            default, the fitted surrogate of the search. If it does not predict this
+            score (such as "tpe") or the source is a journal, a "gp" is fitted.
         resolution : int or None, default=None
             Number of values at which a hyper-parameter is evaluated, if it has more. By
             default, 50, and 20 in pairs.
@@ -233,7 +233,7 @@ class PartialDependenceDisplay(_Display):
         -------
         %(self)s
         """
-        pairs = any(len(one.names) == 2 for one in self.dependences)
+        pairs = any(len(dependence.names) == 2 for dependence in self.dependences)
         n = len(self.dependences)
         self.lines_: list[Any] = [None] * n
         self.bands_: list[Any] = [None] * n
@@ -249,11 +249,15 @@ class PartialDependenceDisplay(_Display):
             self.ax_.set_title(note, loc="left", fontsize="x-small", color=gray)
         low, high = self._limits(n_sd)
         labeled = False
-        for i, (axis, one) in enumerate(zip(self.axes_, self.dependences, strict=True)):
-            if len(one.names) == 2:
-                self.contours_[i] = self._draw_pair(axis, one, n_sd, trials)
+        for i, (axis, dependence) in enumerate(
+            zip(self.axes_, self.dependences, strict=True)
+        ):
+            if len(dependence.names) == 2:
+                self.contours_[i] = self._draw_pair(axis, dependence, n_sd, trials)
             else:
-                self.lines_[i], self.bands_[i] = _draw_single(axis, one, n_sd, trials)
+                self.lines_[i], self.bands_[i] = _draw_single(
+                    axis, dependence, n_sd, trials
+                )
                 axis.set_ylim(low, high)
                 style.style_axes(axis)
                 if i % n_cols == 0 or not labeled:
@@ -263,33 +267,47 @@ class PartialDependenceDisplay(_Display):
 
     def _limits(self, n_sd: float) -> tuple[float, float]:
         """Return common limits of all lines, which makes them comparable."""
-        singles = [one for one in self.dependences if len(one.names) == 1]
+        singles = [
+            dependence for dependence in self.dependences if len(dependence.names) == 1
+        ]
         if not singles:
             return 0.0, 1.0
-        low = min(float(np.nanmin(one.mean - n_sd * one.sd)) for one in singles)
-        high = max(float(np.nanmax(one.mean + n_sd * one.sd)) for one in singles)
+        low = min(
+            float(np.nanmin(dependence.mean - n_sd * dependence.sd))
+            for dependence in singles
+        )
+        high = max(
+            float(np.nanmax(dependence.mean + n_sd * dependence.sd))
+            for dependence in singles
+        )
         # Space for the marks of the trials below the lines.
         room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
         return low - 1.5 * room, high + 0.5 * room
 
-    def _draw_pair(self, ax: Any, one: Dependence, n_sd: float, trials: bool) -> Any:
-        x, y = one.coordinates(0), one.coordinates(1)
+    def _draw_pair(
+        self, ax: Any, dependence: Dependence, n_sd: float, trials: bool
+    ) -> Any:
+        x, y = dependence.coordinates(0), dependence.coordinates(1)
         colors = style.score_colors(style.tones(ax).dark, self.sign)
         label = f"mean {score_name(self.label)}"
-        smooth = "options" not in one.scales
+        smooth = "options" not in dependence.scales
         if smooth and min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
-            drawn = ax.contourf(x, y, one.mean.T, levels=10, cmap=colors)
+            drawn = ax.contourf(x, y, dependence.mean.T, levels=10, cmap=colors)
             if n_sd:
-                label += _draw_sd(ax, one)
+                label += _draw_sd(ax, dependence)
         else:
-            edges = [_edges(c, s) for c, s in zip((x, y), one.scales, strict=True)]
-            drawn = ax.pcolormesh(*edges, one.mean.T, cmap=colors)
-            if one.mean.size <= MOST_WRITTEN:
-                _write(ax, one, drawn, n_sd)
+            edges = [
+                _edges(c, s) for c, s in zip((x, y), dependence.scales, strict=True)
+            ]
+            drawn = ax.pcolormesh(*edges, dependence.mean.T, cmap=colors)
+            if dependence.mean.size <= MOST_WRITTEN:
+                _write(ax, dependence, drawn, n_sd)
         for axis, which in ((ax.xaxis, 0), (ax.yaxis, 1)):
-            _describe(axis, one, which)
+            _describe(axis, dependence, which)
         if trials:
-            _mark_pairs(ax, one, tiles=one.scales == ("options", "options"))
+            _mark_pairs(
+                ax, dependence, tiles=dependence.scales == ("options", "options")
+            )
         ax.figure.colorbar(drawn, ax=ax).set_label(label, fontsize="small")
         return drawn
 
@@ -297,30 +315,36 @@ class PartialDependenceDisplay(_Display):
 # -- one hyper-parameter --------------------------------------------------------------
 
 
-def _draw_single(ax: Any, one: Dependence, n_sd: float, trials: bool) -> tuple:
-    x, reach, ink = one.coordinates(0), n_sd * one.sd, style.tones(ax).ink
+def _draw_single(ax: Any, dependence: Dependence, n_sd: float, trials: bool) -> tuple:
+    x, reach, ink = dependence.coordinates(0), n_sd * dependence.sd, style.tones(ax).ink
     color = style.tones(ax).series(0).color
-    if one.scales[0] == "options":
+    if dependence.scales[0] == "options":
         band = ax.errorbar(
-            x, one.mean, yerr=reach, fmt="none", ecolor=ink, capsize=4, elinewidth=1.2
+            x,
+            dependence.mean,
+            yerr=reach,
+            fmt="none",
+            ecolor=ink,
+            capsize=4,
+            elinewidth=1.2,
         )
-        (line,) = ax.plot(x, one.mean, "o", color=color)
+        (line,) = ax.plot(x, dependence.mean, "o", color=color)
         ax.set_xlim(-0.5, x[-1] + 0.5)
     else:
-        low, high = one.mean - reach, one.mean + reach
+        low, high = dependence.mean - reach, dependence.mean + reach
         band = ax.fill_between(x, low, high, color=color, alpha=0.25, lw=0)
         marker = "o" if len(x) <= 12 else None
-        (line,) = ax.plot(x, one.mean, color=color, marker=marker, markersize=4)
-    _describe(ax.xaxis, one, 0)
+        (line,) = ax.plot(x, dependence.mean, color=color, marker=marker, markersize=4)
+    _describe(ax.xaxis, dependence, 0)
     if trials:
-        at = one.tried[:, 0]
+        at = dependence.tried[:, 0]
         # Vertical coordinates in units of the axis keep the marks at the bottom.
         foot = {"transform": ax.get_xaxis_transform()}
         marks = {"color": ink, "alpha": 0.6, "markersize": 7, **foot}
-        ax.plot(_spread(at, one.scales[0]), np.full(len(at), 0.03), "|", **marks)
-        if one.best is not None:
-            look = style.star(ax, 11, zorder=2, clip_on=False, **foot)
-            ax.plot(at[one.best], 0.05, **look)
+        ax.plot(_spread(at, dependence.scales[0]), np.full(len(at), 0.03), "|", **marks)
+        if dependence.best is not None:
+            kwargs = style.star(ax, 11, zorder=2, clip_on=False, **foot)
+            ax.plot(at[dependence.best], 0.05, **kwargs)
     return line, band
 
 
@@ -331,19 +355,19 @@ def _spread(at: FloatArray, scale: str) -> FloatArray:
     spread, options = np.array(at), np.unique(at)
     reach = 0.3 * np.min(np.diff(options), initial=1.0)
     for option in options:
-        own = np.flatnonzero(at == option)
-        spread[own] += np.linspace(-reach, reach, len(own) + 2)[1:-1]
+        equal = np.flatnonzero(at == option)
+        spread[equal] += np.linspace(-reach, reach, len(equal) + 2)[1:-1]
     return spread
 
 
-def _describe(axis: Any, one: Dependence, which: int) -> None:
+def _describe(axis: Any, dependence: Dependence, which: int) -> None:
     """Set the label and the scale of the axis of a hyper-parameter."""
-    axis.set_label_text(name_label(one.names[which], 32))
-    if one.scales[which] == "log":
+    axis.set_label_text(name_label(dependence.names[which], 32))
+    if dependence.scales[which] == "log":
         axis._set_axes_scale("log")
-    elif one.scales[which] == "options":
-        ticks, labels = option_ticks(list(one.values[which]))
-        room = ROOM if len(one.names) == 1 else ROOM // 2
+    elif dependence.scales[which] == "options":
+        ticks, labels = option_ticks(list(dependence.values[which]))
+        room = ROOM if len(dependence.names) == 1 else ROOM // 2
         turned = turn_if_crowded(labels, room) if axis.axis_name == "x" else {}
         axis.set_ticks(ticks, labels, **turned)
 
@@ -351,18 +375,18 @@ def _describe(axis: Any, one: Dependence, which: int) -> None:
 # -- two hyper-parameters -------------------------------------------------------------
 
 
-def _draw_sd(ax: Any, one: Dependence) -> str:
+def _draw_sd(ax: Any, dependence: Dependence) -> str:
     """Draw two lines of equal uncertainty on any background; return their legend."""
     from matplotlib.patheffects import withStroke
 
-    low, high = np.nanmin(one.sd), np.nanmax(one.sd)
+    low, high = np.nanmin(dependence.sd), np.nanmax(dependence.sd)
     levels = low + np.array([0.35, 0.7]) * (high - low)
     if not low < levels[0] < levels[1]:
         return ""
     stroke = [withStroke(linewidth=2.2, foreground="black")]
-    look = {"colors": "white", "linewidths": 1.1, "linestyles": ("dashed", "dotted")}
-    x, y = one.coordinates(0), one.coordinates(1)
-    lines = ax.contour(x, y, one.sd.T, levels=levels, **look)
+    kwargs = {"colors": "white", "linewidths": 1.1, "linestyles": ("dashed", "dotted")}
+    x, y = dependence.coordinates(0), dependence.coordinates(1)
+    lines = ax.contour(x, y, dependence.sd.T, levels=levels, **kwargs)
     # Before matplotlib 3.8, it is a list of collections.
     whole = hasattr(lines, "set_path_effects")
     for part in [lines] if whole else lines.collections:
@@ -370,21 +394,21 @@ def _draw_sd(ax: Any, one: Dependence) -> str:
     return f"\nsd {levels[0]:.1g} (dashed), {levels[1]:.1g} (dotted)"
 
 
-def _mark_pairs(ax: Any, one: Dependence, tiles: bool) -> None:
+def _mark_pairs(ax: Any, dependence: Dependence, tiles: bool) -> None:
     """Mark the trials, with a star for the best one."""
-    if not len(one.tried):
+    if not len(dependence.tried):
         return
-    x, y = (_spread(one.tried[:, i], one.scales[i]) for i in (0, 1))
+    x, y = (_spread(dependence.tried[:, i], dependence.scales[i]) for i in (0, 1))
     if tiles:
         # The numbers are in the middle of the tiles.
-        x, y = one.tried[:, 0] - 0.33, one.tried[:, 1] - 0.3
+        x, y = dependence.tried[:, 0] - 0.33, dependence.tried[:, 1] - 0.3
     else:
         ax.plot(
             x, y, "o", color="white", markersize=4, markeredgecolor="black", zorder=3
         )
-    if one.best is not None:
-        look = style.star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
-        ax.plot(x[one.best], y[one.best], **look)
+    if dependence.best is not None:
+        kwargs = style.star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
+        ax.plot(x[dependence.best], y[dependence.best], **kwargs)
 
 
 def _edges(centers: FloatArray, scale: str) -> FloatArray:
@@ -400,18 +424,18 @@ def _edges(centers: FloatArray, scale: str) -> FloatArray:
     return np.exp(edges) if scale == "log" else edges
 
 
-def _write(ax: Any, one: Dependence, tiles: Any, n_sd: float) -> None:
+def _write(ax: Any, dependence: Dependence, tiles: Any, n_sd: float) -> None:
     """Write the values into the tiles."""
-    for i, x in enumerate(one.coordinates(0)):
-        for j, y in enumerate(one.coordinates(1)):
-            if not np.isfinite(one.mean[i, j]):
+    for i, x in enumerate(dependence.coordinates(0)):
+        for j, y in enumerate(dependence.coordinates(1)):
+            if not np.isfinite(dependence.mean[i, j]):
                 continue
-            text = f"{one.mean[i, j]:.3g}"
+            text = f"{dependence.mean[i, j]:.3g}"
             if n_sd:
-                text += f"\n±{n_sd * one.sd[i, j]:.1g}"
-            n = int(np.sum(np.all(one.tried == (x, y), axis=1)))
-            if one.scales == ("options", "options"):
+                text += f"\n±{n_sd * dependence.sd[i, j]:.1g}"
+            n = int(np.sum(np.all(dependence.tried == (x, y), axis=1)))
+            if dependence.scales == ("options", "options"):
                 text += f"\n{n} trial{'s' * (n != 1)}"
-            dark = np.mean(tiles.to_rgba(one.mean[i, j])[:3]) < 0.5
+            dark = np.mean(tiles.to_rgba(dependence.mean[i, j])[:3]) < 0.5
             place = {"ha": "center", "va": "center", "fontsize": "x-small"}
             ax.text(x, y, text, color="white" if dark else "black", **place)

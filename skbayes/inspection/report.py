@@ -220,8 +220,8 @@ def report_history(
     refresh : float or None, default=None
         Interval in seconds at which the page is rewritten while the search of a journal
         is running. The browser reloads the page at the same interval. The function
-        returns when the search ends; the last page is not reloaded. None: the page is
-        written once.
+        returns when the search ends; the last page is not reloaded. By default, the
+        page is written once.
 
     Returns
     -------
@@ -358,7 +358,7 @@ def _facts(
     source: Any, record: SearchRecord, trials: Sequence[Trial]
 ) -> dict[str, Any]:
     """Return the data of the template."""
-    fits = [fold for one in trials for fold in one.folds if not fold.skipped]
+    fits = [fold for trial in trials for fold in trial.folds if not fold.skipped]
     times = [getattr(fold, t) for fold in fits for t in ("fit_time", "score_time")]
     both = np.array(times, dtype=float).reshape(-1, 2).sum(axis=1)
     ends = record.finished
@@ -367,8 +367,8 @@ def _facts(
         "record": record,
         "search": {name: getattr(source, name, None) for name in _ATTRIBUTES},
         "states": {
-            look.label: int(np.sum(record.state == state))
-            for state, look in STATES.items()
+            state_style.label: int(np.sum(record.state == state))
+            for state, state_style in STATES.items()
             if np.any(record.state == state)
         },
         "n_fits": len(fits),
@@ -522,7 +522,7 @@ def _columns(record: SearchRecord) -> Iterator[tuple[str, list[Any]]]:
         yield f"constraint: {name}", means.tolist()
     if record.violation is not None:
         kept = record.violation <= 0.0
-        yield "feasible", ["yes" if one else "no" for one in kept]
+        yield "feasible", ["yes" if satisfied else "no" for satisfied in kept]
     yield "seconds per fit", record.fit_time.tolist()
     yield "total seconds", record.duration.tolist()
     if np.any(np.isfinite(record.started)):
@@ -533,8 +533,8 @@ def _param_columns(
     record: SearchRecord, params: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, list[Any]]]:
     """Return the columns of all hyper-parameters."""
-    names = sorted({name for one in params for name in one})
-    return [(name, [_value(one, name) for one in record.params]) for name in names]
+    names = sorted({name for row in params for name in row})
+    return [(name, [_value(row, name) for row in record.params]) for name in names]
 
 
 def _value(params: Mapping[str, Any], name: str) -> Any:

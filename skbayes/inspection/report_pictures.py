@@ -68,9 +68,9 @@ def pictures(source: Any, record: SearchRecord) -> Iterator[Picture]:
     for plan in _plans(source, record):
         # Independent of the active matplotlib style. Texts are outlines, because fonts
         # differ between machines.
-        own = {"svg.fonttype": "path", "svg.hashsalt": plan.title}
+        rc = {"svg.fonttype": "path", "svg.hashsalt": plan.title}
         try:
-            with style.context(["default", own]), warnings.catch_warnings():
+            with style.context(["default", rc]), warnings.catch_warnings():
                 # Letters missing from all fonts are drawn as boxes.
                 warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
                 picture = _picture(plan)
@@ -126,12 +126,12 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
         yield _Plan(title, lambda ax: _tradeoff(ax, source), 9.0, wide=True)
     if len(np.unique(record.stage)) > 1:
         yield _Plan("Stages", lambda ax: _stages(ax, record))
-    if any(one is not None for one in record.curves):
+    if any(curve is not None for curve in record.curves):
         yield _Plan("Scores after each round", lambda ax: _rounds(ax, record))
     if n_scored >= FEWEST_TO_LEARN:
         title = "Importance of the hyper-parameters"
         yield _Plan(title, lambda ax: _importance(ax, record))
-    n = len({name for one in record.params for name in one})
+    n = len({name for row in record.params for name in row})
     if n > 1:
         width = min(3.0 + 1.1 * n, 11.0)
         yield _Plan("All trials", lambda ax: _parallel(ax, record), width, wide=n > 3)
@@ -242,8 +242,10 @@ def _parallel(ax: Any, record: SearchRecord) -> str:
 
 def _dependence(display: PartialDependenceDisplay) -> str:
     spans = {
-        one.names[0]: float(np.nanmax(one.mean) - np.nanmin(one.mean))
-        for one in display.dependences
+        dependence.names[0]: float(
+            np.nanmax(dependence.mean) - np.nanmin(dependence.mean)
+        )
+        for dependence in display.dependences
     }
     widest = max(spans, key=lambda name: spans[name])
     return (

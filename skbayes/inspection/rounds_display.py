@@ -17,7 +17,7 @@ from skbayes.space.dimensions import FloatArray
 
 __all__ = ["RoundsDisplay"]
 
-# The vertical axis fits the scores from 1 / LAST_PART of the rounds of a trial on.
+# The limits of the vertical axis ignore the first 1 / LAST_PART of a trial's rounds.
 LAST_PART = 4
 
 GROUPS = {
@@ -148,7 +148,9 @@ class RoundsDisplay(_Display):
         %(Raises)s
         """
         record = read_record(search, metric=metric, name=name)
-        known = [(i, one) for i, one in enumerate(record.curves) if one is not None]
+        known = [
+            (i, curve) for i, curve in enumerate(record.curves) if curve is not None
+        ]
         if not known and np.isfinite(record.score).any():
             raise ValueError(
                 "There are no learning curves: the search was made without rounds, or "
@@ -158,9 +160,9 @@ class RoundsDisplay(_Display):
         places = [i for i, _ in known]
         display = cls(
             number=record.number[places],
-            rounds=[one.rounds for _, one in known],
-            scores=[record.sign * one.scores for _, one in known],
-            chosen=np.array([one.chosen or 0 for _, one in known], dtype=int),
+            rounds=[curve.rounds for _, curve in known],
+            scores=[record.sign * curve.scores for _, curve in known],
+            chosen=np.array([curve.chosen or 0 for _, curve in known], dtype=int),
             group=_groups(record)[places],
             best=places.index(record.best) if record.best in places else None,
             label=record.label,
@@ -183,7 +185,7 @@ class RoundsDisplay(_Display):
         %(self)s
         """
         ax = get_axes(ax)
-        means = [one.mean(axis=0) for one in self.scores]
+        means = [scores.mean(axis=0) for scores in self.scores]
         self.lines_ = {
             group: self._draw_group(ax, group, means)
             for group in GROUPS
@@ -217,26 +219,26 @@ class RoundsDisplay(_Display):
     def _draw_points(self, ax: Any, means: Sequence[FloatArray]) -> Any:
         """Draw the number of rounds of each trial except the best."""
         points = [
-            (one[place], mean[place])
-            for i, (one, mean) in enumerate(zip(self.rounds, means, strict=True))
-            for place in [_place(one, self.chosen[i])]
+            (rounds[place], mean[place])
+            for i, (rounds, mean) in enumerate(zip(self.rounds, means, strict=True))
+            for place in [_place(rounds, self.chosen[i])]
             if i != self.best
         ]
         x, y = np.array(points, dtype=float).reshape(-1, 2).T
-        look = {"s": 9, "linewidths": 0, "gid": style.TRIALS, "zorder": 2}
-        return ax.scatter(x, y, color=style.tones(ax).gray, **look)
+        kwargs = {"s": 9, "linewidths": 0, "gid": style.TRIALS, "zorder": 2}
+        return ax.scatter(x, y, color=style.tones(ax).gray, **kwargs)
 
     def _draw_best(
         self, ax: Any, best: int, mean: FloatArray, line_kw: dict | None
     ) -> None:
         x, scores = self.rounds[best], self.scores[best]
-        look = {
+        kwargs = {
             "color": style.tones(ax).series(0).color,
             "linewidth": 2.0,
             "label": f"best trial ({self.number[best]}), range of its splits",
             "zorder": 4,
         }
-        (line,) = ax.plot(x, mean, **merged(look, line_kw))
+        (line,) = ax.plot(x, mean, **merged(kwargs, line_kw))
         self.best_line_ = line
         self.band_ = ax.fill_between(
             x,
@@ -249,8 +251,8 @@ class RoundsDisplay(_Display):
         )
         place = _place(x, self.chosen[best])
         rounds = f"{x[place]} round{'' if x[place] == 1 else 's'}"
-        look = style.star(ax, 13.0, label=rounds)
-        (self.star_,) = ax.plot([x[place]], [mean[place]], **look)
+        kwargs = style.star(ax, 13.0, label=rounds)
+        (self.star_,) = ax.plot([x[place]], [mean[place]], **kwargs)
 
     def _describe(self, ax: Any, means: Sequence[FloatArray]) -> None:
         ax.set_xlabel("rounds")

@@ -70,8 +70,8 @@ class ParameterScale:
         """Return the values of some configurations as numbers."""
         return np.array(
             [
-                self._value(one[self.name]) if self.name in one else math.nan
-                for one in params
+                self._value(row[self.name]) if self.name in row else math.nan
+                for row in params
             ],
             dtype=float,
         )
@@ -196,10 +196,14 @@ def parameter_scales(
     params: Sequence[dict[str, Any]] | None = None,
 ) -> list[ParameterScale]:
     """Return the scales of the hyper-parameters of a search."""
-    tried = [*record.params, *(one.params for one in record.running), *(params or [])]
+    tried = [
+        *record.params,
+        *(trial.params for trial in record.running),
+        *(params or []),
+    ]
     dimensions = _dimensions(record.space, tried)
     if names is None:
-        scales = [_scale(n, own, tried) for n, own in dimensions.items()]
+        scales = [_scale(n, found, tried) for n, found in dimensions.items()]
         several = [s for s in scales if s.low != s.high or len(s.options) > 1]
         return several or scales
     if isinstance(names, str) or not all(isinstance(name, str) for name in names):
@@ -223,8 +227,8 @@ def _dimensions(
     for column in space.columns if space is not None else []:
         if column.name is not None:
             found.setdefault(column.name, []).append(column.dimension)
-    for one in tried:
-        for name in one:
+    for row in tried:
+        for name in row:
             found.setdefault(name, [])
     return found
 
@@ -232,7 +236,7 @@ def _dimensions(
 def _scale(
     name: str, dimensions: Sequence[Dimension], tried: Sequence[dict[str, Any]]
 ) -> ParameterScale:
-    seen = [one[name] for one in tried if name in one]
+    seen = [row[name] for row in tried if name in row]
     numbers = all(is_number(value) and math.isfinite(value) for value in seen)
     if not numbers or not all(map(is_ordered, dimensions)):
         return _options(name, dimensions, seen)

@@ -73,9 +73,9 @@ def score_model(
     _check_surrogate(surrogate)
     record = read_record(source, metric=metric, search_spaces=search_spaces, name=name)
     if surrogate is None and search_spaces is None:
-        own = _own_model(source, record)
-        if own is not None:
-            return own
+        model = _own_model(source, record)
+        if model is not None:
+            return model
     space, rows, params = _trials(source, record)
     if surrogate is None:
         surrogate = getattr(source, "surrogate", "gp")

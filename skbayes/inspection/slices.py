@@ -176,8 +176,8 @@ class SliceDisplay(_Display):
             **point_kw,
         }
         self.points_.append(ax.scatter(x[scored], self.score[scored], **keywords))
-        failed, look = x[self.state == "failed"], {"color": shades.ink, "alpha": 0.6}
-        self.failed_points_.append(style.mark_failures(ax, failed, self.sign, **look))
+        failed, kwargs = x[self.state == "failed"], {"color": shades.ink, "alpha": 0.6}
+        self.failed_points_.append(style.mark_failures(ax, failed, self.sign, **kwargs))
         if self.best is not None and np.isfinite(x[self.best]):
             style.mark_best(ax, x[self.best], self.score[self.best], size=90, width=1.5)
         scale.lay_out(ax)

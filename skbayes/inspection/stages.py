@@ -180,26 +180,26 @@ class StagesDisplay(_Display):
         """Return the horizontal positions of the trials, separated by subset."""
         x = self.stage.astype(float)
         for stage in range(len(self.train_fraction)):
-            own = np.flatnonzero(self.stage == stage)
-            order = own[np.argsort(self.subset[own], kind="stable")]
+            places = np.flatnonzero(self.stage == stage)
+            order = places[np.argsort(self.subset[places], kind="stable")]
             if len(order) > 1:
                 x[order] += np.linspace(-SPREAD, SPREAD, len(order))
         return x
 
     def _draw_stage(self, ax: Any, stage: int, x: FloatArray, point_kw: dict) -> Any:
-        own = (self.stage == stage) & np.isfinite(self.score)
-        look = style.tones(ax).series(stage)
+        shown = (self.stage == stage) & np.isfinite(self.score)
+        series = style.tones(ax).series(stage)
         points = {
-            "s": np.where(self.complete[own], 26, 14),
-            "color": look.color,
-            "marker": look.marker,
+            "s": np.where(self.complete[shown], 26, 14),
+            "color": series.color,
+            "marker": series.marker,
             "alpha": 0.75,
             "linewidths": 0,
             "gid": style.TRIALS,
             "zorder": 2,
             **point_kw,
         }
-        return ax.scatter(x[own], self.score[own], **points)
+        return ax.scatter(x[shown], self.score[shown], **points)
 
     def _draw_lines(self, ax: Any, x: FloatArray) -> None:
         from matplotlib.collections import LineCollection
@@ -258,5 +258,5 @@ def _pairs_from(
     carried: list[tuple[int, int]], stages: np.ndarray, stage: int
 ) -> np.ndarray:
     """Return the pairs that begin in a stage, shape (n, 2)."""
-    own = [pair for pair in carried if stages[pair[0]] == stage]
-    return np.array(own, dtype=int).reshape(-1, 2)
+    pairs = [pair for pair in carried if stages[pair[0]] == stage]
+    return np.array(pairs, dtype=int).reshape(-1, 2)

@@ -154,7 +154,7 @@ def tones(where: Any) -> Tones:
     paper = _background(where, behind)
     if _contrast(texts, paper) >= LEAST_CONTRAST:
         return Tones(paper, texts)
-    return Tones(paper, max(black, white, key=lambda one: _contrast(one, paper)))
+    return Tones(paper, max(black, white, key=lambda ink: _contrast(ink, paper)))
 
 
 def _background(where: Any, behind: RGB) -> RGB:
@@ -168,9 +168,9 @@ def _background(where: Any, behind: RGB) -> RGB:
     return _mixed(behind, face, alpha)
 
 
-def _mixed(one: Sequence[float], other: Sequence[float], share: float) -> RGB:
+def _mixed(color: Sequence[float], other: Sequence[float], share: float) -> RGB:
     """Return a blend of two colors."""
-    r, g, b = ((1.0 - share) * x + share * y for x, y in zip(one, other, strict=True))
+    r, g, b = ((1.0 - share) * x + share * y for x, y in zip(color, other, strict=True))
     return r, g, b
 
 
@@ -182,9 +182,9 @@ def _luminance(color: RGB) -> float:
     return 0.2126 * r + 0.7152 * g + 0.0722 * b
 
 
-def _contrast(one: RGB, other: RGB) -> float:
+def _contrast(color: RGB, other: RGB) -> float:
     """Return the contrast of two colors, from 1 to 21, as defined by WCAG 2."""
-    low, high = sorted((_luminance(one), _luminance(other)))
+    low, high = sorted((_luminance(color), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -229,8 +229,14 @@ def set_robust_ylim(ax: Any, sign: int, scores: FloatArray | None = None) -> Non
     """Set the limits without bad outliers, which are marked at the edge instead."""
     for old in [x for x in (*ax.collections, *ax.texts) if x.get_gid() == EDGE]:
         old.remove()
-    marks = [one for one in ax.collections if one.get_gid() in (TRIALS, OTHERS)]
-    points = np.vstack([np.empty((0, 2)), *[one.get_offsets() for one in marks]])
+    marks = [
+        collection
+        for collection in ax.collections
+        if collection.get_gid() in (TRIALS, OTHERS)
+    ]
+    points = np.vstack(
+        [np.empty((0, 2)), *[collection.get_offsets() for collection in marks]]
+    )
     points = np.asarray(points[np.isfinite(points).all(axis=1)], dtype=float)
     ends = robust_limits(points[:, 1] if scores is None else scores, sign)
     if ends is None:

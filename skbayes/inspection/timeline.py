@@ -184,9 +184,9 @@ class TimelineDisplay(_Display):
             if self.finished[k] - self.started[k] >= least:
                 middle = 0.5 * (self.started[k] + self.finished[k])
                 place = (middle, self.lane[k] + 1.0)
-                look = {"fontsize": "x-small", "ha": "center", "va": "center"}
+                kwargs = {"fontsize": "x-small", "ha": "center", "va": "center"}
                 ink = shades.ink
-                ax.text(*place, str(number), color=ink, path_effects=halo, **look)
+                ax.text(*place, str(number), color=ink, path_effects=halo, **kwargs)
 
     def _describe(self, ax: Any, n_lanes: int) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -215,7 +215,7 @@ def _latest(record: SearchRecord) -> float:
     It is unknown whether they still run. They are drawn until the last known event, but
     at least for the median duration of the finished trials.
     """
-    asked = [one.started for one in record.running]
+    asked = [trial.started for trial in record.running]
     last = max([0.0, *record.finished[np.isfinite(record.finished)], *asked])
     typical = float(np.median(record.duration)) if len(record) else 1.0
     return max([last, *(start + typical for start in asked)])

@@ -257,9 +257,9 @@ class TradeoffDisplay(_Display):
     def _draw_trials(self, ax: Any) -> None:
         shown, shades = self.sign * self.score, style.tones(ax)
         # Larger training sets have a higher contrast, also in gray.
-        look = {"cmap": _greys(shades.dark), "vmin": 0.0, "vmax": 1.0, "s": 26}
-        look |= {"edgecolors": shades.gray, "gid": style.TRIALS}
-        self.points_ = ax.scatter(self.cost, shown, c=self.fraction, **look)
+        kwargs = {"cmap": _greys(shades.dark), "vmin": 0.0, "vmax": 1.0, "s": 26}
+        kwargs |= {"edgecolors": shades.gray, "gid": style.TRIALS}
+        self.points_ = ax.scatter(self.cost, shown, c=self.fraction, **kwargs)
         if np.ptp(self.fraction) > 0:
             ax.figure.colorbar(self.points_, ax=ax, label="share of the training rows")
         line = {"color": shades.series(0).color, "markersize": 6, "zorder": 3}
@@ -305,12 +305,14 @@ class TradeoffDisplay(_Display):
         chosen = np.append(self.rows, self.rows[-1])
         shades, steps = style.tones(ax), {"drawstyle": "steps-post"}
         score, cost = shades.series(0), shades.series(1)
-        look = {"color": score.color, "linewidth": 2, "label": score_name(self.label)}
-        (self.curve_,) = ax.plot(at, self.sign * self.score[chosen], **steps, **look)
+        kwargs = {"color": score.color, "linewidth": 2, "label": score_name(self.label)}
+        (self.curve_,) = ax.plot(at, self.sign * self.score[chosen], **steps, **kwargs)
         twin = ax.twinx()
-        look = {"color": cost.color, "linestyle": cost.linestyle}
-        look["label"] = "relative cost"
-        (self.cost_curve_,) = twin.plot(at, self.relative_cost[chosen], **steps, **look)
+        kwargs = {"color": cost.color, "linestyle": cost.linestyle}
+        kwargs["label"] = "relative cost"
+        (self.cost_curve_,) = twin.plot(
+            at, self.relative_cost[chosen], **steps, **kwargs
+        )
         ax.set_xscale("log")
         ax.set_xlim(least, most)
         if self.tradeoff:

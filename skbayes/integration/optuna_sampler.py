@@ -116,7 +116,11 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         shared = optuna.search_space.intersection_search_space(
             study.get_trials(deepcopy=False), include_pruned=True
         )
-        return {name: one for name, one in shared.items() if not one.single()}
+        return {
+            name: distribution
+            for name, distribution in shared.items()
+            if not distribution.single()
+        }
 
     def sample_relative(
         self,
@@ -145,7 +149,11 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         ValueError
             If the surrogate does not support several objectives.
         """
-        varying = {name: one for name, one in search_space.items() if not one.single()}
+        varying = {
+            name: distribution
+            for name, distribution in search_space.items()
+            if not distribution.single()
+        }
         if not varying:
             return {}
         optimizer = self._optimizer(varying, study.directions)
@@ -156,8 +164,14 @@ class OptunaSampler(optuna.samplers.BaseSampler):
             proposed = optimizer.propose().params
         except SpaceExhausted:
             return {}
-        fixed = {n: _value(one, 0) for n, one in search_space.items() if one.single()}
-        return fixed | {n: _value(one, proposed[n]) for n, one in varying.items()}
+        fixed = {
+            n: _value(distribution, 0)
+            for n, distribution in search_space.items()
+            if distribution.single()
+        }
+        return fixed | {
+            n: _value(distribution, proposed[n]) for n, distribution in varying.items()
+        }
 
     def sample_independent(
         self,
@@ -194,11 +208,11 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         directions: Sequence[Any] = (optuna.study.StudyDirection.MAXIMIZE,),
     ) -> Optimizer:
         return Optimizer(
-            {name: _dimension(one) for name, one in space.items()},
+            {name: _dimension(distribution) for name, distribution in space.items()},
             surrogate=self.surrogate,
             acquisition=self.acquisition,
             n_initial_points=self.n_initial_points,
-            direction=[one.name.lower() for one in directions],
+            direction=[direction.name.lower() for direction in directions],
             random_state=self._seed,
         )
 
@@ -221,7 +235,10 @@ def _tell(
         return
     # ValueError if the distribution had other values at the time of the trial.
     with contextlib.suppress(ValueError):
-        params = {n: _place(one, trial.params[n]) for n, one in space.items()}
+        params = {
+            n: _place(distribution, trial.params[n])
+            for n, distribution in space.items()
+        }
         if trial.state == _STATES.RUNNING:
             optimizer.pend(params)
         elif trial.state != _STATES.WAITING:

@@ -83,10 +83,10 @@ def fit_bounded(
     sites = propagate(
         (mean[0] - y[bound]) / unit, covariance[0] / unit**2, sides[bound], nu
     )
-    tells = sites.tau > MIN_TAU
-    tau = np.where(tells, sites.tau, MIN_TAU)
+    informative = sites.tau > MIN_TAU
+    tau = np.where(informative, sites.tau, MIN_TAU)
     values, extra = y.copy(), np.zeros(len(y))
-    values[bound] += unit * np.where(tells, sites.shift / tau, 0.0)
+    values[bound] += unit * np.where(informative, sites.shift / tau, 0.0)
     # The process adds the noise that all values share.
     extra[bound] = unit**2 * np.maximum(1.0 / tau - noise, 0.0)
     return process.fit(X, values, extra)

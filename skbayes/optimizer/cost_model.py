@@ -114,7 +114,9 @@ class CostModel:
 
     def _by_earlier(self, earlier: CostModel, row: FloatArray) -> float:
         """Return the cost predicted by an earlier search, up to a common factor."""
-        expected = [earlier.expected(one) for one in [*self._rows, row]]
+        expected = [
+            earlier.expected(configuration) for configuration in [*self._rows, row]
+        ]
         costs = np.array(expected, dtype=np.float64)
         ratios = np.array(self._costs) / costs[:-1]
         return float(costs[-1] * (np.median(ratios) if len(ratios) else 1.0))

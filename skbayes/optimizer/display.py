@@ -31,11 +31,14 @@ def _facts(optimizer: Any) -> list[tuple[str, str]]:
     surrogate = optimizer.surrogate
     if not isinstance(surrogate, str):
         surrogate = type(surrogate).__name__
-    told = optimizer._told.scores
-    n_failed = sum(math.isnan(scores[0]) for scores in told)
+    observed = optimizer._observed.scores
+    n_failed = sum(math.isnan(scores[0]) for scores in observed)
     facts = [
         ("surrogate", surrogate),
-        ("told", f"{len(told)} ({n_failed} failed)" if n_failed else str(len(told))),
+        (
+            "observed",
+            f"{len(observed)} ({n_failed} failed)" if n_failed else str(len(observed)),
+        ),
         ("pending", str(len(optimizer._pending))),
     ]
     if optimizer._learned.scores:

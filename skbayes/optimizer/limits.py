@@ -1,6 +1,6 @@
 """Limits per trial, with models learned from the trials that were ended by them.
 
-Symbols (m candidates, D columns).
+Symbols: m candidates, D columns.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class TrialLimits:
         Cost at which a trial is ended.
     budget : float or None
         Total cost of all trials. The exponent of the cost is the share of the budget
-        that is left. None: the exponent is always 1.
+        that is left. If None, the exponent is always 1.
     """
 
     def __init__(self, costs: CostModel, ended: EndedTrials) -> None:
@@ -91,7 +91,7 @@ class TrialLimits:
 
     @contextlib.contextmanager
     def at_most(self, cost: float | None) -> Iterator[None]:
-        """Lower the limit inside a ``with`` block; None: do not change it."""
+        """Lower the limit inside a ``with`` block, unless `cost` is None."""
         limit = self.limit
         if cost is not None:
             self.limit = cost if limit is None else min(cost, limit)
@@ -175,7 +175,7 @@ class CostLimits:
         limit : float or None
             Cost at which a trial is ended. None means no limit.
         budget : float or None
-            Total cost of all trials. None: unknown.
+            Total cost of all trials. None means that it is unknown.
 
         Raises
         ------

@@ -41,12 +41,12 @@ class ObservationList:
         self.scores.append(scores)
         # A failure is replaced by the worst score, without additional noise.
         pairs = zip(scores, noise, strict=True)
-        self.noise.append([0.0 if math.isnan(one) else v for one, v in pairs])
+        self.noise.append([0.0 if math.isnan(score) else v for score, v in pairs])
 
 
 def join(
     learned: ObservationList,
-    told: ObservationList,
+    observed: ObservationList,
     pending: Sequence[FloatArray],
     n_columns: int,
     n_objectives: int,
@@ -56,11 +56,14 @@ def join(
     shape = (-1, n_objectives) if n_objectives > 1 else -1
     scores, noise = (
         np.array(_joined(numbers, n_objectives), dtype=np.float64).reshape(shape)
-        for numbers in (learned.scores + told.scores, learned.noise + told.noise)
+        for numbers in (
+            learned.scores + observed.scores,
+            learned.noise + observed.noise,
+        )
     )
     X, waiting = (
         np.array(rows, dtype=np.float64).reshape(len(rows), n_columns)
-        for rows in (learned.rows + told.rows, list(pending))
+        for rows in (learned.rows + observed.rows, list(pending))
     )
     return Observations(X, scores, noise, waiting, slacks=slacks)
 
@@ -70,4 +73,4 @@ def _joined(numbers: list[list[float]], n: int) -> list[list[float]]:
     if n == 1:
         return numbers
     # A failure may have one number if it came before the first list of scores.
-    return [one if len(one) == n else one * n for one in numbers]
+    return [values if len(values) == n else values * n for values in numbers]

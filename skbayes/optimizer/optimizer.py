@@ -210,7 +210,7 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         self._costs = CostModel(self.space.n_options)
         self._ended = EndedTrials(self.space.n_options)
         self._limits = TrialLimits(self._costs, self._ended)
-        self._told, self._learned = ObservationList(), ObservationList()
+        self._observed, self._learned = ObservationList(), ObservationList()
         # Trials that can be compared: neither failed nor censored. Scores to maximize.
         self._eligible: list[tuple[list[float], Params, list[float]]] = []
         self._n_objectives: int | None = None
@@ -279,10 +279,10 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
                 raise
         except BaseException:
             # These configurations are not returned, so their scores never arrive.
-            for one in proposed:
-                self._withdraw(one.row)
+            for configuration in proposed:
+                self._withdraw(configuration.row)
             raise
-        return [one.params for one in proposed]
+        return [configuration.params for configuration in proposed]
 
     def propose(self, max_cost: float | None = None) -> Configuration:
         """Propose one configuration, with its encoding.
@@ -343,9 +343,10 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
             noise that all scores share, which is learned. Use it for scores that are
             less certain than others. None means 0.
         censored : bool, default=False
-            Whether the trial was stopped early, so that its full cost exceeds `cost`.
-            Its score may be NaN, or an intermediate score with its `noise`. The trial
-            is not eligible for :attr:`best_params` and :attr:`pareto_front`.
+            Whether the trial was stopped early. `cost` is then a lower bound of its
+            full cost, and its score may be NaN or an intermediate score with its
+            `noise`. The trial is not eligible for :attr:`best_params` and
+            :attr:`pareto_front`.
         constraints : list of float, default=None
             Values of constraints on outcomes of the trial, always in the same order:
             <= 0 if the constraint is satisfied, NaN if unknown. Use
@@ -378,7 +379,7 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         row = configuration.row
         self._pending.pop(key_of(row), None)
         self._candidates.add(row)
-        self._told.add(row, scores, variances, slacks)
+        self._observed.add(row, scores, variances, slacks)
         if not (censored or any(map(math.isnan, scores))):
             self._eligible.append((scores, configuration.params, slacks))
         if cost is not None:
@@ -407,7 +408,7 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         other code maximizes. They are negated again when they are returned.
         """
         signs = itertools.cycle(self._signs)
-        return [sign * one for sign, one in zip(signs, scores, strict=False)]
+        return [sign * score for sign, score in zip(signs, scores, strict=False)]
 
     def _set_n_objectives(self, n: int) -> None:
         if n > 1:
@@ -483,7 +484,7 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
     def _withdraw(self, row: FloatArray) -> None:
         key = key_of(row)
         self._pending.pop(key, None)
-        if key not in map(key_of, self._told.rows):
+        if key not in map(key_of, self._observed.rows):
             self._candidates.discard(row)
 
     def learn(
@@ -560,7 +561,8 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
                 f"objective only, but the optimizer has {self._n_objectives}."
             )
         sources = [
-            dataclasses.replace(one, y=self._signed([one.y])[0]) for one in sources
+            dataclasses.replace(source, y=self._signed([source.y])[0])
+            for source in sources
         ]
         surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
         surrogate.prepare(self._candidates)
@@ -644,7 +646,7 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         ValueError
             If no score is known, or `surrogate` does not predict scores.
         """
-        if not np.any(np.isfinite(self._learned.scores + self._told.scores)):
+        if not np.any(np.isfinite(self._learned.scores + self._observed.scores)):
             raise ValueError("No score is known yet.")
         with one_blas_thread():
             # Without constraints, because all observations may violate them.
@@ -659,7 +661,7 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
     @property
     def n_told(self) -> int:
         """Number of observations passed to :meth:`tell`."""
-        return len(self._told.scores)
+        return len(self._observed.scores)
 
     @property
     def n_configurations(self) -> float:
@@ -680,7 +682,7 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         ValueError is raised if there is no eligible trial or several objectives.
         """
         if not self._eligible:
-            raise ValueError("No score has been told yet.")
+            raise ValueError("No score has been observed yet.")
         if self._n_objectives != 1:
             raise ValueError(
                 f"best_params is not defined for {self._n_objectives} objectives; use "
@@ -734,13 +736,13 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         return Configuration(params, self.space.encode([params])[0]), improvement
 
     def _best_row(self) -> tuple[FloatArray, float | None]:
-        known = (self._learned, self._told, list(self._pending.values()))
+        known = (self._learned, self._observed, list(self._pending.values()))
         first = next_of_portfolio(
             self._portfolio, *known, self._candidates, self._limits
         )
         if first is not None:
             return first, None
-        k = len(self._told.scores) + len(self._pending)
+        k = len(self._observed.scores) + len(self._pending)
         rng = make_generator(self._seed, Stream.PROPOSAL, k)
         n_known = len(self._learned.scores) + k
         observations = self._observations()
@@ -779,9 +781,9 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
     def _observations(self) -> Observations:
         return join(
             self._learned,
-            self._told,
+            self._observed,
             list(self._pending.values()),
             self.space.n_columns,
             self._n_objectives or 1,
-            self._constraints.slacks(self._learned, self._told),
+            self._constraints.slacks(self._learned, self._observed),
         )

@@ -77,7 +77,11 @@ class OutcomeConstraints:
         if self.n is None:
             return None
         unknown = [math.nan] * self.n
-        rows = [slacks or unknown for seen in lists for slacks in seen.slacks]
+        rows = [
+            slacks or unknown
+            for observations in lists
+            for slacks in observations.slacks
+        ]
         return np.array(rows, dtype=np.float64).reshape(-1, self.n)
 
     def fit(

@@ -30,7 +30,7 @@ def usable_portfolio(
 def next_of_portfolio(
     portfolio: Portfolio | BranchPortfolio | None,
     learned: ObservationList,
-    told: ObservationList,
+    observed: ObservationList,
     pending: Sequence[FloatArray],
     candidates: Candidates,
     limits: TrialLimits,
@@ -38,8 +38,10 @@ def next_of_portfolio(
     """Return the next configuration of a portfolio; None if it is used up."""
     if portfolio is None:
         return None
-    rows = [*told.rows, *pending]
-    scores = [_comparable(one) for one in told.scores] + [math.nan] * len(pending)
+    rows = [*observed.rows, *pending]
+    scores = [_comparable(values) for values in observed.scores] + [math.nan] * len(
+        pending
+    )
     if isinstance(portfolio, BranchPortfolio):
         rows = [*learned.rows, *rows]
         scores = [math.nan] * len(learned.rows) + scores

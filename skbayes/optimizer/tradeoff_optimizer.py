@@ -36,8 +36,8 @@ class TradeoffOptimizer(Optimizer):
         Search space.
     tradeoff : float or None
         Factor of the cost, >= 0. The cost is relative to a typical one on all of the
-        data. None: the factor is drawn for each proposal, from 0.001 to 1, uniformly on
-        a logarithmic scale.
+        data. If None, the factor is drawn for each proposal, from 0.001 to 1, uniformly
+        on a logarithmic scale.
     relative_sizes : callable
         Function from configurations to the sizes of their training sets, relative to
         the largest.

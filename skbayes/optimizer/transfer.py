@@ -33,7 +33,9 @@ def first_rows(
     mean over the sources of the best expected score the most. Hyper-parameters that are
     unknown in a source have the middle of their range or their first option.
     """
-    best = [one.X[np.argsort(-one.y, kind="stable")[:N_BEST]] for one in sources]
+    best = [
+        source.X[np.argsort(-source.y, kind="stable")[:N_BEST]] for source in sources
+    ]
     pool = np.vstack(best)
     center = np.where(space.categorical, 0.0, 0.5)
     pool = space.snap(np.where(np.isnan(pool), center, pool))

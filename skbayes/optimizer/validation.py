@@ -61,7 +61,9 @@ def check_scores(score: Any, n_objectives: int | None) -> list[float]:
     score.
     """
     is_list = isinstance(score, list | tuple | np.ndarray) and np.ndim(score) > 0
-    scores = [check_score(one) for one in score] if is_list else [check_score(score)]
+    scores = (
+        [check_score(value) for value in score] if is_list else [check_score(score)]
+    )
     if not scores:
         raise ValueError(f"score must be a number or a list of numbers, got {score!r}.")
     if n_objectives in (None, len(scores)):
@@ -82,7 +84,7 @@ def check_noises(noise: Any, surrogate: Any, n_objectives: int) -> list[float]:
             f"noise must have one number for each of {n_objectives} scores, got "
             f"{noise!r}."
         )
-    return [check_noise(one, surrogate) for one in given]
+    return [check_noise(variance, surrogate) for variance in given]
 
 
 def check_noise(noise: Any, surrogate: Any) -> float:
@@ -179,7 +181,7 @@ def check_direction(
     if (
         not isinstance(listed, list | tuple)
         or not listed
-        or any(one not in ("maximize", "minimize") for one in listed)
+        or any(name not in ("maximize", "minimize") for name in listed)
     ):
         raise ValueError(
             "direction must be 'maximize' or 'minimize', or a list with one of them "
@@ -192,7 +194,7 @@ def check_direction(
                 f"(n_objectives), got {direction!r}."
             )
         n = len(listed)
-    return tuple(1.0 if one == "maximize" else -1.0 for one in listed), n
+    return tuple(1.0 if name == "maximize" else -1.0 for name in listed), n
 
 
 def check_n_objectives(n_objectives: Any) -> int | None:

@@ -18,13 +18,13 @@ from skbayes.space.dimensions import FloatArray, nearest
 from skbayes.space.space import key_of, keys_of
 
 __all__ = [
-    "MAX_ASKED",
+    "MAX_CHECKED_FIRST",
     "MAX_GRID",
     "Candidates",
     "DrawsExhausted",
     "SpaceExhausted",
     "key_of",
-    "order_to_ask",
+    "order_to_check",
     "perturb",
 ]
 
@@ -34,10 +34,10 @@ MAX_LISTED = 20_000
 # Up to this number of configurations, the constraint, which may be slow, is evaluated
 # for all of them at once. Otherwise, it is evaluated when they are about to be
 # proposed.
-MAX_JUDGED = 2000
+MAX_CHECKED_AT_ONCE = 2000
 
-# Number of the best candidates that are checked first; see order_to_ask.
-MAX_ASKED = 32
+# Number of the best candidates that are checked first; see order_to_check.
+MAX_CHECKED_FIRST = 32
 
 # Number of configurations in a batch of draws. Batches are drawn at random first, then
 # near known configurations that the constraint allows, then at random again. A larger
@@ -64,17 +64,17 @@ class DrawsExhausted(SpaceExhausted):
     """Exception for a limited number of draws without a new configuration."""
 
 
-def order_to_ask(n: int) -> Iterator[int]:
+def order_to_check(n: int) -> Iterator[int]:
     """Yield indices of n ranked candidates, in the order in which to check them.
 
     The constraint may reject the whole region that a model prefers. After the best
     candidates, others follow at increasing distances down the ranking.
     """
-    yield from range(min(n, MAX_ASKED))
-    leaps = {MAX_ASKED + 2**k for k in range(n.bit_length())}
+    yield from range(min(n, MAX_CHECKED_FIRST))
+    leaps = {MAX_CHECKED_FIRST + 2**k for k in range(n.bit_length())}
     leaps = {place for place in leaps if place < n}
     yield from sorted(leaps)
-    yield from (place for place in range(MAX_ASKED, n) if place not in leaps)
+    yield from (place for place in range(MAX_CHECKED_FIRST, n) if place not in leaps)
 
 
 def perturb(
@@ -113,10 +113,10 @@ def _adjacent(space: Space, X: FloatArray, steps: FloatArray) -> FloatArray:
         if dimension.is_categorical or not 1 < dimension.n_values <= MAX_GRID:
             continue
         grid, last = dimension.grid, int(dimension.n_values) - 1
-        own = nearest(grid, X[:, place])
+        current = nearest(grid, X[:, place])
         # At the ends, there is only one adjacent value.
-        up = np.where(steps[:, place] > 0.0, own < last, own == 0)
-        there = grid[own + np.where(up, 1, -1)]
+        up = np.where(steps[:, place] > 0.0, current < last, current == 0)
+        there = grid[current + np.where(up, 1, -1)]
         adjacent[:, place] = np.where(np.isnan(X[:, place]), np.nan, there)
     return adjacent
 
@@ -136,9 +136,9 @@ class Candidates:
         self._known: set[bytes] = set()
         self._n_scanned = 0
         self._set_rows(self._enumerate())
-        self._is_judged = space.constraint is None
-        if self.rows is not None and len(self.rows) <= MAX_JUDGED:
-            self.judge()
+        self._constraint_applied = space.constraint is None
+        if self.rows is not None and len(self.rows) <= MAX_CHECKED_AT_ONCE:
+            self.apply_constraint()
 
     def _enumerate(self) -> FloatArray | None:
         if self.space.n_configurations > MAX_LISTED:
@@ -151,14 +151,14 @@ class Candidates:
 
     def _set_rows(self, rows: FloatArray | None) -> None:
         self.rows = rows
-        own = np.empty((0, self.space.n_columns)) if rows is None else rows
-        self._places = {key: place for place, key in enumerate(keys_of(own))}
+        listed = np.empty((0, self.space.n_columns)) if rows is None else rows
+        self._places = {key: place for place, key in enumerate(keys_of(listed))}
         self._open = np.array([key not in self._known for key in self._places], bool)
         self._n_rejected = 0
 
-    def judge(self) -> None:
+    def apply_constraint(self) -> None:
         """Evaluate the constraint for all rows of an enumerated space."""
-        if self._is_judged or self.rows is None:
+        if self._constraint_applied or self.rows is None:
             return
         rows = self.rows[self.space.allowed(self.rows)]
         if not len(rows):
@@ -167,7 +167,7 @@ class Candidates:
                 f"{self.space.n_configurations} configurations of the space."
             )
         self._set_rows(rows)
-        self._is_judged = True
+        self._constraint_applied = True
 
     @property
     def n_configurations(self) -> float:
@@ -182,7 +182,7 @@ class Candidates:
         return self.rows is not None
 
     def is_known(self, row: FloatArray) -> bool:
-        """Whether the configuration of a row, shape (D,), is observed or pending."""
+        """Return whether the configuration of a row (D,) is observed or pending."""
         return key_of(row) in self._known
 
     def add(self, row: FloatArray) -> None:
@@ -205,7 +205,7 @@ class Candidates:
         mask = np.array([key not in self._known for key in keys_of(X)], dtype=bool)
         new = np.flatnonzero(mask)
         mask[new] = self.space.allowed(X[new])
-        if not self._is_judged and self.rows is not None:
+        if not self._constraint_applied and self.rows is not None:
             self._close(X[new[~mask[new]]])
         return mask
 
@@ -246,13 +246,14 @@ class Candidates:
         return self.rows[self._open]
 
     def allowed_first(self, unseen: FloatArray) -> FloatArray:
-        """Return ranked rows of `unseen` such that the first one is allowed.
+        """Return allowed rows of the ranked rows `unseen`, at least one, best first.
 
-        SpaceExhausted is raised if there is none.
+        If the constraint has not been evaluated for all rows, only one is returned.
+        SpaceExhausted is raised if no row is allowed.
         """
-        if self._is_judged:
+        if self._constraint_applied:
             return unseen
-        for place in order_to_ask(len(unseen)):
+        for place in order_to_check(len(unseen)):
             if self.filter_new(unseen[[place]])[0]:
                 return unseen[[place]]
         raise self._exhausted()

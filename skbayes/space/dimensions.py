@@ -66,7 +66,7 @@ def native(value: Any) -> Any:
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number, but not a bool."""
+    """Return whether a value is a real number, but not a bool."""
     # Floats and ints first: the general check takes ten times as long.
     if type(value) in (float, int):
         return True
@@ -74,7 +74,7 @@ def is_number(value: Any) -> bool:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether a number is finite; ValueError for an int larger than any float."""
+    """Return whether a number is finite; ValueError for an int beyond all floats."""
     try:
         return math.isfinite(value)
     except OverflowError:
@@ -84,7 +84,7 @@ def is_finite(value: Any) -> bool:
 
 
 def on_lattice(position: ArrayLike) -> FloatArray:
-    """Nearest points of the lattice in [0, 1]."""
+    """Return the nearest points of the lattice in [0, 1]."""
     inside = np.minimum(np.maximum(position, 0.0), 1.0)
     return np.asarray(np.rint(inside * LATTICE) / LATTICE, dtype=np.float64)
 
@@ -95,8 +95,8 @@ def shortest(low: float, value: float, high: float) -> float:
         return 0.0
     if not low < high < math.inf:
         return value
-    # With fewer digits, steps are wider than the interval, so that this number of
-    # digits also finds any value that they find.
+    # With fewer digits, steps are wider than the interval. This number of digits
+    # therefore also finds any value that they find.
     fewest = math.floor(math.log10(abs(value))) - math.ceil(math.log10(high - low))
     for digits in range(max(1, fewest), 17):
         rounded = float(f"{value:.{digits}g}")
@@ -106,19 +106,19 @@ def shortest(low: float, value: float, high: float) -> float:
 
 
 def rank_of(number: float) -> int:
-    """Index of a float among all floats in ascending order; 0 has the index 0."""
+    """Return the index of a float among all floats in ascending order, 0 for 0."""
     bits = int(np.float64(abs(number)).view(np.int64))
     return bits if number > 0.0 else -bits
 
 
 def floats_at(ranks: NDArray[np.int_]) -> FloatArray:
-    """Floats with the given indices among all floats in ascending order."""
+    """Return the floats with given indices among all floats in ascending order."""
     return np.copysign(np.abs(ranks).astype(np.int64).view(np.float64), ranks)
 
 
-def nearest(own: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
-    """Places among the ascending positions `own` that are nearest to `positions`."""
-    middles = (own[1:] + own[:-1]) / 2.0
+def nearest(grid: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
+    """Return the indices of the values of an ascending grid nearest to `positions`."""
+    middles = (grid[1:] + grid[:-1]) / 2.0
     return np.searchsorted(middles, positions, side="right")
 
 
@@ -133,8 +133,8 @@ class Dimension(ABC):
     n_values : int or float
         Number of values, ``math.inf`` for a continuous or unbounded dimension.
     is_categorical : bool
-        Whether the values have no order, so that the distance between any two different
-        positions is the same.
+        Whether the values have no order. All different positions then have the same
+        distance.
     """
 
     n_values: float = math.inf
@@ -279,7 +279,7 @@ class _Range(Dimension):
             remedy = (
                 f"A single value is written as a list, [{low!r}]."
                 if low == high
-                else f"Exchange them: ({high!r}, {low!r})."
+                else f"Did you mean ({high!r}, {low!r})?"
             )
             raise ValueError(
                 f"{kind}: low must be smaller than high, got low={low!r}, "
@@ -325,7 +325,7 @@ def _check_end(end: Any, name: str) -> None:
 class Real(_Range):
     """Range of floats between two bounds.
 
-    A range that is so narrow that it contains only few floats is finite. Its values are
+    A very narrow range, which contains only a few floats, is finite. Its values are
     these floats.
 
     Parameters

@@ -93,13 +93,13 @@ class Distribution(Dimension):
                 if self._discrete:
                     self._list_atoms()
                 else:
-                    self._look_at_quantiles()
+                    self._check_quantiles()
         except (OverflowError, RuntimeError) as error:
             raise ValueError(f"{self!r} cannot be evaluated: {error}") from error
 
     # -- construction -------------------------------------------------------------
 
-    def _look_at_quantiles(self) -> None:
+    def _check_quantiles(self) -> None:
         self._lowest = TAIL if self._low == -math.inf else 0.0
         self._highest = 1.0 - TAIL if self._high == math.inf else 1.0
         if not np.all(np.isfinite(self._quantile([self._lowest, self._highest]))):
@@ -108,7 +108,7 @@ class Distribution(Dimension):
         near = 2.0 ** -np.arange(2, math.log2(LATTICE) + 1)
         probes = np.r_[np.linspace(0.0, 1.0, 257), near, 1.0 - near]
         inside = np.clip(probes, self._lowest, self._highest)
-        self._is_fine = np.array_equal(self._there_and_back(inside), inside)
+        self._is_fine = np.array_equal(self._round_trip(inside), inside)
 
     def _list_atoms(self) -> None:
         """Tabulate the values of a discrete distribution and their mass."""
@@ -168,10 +168,10 @@ class Distribution(Dimension):
             return self.snap(np.asarray(self.distribution.cdf(numbers)))
         places = np.searchsorted(self._atoms, numbers)
         places = np.minimum(places, len(self._atoms) - 1)
-        for value, own in zip(values, self._atoms[places], strict=True):
-            if value == int(value) and value != own:
+        for value, atom in zip(values, self._atoms[places], strict=True):
+            if value == int(value) and value != atom:
                 raise ValueError(f"{self._reject(value)}, its probability is too low")
-            if value != own:
+            if value != atom:
                 raise self._reject(value)
         return self._positions[places]
 
@@ -196,7 +196,7 @@ class Distribution(Dimension):
         values = np.atleast_1d(self.distribution.ppf(positions))
         return np.clip(values, self._low, self._high)
 
-    def _there_and_back(self, positions: FloatArray) -> FloatArray:
+    def _round_trip(self, positions: FloatArray) -> FloatArray:
         """Return the positions of the values at `positions`."""
         return self._position(self._quantile(positions))
 
@@ -211,7 +211,7 @@ class Distribution(Dimension):
         if self._is_fine:
             return snapped
         for _ in range(MAX_ROUNDS):
-            settled, snapped = snapped, self._there_and_back(snapped)
+            settled, snapped = snapped, self._round_trip(snapped)
             if np.array_equal(settled, snapped):
                 break
         return snapped

@@ -22,13 +22,13 @@ _ATOMS = (
 
 
 def same(a: Any, b: Any, whole: bool = False, copies: bool = True) -> bool:
-    """Whether two options are the same.
+    """Return whether two options are the same.
 
     The values 1, 1.0 and True differ. An object equals its copies, so that a pickled
     optimizer or a cloned search recognizes its options. Estimators are compared by
     their parameters, and with `whole` also by their fitted state. Values that cannot be
-    compared differ. Without `copies`, different objects of a class without ``__eq__``
-    also differ, unless they are estimators.
+    compared are different. Without `copies`, two objects of a class without ``__eq__``
+    are also different, unless they are estimators.
     """
     if a is b:
         return True
@@ -68,14 +68,14 @@ def _same_objects(a: Any, b: Any, whole: bool, copies: bool) -> bool:
     if hasattr(a, "get_params") and not whole:
         whole = keeps_more_than_parameters(a)
         if not whole:
-            own, other = a.get_params(deep=False), b.get_params(deep=False)
-            return same(own, other, copies=copies)
+            params, other_params = a.get_params(deep=False), b.get_params(deep=False)
+            return same(params, other_params, copies=copies)
     state, other = a.__reduce_ex__(4), b.__reduce_ex__(4)
     return isinstance(state, tuple) and same(state[:3], other[:3], whole, copies)
 
 
 def keeps_more_than_parameters(estimator: Any) -> bool:
-    """Whether clones of an estimator may keep its fitted state (FrozenEstimator)."""
+    """Return whether clones may keep the fitted state, as those of FrozenEstimator."""
     usual = BaseEstimator.__sklearn_clone__
     return getattr(type(estimator), "__sklearn_clone__", usual) is not usual
 

@@ -88,7 +88,7 @@ class _Listed(Dimension):
             place = places.get(self._key(value))
         if place is None and not isinstance(value, _COMPARED_BY_VALUE):
             # A copy of an option, for example from a worker process.
-            copies = (k for k, own in enumerate(self.values) if same(own, value))
+            copies = (k for k, listed in enumerate(self.values) if same(listed, value))
             place = next(copies, None)
         if place is None:
             raise self._reject(value)

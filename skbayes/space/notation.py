@@ -2,7 +2,7 @@
 
 Search spaces of GridSearchCV, RandomizedSearchCV, scikit-optimize's BayesSearchCV and
 OptunaSearchCV are accepted unchanged. The classes of the latter two are recognized by
-their attributes, so that neither library is imported.
+their attributes, so neither library is imported.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
         spaces.append(item[0] if pair else item)
         if not isinstance(spaces[-1], Mapping):
             raise _no_spaces(f"a list with {item!r}")
-    n_trials = [one[1] for one in search_spaces if isinstance(one, tuple)]
+    n_trials = [item[1] for item in search_spaces if isinstance(item, tuple)]
     if n_trials:
         dicts = "search_spaces=" + ("[space]" if len(spaces) == 1 else "[space, ...]")
         warnings.warn(
@@ -216,7 +216,7 @@ def _as_range(values: Any) -> range | None:
 
 
 def _is_dimension(item: Any) -> bool:
-    """Whether an item of a list is a dimension or a distribution."""
+    """Return whether an item of a list is a dimension or a distribution."""
     if isinstance(item, Dimension | Choice):
         return True
     if isinstance(item, type) or hasattr(item, "get_params"):
@@ -229,7 +229,7 @@ def _is_dimension(item: Any) -> bool:
 
 
 def _is_range(value: list[Any] | tuple[Any, ...]) -> bool:
-    """Whether a value is (low, high), (low, high, prior) or (low, high, prior, base).
+    """Return whether a value is a range: (low, high) with optional prior and base.
 
     The last form is that of scikit-optimize, which also accepts lists if they include
     the prior.

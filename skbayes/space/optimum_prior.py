@@ -161,7 +161,7 @@ class OptimumPrior:
         return total
 
     def gradient(self, X: FloatArray) -> FloatArray:
-        """Compute the gradient of the log density by the positions.
+        """Compute the gradient of the log density with respect to the positions.
 
         Parameters
         ----------
@@ -255,18 +255,18 @@ class OptimumPrior:
         ValueError
             If a column of this space is not the same in the other one.
         """
-        own, theirs = (
-            [(column.name, column.dimension.key) for column in one.columns]
-            for one in (self.space, space)
+        known, given = (
+            [(column.name, column.dimension.key) for column in other.columns]
+            for other in (self.space, space)
         )
-        if theirs[: len(own)] != own:
+        if given[: len(known)] != known:
             raise ValueError(
                 f"the prior is for {self.space!r}, which is not the search space, "
                 f"{space!r}."
             )
         moved = copy.copy(self)
         moved.space = space
-        if len(theirs) > len(own):
+        if len(given) > len(known):
             moved.portfolio = None  # its points have no values for further columns
         return moved
 
@@ -321,8 +321,8 @@ def _terms(
     for place, column in enumerate(space.columns):
         density = densities.get(place, densities.get(column.name))
         if density is not None and compatible(places, place, conditions):
-            one = _ColumnDensity(column, density)
-            found.append(_Term(place, column.name, one, conditions))
+            column_density = _ColumnDensity(column, density)
+            found.append(_Term(place, column.name, column_density, conditions))
     return found
 
 
@@ -337,7 +337,7 @@ def _check_disjoint(places: Paths, terms: Sequence[_Term]) -> None:
         ):
             raise ValueError(
                 f"conditional: two densities of {first.name!r} apply to the same "
-                "configurations, so that their product is not normalized; pass "
+                "configurations, and their product is not normalized. Pass "
                 "densities with conditions that exclude each other."
             )
 

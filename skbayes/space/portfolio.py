@@ -123,8 +123,8 @@ class Portfolio:
         places = [place for place, _ in known]
         scores = np.nan_to_num([score for _, score in known], neginf=-1e300)
         better = np.sign(scores[:, None] - scores[None, :])
-        own = self.regrets[:, places]
-        worse = (own[:, None, :] - own[:, :, None]) / CLEAR_DIFFERENCE
+        regrets = self.regrets[:, places]
+        worse = (regrets[:, None, :] - regrets[:, :, None]) / CLEAR_DIFFERENCE
         agreement = np.sum(np.clip(worse, -1.0, 1.0) * better, axis=(1, 2))
         agreement /= n * (n - 1)
         logs = AGREEMENT_WEIGHT * np.sqrt(n - 1) * agreement
@@ -164,13 +164,15 @@ class BranchPortfolio:
         """Return the index of the next configuration, as :meth:`Portfolio.choose`."""
         masks = [in_branch(X, members) for members, _ in self.branches]
         counts = [int(np.sum(mask)) for mask in masks]
-        starts = np.cumsum([0, *(len(one.rows) for _, one in self.branches)])
+        starts = np.cumsum(
+            [0, *(len(portfolio.rows) for _, portfolio in self.branches)]
+        )
         for branch in np.argsort(counts, kind="stable").tolist():
             if counts[branch] and len(X) >= self.n_first:
                 return None
             start, end, mask = starts[branch], starts[branch + 1], masks[branch]
-            own = [place - start for place in free if start <= place < end]
-            place = self.branches[branch][1].choose(X[mask], scores[mask], own)
+            local = [place - start for place in free if start <= place < end]
+            place = self.branches[branch][1].choose(X[mask], scores[mask], local)
             if place is not None:
                 return int(start + place)
         return None

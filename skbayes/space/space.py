@@ -101,7 +101,7 @@ class Space:
     ) -> None:
         _check_constraint(constraint)
         self.constraint = constraint
-        self._answers: dict[bytes, bool] = {}
+        self._allowed_by_key: dict[bytes, bool] = {}
         self.columns: list[Column] = []
         self._places: dict[tuple[Any, ...], int] = {}
         self.overlaps = False
@@ -173,7 +173,7 @@ class Space:
             Copy with an empty cache of the results of the constraint.
         """
         space = copy.copy(self)
-        space.constraint, space._answers = constraint, {}
+        space.constraint, space._allowed_by_key = constraint, {}
         return space
 
     def extended(self, name: str, dimension: Dimension) -> Space:
@@ -189,8 +189,8 @@ class Space:
         Returns
         -------
         space : Space
-            Copy of the space. The last column is that of the parameter, and the
-            constraint is called with it.
+            Copy of the space. The last column belongs to the parameter, which is also
+            passed to the constraint.
 
         Raises
         ------
@@ -217,12 +217,12 @@ class Space:
         if len(spaces) == 1:
             return self._branch(parsed[0], taken)
         entry = self._add(Column(None, Categorical(range(len(spaces)))), fresh=True)
-        for k, one in enumerate(parsed):
+        for k, alternative in enumerate(parsed):
             # A configuration is encoded with the first dict that contains it.
-            earlier = [j for j in range(k) if _may_overlap(parsed[j], one)]
+            earlier = [j for j in range(k) if _may_overlap(parsed[j], alternative)]
             entry.earlier.append(earlier)
             self.overlaps |= bool(earlier)
-        entry.options = [self._branch(one, taken) for one in parsed]
+        entry.options = [self._branch(alternative, taken) for alternative in parsed]
         return [entry]
 
     def _branch(
@@ -394,20 +394,24 @@ class Space:
             parameter.
         """
         X = np.full((len(params), self.n_columns), np.nan)
-        for row, one in enumerate(params):
-            if not isinstance(one, Mapping):
-                raise ValueError(f"A configuration must be a dict, got {one!r}.")
-            X[row] = self._encode_one(one)
+        for row, configuration in enumerate(params):
+            if not isinstance(configuration, Mapping):
+                raise ValueError(
+                    f"A configuration must be a dict, got {configuration!r}."
+                )
+            X[row] = self._encode_one(configuration)
         return X
 
     def _encode_one(
-        self, params: Mapping[str, Any], own: FloatArray | None = None
+        self, params: Mapping[str, Any], known_row: FloatArray | None = None
     ) -> FloatArray:
-        """Return the row of parameters; `own` is one possible row, if known."""
+        """Return the row of parameters; `known_row` is one possible row, if known."""
         problems: list[str] = []
         blank = np.full(self.n_columns, np.nan)
         first = None
-        matches = tree.match(self._root, params, blank, frozenset(), problems, own)
+        matches = tree.match(
+            self._root, params, blank, frozenset(), problems, known_row
+        )
         for row, used in matches:
             unused = sorted(set(params) - used)
             if unused:
@@ -448,12 +452,12 @@ class Space:
         return None
 
     def _is_exact(self, row: FloatArray, params: Mapping[str, Any]) -> bool:
-        """Whether decoding a row returns the same parameters."""
+        """Return whether decoding a row returns the same parameters."""
         for place in np.flatnonzero(~np.isnan(row)).tolist():
             name, dimension = self.columns[place].name, self.columns[place].dimension
             if name is not None:
-                (own,) = dimension.decode(row[[place]])
-                if not same(own, native(params[name]), copies=False):
+                (value,) = dimension.decode(row[[place]])
+                if not same(value, native(params[name]), copies=False):
                     return False
         return True
 
@@ -487,7 +491,7 @@ class Space:
         """
         if self.constraint is None:
             return True
-        return self._answer(key_of(self.encode([params])[0]), params)
+        return self._is_allowed(key_of(self.encode([params])[0]), params)
 
     def allowed(self, X: FloatArray) -> np.ndarray:
         """Return which encoded configurations the constraint allows.
@@ -511,18 +515,18 @@ class Space:
         if self.constraint is not None:
             keys = keys_of(X)
             for i, params in enumerate(self.decode(X)):
-                mask[i] = self._answer(keys[i], params)
+                mask[i] = self._is_allowed(keys[i], params)
         return mask
 
-    def _answer(self, key: bytes, params: Mapping[str, Any]) -> bool:
+    def _is_allowed(self, key: bytes, params: Mapping[str, Any]) -> bool:
         """Return the result of the constraint, from the cache if possible."""
-        if key not in self._answers:
-            if len(self._answers) >= MAX_REMEMBERED:
-                del self._answers[next(iter(self._answers))]
-            self._answers[key] = self._ask(params)
-        return self._answers[key]
+        if key not in self._allowed_by_key:
+            if len(self._allowed_by_key) >= MAX_REMEMBERED:
+                del self._allowed_by_key[next(iter(self._allowed_by_key))]
+            self._allowed_by_key[key] = self._evaluate_constraint(params)
+        return self._allowed_by_key[key]
 
-    def _ask(self, params: Mapping[str, Any]) -> bool:
+    def _evaluate_constraint(self, params: Mapping[str, Any]) -> bool:
         assert self.constraint is not None
         try:
             return bool(self.constraint(dict(params)))
@@ -570,12 +574,12 @@ class Space:
         canonical : dict
             The same configuration, as from :meth:`canonicalize`.
         """
-        (own,) = self.decode(row[None])
+        (canonical,) = self.decode(row[None])
         for column, position in zip(self.columns, row, strict=True):
-            if column.name in own and not math.isnan(position):
+            if column.name in canonical and not math.isnan(position):
                 if math.isinf(column.dimension.n_values):
-                    own[column.name] = float(params[column.name])
-        return own
+                    canonical[column.name] = float(params[column.name])
+        return canonical
 
     # -- finite spaces ------------------------------------------------------------
 
@@ -660,15 +664,15 @@ def _warn_of_repeats(name: str, dimension: Dimension) -> None:
 
 
 def _may_overlap(
-    one: Mapping[str, Dimension | Choice], other: Mapping[str, Dimension | Choice]
+    first: Mapping[str, Dimension | Choice], second: Mapping[str, Dimension | Choice]
 ) -> bool:
-    """Whether a configuration may belong to both dicts."""
-    choices = [d for d in (*one.values(), *other.values()) if isinstance(d, Choice)]
-    if not choices and one.keys() != other.keys():
+    """Return whether a configuration may belong to both dicts."""
+    choices = [d for d in (*first.values(), *second.values()) if isinstance(d, Choice)]
+    if not choices and first.keys() != second.keys():
         return False
     return not any(
-        _disjoint(_dimension(one[name]), _dimension(other[name]))
-        for name in one.keys() & other.keys()
+        _disjoint(_dimension(first[name]), _dimension(second[name]))
+        for name in first.keys() & second.keys()
     )
 
 
@@ -676,11 +680,11 @@ def _dimension(value: Dimension | Choice) -> Dimension:
     return value.dimension if isinstance(value, Choice) else value
 
 
-def _disjoint(one: Dimension, other: Dimension) -> bool:
-    """Whether two finite dimensions are known to have no value in common."""
-    if max(one.n_values, other.n_values) > MAX_COMPARED:
+def _disjoint(first: Dimension, second: Dimension) -> bool:
+    """Return whether two finite dimensions are known to have no value in common."""
+    if max(first.n_values, second.n_values) > MAX_COMPARED:
         return False
-    if isinstance(one, _Listed) and isinstance(other, _Listed):
-        return one.is_disjoint(other)
-    values = other.decode(other.grid)
-    return not any(one.contains(value) for value in values)
+    if isinstance(first, _Listed) and isinstance(second, _Listed):
+        return first.is_disjoint(second)
+    values = second.decode(second.grid)
+    return not any(first.contains(value) for value in values)

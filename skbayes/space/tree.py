@@ -107,8 +107,8 @@ def n_slopes(branch: Branch) -> int:
 def names(branches: Iterable[Branch]) -> set[str]:
     """Return the names of the parameters that can occur in branches."""
     entries = [entry for branch in branches for entry in branch]
-    own = {entry.column.name for entry in entries if entry.column.name}
-    return own.union(*(names(entry.options) for entry in entries))
+    found = {entry.column.name for entry in entries if entry.column.name}
+    return found.union(*(names(entry.options) for entry in entries))
 
 
 def outline(branch: Branch) -> list[tuple[int, list]]:
@@ -139,13 +139,15 @@ def compatible(
         joined: list[Path] = []
         for path in found:
             if option is None:
-                active = any(own.items() <= path.items() for own in places[other])
+                active = any(
+                    other_path.items() <= path.items() for other_path in places[other]
+                )
                 joined += [] if active else [{**path, other: None}]
             elif path.get(other, option) == option:
                 joined += [
-                    {**own, **path, other: option}
-                    for own in places[other]
-                    if all(path.get(k, v) == v for k, v in own.items())
+                    {**other_path, **path, other: option}
+                    for other_path in places[other]
+                    if all(path.get(k, v) == v for k, v in other_path.items())
                 ]
         found = joined
     return found
@@ -170,11 +172,11 @@ def find_doubtful(
             continue
         chosen = entry.chosen(X[:, entry.place])
         for option, opened in enumerate(entry.options):
-            own = rows & (chosen == option)
-            if np.any(own):
+            selected = rows & (chosen == option)
+            if np.any(selected):
                 if entry.earlier and entry.earlier[option]:
-                    mask |= own
-                find_doubtful(opened, X, own, mask)
+                    mask |= selected
+                find_doubtful(opened, X, selected, mask)
 
 
 def match(
@@ -183,12 +185,12 @@ def match(
     row: FloatArray,
     used: frozenset[str],
     problems: list[str],
-    own: FloatArray | None = None,
+    known_row: FloatArray | None = None,
 ) -> Iterator[tuple[FloatArray, frozenset[str]]]:
     """Yield every row in which `params` fill a branch, and the names that are used.
 
-    Reasons why they do not fill it are appended to `problems`. If `own` is given, it is
-    one such row. Dicts that have no configuration in common with the dict of this row
+    Reasons why they do not fill it are appended to `problems`. `known_row` is one such
+    row, if known. Dicts that have no configuration in common with the dict of this row
     are then skipped.
     """
     if not branch:
@@ -198,8 +200,8 @@ def match(
     name = entry.column.name
     if name is None:
         positions = entry.dimension.grid
-        if own is not None and not np.isnan(own[entry.place]):
-            chosen = int(entry.chosen(own[[entry.place]])[0])
+        if known_row is not None and not np.isnan(known_row[entry.place]):
+            chosen = int(entry.chosen(known_row[[entry.place]])[0])
             positions = positions[[*entry.earlier[chosen], chosen]]
     else:
         try:
@@ -217,8 +219,10 @@ def match(
         opened: Branch = []
         if entry.options:
             opened = entry.options[entry.chosen(np.array([position]))[0]]
-        for inner, inner_used in match(opened, params, filled, used, problems, own):
-            yield from match(others, params, inner, inner_used, problems, own)
+        for inner, inner_used in match(
+            opened, params, filled, used, problems, known_row
+        ):
+            yield from match(others, params, inner, inner_used, problems, known_row)
 
 
 def fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -> None:
@@ -239,8 +243,13 @@ def fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -
         places = np.searchsorted(ends, digits, side="right")
         X[rows, entry.place] = dimension.positions(places)
         for place, option in enumerate(entry.options):
-            own = places == place
-            fill(option, digits[own] - (ends[place] - sizes[place]), rows[own], X)
+            selected = places == place
+            fill(
+                option,
+                digits[selected] - (ends[place] - sizes[place]),
+                rows[selected],
+                X,
+            )
 
 
 def cover(branch: Branch, row: FloatArray) -> FloatArray:
@@ -257,7 +266,7 @@ def cover(branch: Branch, row: FloatArray) -> FloatArray:
             part[:, entry.place] = position
             if entry.options:
                 opened = entry.options[place]
-                further = [cover(opened, one)[:1] for one in part[1:]]
+                further = [cover(opened, next_row)[:1] for next_row in part[1:]]
                 part = np.vstack([cover(opened, part[0]), *further])
             parts.append(part)
         rows = np.vstack(parts)

@@ -39,7 +39,7 @@ class ModelBranch:
     parts : list of Part
         Parts of the estimator in this branch.
     values : dict
-        Own values of the estimator in this branch, by full name.
+        Values of the estimator's parameters in this branch, by full name.
     """
 
     path: Path
@@ -65,7 +65,7 @@ def conditional_parts(parts: Sequence[Part], space: Space) -> list[tuple[Part, P
 
 
 def model_branches(
-    parts: Sequence[Part], space: Space, own: Mapping[str, Any]
+    parts: Sequence[Part], space: Space, params: Mapping[str, Any]
 ) -> list[ModelBranch]:
     """Return the branches of the choices among models.
 
@@ -77,14 +77,14 @@ def model_branches(
     branches: list[ModelBranch] = []
     for name, options in _owners(space).items():
         found = [
-            _branch(space, places, same, parts, own) for same in _distinct(options)
+            _branch(space, places, same, parts, params) for same in _distinct(options)
         ]
         columns = {place for place, *_ in options}
-        if hasattr(own.get(name), "predict"):
+        if hasattr(params.get(name), "predict"):
             path = _implied(places, columns, space)
             if path is not None:
                 members = [dict.fromkeys(columns, np.nan)]
-                found.append(ModelBranch(path, members, list(parts), dict(own)))
+                found.append(ModelBranch(path, members, list(parts), dict(params)))
         if len(found) > 1:
             branches += found
     return branches
@@ -92,12 +92,12 @@ def model_branches(
 
 def _distinct(options: Sequence[tuple[int, int, Any]]) -> list[list[tuple]]:
     """Return the models among options; the places of equal models are grouped."""
-    models = [one for one in options if hasattr(one[2], "predict")]
+    models = [option for option in options if hasattr(option[2], "predict")]
     if len({place for place, *_ in models}) == 1:  # a list has no equal options
-        return [[one] for one in models]
+        return [[option] for option in models]
     distinct: dict[OptionKey, list[tuple]] = {}
-    for one in models:
-        distinct.setdefault(OptionKey(one[2]), []).append(one)
+    for option in models:
+        distinct.setdefault(OptionKey(option[2]), []).append(option)
     return list(distinct.values())
 
 
@@ -106,12 +106,12 @@ def _branch(
     places: Mapping[int, list[Path]],
     same: Sequence[tuple[int, int, Any]],
     parts: Sequence[Part],
-    own: Mapping[str, Any],
+    params: Mapping[str, Any],
 ) -> ModelBranch:
     """Return the branch of an option, which may occur in several columns."""
     place, option, _ = same[0]
     path: Path = {**places[place][0], place: option}
-    values, within = dict(own), list(parts)
+    values, within = dict(params), list(parts)
     for column, chosen in path.items():
         owner = space.columns[column].name
         if owner is None or chosen is None:
@@ -122,7 +122,7 @@ def _branch(
         if is_estimator(value):
             within += _parts_within(value, owner, parts)
             nested = own_values(value)
-            values |= {f"{owner}__{key}": one for key, one in nested.items()}
+            values |= {f"{owner}__{name}": nested[name] for name in nested}
     members = [
         {place: float(space.columns[place].dimension.grid[option])}
         for place, option, _ in same
@@ -170,6 +170,8 @@ def _implied(
         if space.columns[place].name is None:
             for option in range(int(space.columns[place].dimension.n_values)):
                 conditions: Path = {place: option}
-                if not any(compatible(places, one, conditions) for one in columns):
+                if not any(
+                    compatible(places, column, conditions) for column in columns
+                ):
                     return conditions
     return None

@@ -31,8 +31,8 @@ class KnownClass:
     name : str
         Name of the class.
     build : callable
-        ``build(own, facts)`` returns the space of an estimator with the parameters
-        `own` for data with these facts, in dict notation.
+        ``build(params, facts)`` returns the space of an estimator with these
+        parameters, for data with these facts, in dict notation.
     stands_for : dict
         Effective values of parameters whose default is None.
     """
@@ -78,11 +78,13 @@ PENALTY = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
-def class_weight(own: Params, facts: DataFacts) -> Notation:
+def class_weight(params: Params, facts: DataFacts) -> Notation:
     """Return a dimension of class weights if the class sizes differ."""
-    if not facts.imbalanced or "class_weight" not in own:
+    if not facts.imbalanced or "class_weight" not in params:
         return {}
-    if own["class_weight"] is not None and not isinstance(own["class_weight"], str):
+    if params["class_weight"] is not None and not isinstance(
+        params["class_weight"], str
+    ):
         return {}
     return {"class_weight": [None, "balanced"]}
 
@@ -94,12 +96,14 @@ def at_most(high: int, n: int | None, share: float = 1.0, unknown: int = 20) -> 
 
 
 def feature_shares(
-    facts: DataFacts, own: Params, name: str = "max_features"
+    facts: DataFacts, params: Params, name: str = "max_features"
 ) -> Ordinal:
     """Return fractions of the features, with the own option at its position."""
-    option = own.get(name)
+    option = params.get(name)
     d = facts.n_features
-    shares: list[Any] = [one for one in SHARES if d is None or one * d >= 1.0] or [1.0]
+    shares: list[Any] = [
+        share for share in SHARES if d is None or share * d >= 1.0
+    ] or [1.0]
     place = {"sqrt": (d or 16) ** -0.5, None: 1.0}.get(option) if _simple(option) else 0
     if option == "log2":
         place = max(1.0, float((d or 16).bit_length() - 1)) / (d or 16)
@@ -131,7 +135,7 @@ def counts_or(option: Any, low: int, high: int) -> Any:
     low = min(low, high)
     if isinstance(option, int | float):
         return (low, high, LOG)
-    counts = [int(one) for one in series(low, high)]
+    counts = [int(count) for count in series(low, high)]
     return Ordinal([*(counts or [low]), option])
 
 
@@ -142,12 +146,12 @@ class Instead:
     notation: Any
 
 
-def components(own: Params, facts: DataFacts, high: int, low: int = 2) -> Any:
+def components(params: Params, facts: DataFacts, high: int, low: int = 2) -> Any:
     """Return the numbers of components that the rows and features allow."""
     columns = low if facts.fewest_features is None else facts.fewest_features
     most = min(high, columns, columns if facts.n_rows is None else facts.n_rows)
-    found = counts_or(own.get("n_components"), low, most)
-    return fitting(own.get("n_components"), found, facts)
+    found = counts_or(params.get("n_components"), low, most)
+    return fitting(params.get("n_components"), found, facts)
 
 
 def fitting(option: Any, bounds: Any, facts: DataFacts) -> Any:

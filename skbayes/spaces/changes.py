@@ -21,7 +21,7 @@ class EditableSpace(dict):
 
     ``space | {...}`` returns a copy with the entries of a dict. An entry replaces the
     entry with the same name, even if that hyper-parameter exists only under an option
-    of a choice. The value None removes the entry, so that the hyper-parameter keeps the
+    of a choice. The value None removes the entry; the hyper-parameter then keeps the
     estimator's value. If an entry is a list of options for a choice, these options keep
     their conditional hyper-parameters. A ValueError is raised if an entry is for a
     hyper-parameter that another entry removes, or if no entry remains.
@@ -83,9 +83,9 @@ def code_of(notation: Any, indent: str = "") -> str:
         scale = "" if default else f', scale="{notation.scale}"'
         return f"Ordinal({values}{scale})"
     if isinstance(notation, list):
-        return f"[{', '.join(code_of(one, deeper) for one in notation)}]"
+        return f"[{', '.join(code_of(part, deeper) for part in notation)}]"
     if isinstance(notation, tuple):
-        items = ", ".join(code_of(one, deeper) for one in notation)
+        items = ", ".join(code_of(part, deeper) for part in notation)
         return f"({items},)" if len(notation) == 1 else f"({items})"
     if type(notation) is str and '"' not in notation and "\\" not in notation:
         return f'"{notation}"' if notation.isprintable() else repr(notation)

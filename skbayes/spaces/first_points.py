@@ -34,7 +34,7 @@ Params = dict[str, Any]
 def learned_portfolio(
     parts: Sequence[Part],
     space: Space,
-    own: Mapping[str, Any],
+    params: Mapping[str, Any],
     known: Library | None = None,
     path: Path | None = None,
 ) -> Portfolio | None:
@@ -52,8 +52,8 @@ def learned_portfolio(
         Parts of the estimator.
     space : Space
         Default or user-defined search space.
-    own : dict
-        Own values of the estimator by full name.
+    params : dict
+        Values of the estimator's parameters by full name.
     known : dict, default=None
         Learned portfolios by class; None means those of the package.
     path : dict, default=None
@@ -79,7 +79,7 @@ def learned_portfolio(
         learned: Params = {}
         for part, knowledge in found:
             learned |= _full_names(knowledge["portfolio"][k], part, knowledge)
-        point = _inside(space, columns, learned, own, path)
+        point = _inside(space, columns, learned, params, path)
         if point is None or not space.allows(point):
             continue
         key = key_of(space.encode([point])[0])
@@ -88,7 +88,9 @@ def learned_portfolio(
             ranks.append(k)
     if len(points) < 2:
         return None
-    regrets = np.vstack([np.array(one["regrets"])[ranks].T for _, one in found])
+    regrets = np.vstack(
+        [np.array(knowledge["regrets"])[ranks].T for _, knowledge in found]
+    )
     n_first = min(N_FIRST, len(points))
     return Portfolio(space, list(points.values()), regrets / 100.0, n_first)
 
@@ -117,9 +119,9 @@ def branch_portfolio(
 
 def _own_row(branch: ModelBranch, space: Space) -> FloatArray | None:
     """Return the row (1, D) of a model's own values; None if nothing is allowed."""
-    own, _ = _row_of(space, branch.values, branch.path)
-    if _is_allowed(own, branch, space):
-        return own[None]
+    row, _ = _row_of(space, branch.values, branch.path)
+    if _is_allowed(row, branch, space):
+        return row[None]
     X = space.from_uniform(np.random.default_rng(0).random((N_DRAWN, space.n_columns)))
     for place, option in branch.path.items():
         X[:, place] = space.columns[place].dimension.grid[option]
@@ -143,17 +145,17 @@ def _inside(
     space: Space,
     columns: Sequence[Column],
     learned: Mapping[str, Any],
-    own: Mapping[str, Any],
+    params: Mapping[str, Any],
     path: Path | None,
 ) -> Params | None:
     """Return the configuration with the learned values in the space, or None."""
     values = {
-        **own,
+        **params,
         **{k: tuple(v) if isinstance(v, list) else v for k, v in learned.items()},
     }
     for name in learned.keys() - {column.name for column in columns}:
         effect = name.rpartition("__")[2] != WITHOUT_EFFECT
-        if effect and not is_number(values[name]) and values[name] != own.get(name):
+        if effect and not is_number(values[name]) and values[name] != params.get(name):
             return None
     dimensions: dict[str, list[Dimension]] = {}
     for column in columns:
@@ -166,11 +168,13 @@ def _inside(
     for name, possible in dimensions.items():
         value = values[name]
         if is_number(value):
-            near = [_nearest(one, value) for one in possible]
+            near = [_nearest(dimension, value) for dimension in possible]
             inside = [
-                v for v, one in zip(near, possible, strict=True) if one.contains(v)
+                v
+                for v, dimension in zip(near, possible, strict=True)
+                if dimension.contains(v)
             ]
-            values[name] = inside[0] if inside else own.get(name)
+            values[name] = inside[0] if inside else params.get(name)
     if path is None:
         return space.selection(values)
     row, complete = _row_of(space, values, path)

@@ -64,8 +64,10 @@ def log_density(
         if is_number(value) and "at" in density and not math.isnan(value):
             logs[i] = _interpolated(density, float(value) / unit)
         else:
-            own = list(value) if isinstance(value, tuple) else value
-            same = (log for o, log in options if type(o) is type(own) and o == own)
+            option = list(value) if isinstance(value, tuple) else value
+            same = (
+                log for o, log in options if type(o) is type(option) and o == option
+            )
             logs[i] = next(same, 0.0)
     return logs
 

@@ -24,7 +24,7 @@ N_KNOTS = 17
 def learned_prior(
     parts: Sequence[Part],
     space: Space,
-    own: Mapping[str, Any],
+    params: Mapping[str, Any],
     known: Library | None = None,
 ) -> OptimumPrior | None:
     """Return the learned densities and portfolio for the parameters of a space.
@@ -38,8 +38,8 @@ def learned_prior(
         Parts of the estimator.
     space : Space
         Default or user-defined search space.
-    own : dict
-        Own values of the estimator by full name.
+    params : dict
+        Values of the estimator's parameters by full name.
     known : dict, default=None
         Learned densities by class; None means those of the package.
 
@@ -51,9 +51,9 @@ def learned_prior(
     densities = _densities(parts, space, known)
     shared = densities.pop((), {})
     conditional = [(dict(key), found) for key, found in densities.items()]
-    branches = model_branches(parts, space, own)
+    branches = model_branches(parts, space, params)
     portfolio = branch_portfolio(branches, space, known) or learned_portfolio(
-        parts, space, own, known
+        parts, space, params, known
     )
     prior = OptimumPrior(space, shared, portfolio, conditional)
     return None if portfolio is None and prior.is_flat else prior

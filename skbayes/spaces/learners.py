@@ -49,27 +49,29 @@ SVR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 
 
 @known("LogisticRegression", stands_for={"l1_ratio": 0.0})
-def logistic_regression(own: Params, facts: DataFacts) -> Notation:
-    space: Notation = {"C": (1e-4, 1e4, LOG), **class_weight(own, facts)}
-    if own.get("penalty", "l2") is None or own.get("C") == float("inf"):
+def logistic_regression(params: Params, facts: DataFacts) -> Notation:
+    space: Notation = {"C": (1e-4, 1e4, LOG), **class_weight(params, facts)}
+    if params.get("penalty", "l2") is None or params.get("C") == float("inf"):
         del space["C"]  # no penalty
         return space
-    ridge = own.get("penalty", "l2") in ("l2", "deprecated") and not own.get("l1_ratio")
-    if not ridge or own.get("dual") or own["solver"] == "liblinear":
-        if own["solver"] == "saga" and own.get("l1_ratio") is not None:
+    ridge = params.get("penalty", "l2") in ("l2", "deprecated") and not params.get(
+        "l1_ratio"
+    )
+    if not ridge or params.get("dual") or params["solver"] == "liblinear":
+        if params["solver"] == "saga" and params.get("l1_ratio") is not None:
             space["l1_ratio"] = (0.0, 1.0)
         return space
     elastic: Notation = {"l1_ratio": (0.0, 1.0)}
-    if own.get("penalty") == "l2":  # before scikit-learn 1.8
+    if params.get("penalty") == "l2":  # before scikit-learn 1.8
         elastic = {"penalty": ["elasticnet"], **elastic}
-    plain = own["solver"] if own["solver"] != "saga" else "lbfgs"
+    plain = params["solver"] if params["solver"] != "saga" else "lbfgs"
     options = {plain: {}, "saga": elastic}
-    if own["solver"] != "saga" and not _elastic_net_can_pay(facts):
+    if params["solver"] != "saga" and not _elastic_net_is_useful(facts):
         return space
     return {**space, "solver": Choice(options)}
 
 
-def _elastic_net_can_pay(facts: DataFacts) -> bool:
+def _elastic_net_is_useful(facts: DataFacts) -> bool:
     """Return whether the solver "saga" is cheap, or is not slow and may improve scores.
 
     It visits the rows one by one, and does not accept the 64-bit indices of wide data.
@@ -82,16 +84,16 @@ def _elastic_net_can_pay(facts: DataFacts) -> bool:
 
 
 @known("SGDClassifier")
-def sgd_classifier(own: Params, facts: DataFacts) -> Notation:
+def sgd_classifier(params: Params, facts: DataFacts) -> Notation:
     losses = ["hinge", "log_loss", "modified_huber"]
-    if own["loss"] in WITH_PROBABILITIES:
+    if params["loss"] in WITH_PROBABILITIES:
         losses = list(WITH_PROBABILITIES)
     return {
         "loss": losses,
         "alpha": (1e-6, 0.1, LOG),
         "penalty": _sgd_penalty(),
         "average": [False, True],
-        **class_weight(own, facts),
+        **class_weight(params, facts),
     }
 
 
@@ -100,53 +102,53 @@ def _sgd_penalty() -> Choice:
 
 
 @known("LiblinearClassifier", package="skbayes")
-def liblinear(own: Params, facts: DataFacts) -> Notation:
-    return {"C": (1e-4, 1e4, LOG), **class_weight(own, facts)}
+def liblinear(params: Params, facts: DataFacts) -> Notation:
+    return {"C": (1e-4, 1e4, LOG), **class_weight(params, facts)}
 
 
 @known("LinearSVC")
-def linear_svc(own: Params, facts: DataFacts) -> Notation:
-    space: Notation = {"C": (1e-4, 1e3, LOG), **class_weight(own, facts)}
-    if own.get("dual") == "auto" and own["multi_class"] == "ovr":
+def linear_svc(params: Params, facts: DataFacts) -> Notation:
+    space: Notation = {"C": (1e-4, 1e3, LOG), **class_weight(params, facts)}
+    if params.get("dual") == "auto" and params["multi_class"] == "ovr":
         squared = {"penalty": ["l1", "l2"]}
         space["loss"] = Choice({"squared_hinge": squared, "hinge": {}})
     return space
 
 
 @known("Perceptron")
-def perceptron(own: Params, facts: DataFacts) -> Notation:
+def perceptron(params: Params, facts: DataFacts) -> Notation:
     alpha = {"alpha": (1e-7, 0.01, LOG)}
     mixed = {**alpha, "l1_ratio": (0.0, 1.0)}
     options = {None: {}, "l2": alpha, "l1": alpha, "elasticnet": mixed}
-    return {"penalty": Choice(options), **class_weight(own, facts)}
+    return {"penalty": Choice(options), **class_weight(params, facts)}
 
 
 @known("PassiveAggressiveClassifier", "PassiveAggressiveRegressor")
-def passive_aggressive(own: Params, facts: DataFacts) -> Notation:
-    weights = class_weight(own, facts)
+def passive_aggressive(params: Params, facts: DataFacts) -> Notation:
+    weights = class_weight(params, facts)
     return {"C": (1e-4, 10.0, LOG), "average": [False, True], **weights}
 
 
 @known("RidgeClassifier")
-def ridge_classifier(own: Params, facts: DataFacts) -> Notation:
-    return {"alpha": (1e-4, 1e4, LOG), **class_weight(own, facts)}
+def ridge_classifier(params: Params, facts: DataFacts) -> Notation:
+    return {"alpha": (1e-4, 1e4, LOG), **class_weight(params, facts)}
 
 
 # -- linear regression ----------------------------------------------------------------
 
 
 @known("Ridge")
-def ridge(own: Params, facts: DataFacts) -> Notation:
+def ridge(params: Params, facts: DataFacts) -> Notation:
     return {"alpha": (1e-4, 1e4, LOG), "fit_intercept": [True, False]}
 
 
 @known("Lasso", "LassoLars", "MultiTaskLasso", "QuantileRegressor")
-def lasso(own: Params, facts: DataFacts) -> Notation:
+def lasso(params: Params, facts: DataFacts) -> Notation:
     return {"alpha": _grows_with_target(1e-5, 10.0, facts)}
 
 
 @known("ElasticNet", "MultiTaskElasticNet")
-def elastic_net(own: Params, facts: DataFacts) -> Notation:
+def elastic_net(params: Params, facts: DataFacts) -> Notation:
     return {"alpha": _grows_with_target(1e-5, 10.0, facts), "l1_ratio": (0.01, 1.0)}
 
 
@@ -155,7 +157,7 @@ def _grows_with_target(low: float, high: float, facts: DataFacts) -> tuple:
 
 
 @known("SGDRegressor")
-def sgd_regressor(own: Params, facts: DataFacts) -> Notation:
+def sgd_regressor(params: Params, facts: DataFacts) -> Notation:
     return {
         "loss": ["squared_error", "huber", "epsilon_insensitive"],
         "alpha": (1e-6, 0.1, LOG),
@@ -166,40 +168,40 @@ def sgd_regressor(own: Params, facts: DataFacts) -> Notation:
 
 
 @known("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
-def generalized_linear(own: Params, facts: DataFacts) -> Notation:
+def generalized_linear(params: Params, facts: DataFacts) -> Notation:
     return {"alpha": (1e-6, 100.0, LOG)}
 
 
 @known("HuberRegressor")
-def huber(own: Params, facts: DataFacts) -> Notation:
+def huber(params: Params, facts: DataFacts) -> Notation:
     return {"epsilon": (1.05, 5.0, LOG), "alpha": (1e-6, 1.0, LOG)}
 
 
 @known("BayesianRidge")
-def bayesian_ridge(own: Params, facts: DataFacts) -> Notation:
+def bayesian_ridge(params: Params, facts: DataFacts) -> Notation:
     names = ("alpha_1", "alpha_2", "lambda_1", "lambda_2")
     return {name: (1e-10, 1e-2, LOG) for name in names}
 
 
 @known("ARDRegression")
-def relevance_determination(own: Params, facts: DataFacts) -> Notation:
+def relevance_determination(params: Params, facts: DataFacts) -> Notation:
     threshold = {"threshold_lambda": (1e3, 1e6, LOG)}
-    return {**bayesian_ridge(own, facts), **threshold}
+    return {**bayesian_ridge(params, facts), **threshold}
 
 
 @known("OrthogonalMatchingPursuit")
-def matching_pursuit(own: Params, facts: DataFacts) -> Notation:
-    if own["tol"] is not None:
+def matching_pursuit(params: Params, facts: DataFacts) -> Notation:
+    if params["tol"] is not None:
         return {}
     most = at_most(100, facts.n_features)
-    return {"n_nonzero_coefs": counts_or(own["n_nonzero_coefs"], 1, most)}
+    return {"n_nonzero_coefs": counts_or(params["n_nonzero_coefs"], 1, most)}
 
 
 @known("PLSRegression")
-def partial_least_squares(own: Params, facts: DataFacts) -> Notation:
+def partial_least_squares(params: Params, facts: DataFacts) -> Notation:
     bounds = [facts.fewest_features or 2, facts.n_rows or 30]
     most = min(30, *bounds)
-    return {"n_components": fitting(own["n_components"], (1, most), facts)}
+    return {"n_components": fitting(params["n_components"], (1, most), facts)}
 
 
 @known(
@@ -209,7 +211,7 @@ def partial_least_squares(own: Params, facts: DataFacts) -> Notation:
     *("LogisticRegressionCV", "MultiTaskElasticNetCV", "MultiTaskLassoCV"),
     *("OrthogonalMatchingPursuitCV", "RidgeCV", "RidgeClassifierCV"),
 )
-def nothing(own: Params, facts: DataFacts) -> Notation:
+def nothing(params: Params, facts: DataFacts) -> Notation:
     return {}
 
 
@@ -232,16 +234,16 @@ def gamma(facts: DataFacts, option: Any, unit: float | None = None) -> Ordinal |
 
 
 def kernel(
-    own: Params, facts: DataFacts, C: float | None = None, regression: bool = False
+    params: Params, facts: DataFacts, C: float | None = None, regression: bool = False
 ) -> Notation:
     """Return the kernels of a support vector machine and their parameters.
 
     With a unit `C`, they include ranges of C. No kernel can separate the rows of a
     regression.
     """
-    if callable(own["kernel"]) or own["kernel"] == "precomputed":
+    if callable(params["kernel"]) or params["kernel"] == "precomputed":
         return {} if C is None else {"C": (MARGINS[0] * C, MARGINS[1] * C, LOG)}
-    width = {"gamma": gamma(facts, own["gamma"])}
+    width = {"gamma": gamma(facts, params["gamma"])}
     hard = regression or facts.x_variance > 1.0
     # With fewer products of columns than rows, polynomials separate few problems.
     n_rows = facts.n_rows or 1
@@ -250,13 +252,13 @@ def kernel(
     shape = {"degree": (2, 4), "coef0": (0.0, 1.0)}
     options: dict[str, Notation] = {
         "rbf": width,
-        "poly": {**(_small_width(own, facts) if small else width), **shape},
+        "poly": {**(_small_width(params, facts) if small else width), **shape},
         "linear": {},
     }
-    if own["kernel"] == "sigmoid":
+    if params["kernel"] == "sigmoid":
         options["sigmoid"] = {**width, "coef0": (0.0, 1.0)}
     if C is None:
-        if hard and own["kernel"] != "linear":  # slow, without a margin to bound it
+        if hard and params["kernel"] != "linear":  # slow, without a margin to bound it
             del options["linear"]
         return {"kernel": Choice(options)}
     many_rows = n_rows > (FEW_ROWS if hard else MANY_ROWS)
@@ -269,68 +271,68 @@ def kernel(
             high = MODERATE if name in limits else HIGH
         unit = limits.get(name, C)
         ranges[name] = {"C": (MARGINS[0] * unit, high * unit, LOG)}
-    if len(set(one["C"] for one in ranges.values())) == 1:
+    if len(set(margins["C"] for margins in ranges.values())) == 1:
         return {**ranges["rbf"], "kernel": Choice(options)}
     return {"kernel": Choice({n: {**ranges[n], **options[n]} for n in options})}
 
 
-def _small_width(own: Params, facts: DataFacts) -> Notation:
-    """Return widths of a polynomial up to "scale", beyond which fits take long."""
+def _small_width(params: Params, facts: DataFacts) -> Notation:
+    """Return widths of a polynomial up to "scale", beyond which fits are slow."""
     most = 1.0 / (facts.n_features or 16) / facts.x_variance
-    if isinstance(own["gamma"], str):
+    if isinstance(params["gamma"], str):
         return {"gamma": Ordinal([*series(most / 1000.0, most)[:-1], "scale"])}
     return {"gamma": (most / 1000.0, most, LOG)}
 
 
 @known("SVC")
-def svc(own: Params, facts: DataFacts) -> Notation:
-    return {**kernel(own, facts, 1.0), **class_weight(own, facts)}
+def svc(params: Params, facts: DataFacts) -> Notation:
+    return {**kernel(params, facts, 1.0), **class_weight(params, facts)}
 
 
 @known("SVR")
-def svr(own: Params, facts: DataFacts) -> Notation:
+def svr(params: Params, facts: DataFacts) -> Notation:
     scale = facts.y_scale
-    space = kernel(own, facts, scale, regression=True)
+    space = kernel(params, facts, scale, regression=True)
     margin = {"C": space.pop("C")} if "C" in space else {}
     return {**margin, "epsilon": (1e-3 * scale, 1.0 * scale, LOG), **space}
 
 
 @known("NuSVC")
-def nu_svc(own: Params, facts: DataFacts) -> Notation:
+def nu_svc(params: Params, facts: DataFacts) -> Notation:
     most = 0.95 * min(1.0, facts.max_nu)
     nu: Any = (min(0.01, most / 5.0), most)
-    if own["nu"] > facts.max_nu and own.get("class_weight") is None:
+    if params["nu"] > facts.max_nu and params.get("class_weight") is None:
         nu = Instead(nu)
-    return {"nu": nu, **kernel(own, facts), **class_weight(own, facts)}
+    return {"nu": nu, **kernel(params, facts), **class_weight(params, facts)}
 
 
 @known("NuSVR")
-def nu_svr(own: Params, facts: DataFacts) -> Notation:
-    return {"nu": (0.05, 1.0), **kernel(own, facts, facts.y_scale, regression=True)}
+def nu_svr(params: Params, facts: DataFacts) -> Notation:
+    return {"nu": (0.05, 1.0), **kernel(params, facts, facts.y_scale, regression=True)}
 
 
 @known("OneClassSVM")
-def one_class_svm(own: Params, facts: DataFacts) -> Notation:
-    return {"nu": (0.01, 0.5), **kernel(own, facts)}
+def one_class_svm(params: Params, facts: DataFacts) -> Notation:
+    return {"nu": (0.01, 0.5), **kernel(params, facts)}
 
 
 @known("LinearSVR")
-def linear_svr(own: Params, facts: DataFacts) -> Notation:
+def linear_svr(params: Params, facts: DataFacts) -> Notation:
     widths = [0.0, *(share * facts.y_scale for share in (1e-3, 0.01, 0.1, 1.0))]
     return {
         "C": (1e-4, 1e3, LOG),
         "epsilon": Ordinal(widths, scale="rank"),
-        **_if(own.get("dual") == "auto", loss=list(SVR_LOSSES)),
+        **_if(params.get("dual") == "auto", loss=list(SVR_LOSSES)),
     }
 
 
 @known("KernelRidge")
-def kernel_ridge(own: Params, facts: DataFacts) -> Notation:
+def kernel_ridge(params: Params, facts: DataFacts) -> Notation:
     space: Notation = {"alpha": (1e-6, 100.0, LOG)}
-    if callable(own["kernel"]) or own["kernel"] == "precomputed":
+    if callable(params["kernel"]) or params["kernel"] == "precomputed":
         return space
-    width = {"gamma": gamma(facts, own["gamma"])}
-    distances = {"gamma": gamma(facts, own["gamma"], facts.x_variance**0.5)}
+    width = {"gamma": gamma(facts, params["gamma"])}
+    distances = {"gamma": gamma(facts, params["gamma"], facts.x_variance**0.5)}
     polynomial = {**width, "degree": (2, 4), "coef0": (0.0, 1.0)}
     options = {"linear": {}, "rbf": width, "laplacian": distances, "poly": polynomial}
     return {**space, "kernel": Choice(options)}
@@ -339,9 +341,9 @@ def kernel_ridge(own: Params, facts: DataFacts) -> Notation:
 # -- Gaussian processes ---------------------------------------------------------------
 
 
-def _kernels(own: Params) -> Notation:
+def _kernels(params: Params) -> Notation:
     """Return kernels whose parameters are fitted, if the user has not chosen one."""
-    if own["kernel"] is not None:
+    if params["kernel"] is not None:
         return {}
     # Imported here, because the user's code has imported it already.
     from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
@@ -351,50 +353,50 @@ def _kernels(own: Params) -> Notation:
 
 
 @known("GaussianProcessRegressor")
-def gaussian_process(own: Params, facts: DataFacts) -> Notation:
-    noise = {} if np.ndim(own["alpha"]) else {"alpha": (1e-10, 1.0, LOG)}
-    return {**_kernels(own), **noise, "normalize_y": [False, True]}
+def gaussian_process(params: Params, facts: DataFacts) -> Notation:
+    noise = {} if np.ndim(params["alpha"]) else {"alpha": (1e-10, 1.0, LOG)}
+    return {**_kernels(params), **noise, "normalize_y": [False, True]}
 
 
 @known("GaussianProcessClassifier")
-def gaussian_process_classifier(own: Params, facts: DataFacts) -> Notation:
-    return _kernels(own)
+def gaussian_process_classifier(params: Params, facts: DataFacts) -> Notation:
+    return _kernels(params)
 
 
 # -- neighbors ------------------------------------------------------------------------
 
 
 @known("KNeighborsClassifier", "KNeighborsRegressor")
-def neighbors(own: Params, facts: DataFacts) -> Notation:
+def neighbors(params: Params, facts: DataFacts) -> Notation:
     space: Notation = {"n_neighbors": (1, at_most(50, facts.n_rows, 0.5), LOG)}
-    if not callable(own["weights"]):
+    if not callable(params["weights"]):
         space["weights"] = ["uniform", "distance"]
-    if own["metric"] == "minkowski":
+    if params["metric"] == "minkowski":
         space["p"] = [1, 2]
     return space
 
 
 @known("RadiusNeighborsClassifier", "RadiusNeighborsRegressor")
-def radius_neighbors(own: Params, facts: DataFacts) -> Notation:
+def radius_neighbors(params: Params, facts: DataFacts) -> Notation:
     # Distances of standardized rows are about twice the root of n_features.
     unit = round((facts.n_features or 1) ** 0.5, 3)
-    space = neighbors(own, facts)
+    space = neighbors(params, facts)
     del space["n_neighbors"]
     return {"radius": (0.1 * unit, 2.0 * unit, LOG), **space}
 
 
 @known("NearestCentroid")
-def nearest_centroid(own: Params, facts: DataFacts) -> Notation:
+def nearest_centroid(params: Params, facts: DataFacts) -> Notation:
     return {"shrink_threshold": Ordinal([None, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0])}
 
 
 @known("LabelPropagation", "LabelSpreading")
-def label_propagation(own: Params, facts: DataFacts) -> Notation:
-    if callable(own["kernel"]):
+def label_propagation(params: Params, facts: DataFacts) -> Notation:
+    if callable(params["kernel"]):
         return {}
     most = at_most(50, facts.n_rows, 0.5)
     options = {"rbf": {"gamma": (0.01, 100.0, LOG)}, "knn": {"n_neighbors": (1, most)}}
-    spread = _if(own.get("alpha") is not None, alpha=(0.01, 0.99))
+    spread = _if(params.get("alpha") is not None, alpha=(0.01, 0.99))
     return {"kernel": Choice(options), **spread}
 
 
@@ -402,33 +404,33 @@ def label_propagation(own: Params, facts: DataFacts) -> Notation:
 
 
 @known("GaussianNB")
-def gaussian_naive_bayes(own: Params, facts: DataFacts) -> Notation:
+def gaussian_naive_bayes(params: Params, facts: DataFacts) -> Notation:
     return {"var_smoothing": (1e-12, 1.0, LOG)}
 
 
 @known("MultinomialNB", "BernoulliNB", "CategoricalNB")
-def naive_bayes(own: Params, facts: DataFacts) -> Notation:
-    smoothing = {} if np.ndim(own["alpha"]) else {"alpha": (1e-3, 100.0, LOG)}
+def naive_bayes(params: Params, facts: DataFacts) -> Notation:
+    smoothing = {} if np.ndim(params["alpha"]) else {"alpha": (1e-3, 100.0, LOG)}
     return {**smoothing, "fit_prior": [True, False]}
 
 
 @known("ComplementNB")
-def complement_naive_bayes(own: Params, facts: DataFacts) -> Notation:
-    smoothing = {} if np.ndim(own["alpha"]) else {"alpha": (1e-3, 100.0, LOG)}
+def complement_naive_bayes(params: Params, facts: DataFacts) -> Notation:
+    smoothing = {} if np.ndim(params["alpha"]) else {"alpha": (1e-3, 100.0, LOG)}
     return {**smoothing, "norm": [False, True]}
 
 
 @known("LinearDiscriminantAnalysis")
-def linear_discriminant(own: Params, facts: DataFacts) -> Notation:
-    if own["covariance_estimator"] is not None:
+def linear_discriminant(params: Params, facts: DataFacts) -> Notation:
+    if params["covariance_estimator"] is not None:
         return {}
     shrunk = {"shrinkage": Ordinal([*np.arange(1, 11) / 10, "auto"])}
-    other = own["solver"] if own["solver"] != "svd" else "eigen"
+    other = params["solver"] if params["solver"] != "svd" else "eigen"
     return {"solver": Choice({"svd": {}, other: shrunk})}
 
 
 @known("QuadraticDiscriminantAnalysis")
-def quadratic_discriminant(own: Params, facts: DataFacts) -> Notation:
+def quadratic_discriminant(params: Params, facts: DataFacts) -> Notation:
     return {"reg_param": (0.0, 1.0)}
 
 
@@ -436,12 +438,12 @@ def quadratic_discriminant(own: Params, facts: DataFacts) -> Notation:
 
 
 @known("MLPClassifier", "MLPRegressor")
-def network(own: Params, facts: DataFacts) -> Notation:
+def network(params: Params, facts: DataFacts) -> Notation:
     return {
         "hidden_layer_sizes": [(20,), (50,), (100,), (200,), (50, 50), (100, 100)],
         "activation": ["relu", "tanh"],
         "alpha": (1e-6, 10.0, LOG),
-        **_if(own["solver"] != "lbfgs", learning_rate_init=(1e-4, 0.1, LOG)),
+        **_if(params["solver"] != "lbfgs", learning_rate_init=(1e-4, 0.1, LOG)),
     }
 
 

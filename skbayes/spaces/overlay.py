@@ -44,7 +44,7 @@ def lay_over(space: Notation, changes: Mapping[str, Any], facts: DataFacts) -> N
             result = _replaced(result, name, _kept_options(result, name, value, facts))
     if not result:
         raise ValueError(
-            "search_spaces: the entries that are None remove all parameters, so that "
+            "search_spaces: the entries that are None remove all parameters, and "
             "nothing is left to tune. Remove one of these entries, or give it values: "
             f"{{{next(iter(space), 'name')!r}: [...]}}."
         )
@@ -95,17 +95,17 @@ def _removed(space: Notation, name: str) -> Notation:
 def _mapped(space: Notation, name: str, value: Any) -> Notation:
     """Return a space with all entries of a name replaced, or removed for None."""
     result = {}
-    for own, notation in space.items():
-        if own == name:
+    for key, notation in space.items():
+        if key == name:
             if value is not None:
-                result[own] = value
+                result[key] = value
             continue
         if isinstance(notation, Choice):
             pairs = [
                 (opt, _mapped(sub, name, value)) for opt, sub in pairs_of(notation)
             ]
             notation = make_choice(pairs)
-        result[own] = notation
+        result[key] = notation
     return result
 
 
@@ -114,14 +114,16 @@ def _mapped(space: Notation, name: str, value: Any) -> Notation:
 
 def _is_step(value: Any) -> bool:
     """Return whether a list contains estimators as options."""
-    return isinstance(value, list) and any(hasattr(one, "get_params") for one in value)
+    return isinstance(value, list) and any(
+        hasattr(option, "get_params") for option in value
+    )
 
 
 def _without_below(space: Notation, name: str, value: Any) -> Notation:
     """Return a space without the parameters of a step that may be replaced."""
     if not _is_step(value):
         return space
-    return {own: sub for own, sub in space.items() if not own.startswith(f"{name}__")}
+    return {key: sub for key, sub in space.items() if not key.startswith(f"{name}__")}
 
 
 def _kept_options(space: Notation, name: str, value: Any, facts: DataFacts) -> Any:

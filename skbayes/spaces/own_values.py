@@ -15,8 +15,8 @@ __all__ = ["make_choice", "pairs_of", "rebuilt", "with_own_values"]
 COUNT_OR_SHARE = ("max_features", "max_samples", "min_samples_leaf", "n_components")
 
 
-def with_own_values(space: Notation, own: Params, stands_for: Params) -> Notation:
-    """Return a space that contains the values `own`.
+def with_own_values(space: Notation, params: Params, stands_for: Params) -> Notation:
+    """Return a space that contains the values of an estimator's parameters.
 
     Ranges are extended, and lists get an additional value. A dimension that cannot
     include the own value is removed, such as a range of counts if the value is a
@@ -24,8 +24,8 @@ def with_own_values(space: Notation, own: Params, stands_for: Params) -> Notatio
     extended.
     """
     values = {
-        name: stands_for[name] if own[name] is None and name in stands_for else value
-        for name, value in own.items()
+        name: stands_for[name] if params[name] is None and name in stands_for else value
+        for name, value in params.items()
     }
     return _include_all(space, values, top=True)
 
@@ -56,11 +56,11 @@ def make_choice(pairs: Sequence[tuple[Any, Any]]) -> Choice:
 
 
 def _include_all(
-    space: Notation, own: Params, top: bool, used: bool = True
+    space: Notation, params: Params, top: bool, used: bool = True
 ) -> Notation:
     included = {}
     for name, notation in space.items():
-        if name not in own:  # parameter of another release, or of a base class
+        if name not in params:  # parameter of another release, or of a base class
             continue
         instead = isinstance(notation, Instead)
         if instead:
@@ -70,7 +70,7 @@ def _include_all(
         # Under an option, a list of one value is required by the option.
         fixed = not top and isinstance(notation, list) and len(notation) == 1
         if not fixed and not instead:
-            with_own = _include(name, notation, own[name])
+            with_own = _include(name, notation, params[name])
             keep = not used and isinstance(notation, tuple) and with_own is not None
             notation = notation if keep else with_own
         if isinstance(notation, Choice):
@@ -78,7 +78,9 @@ def _include_all(
                 [
                     (
                         option,
-                        _include_all(opened, own, False, used and option == own[name]),
+                        _include_all(
+                            opened, params, False, used and option == params[name]
+                        ),
                     )
                     for option, opened in pairs_of(notation)
                 ]
@@ -98,7 +100,7 @@ def _include(name: str, notation: Any, value: Any) -> Any:
         return _extended(name, notation, value)
     if isinstance(notation, Ordinal):
         return _inserted(name, notation, value)
-    if any(type(one) is type(value) and one == value for one in notation):
+    if any(type(option) is type(value) and option == value for option in notation):
         return notation
     return [*notation, value]
 
@@ -120,15 +122,17 @@ def _extended(name: str, notation: tuple, value: Any) -> tuple | None:
 
 def _inserted(name: str, notation: Ordinal, value: Any) -> Ordinal | None:
     values = list(notation.values)
-    numbers = [one for one in values if is_number(one)]
+    numbers = [option for option in values if is_number(option)]
     if is_number(value):
         shares = bool(numbers) and _is_share(name, max(numbers))
         if shares and isinstance(value, int):
             return None
-        if not all(isinstance(one, int) for one in numbers) or isinstance(value, int):
-            if any(one == value for one in numbers):
+        if not all(isinstance(number, int) for number in numbers) or isinstance(
+            value, int
+        ):
+            if any(number == value for number in numbers):
                 return notation
-            place = sum(one < value for one in numbers)
+            place = sum(number < value for number in numbers)
             at = values.index(numbers[place]) if place < len(numbers) else len(values)
             while at and place == len(numbers) and values[at - 1] is None:
                 at -= 1

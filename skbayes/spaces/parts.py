@@ -80,49 +80,51 @@ known(
     *("DictVectorizer", "LabelBinarizer", "LabelEncoder", "MultiLabelBinarizer"),
     *("MissingIndicator", "StandardScaler", "MinMaxScaler", "MaxAbsScaler"),
     *("RobustScaler", "PowerTransformer", "QuantileTransformer", "VotingRegressor"),
-)(lambda own, facts: {})
+)(lambda params, facts: {})
 
 
 @known("VotingClassifier")
-def voting(own: Params, facts: DataFacts) -> Notation:
-    members = [one for _, one in own["estimators"] if not isinstance(one, str)]
-    probable = all(hasattr(one, "predict_proba") for one in members)
+def voting(params: Params, facts: DataFacts) -> Notation:
+    members = [
+        member for _, member in params["estimators"] if not isinstance(member, str)
+    ]
+    probable = all(hasattr(member, "predict_proba") for member in members)
     # Users who chose "soft" may need its probabilities.
-    if own["voting"] == "hard" and probable:
+    if params["voting"] == "hard" and probable:
         return {"voting": ["hard", "soft"]}
     return {}
 
 
 @known("StackingClassifier", "StackingRegressor")
-def stacking(own: Params, facts: DataFacts) -> Notation:
+def stacking(params: Params, facts: DataFacts) -> Notation:
     return {"passthrough": [False, True]}
 
 
 @known("CalibratedClassifierCV")
-def calibration(own: Params, facts: DataFacts) -> Notation:
+def calibration(params: Params, facts: DataFacts) -> Notation:
     return {"method": ["sigmoid", "isotonic"]}
 
 
 @known("SelfTrainingClassifier")
-def self_training(own: Params, facts: DataFacts) -> Notation:
-    if own["criterion"] == "threshold":
+def self_training(params: Params, facts: DataFacts) -> Notation:
+    if params["criterion"] == "threshold":
         return {"threshold": (0.5, 0.99)}
     return {}
 
 
 @known("OutputCodeClassifier")
-def output_code(own: Params, facts: DataFacts) -> Notation:
+def output_code(params: Params, facts: DataFacts) -> Notation:
     return {"code_size": (1.0, 5.0)}
 
 
 @known("FixedThresholdClassifier")
-def fixed_threshold(own: Params, facts: DataFacts) -> Notation:
-    method = own["response_method"]
+def fixed_threshold(params: Params, facts: DataFacts) -> Notation:
+    method = params["response_method"]
     if method == "auto":
-        has = hasattr(own["estimator"], "predict_proba")
+        has = hasattr(params["estimator"], "predict_proba")
         method = "predict_proba" if has else "decision_function"
     probable = method == "predict_proba"
-    if own["threshold"] != "auto":
+    if params["threshold"] != "auto":
         return {"threshold": (0.05, 0.95) if probable else (-1.0, 1.0)}
     shares = [share / 20 for share in range(1, 20) if share != 10]
     margins = [-1.0, -0.5, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.5, 1.0]
@@ -181,12 +183,12 @@ def _walk(estimator: Any, prefix: str, facts: DataFacts) -> Iterator[Part]:
     if not is_estimator(estimator) or names & set(NOT_ENTERED):
         return
     yield Part(prefix, estimator, facts, find(estimator))
-    own = estimator.get_params(deep=False)
+    params = estimator.get_params(deep=False)
     for container in CONTAINERS:
-        if isinstance(own.get(container), list):
-            yield from _members(container, own[container], prefix, facts)
-    facts = _facts_within(estimator, own, facts)
-    for name, value in own.items():
+        if isinstance(params.get(container), list):
+            yield from _members(container, params[container], prefix, facts)
+    facts = _facts_within(estimator, params, facts)
+    for name, value in params.items():
         if is_estimator(value):
             yield from _walk(value, f"{prefix}{name}__", facts)
 
@@ -202,8 +204,8 @@ def _space(part: Part, entry: KnownClass) -> Notation:
     facts = part.facts
     if not _classifies(part.estimator):
         facts = dataclasses.replace(facts, imbalanced=False)
-    own = own_params(part.estimator, entry)
-    space = with_own_values(entry.build(own, facts), own, entry.stands_for)
+    params = own_params(part.estimator, entry)
+    space = with_own_values(entry.build(params, facts), params, entry.stands_for)
     return _prefixed(space, part.prefix)
 
 
@@ -223,12 +225,12 @@ def _classifies(estimator: Any) -> bool:
 
 def own_params(estimator: Any, entry: KnownClass) -> dict[str, Any]:
     """Return the parameters of an estimator without those of nested estimators."""
-    own = estimator.get_params(deep=False)
+    params = estimator.get_params(deep=False)
     if entry.package == "catboost":
         # CatBoost returns only the parameters that the user has set.
         names = [*entry.stands_for, "learning_rate"]
-        return _OwnParams({**dict.fromkeys(names), **own})
-    return _OwnParams(own)
+        return _OwnParams({**dict.fromkeys(names), **params})
+    return _OwnParams(params)
 
 
 def _prefixed(space: Notation, prefix: str) -> Notation:
@@ -287,7 +289,7 @@ def _ignores_scale(estimator: Any) -> bool:
 
 def _n_columns(columns: Any) -> int | None:
     listed = hasattr(columns, "__len__") and not isinstance(columns, str)
-    if listed and all(isinstance(one, bool) for one in columns):
+    if listed and all(isinstance(column, bool) for column in columns):
         return sum(columns)
     return len(columns) if listed else None
 
@@ -328,9 +330,11 @@ def fewest_after(transformer: Any, facts: DataFacts) -> int | None:
     entry = find(transformer)
     if entry is None:
         return None
-    own = own_params(transformer, entry)
+    params = own_params(transformer, entry)
     space = _space(Part("", transformer, facts, entry), entry)
-    counts = [_fewest(space.get(one, [own[one]])) for one in COUNTS if one in own]
+    counts = [
+        _fewest(space.get(name, [params[name]])) for name in COUNTS if name in params
+    ]
     if not counts:
         return None
     fewest = before if counts[0] is None else counts[0]
@@ -357,25 +361,29 @@ def _fewest(notation: Any) -> int | None:
             if isinstance(notation, tuple)
             else list(getattr(notation, "values", notation))
         )
-    counts = [one for one in values if isinstance(one, int)]
-    if any(isinstance(one, float) or one == "mle" for one in values):
+    counts = [value for value in values if isinstance(value, int)]
+    if any(isinstance(value, float) or value == "mle" for value in values):
         return 1
     return min(counts, default=None)
 
 
-def _facts_within(estimator: Any, own: dict[str, Any], facts: DataFacts) -> DataFacts:
+def _facts_within(
+    estimator: Any, params: dict[str, Any], facts: DataFacts
+) -> DataFacts:
     """Return the facts about the data on which nested estimators are fitted."""
     name, n_rows = type(estimator).__name__, facts.n_rows
     changed: dict[str, Any] = {}
-    if own.get("func") is not None or own.get("transformer") is not None:
+    if params.get("func") is not None or params.get("transformer") is not None:
         changed["y_scale"] = 1.0
     if name.startswith("Stacking"):
         changed["n_features"] = changed["fewest_features"] = None
     changed["own_score"] = False
     if n_rows is not None:
         share = 1.0
-        if isinstance(own.get("cv"), int) or ("cv" in own and own["cv"] is None):
-            share = 1.0 - 1.0 / max(2, own["cv"] or 5)
+        if isinstance(params.get("cv"), int) or (
+            "cv" in params and params["cv"] is None
+        ):
+            share = 1.0 - 1.0 / max(2, params["cv"] or 5)
         if name.startswith("Bagging"):
             share = 0.3
         if name == "OneVsOneClassifier":

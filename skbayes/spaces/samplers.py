@@ -20,92 +20,92 @@ MARGIN = 1.2
 UNDER_SAMPLERS = ("ClusterCentroids", "NearMiss", "RandomUnderSampler")
 
 
-def _sampling_strategy(own: Params, facts: DataFacts) -> Notation:
+def _sampling_strategy(params: Params, facts: DataFacts) -> Notation:
     """Return the ratios of two classes that sampling can reach."""
-    own_ratio = own["sampling_strategy"] not in ("auto", None)
+    own_ratio = params["sampling_strategy"] not in ("auto", None)
     if facts.n_classes != 2 or facts.resampled or own_ratio:
         return {}
     ratio = facts.max_nu / (2.0 - facts.max_nu)
-    reached = [one for one in RATIOS if one >= MARGIN * ratio]
+    reached = [target for target in RATIOS if target >= MARGIN * ratio]
     return {"sampling_strategy": Ordinal([*reached, "auto"])} if reached else {}
 
 
-def _neighbors(name: str, own: Params, facts: DataFacts, high: int) -> Notation:
+def _neighbors(name: str, params: Params, facts: DataFacts, high: int) -> Notation:
     """Return numbers of neighbors within the smallest class."""
     most = high if facts.smallest_class is None else facts.smallest_class - 1
-    if not isinstance(own[name], int | None) or most < 1:
+    if not isinstance(params[name], int | None) or most < 1:
         return {}
     bounds = (1, min(high, most), LOG)
-    return {name: Instead(bounds) if (own[name] or 1) > most else bounds}
+    return {name: Instead(bounds) if (params[name] or 1) > most else bounds}
 
 
 @known("SMOTE", "SMOTENC", "SMOTEN", "KMeansSMOTE", package="imblearn")
-def smote(own: Params, facts: DataFacts) -> Notation:
+def smote(params: Params, facts: DataFacts) -> Notation:
     return {
-        **_sampling_strategy(own, facts),
-        **_neighbors("k_neighbors", own, facts, 20),
+        **_sampling_strategy(params, facts),
+        **_neighbors("k_neighbors", params, facts, 20),
     }
 
 
 @known("BorderlineSMOTE", "SVMSMOTE", package="imblearn")
-def border_smote(own: Params, facts: DataFacts) -> Notation:
+def border_smote(params: Params, facts: DataFacts) -> Notation:
     kinds = {"kind": ["borderline-1", "borderline-2"]}
     return {
-        **smote(own, facts),
-        **_neighbors("m_neighbors", own, facts, 30),
-        **(kinds if "kind" in own else {}),
+        **smote(params, facts),
+        **_neighbors("m_neighbors", params, facts, 30),
+        **(kinds if "kind" in params else {}),
     }
 
 
 @known("ADASYN", package="imblearn")
-def adaptive_sampling(own: Params, facts: DataFacts) -> Notation:
+def adaptive_sampling(params: Params, facts: DataFacts) -> Notation:
     return {
-        **_sampling_strategy(own, facts),
-        **_neighbors("n_neighbors", own, facts, 20),
+        **_sampling_strategy(params, facts),
+        **_neighbors("n_neighbors", params, facts, 20),
     }
 
 
 @known("RandomOverSampler", package="imblearn")
-def random_over_sampling(own: Params, facts: DataFacts) -> Notation:
+def random_over_sampling(params: Params, facts: DataFacts) -> Notation:
     # Without shrinkage, rows need not be numeric.
-    if isinstance(own["shrinkage"], int | float):
-        return {**_sampling_strategy(own, facts), "shrinkage": (0.0, 2.0)}
-    return _sampling_strategy(own, facts)
+    if isinstance(params["shrinkage"], int | float):
+        return {**_sampling_strategy(params, facts), "shrinkage": (0.0, 2.0)}
+    return _sampling_strategy(params, facts)
 
 
 @known("RandomUnderSampler", package="imblearn")
-def random_under_sampling(own: Params, facts: DataFacts) -> Notation:
-    return {**_sampling_strategy(own, facts), "replacement": [False, True]}
+def random_under_sampling(params: Params, facts: DataFacts) -> Notation:
+    return {**_sampling_strategy(params, facts), "replacement": [False, True]}
 
 
 @known("ClusterCentroids", "InstanceHardnessThreshold", package="imblearn")
 @known("SMOTEENN", "SMOTETomek", package="imblearn")
-def ratio_only(own: Params, facts: DataFacts) -> Notation:
-    return _sampling_strategy(own, facts)
+def ratio_only(params: Params, facts: DataFacts) -> Notation:
+    return _sampling_strategy(params, facts)
 
 
 @known("NearMiss", package="imblearn")
-def near_miss(own: Params, facts: DataFacts) -> Notation:
+def near_miss(params: Params, facts: DataFacts) -> Notation:
     return {
-        **_sampling_strategy(own, facts),
+        **_sampling_strategy(params, facts),
         "version": [1, 2],
-        **_neighbors("n_neighbors", own, facts, 20),
+        **_neighbors("n_neighbors", params, facts, 20),
     }
 
 
 @known("EditedNearestNeighbours", "AllKNN", package="imblearn")
 @known("RepeatedEditedNearestNeighbours", package="imblearn")
-def edited_neighbors(own: Params, facts: DataFacts) -> Notation:
+def edited_neighbors(params: Params, facts: DataFacts) -> Notation:
     return {
-        **_neighbors("n_neighbors", own, facts, 10),
+        **_neighbors("n_neighbors", params, facts, 10),
         "kind_sel": ["all", "mode"],
     }
 
 
 @known("NeighbourhoodCleaningRule", package="imblearn")
-def neighborhood_cleaning(own: Params, facts: DataFacts) -> Notation:
+def neighborhood_cleaning(params: Params, facts: DataFacts) -> Notation:
     shares = {"threshold_cleaning": (0.1, 0.9)}
-    return {**_neighbors("n_neighbors", own, facts, 10), **shares}
+    return {**_neighbors("n_neighbors", params, facts, 10), **shares}
 
 
 @known(
@@ -113,7 +113,7 @@ def neighborhood_cleaning(own: Params, facts: DataFacts) -> Notation:
     "FunctionSampler",
     package="imblearn",
 )
-def nothing(own: Params, facts: DataFacts) -> Notation:
+def nothing(params: Params, facts: DataFacts) -> Notation:
     return {}
 
 

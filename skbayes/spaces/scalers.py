@@ -51,4 +51,4 @@ def scaler_choice(scaler: Any, facts: DataFacts) -> list[Any]:
         preprocessing.RobustScaler(),
         quantiles,
     ]
-    return [scaler, *(one for one in others if type(one).__name__ != name)]
+    return [scaler, *(other for other in others if type(other).__name__ != name)]

@@ -28,15 +28,15 @@ __all__: list[str] = []
 
 
 @known("SimpleImputer")
-def simple_imputer(own: Params, facts: DataFacts) -> Notation:
+def simple_imputer(params: Params, facts: DataFacts) -> Notation:
     # The other strategies are for columns that need not be numeric.
-    if own["strategy"] not in ("mean", "median") or not facts.has_missing:
+    if params["strategy"] not in ("mean", "median") or not facts.has_missing:
         return {}
     return {"strategy": ["mean", "median"], "add_indicator": [False, True]}
 
 
 @known("KNNImputer")
-def neighbors_imputer(own: Params, facts: DataFacts) -> Notation:
+def neighbors_imputer(params: Params, facts: DataFacts) -> Notation:
     if not facts.has_missing:
         return {}
     most = at_most(50, facts.n_rows, 0.5)
@@ -44,21 +44,23 @@ def neighbors_imputer(own: Params, facts: DataFacts) -> Notation:
 
 
 @known("OneHotEncoder", "OrdinalEncoder")
-def encoder(own: Params, facts: DataFacts) -> Notation:
+def encoder(params: Params, facts: DataFacts) -> Notation:
     most = at_most(50, facts.n_rows, 0.05)
-    if own.get("max_categories") is not None or not _is_count(own["min_frequency"]):
+    if params.get("max_categories") is not None or not _is_count(
+        params["min_frequency"]
+    ):
         return {}
     return {"min_frequency": Ordinal([None, *_counts(2, most)])}
 
 
 @known("TargetEncoder")
-def target_encoder(own: Params, facts: DataFacts) -> Notation:
+def target_encoder(params: Params, facts: DataFacts) -> Notation:
     return {"smooth": Ordinal([0.1, 1.0, 10.0, "auto", 100.0, 1000.0])}
 
 
 @known("KBinsDiscretizer")
-def bins(own: Params, facts: DataFacts) -> Notation:
-    if not isinstance(own["n_bins"], int):
+def bins(params: Params, facts: DataFacts) -> Notation:
+    if not isinstance(params["n_bins"], int):
         return {}
     most = at_most(20, facts.n_rows, 0.2)
     return {"n_bins": (2, most), "strategy": ["uniform", "quantile", "kmeans"]}
@@ -69,15 +71,15 @@ def _is_count(value: Any) -> bool:
 
 
 def _counts(low: int, high: int) -> list[int]:
-    return [int(one) for one in series(low, high)]
+    return [int(count) for count in series(low, high)]
 
 
 # -- features -------------------------------------------------------------------------
 
 
 @known("PolynomialFeatures")
-def polynomial_features(own: Params, facts: DataFacts) -> Notation:
-    if not isinstance(own["degree"], int):
+def polynomial_features(params: Params, facts: DataFacts) -> Notation:
+    if not isinstance(params["degree"], int):
         return {}
     few = facts.n_features is not None and facts.n_features <= 15
     return {
@@ -87,8 +89,8 @@ def polynomial_features(own: Params, facts: DataFacts) -> Notation:
 
 
 @known("SplineTransformer")
-def spline_features(own: Params, facts: DataFacts) -> Notation:
-    knots = {} if not isinstance(own["knots"], str) else {"knots": list(KNOTS)}
+def spline_features(params: Params, facts: DataFacts) -> Notation:
+    knots = {} if not isinstance(params["knots"], str) else {"knots": list(KNOTS)}
     return {"n_knots": (3, 15), "degree": [1, 2, 3], **knots}
 
 
@@ -96,16 +98,16 @@ KNOTS = ("uniform", "quantile")
 
 
 @known("Nystroem")
-def nystroem(own: Params, facts: DataFacts) -> Notation:
+def nystroem(params: Params, facts: DataFacts) -> Notation:
     space: Notation = {"n_components": _samples(facts.n_rows)}
-    if own["kernel"] in ("rbf", "laplacian"):
-        space["gamma"] = gamma(facts, own["gamma"])
+    if params["kernel"] in ("rbf", "laplacian"):
+        space["gamma"] = gamma(facts, params["gamma"])
     return space
 
 
 @known("RBFSampler")
-def kernel_sampler(own: Params, facts: DataFacts) -> Notation:
-    return {"n_components": _samples(None), "gamma": gamma(facts, own["gamma"])}
+def kernel_sampler(params: Params, facts: DataFacts) -> Notation:
+    return {"n_components": _samples(None), "gamma": gamma(facts, params["gamma"])}
 
 
 def _samples(n_rows: int | None) -> tuple[int, int, str]:
@@ -120,33 +122,33 @@ def _up_to(high: int, facts: DataFacts, unknown: int = 20) -> int:
 
 
 @known("SelectKBest")
-def best_features(own: Params, facts: DataFacts) -> Notation:
-    return {"k": counts_or(own["k"], 1, _up_to(1000, facts))}
+def best_features(params: Params, facts: DataFacts) -> Notation:
+    return {"k": counts_or(params["k"], 1, _up_to(1000, facts))}
 
 
 @known("SelectPercentile")
-def best_percentile(own: Params, facts: DataFacts) -> Notation:
+def best_percentile(params: Params, facts: DataFacts) -> Notation:
     if facts.fewest_features == 1:  # a percentage may select nothing
         return {}
     return {"percentile": (5, 100)}
 
 
 @known("SelectFpr", "SelectFdr", "SelectFwe")
-def significant_features(own: Params, facts: DataFacts) -> Notation:
+def significant_features(params: Params, facts: DataFacts) -> Notation:
     return {"alpha": (1e-3, 0.5, LOG)}
 
 
 @known("SelectFromModel")
-def important_features(own: Params, facts: DataFacts) -> Notation:
-    if own["max_features"] is not None:
+def important_features(params: Params, facts: DataFacts) -> Notation:
+    if params["max_features"] is not None:
         return {}
     # None is the mean, or a threshold for coefficients that an l1 penalty has set to 0.
     return {"threshold": Ordinal(["0.1*mean", "0.25*mean", "0.5*mean", None])}
 
 
 @known("RFE")
-def eliminated_features(own: Params, facts: DataFacts) -> Notation:
-    if isinstance(own["n_features_to_select"], int):
+def eliminated_features(params: Params, facts: DataFacts) -> Notation:
+    if isinstance(params["n_features_to_select"], int):
         return {"n_features_to_select": (1, _up_to(1000, facts), LOG)}
     # None is one half.
     shares = [0.1, 0.2, 0.3, 0.4, None, 0.6, 0.7, 0.8, 0.9]
@@ -162,106 +164,115 @@ def eliminated_features(own: Params, facts: DataFacts) -> Notation:
 
 
 @known("PCA")
-def principal_components(own: Params, facts: DataFacts) -> Notation:
-    n, solver = own["n_components"], own["svd_solver"]
+def principal_components(params: Params, facts: DataFacts) -> Notation:
+    n, solver = params["n_components"], params["svd_solver"]
     whiten = {"whiten": [False, True]}
     if isinstance(n, int) or solver not in ("auto", "full", "covariance_eigh"):
-        return {"n_components": components(own, facts, 500), **whiten}
+        return {"n_components": components(params, facts, 500), **whiten}
     # Fractions of the variance.
     shares = Ordinal([0.5, 0.7, 0.8, 0.9, 0.95, 0.99, None])
     return {"n_components": shares, **whiten}
 
 
 @known("IncrementalPCA", "FastICA", "FactorAnalysis", "SparsePCA", "MiniBatchSparsePCA")
-def factors(own: Params, facts: DataFacts) -> Notation:
-    return {"n_components": components(own, facts, 100)}
+def factors(params: Params, facts: DataFacts) -> Notation:
+    return {"n_components": components(params, facts, 100)}
 
 
 @known("TruncatedSVD")
-def truncated_svd(own: Params, facts: DataFacts) -> Notation:
+def truncated_svd(params: Params, facts: DataFacts) -> Notation:
     if facts.fewest_features is None:  # many features after a vectorizer
         return {"n_components": (2, at_most(200, facts.n_rows), LOG)}
     most = _up_to(200, facts)
-    if own["algorithm"] == "arpack":
+    if params["algorithm"] == "arpack":
         most = max(1, most - 1)
     return {
-        "n_components": fitting(own["n_components"], (min(2, most), most, LOG), facts)
+        "n_components": fitting(
+            params["n_components"], (min(2, most), most, LOG), facts
+        )
     }
 
 
 @known("KernelPCA")
-def kernel_principal_components(own: Params, facts: DataFacts) -> Notation:
+def kernel_principal_components(params: Params, facts: DataFacts) -> Notation:
     high = at_most(200, facts.n_rows)
-    space = {"n_components": counts_or(own["n_components"], 2, high)}
-    if callable(own["kernel"]) or own["kernel"] == "precomputed":
+    space = {"n_components": counts_or(params["n_components"], 2, high)}
+    if callable(params["kernel"]) or params["kernel"] == "precomputed":
         return space
-    width = {"gamma": gamma(facts, own["gamma"])}
+    width = {"gamma": gamma(facts, params["gamma"])}
     return {**space, "kernel": Choice({"linear": {}, "rbf": width, "cosine": {}})}
 
 
 @known("NMF", "MiniBatchNMF")
-def nonnegative_factors(own: Params, facts: DataFacts) -> Notation:
+def nonnegative_factors(params: Params, facts: DataFacts) -> Notation:
     weights = Ordinal([0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.1], scale="rank")
-    n = components(own, facts, 100)
+    n = components(params, facts, 100)
     return {"n_components": n, "alpha_W": weights, "l1_ratio": (0.0, 1.0)}
 
 
 @known("LatentDirichletAllocation")
-def topics(own: Params, facts: DataFacts) -> Notation:
+def topics(params: Params, facts: DataFacts) -> Notation:
     space: Notation = {"n_components": (2, 100, LOG)}
-    if own["learning_method"] == "online":
+    if params["learning_method"] == "online":
         space["learning_decay"] = (0.51, 1.0)
     return space
 
 
 @known("NeighborhoodComponentsAnalysis")
-def neighborhood_components(own: Params, facts: DataFacts) -> Notation:
-    return {"n_components": components(own, facts, 50)}
+def neighborhood_components(params: Params, facts: DataFacts) -> Notation:
+    return {"n_components": components(params, facts, 50)}
 
 
 @known("FeatureAgglomeration")
-def feature_clusters(own: Params, facts: DataFacts) -> Notation:
+def feature_clusters(params: Params, facts: DataFacts) -> Notation:
     most = _up_to(200, facts, unknown=3)
-    return {"n_clusters": fitting(own["n_clusters"], (min(2, most), most, LOG), facts)}
+    return {
+        "n_clusters": fitting(params["n_clusters"], (min(2, most), most, LOG), facts)
+    }
 
 
 @known("GaussianRandomProjection", "SparseRandomProjection")
-def random_projection(own: Params, facts: DataFacts) -> Notation:
+def random_projection(params: Params, facts: DataFacts) -> Notation:
     most = _up_to(500, facts)
     bounds = (min(2, most), most, LOG)
-    if own["n_components"] != "auto":
+    if params["n_components"] != "auto":
         return {"n_components": bounds}
     if facts.fewest_features is None or facts.n_rows is None:
         return {}
     # With few columns, the number that follows from eps exceeds them.
-    least = 4.0 * math.log(facts.n_rows) / (own["eps"] ** 2 / 2 - own["eps"] ** 3 / 3)
+    least = (
+        4.0 * math.log(facts.n_rows) / (params["eps"] ** 2 / 2 - params["eps"] ** 3 / 3)
+    )
     return {"n_components": Instead(bounds)} if least > facts.fewest_features else {}
 
 
 @known("BernoulliRBM")
-def boltzmann_machine(own: Params, facts: DataFacts) -> Notation:
+def boltzmann_machine(params: Params, facts: DataFacts) -> Notation:
     rates = {"learning_rate": (1e-3, 0.5, LOG), "n_iter": (5, 50, LOG)}
     return {"n_components": (16, 512, LOG), **rates}
 
 
 @known("Isomap", "LocallyLinearEmbedding")
-def manifold(own: Params, facts: DataFacts) -> Notation:
-    if own.get("radius") is not None:
+def manifold(params: Params, facts: DataFacts) -> Notation:
+    if params.get("radius") is not None:
         return {}
     high = at_most(50, facts.n_rows, 0.5)
-    return {"n_neighbors": (2, high, LOG), "n_components": components(own, facts, 50)}
+    return {
+        "n_neighbors": (2, high, LOG),
+        "n_components": components(params, facts, 50),
+    }
 
 
 # -- scalers, as separate steps -------------------------------------------------------
 
 
 @known("Normalizer")
-def normalizer(own: Params, facts: DataFacts) -> Notation:
+def normalizer(params: Params, facts: DataFacts) -> Notation:
     return {"norm": ["l1", "l2", "max"]}
 
 
 @known("VarianceThreshold")
-def variance_threshold(own: Params, facts: DataFacts) -> Notation:
+def variance_threshold(params: Params, facts: DataFacts) -> Notation:
     return {"threshold": Ordinal([0.0, 1e-4, 1e-3, 0.01], scale="rank")}
 
 
@@ -271,51 +282,51 @@ def variance_threshold(own: Params, facts: DataFacts) -> Notation:
 FEW_DOCUMENTS = 2000
 
 
-def _ngrams(own: Params, facts: DataFacts) -> Notation:
-    if own["analyzer"] == "word":
-        # The number of trigrams of many documents is too large for what they add.
+def _ngrams(params: Params, facts: DataFacts) -> Notation:
+    if params["analyzer"] == "word":
+        # With many documents, the gain in accuracy does not justify the many trigrams.
         few = (facts.n_rows or 1) <= FEW_DOCUMENTS
         return {"ngram_range": [(1, 1), (1, 2), *([(1, 3)] if few else [])]}
-    if own["analyzer"] in ("char", "char_wb"):
+    if params["analyzer"] in ("char", "char_wb"):
         return {"ngram_range": [(1, 3), (2, 4), (2, 5), (3, 5)]}
     return {}
 
 
 @known("CountVectorizer")
-def count_vectorizer(own: Params, facts: DataFacts) -> Notation:
-    space: Notation = {**_ngrams(own, facts), "binary": [False, True]}
-    if own["vocabulary"] is not None:
+def count_vectorizer(params: Params, facts: DataFacts) -> Notation:
+    space: Notation = {**_ngrams(params, facts), "binary": [False, True]}
+    if params["vocabulary"] is not None:
         return space
-    if isinstance(own["min_df"], int):
+    if isinstance(params["min_df"], int):
         space["min_df"] = [1, *_counts(2, at_most(20, facts.n_rows, 0.02))]
-    if isinstance(own["max_df"], float):
+    if isinstance(params["max_df"], float):
         space["max_df"] = (0.3, 1.0)
     return space
 
 
 @known("TfidfVectorizer")
-def tfidf_vectorizer(own: Params, facts: DataFacts) -> Notation:
-    return {**count_vectorizer(own, facts), **tfidf(own, facts)}
+def tfidf_vectorizer(params: Params, facts: DataFacts) -> Notation:
+    return {**count_vectorizer(params, facts), **tfidf(params, facts)}
 
 
 @known("NGramVectorizer", package="skbayes")
-def ngram_vectorizer(own: Params, facts: DataFacts) -> Notation:
-    space: Notation = {**_ngrams(own, facts), "sublinear_tf": [False, True]}
-    if isinstance(own["min_df"], int):
+def ngram_vectorizer(params: Params, facts: DataFacts) -> Notation:
+    space: Notation = {**_ngrams(params, facts), "sublinear_tf": [False, True]}
+    if isinstance(params["min_df"], int):
         space["min_df"] = [1, *_counts(2, at_most(20, facts.n_rows, 0.02))]
     return {**space, "norm": [None, "l2"]}
 
 
 @known("TfidfTransformer")
-def tfidf(own: Params, facts: DataFacts) -> Notation:
+def tfidf(params: Params, facts: DataFacts) -> Notation:
     switches = {"use_idf": [True, False], "sublinear_tf": [False, True]}
     return {**switches, "norm": ["l2", "l1"]}
 
 
 @known("HashingVectorizer")
-def hashing_vectorizer(own: Params, facts: DataFacts) -> Notation:
-    signs = {"alternate_sign": [True, False]} if own["alternate_sign"] else {}
-    return {**_ngrams(own, facts), "binary": [False, True], **signs}
+def hashing_vectorizer(params: Params, facts: DataFacts) -> Notation:
+    signs = {"alternate_sign": [True, False]} if params["alternate_sign"] else {}
+    return {**_ngrams(params, facts), "binary": [False, True], **signs}
 
 
 # -- clusters and densities -----------------------------------------------------------
@@ -326,8 +337,8 @@ def _clusters(facts: DataFacts) -> tuple[int, int]:
 
 
 @known("KMeans", "MiniBatchKMeans", "BisectingKMeans")
-def k_means(own: Params, facts: DataFacts) -> Notation:
-    start = {} if not isinstance(own["init"], str) else {"init": list(STARTS)}
+def k_means(params: Params, facts: DataFacts) -> Notation:
+    start = {} if not isinstance(params["init"], str) else {"init": list(STARTS)}
     # The inertia, which is the own score, decreases with the number of clusters.
     clusters = {} if facts.own_score else {"n_clusters": _clusters(facts)}
     return {**clusters, **start}
@@ -337,64 +348,64 @@ STARTS = ("k-means++", "random")
 
 
 @known("AgglomerativeClustering")
-def agglomerative(own: Params, facts: DataFacts) -> Notation:
-    if own["n_clusters"] is None:
+def agglomerative(params: Params, facts: DataFacts) -> Notation:
+    if params["n_clusters"] is None:
         return {}
     space: Notation = {"n_clusters": _clusters(facts)}
-    if own["metric"] in ("euclidean", None):
+    if params["metric"] in ("euclidean", None):
         space["linkage"] = ["ward", "complete", "average", "single"]
     return space
 
 
 @known("SpectralClustering")
-def spectral_clustering(own: Params, facts: DataFacts) -> Notation:
+def spectral_clustering(params: Params, facts: DataFacts) -> Notation:
     space: Notation = {"n_clusters": _clusters(facts)}
-    if own["affinity"] in ("rbf", "nearest_neighbors"):
+    if params["affinity"] in ("rbf", "nearest_neighbors"):
         near = {"n_neighbors": (2, at_most(50, facts.n_rows, 0.5), LOG)}
-        wide = {"gamma": gamma(facts, own["gamma"])}
+        wide = {"gamma": gamma(facts, params["gamma"])}
         space["affinity"] = Choice({"rbf": wide, "nearest_neighbors": near})
     return space
 
 
 @known("Birch")
-def birch(own: Params, facts: DataFacts) -> Notation:
+def birch(params: Params, facts: DataFacts) -> Notation:
     space: Notation = {"threshold": (0.05, 2.0, LOG)}
-    if isinstance(own["n_clusters"], int):
+    if isinstance(params["n_clusters"], int):
         space["n_clusters"] = _clusters(facts)
     return space
 
 
 @known("DBSCAN")
-def dbscan(own: Params, facts: DataFacts) -> Notation:
+def dbscan(params: Params, facts: DataFacts) -> Notation:
     unit = round((facts.n_features or 1) ** 0.5, 3)
     high = at_most(50, facts.n_rows, 0.2)
     return {"eps": (0.05 * unit, 2.0 * unit, LOG), "min_samples": (2, high, LOG)}
 
 
 @known("HDBSCAN")
-def hdbscan(own: Params, facts: DataFacts) -> Notation:
+def hdbscan(params: Params, facts: DataFacts) -> Notation:
     high = at_most(100, facts.n_rows, 0.2)
     counts = Ordinal([*_counts(1, high), None])
     return {"min_cluster_size": (2, max(3, high), LOG), "min_samples": counts}
 
 
 @known("OPTICS")
-def optics(own: Params, facts: DataFacts) -> Notation:
-    if not isinstance(own["min_samples"], int):
+def optics(params: Params, facts: DataFacts) -> Notation:
+    if not isinstance(params["min_samples"], int):
         return {}
     space: Notation = {"min_samples": (2, at_most(50, facts.n_rows, 0.2), LOG)}
-    if own["cluster_method"] == "xi":
+    if params["cluster_method"] == "xi":
         space["xi"] = (0.01, 0.3, LOG)
     return space
 
 
 @known("AffinityPropagation")
-def affinity_propagation(own: Params, facts: DataFacts) -> Notation:
+def affinity_propagation(params: Params, facts: DataFacts) -> Notation:
     return {"damping": (0.5, 0.99)}
 
 
 @known("GaussianMixture", "BayesianGaussianMixture")
-def gaussian_mixture(own: Params, facts: DataFacts) -> Notation:
+def gaussian_mixture(params: Params, facts: DataFacts) -> Notation:
     return {
         "n_components": (1, at_most(20, facts.n_rows, 0.1)),
         "covariance_type": ["full", "tied", "diag", "spherical"],
@@ -403,8 +414,8 @@ def gaussian_mixture(own: Params, facts: DataFacts) -> Notation:
 
 
 @known("KernelDensity")
-def kernel_density(own: Params, facts: DataFacts) -> Notation:
+def kernel_density(params: Params, facts: DataFacts) -> Notation:
     space: Notation = {"kernel": ["gaussian", "tophat", "epanechnikov", "exponential"]}
-    if not isinstance(own["bandwidth"], str):
+    if not isinstance(params["bandwidth"], str):
         space["bandwidth"] = (0.01, 10.0, LOG)
     return space

@@ -37,22 +37,22 @@ def _leaf(facts: DataFacts, high: int, low: int = 1) -> tuple[int, int, str]:
 
 
 @known("DecisionTreeClassifier", "ExtraTreeClassifier")
-def tree_classifier(own: Params, facts: DataFacts) -> Notation:
+def tree_classifier(params: Params, facts: DataFacts) -> Notation:
     return {
         "criterion": ["gini", "entropy"],
-        **tree_regressor(own, facts),
+        **tree_regressor(params, facts),
         "ccp_alpha": Ordinal([0.0, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03], scale="rank"),
-        **class_weight(own, facts),
+        **class_weight(params, facts),
     }
 
 
 @known("DecisionTreeRegressor", "ExtraTreeRegressor")
-def tree_regressor(own: Params, facts: DataFacts) -> Notation:
+def tree_regressor(params: Params, facts: DataFacts) -> Notation:
     return {
         "max_depth": Ordinal(DEPTHS),
         "min_samples_leaf": _leaf(facts, 64),
         "min_samples_split": _leaf(facts, 64, low=2),
-        "max_features": feature_shares(facts, own),
+        "max_features": feature_shares(facts, params),
     }
 
 
@@ -60,40 +60,40 @@ def tree_regressor(own: Params, facts: DataFacts) -> Notation:
 
 
 @known("RandomForestClassifier", "ExtraTreesClassifier")
-def forest_classifier(own: Params, facts: DataFacts) -> Notation:
+def forest_classifier(params: Params, facts: DataFacts) -> Notation:
     return {
         "criterion": ["gini", "entropy"],
-        **forest_regressor(own, facts),
-        **class_weight(own, facts),
+        **forest_regressor(params, facts),
+        **class_weight(params, facts),
     }
 
 
 @known("RandomForestRegressor", "ExtraTreesRegressor")
-def forest_regressor(own: Params, facts: DataFacts) -> Notation:
+def forest_regressor(params: Params, facts: DataFacts) -> Notation:
     return {
-        "max_features": feature_shares(facts, own),
+        "max_features": feature_shares(facts, params),
         "min_samples_leaf": _leaf(facts, 20),
-        **_bootstrap(own),
+        **_bootstrap(params),
     }
 
 
-def _bootstrap(own: Params) -> Notation:
+def _bootstrap(params: Params) -> Notation:
     sizes = {"max_samples": Ordinal([0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, None])}
-    if own.get("oob_score"):
+    if params.get("oob_score"):
         return sizes
     return {"bootstrap": Choice({True: sizes, False: {}})}
 
 
 @known("BaggingClassifier", "BaggingRegressor", stands_for={"max_samples": 1.0})
-def bagging(own: Params, facts: DataFacts) -> Notation:
+def bagging(params: Params, facts: DataFacts) -> Notation:
     space: Notation = {"max_samples": (0.3, 1.0), "max_features": (0.1, 1.0)}
-    if own["oob_score"] or own["warm_start"]:
+    if params["oob_score"] or params["warm_start"]:
         return space
     return {**space, "bootstrap": [True, False]}
 
 
 @known("IsolationForest")
-def isolation_forest(own: Params, facts: DataFacts) -> Notation:
+def isolation_forest(params: Params, facts: DataFacts) -> Notation:
     sizes = [n for n in (32, 64, 128) if n <= (facts.n_rows or 128)]
     more = [n for n in (512, 1024) if n <= (facts.n_rows or 0)]
     return {
@@ -106,24 +106,24 @@ def isolation_forest(own: Params, facts: DataFacts) -> Notation:
 
 
 @known("AdaBoostClassifier", "AdaBoostRegressor")
-def ada_boost(own: Params, facts: DataFacts) -> Notation:
+def ada_boost(params: Params, facts: DataFacts) -> Notation:
     return {"n_estimators": (10, 500, LOG), "learning_rate": (0.01, 2.0, LOG)}
 
 
 @known("GradientBoostingClassifier", "GradientBoostingRegressor")
-def gradient_boosting(own: Params, facts: DataFacts) -> Notation:
+def gradient_boosting(params: Params, facts: DataFacts) -> Notation:
     return {
         "n_estimators": (30, 500, LOG),
         "learning_rate": (0.01, 0.5, LOG),
         "max_depth": (1, 10),
         "min_samples_leaf": _leaf(facts, 64),
         "subsample": (0.4, 1.0),
-        "max_features": feature_shares(facts, own),
+        "max_features": feature_shares(facts, params),
     }
 
 
 @known("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
-def histogram_boosting(own: Params, facts: DataFacts) -> Notation:
+def histogram_boosting(params: Params, facts: DataFacts) -> Notation:
     # Weighted quantiles of many rows take longer than the trees, and class weights
     # rarely increase the accuracy, which is the own score.
     weights = not facts.own_score or (facts.n_rows or math.inf) <= BINS
@@ -134,12 +134,12 @@ def histogram_boosting(own: Params, facts: DataFacts) -> Notation:
         "min_samples_leaf": _leaf(facts, 100),
         "l2_regularization": Ordinal(PENALTY, scale="rank"),
         "max_features": (0.3, 1.0),
-        **(class_weight(own, facts) if weights else {}),
+        **(class_weight(params, facts) if weights else {}),
     }
 
 
 @known("LGBMClassifier", "LGBMRegressor", "LGBMRanker", package="lightgbm")
-def lightgbm(own: Params, facts: DataFacts) -> Notation:
+def lightgbm(params: Params, facts: DataFacts) -> Notation:
     rows: Any = Choice({0: {}, 1: {"subsample": (0.4, 1.0)}})
     return {
         "n_estimators": (30, 500, LOG),
@@ -150,7 +150,7 @@ def lightgbm(own: Params, facts: DataFacts) -> Notation:
         "subsample_freq": rows,
         "reg_alpha": Ordinal(PENALTY, scale="rank"),
         "reg_lambda": Ordinal(PENALTY, scale="rank"),
-        **class_weight(own, facts),
+        **class_weight(params, facts),
     }
 
 
@@ -175,7 +175,7 @@ XGBOOST_DEFAULTS = {
     package="xgboost",
     stands_for=XGBOOST_DEFAULTS,
 )
-def xgboost_forest(own: Params, facts: DataFacts) -> Notation:
+def xgboost_forest(params: Params, facts: DataFacts) -> Notation:
     return {
         "max_depth": (2, 16),
         "min_child_weight": (0.5, 128.0, LOG),
@@ -191,7 +191,7 @@ def xgboost_forest(own: Params, facts: DataFacts) -> Notation:
     package="xgboost",
     stands_for=XGBOOST_DEFAULTS,
 )
-def xgboost(own: Params, facts: DataFacts) -> Notation:
+def xgboost(params: Params, facts: DataFacts) -> Notation:
     trees = {
         "max_depth": (1, 12),
         "min_child_weight": (0.5, 128.0, LOG),
@@ -200,7 +200,7 @@ def xgboost(own: Params, facts: DataFacts) -> Notation:
         "gamma": Ordinal([0.0, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0], scale="rank"),
     }
     boosters: dict[str, Notation] = {"gbtree": trees, "gblinear": {}}
-    if own["booster"] == "dart":
+    if params["booster"] == "dart":
         boosters["dart"] = trees
     return {
         "booster": Choice(boosters),
@@ -229,12 +229,12 @@ CATBOOST_DEFAULTS = {
     package="catboost",
     stands_for=CATBOOST_DEFAULTS,
 )
-def catboost(own: Params, facts: DataFacts) -> Notation:
+def catboost(params: Params, facts: DataFacts) -> Notation:
     # Without a learning rate, CatBoost chooses one by the number of rows.
     return {
         "learning_rate": Ordinal([0.01, 0.02, 0.05, None, 0.1, 0.2, 0.5]),
         "depth": (2, 10),
         "l2_leaf_reg": (0.3, 100.0, LOG),
         "random_strength": (0.01, 10.0, LOG),
-        **({} if own.get("task_type") == "GPU" else {"rsm": (0.3, 1.0)}),
+        **({} if params.get("task_type") == "GPU" else {"rsm": (0.3, 1.0)}),
     }

@@ -132,7 +132,8 @@ class Surrogate(ABC):
         mean, sd : ndarray of shape (S, m)
             Prediction for each sample of the hyper-parameters.
         d_mean, d_sd : ndarray of shape (S, m, D)
-            Derivatives by the positions, 0 in unordered columns. Only with `gradient`.
+            Derivatives with respect to the positions, 0 in unordered columns. Only with
+            `gradient`.
         """
 
     def known_means(self, X: FloatArray) -> FloatArray:

@@ -124,19 +124,19 @@ class NeighborGraph:
 
     def labels(self, places: np.ndarray, y: FloatArray) -> tuple[list[int], FloatArray]:
         """Return the labeled nodes, and the mean label of each."""
-        own: dict[int, list[float]] = {}
+        by_node: dict[int, list[float]] = {}
         for place, label in zip(places.tolist(), y.tolist(), strict=True):
             if place >= 0:
-                own.setdefault(place, []).append(label)
-        return list(own), np.array([np.mean(labels) for labels in own.values()])
+                by_node.setdefault(place, []).append(label)
+        return list(by_node), np.array([np.mean(labels) for labels in by_node.values()])
 
     def resistance(self, node: int) -> FloatArray:
         """Return the effective resistances between one node and all nodes."""
         diagonal = np.diagonal(self._inverse)
         resistance = np.full(len(self), np.inf)
-        (own,) = (part for part in self.components if node in part)
+        (component,) = (part for part in self.components if node in part)
         between = diagonal[node] + diagonal - 2.0 * self._inverse[node]
-        resistance[own] = np.maximum(between[own], 0.0)
+        resistance[component] = np.maximum(between[component], 0.0)
         return resistance
 
     @cached_property

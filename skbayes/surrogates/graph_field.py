@@ -129,7 +129,7 @@ class GraphField(Surrogate):
         """
         if self.nodes is not None:
             return
-        candidates.judge()
+        candidates.apply_constraint()
         self.nodes = candidates.rows
         if self.nodes is None or len(self.nodes) > MAX_NODES:
             n = candidates.n_configurations
@@ -157,10 +157,10 @@ class GraphField(Surrogate):
 
         Parameters
         ----------
-        X : ndarray of shape (n_told, D)
+        X : ndarray of shape (n, D)
             Encoded configurations. Configurations that are not nodes are ignored. If a
             configuration occurs several times, the mean of its scores is used.
-        y : ndarray of shape (n_told,)
+        y : ndarray of shape (n,)
             Scores of the configurations, finite.
 
         Returns

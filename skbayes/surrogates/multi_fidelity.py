@@ -98,7 +98,7 @@ class MultiFidelity(Surrogate):
         mean, sd, *derivatives = self.surrogate.predict(
             self._widened(X), **({"gradient": True} if gradient else {})
         )
-        return mean, sd, *(one[..., :-1] for one in derivatives)
+        return mean, sd, *(derivative[..., :-1] for derivative in derivatives)
 
     def known_means(self, X: FloatArray) -> FloatArray:
         """Predict the mean at known configurations of the target fidelity."""

@@ -8,7 +8,7 @@ Symbols (n trials, m candidates, D columns, K values of a column):
 - ``p``: (K,), probabilities of the values of a finite column.
 
 Only the active columns of a configuration have a factor in its density. Inactive
-columns are NaN, so that the rows represent the tree of the space.
+columns are NaN, so the rows represent the tree of the space.
 
 Bergstra, Bardenet, Bengio & Kegl (2011), "Algorithms for hyper-parameter optimization",
 section 4.
@@ -58,9 +58,9 @@ QUANTILES_A_VALUE = 16
 def bandwidths(x: FloatArray) -> FloatArray:
     """Return the standard deviation of the Gaussian around each trial."""
     places = np.unique(np.concatenate([[0.0], x, [1.0]]))
-    own = np.searchsorted(places, x)
-    left = x - places[np.maximum(own - 1, 0)]
-    right = places[np.minimum(own + 1, len(places) - 1)] - x
+    ranks = np.searchsorted(places, x)
+    left = x - places[np.maximum(ranks - 1, 0)]
+    right = places[np.minimum(ranks + 1, len(places) - 1)] - x
     least = max(1.0 / (len(x) + 1.0), MIN_BANDWIDTH)
     return np.maximum(np.maximum(left, right), least)
 

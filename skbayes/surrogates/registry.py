@@ -69,7 +69,7 @@ def capability(surrogate: Any, name: str) -> Any:
 
 def names_with(name: str) -> tuple[str, ...]:
     """Return the names of the surrogates that have a capability."""
-    return tuple(one for one in registry if capability(one, name))
+    return tuple(surrogate for surrogate in registry if capability(surrogate, name))
 
 
 def make_surrogate(surrogate: Any, candidates: Candidates, seed: int) -> Any:

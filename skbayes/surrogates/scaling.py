@@ -42,8 +42,8 @@ def _quantiles(y: FloatArray, q: list[float], weights: FloatArray | None) -> Flo
     if weights is None:
         return np.quantile(y, q)
     order = np.argsort(y, kind="stable")
-    own = weights[order]
-    middles = np.cumsum(own) - 0.5 * own
+    ordered = weights[order]
+    middles = np.cumsum(ordered) - 0.5 * ordered
     return np.interp(q, (middles - middles[0]) / np.ptp(middles), y[order])
 
 

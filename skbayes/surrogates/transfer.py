@@ -193,9 +193,9 @@ class TransferSurrogate(Surrogate):
             self.weights_ = np.append(np.full(k, 1.0 / k), 0.0)
             return self
         sources = np.array([model.predict(X)[0] for model in self.models])
-        own = self._predict_each(X, y, more)
+        left_out = self._predict_each(X, y, more)
         rng = np.random.default_rng((self.random_state, len(y)))
-        self.weights_ = ranking_weights(sources, own, y, rng)
+        self.weights_ = ranking_weights(sources, left_out, y, rng)
         return self
 
     def _predict_each(self, X: FloatArray, y: FloatArray, more: Any) -> FloatArray:
@@ -243,9 +243,10 @@ class TransferSurrogate(Surrogate):
         mean, sd : ndarray of shape (S, m)
             Prediction for each sample of the hyper-parameters.
         d_mean, d_sd : ndarray of shape (S, m, D)
-            Derivatives by the positions, 0 in unordered columns. Only with `gradient`.
+            Derivatives with respect to the positions, 0 in unordered columns. Only with
+            `gradient`.
         """
-        own = self.weights_[-1]
+        weight_of_target = self.weights_[-1]
         mean, sd, *slopes = self._target.predict(
             X, **({"gradient": True} if gradient else {})
         )
@@ -256,14 +257,18 @@ class TransferSurrogate(Surrogate):
                 prior += weight * z
                 if d_z is not None:
                     d_prior += weight * d_z
-        mean = own * mean + (1.0 - own) * self._offset + self._unit * prior
+        mean = (
+            weight_of_target * mean
+            + (1.0 - weight_of_target) * self._offset
+            + self._unit * prior
+        )
         if not gradient:
             return mean, sd
-        return mean, sd, own * slopes[0] + self._unit * d_prior, slopes[1]
+        return mean, sd, weight_of_target * slopes[0] + self._unit * d_prior, slopes[1]
 
 
 def ranking_weights(
-    sources: FloatArray, own: FloatArray, y: FloatArray, rng: np.random.Generator
+    sources: FloatArray, left_out: FloatArray, y: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
     """Compute the weights of models from their rankings of bootstrap samples.
 
@@ -273,7 +278,7 @@ def ranking_weights(
     ----------
     sources : ndarray of shape (k, n)
         Predictions of the sources.
-    own : ndarray of shape (n,)
+    left_out : ndarray of shape (n,)
         Prediction of each score from the others, in units of the score.
     y : ndarray of shape (n,)
         Scores.
@@ -286,9 +291,9 @@ def ranking_weights(
         Weights of the sources and of the surrogate of the current search, with sum 1.
     """
     order = np.sign(y[:, None] - y)
-    guesses = [np.sign(one[:, None] - one) for one in sources]
+    guesses = [np.sign(prediction[:, None] - prediction) for prediction in sources]
     # Feurer et al., equation 4: leave-one-out predictions against the observed scores.
-    guesses.append(np.sign(own[:, None] - y))
+    guesses.append(np.sign(left_out[:, None] - y))
     misranked = 0.5 * (1.0 - np.array(guesses) * order) * (order != 0.0)
     n = len(y)
     counts = rng.multinomial(n, np.full(n, 1.0 / n), size=N_BOOTSTRAP).astype(float)

@@ -41,18 +41,18 @@ __all__ = [
     "train",
 ]
 
-_DRAWING = threading.Lock()
-_HEARD = threading.local()
+_RNG_LOCK = threading.Lock()
+_OUTPUT = threading.local()
 
 
-def _draw_anew() -> None:
-    global _DRAWING
-    _DRAWING = threading.Lock()
+def _renew_lock() -> None:
+    global _RNG_LOCK
+    _RNG_LOCK = threading.Lock()
 
 
 if hasattr(os, "register_at_fork"):
     # A child process must not wait for a fit in its parent.
-    os.register_at_fork(after_in_child=_draw_anew)
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 class Trained(NamedTuple):
@@ -180,27 +180,27 @@ def _run(
     library: Any, problem: Any, parameter: Any, seed: int | None
 ) -> tuple[npt.NDArray[np.float64], str]:
     """Return the weights, one row per class, and the printed messages."""
-    heard: list[bytes] = []
-    _HEARD.messages = heard
+    messages: list[bytes] = []
+    _OUTPUT.messages = messages
     # Set it each time: other users of the package may have changed it.
-    library.set_print_string_function(_LISTEN)
+    library.set_print_string_function(_COLLECT)
     arguments = (ctypes.byref(problem), ctypes.byref(parameter))
     try:
         if seed is None:
             model = library.train(*arguments)
         else:
-            with _DRAWING:
+            with _RNG_LOCK:
                 _c_runtime().srand(ctypes.c_uint(seed))
                 model = library.train(*arguments)
     finally:
-        del _HEARD.messages
+        del _OUTPUT.messages
     try:
         content = model.contents
         n_classes = content.nr_class
         n_rows = 1 if n_classes == 2 and parameter.solver_type != 4 else n_classes
         weights = np.ctypeslib.as_array(content.w, shape=(problem.n, n_rows)).T
         order = np.argsort(content.label[:n_classes]) if n_rows > 1 else [0]
-        return np.ascontiguousarray(weights[order]), b"".join(heard).decode()
+        return np.ascontiguousarray(weights[order]), b"".join(messages).decode()
     finally:
         library.free_and_destroy_model(ctypes.byref(model))
 
@@ -245,13 +245,13 @@ def _read(messages: str) -> tuple[int, bool]:
     return max(counts, default=0), stopped <= 0
 
 
-def _listen(message: bytes) -> None:
-    heard = getattr(_HEARD, "messages", None)
-    if heard is not None:
-        heard.append(message)
+def _collect(message: bytes) -> None:
+    messages = getattr(_OUTPUT, "messages", None)
+    if messages is not None:
+        messages.append(message)
 
 
-_LISTEN = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(_listen)
+_COLLECT = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(_collect)
 
 
 # Iteration limits of scikit-learn's copy; 1000 for other solvers. The limits are those
@@ -281,7 +281,7 @@ def _train_by_scikit_learn(
         (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
     )
     most = _MAX_ITER.get(solver, 1000)
-    with _DRAWING:
+    with _RNG_LOCK:
         weights, n_iter = compat.train_liblinear(
             X, labels, solver, tol, bias, C, class_weight, most, seed or 0
         )

@@ -78,13 +78,13 @@ class CountTable:
 
     def mapped(self, place: Array, n_columns: int) -> sparse.csr_matrix:
         """Move each n-gram to the column `place`, or drop it if `place` is -1."""
-        indptr, own, counts = self.indptr, place[self.indices], self.counts
-        there = own >= 0
+        indptr, columns, counts = self.indptr, place[self.indices], self.counts
+        there = columns >= 0
         if not there.all():
             indptr = offsets_among(there, indptr)
-            own, counts = own[there], counts[there]
+            columns, counts = columns[there], counts[there]
         shape = (len(indptr) - 1, n_columns)
-        return sparse.csr_matrix((counts, own, indptr), shape=shape)
+        return sparse.csr_matrix((counts, columns, indptr), shape=shape)
 
 
 def patterns(low: int, high: int, max_gap: int = 0) -> list[Pattern]:
@@ -94,12 +94,12 @@ def patterns(low: int, high: int, max_gap: int = 0) -> list[Pattern]:
         grown: list[Pattern] = [(0,)]
         for _ in range(n - 1):
             grown = [
-                (*one, one[-1] + step)
-                for one in grown
+                (*pattern, pattern[-1] + step)
+                for pattern in grown
                 for step in range(1, max_gap + 2)
-                if one[-1] + step - len(one) <= max_gap
+                if pattern[-1] + step - len(pattern) <= max_gap
             ]
-        found += sorted(grown, key=lambda one: (one[-1], one))
+        found += sorted(grown, key=lambda pattern: (pattern[-1], pattern))
     return found
 
 
@@ -229,7 +229,7 @@ def _count(
         keys, local = keys[order], local[order]
     new_key = np.ones(len(keys), dtype=bool)
     np.not_equal(keys[1:], keys[:-1], out=new_key[1:])
-    own = np.cumsum(new_key, dtype=np.int32) - 1
+    ranks = np.cumsum(new_key, dtype=np.int32) - 1
     document = documents[local]
     # Positions are sorted within each key, and therefore the documents are too.
     new_pair = new_key.copy()
@@ -245,7 +245,7 @@ def _count(
         shape=(n_documents, len(different)),
     )
     numbers = np.empty(len(documents), dtype=np.int32)
-    numbers[local] = own
+    numbers[local] = ranks
     return different, numbers[positions - begin], by_column.tocsr()
 
 
@@ -284,13 +284,13 @@ def match_ngrams(grams: Array, known: Array) -> Array:
     if not len(grams) or not len(known):
         return np.full(len(grams), -1)
     width = int(max(grams.max(), known.max())) + 1
-    own = np.zeros(len(known), dtype=np.int64)
+    ranks = np.zeros(len(known), dtype=np.int64)
     found = np.zeros(len(grams), dtype=np.int64)
     for column in range(grams.shape[1]):
-        keys = own * width + known[:, column]
+        keys = ranks * width + known[:, column]
         new = np.append(True, keys[1:] != keys[:-1])
         prefixes = keys[new]
-        own = np.cumsum(new) - 1
+        ranks = np.cumsum(new) - 1
         wanted = found * width + grams[:, column]
         place = np.minimum(np.searchsorted(prefixes, wanted), len(prefixes) - 1)
         # N-grams that were not found before have wanted < 0, which equals no prefix.

@@ -42,8 +42,8 @@ from skbayes.utils.pickled_version import PickledVersion
 __all__ = ["LiblinearClassifier"]
 
 
-# Weight of the logistic link in the probabilities of the squared hinge loss. It orders
-# the probabilities that are clipped.
+# Weight of the logistic link in the probabilities of the squared hinge loss. It
+# separates probabilities that would otherwise all be clipped to 0 or 1.
 TIE = 1e-6
 
 
@@ -376,9 +376,9 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
                 for code, seed in zip(positives, seeds, strict=True)
             )
         return Trained(
-            np.vstack([one.weights for one in found]),
-            max(one.n_iter for one in found),
-            all(one.converged for one in found),
+            np.vstack([trained.weights for trained in found]),
+            max(trained.n_iter for trained in found),
+            all(trained.converged for trained in found),
         )
 
     @available_if(_has_probabilities)
@@ -548,8 +548,8 @@ def log_count_ratios(
     0. Returns an array of shape (n_features,): r in equation 2 of Wang & Manning
     (2012), with alpha = 1 and binary features.
     """
-    own = presence(X[positive])
-    p, q = 1.0 + own, 1.0 + total - own
+    count = presence(X[positive])
+    p, q = 1.0 + count, 1.0 + total - count
     return np.log(p / p.sum()) - np.log(q / q.sum())
 
 

@@ -402,11 +402,13 @@ class NGramVectorizer(
             self.stemmer if words else None,
         )
         max_gap = int(self.max_gap) if words else 0
-        kinds = [NgramSpec(spec, one) for one in patterns(low, high, max_gap)]
+        kinds = [NgramSpec(spec, pattern) for pattern in patterns(low, high, max_gap)]
         if self.analyzer == "char_wb":
             # Words shorter than the shortest n-gram are counted as a whole.
             shorter = patterns(3, low - 1)
-            kinds = [NgramSpec(spec, one, whole=True) for one in shorter] + kinds
+            kinds = [
+                NgramSpec(spec, pattern, whole=True) for pattern in shorter
+            ] + kinds
         return kinds
 
     def _checked_range(self) -> tuple[int, int]:

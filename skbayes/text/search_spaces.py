@@ -116,14 +116,14 @@ def text_space(
     Examples
     --------
     >>> from skbayes.text.search_spaces import text_space
-    >>> for one in text_space("paper"):
-    ...     print(one["vectorizer__ngram_range"])
+    >>> for space in text_space("paper"):
+    ...     print(space["vectorizer__ngram_range"])
     [(1, 1), (1, 2), (1, 3)]
     [(2, 2), (2, 3)]
     [(3, 3)]
     >>> changes = {"vectorizer__ngram_range": [(1, 1), (1, 2)]}
-    >>> (one,) = text_space("paper", changes=changes, classifier=None)
-    >>> one["vectorizer__ngram_range"], one["vectorizer__weighting"]
+    >>> (space,) = text_space("paper", changes=changes, classifier=None)
+    >>> space["vectorizer__ngram_range"], space["vectorizer__weighting"]
     ([(1, 1), (1, 2)], ['tf', 'tf-idf', 'binary'])
     """
     if space not in SPACES:
@@ -151,7 +151,7 @@ def first_points(
     They use words and pairs of words, characters, stemmed words, and up to three words
     with punctuation, all with log-count ratios; the last one uses words without the
     ratios. A greedy selection by cross-validation on ten text datasets chose them in
-    this order. Leaving out one dataset changes the selection little
+    this order. Leaving out one dataset hardly changes the selection
     (``benchmarks/text_changes.py show``).
 
     Examples
@@ -219,8 +219,8 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
             f"language={language!r} is not supported. Pass language=None to search "
             "without stop words and stemming, or pass a list of words as stop_words."
         ) from refused[0]
-    for one in missing:
-        tell_once(f"Left out of the space of texts: {one}")
+    for reason in missing:
+        tell_once(f"Left out of the space of texts: {reason}")
     return words, stems
 
 
@@ -274,7 +274,7 @@ def _alternatives(space: Notation) -> list[Notation]:
     for name, value in space.items():
         parts = value if isinstance(value, _Tree) else [value]
         grown = [_with_sub_spaces(part, _alternatives) for part in parts]
-        spaces = [{**one, name: part} for one in spaces for part in grown]
+        spaces = [{**space, name: part} for space in spaces for part in grown]
     return spaces
 
 
@@ -294,15 +294,15 @@ def _merged(base: Notation, changes: Mapping[str, Any]) -> Notation:
     return changed(base) | new
 
 
-def _restricted(value: Any, own: Any) -> Any:
+def _restricted(value: Any, values: Any) -> Any:
     """Return the user's values, with the structure of the entry that they replace."""
     structured = isinstance(value, _Tree | Choice)
-    if not (structured and isinstance(own, list | tuple)):
-        return own
+    if not (structured and isinstance(values, list | tuple)):
+        return values
     parts = value if isinstance(value, _Tree) else [value]
-    kept = [_some_of(part, own) for part in parts]
+    kept = [_some_of(part, values) for part in parts]
     known = [option for part in parts for option in _options(part)]
-    new = [option for option in own if option not in known]
+    new = [option for option in values if option not in known]
     kept = [part for part in [*kept, new] if _options(part)]
     return _Tree(kept) if len(kept) > 1 else kept[0]
 
@@ -313,9 +313,9 @@ def _options(part: Any) -> list:
     return part
 
 
-def _some_of(part: Any, own: Sequence) -> Any:
+def _some_of(part: Any, values: Sequence) -> Any:
     """Return those options of a part that the user lists, in the user's order."""
-    wanted = [option for option in own if option in _options(part)]
+    wanted = [option for option in values if option in _options(part)]
     if not isinstance(part, Choice) or not wanted:
         return wanted
     subs = list(zip(part.dimension.values, part.sub_spaces, strict=True))

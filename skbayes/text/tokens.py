@@ -1,7 +1,7 @@
 """Tokens of documents as arrays: unique strings, and their numbers as int32.
 
 A token is a word or, for n-grams of characters, a character. Tokens are numbered in the
-order of their strings, so that sorting the numbers sorts the strings.
+order of their strings, so sorting the numbers sorts the strings.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class StringArray(Sequence):
         # Lone surrogates are invalid Unicode, but they occur in real data.
         encoded = [string.encode("utf-8", "surrogatepass") for string in strings]
         offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-        np.cumsum([len(one) for one in encoded], out=offsets[1:])
+        np.cumsum([len(text) for text in encoded], out=offsets[1:])
         return cls(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets)
 
     def __len__(self) -> int:

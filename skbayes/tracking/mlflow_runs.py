@@ -80,7 +80,7 @@ def log_to_mlflow(
     >>> from skbayes.tracking import log_to_mlflow
     >>> log_to_mlflow("search.journal", refresh=30)  # doctest: +SKIP
     """
-    looks = while_running(source, refresh)
+    refreshes = while_running(source, refresh)
     mlflow = import_optional("mlflow", extra="tracking", purpose="log_to_mlflow")
     open_source(source, search_spaces)  # raise errors before a run is created
     with contextlib.ExitStack() as stack:
@@ -88,7 +88,7 @@ def log_to_mlflow(
         if run is None:
             run = stack.enter_context(mlflow.start_run())
         logged = _logged(mlflow, run)
-        for _ in looks:
+        for _ in refreshes:
             logged |= log_search(mlflow, source, search_spaces, logged=logged)
         return run.info.run_id
 
@@ -142,7 +142,7 @@ def _logged(mlflow: Any, run: Any) -> set[int]:
         output_format="list",
     )
     tags = [child.data.tags for child in children]
-    return {int(one["skbayes.trial"]) for one in tags if "skbayes.trial" in one}
+    return {int(tag["skbayes.trial"]) for tag in tags if "skbayes.trial" in tag}
 
 
 # -- the run of the search -------------------------------------------------------------

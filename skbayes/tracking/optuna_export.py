@@ -91,7 +91,7 @@ def export_to_optuna(
         directions=directions,
         load_if_exists=study_name is not None,
     )
-    if [one.name.lower() for one in study.directions] != directions:
+    if [direction.name.lower() for direction in study.directions] != directions:
         raise ValueError(
             f"study_name: the directions of the study {study_name!r} differ from "
             "those of the search; choose another name."
@@ -106,8 +106,8 @@ def export_to_optuna(
     trials = {trial.number: trial for trial in found.trials}
     for place, number in enumerate(record.number.tolist()):
         if number not in known:
-            one = _frozen(optuna, trials[number], record, place, ranges)
-            study.add_trial(one)
+            frozen = _frozen(optuna, trials[number], record, place, ranges)
+            study.add_trial(frozen)
     return study
 
 
@@ -198,16 +198,21 @@ def _distribution(
     """Return the range of the only dimension, or a list of all possible values."""
     kinds = optuna.distributions
     if len(dimensions) == 1 and isinstance(dimensions[0], Real | Integer):
-        one = dimensions[0]
-        kind = "Int" if isinstance(one, Integer) else "Float"
-        if all(is_number(value) and one.low <= value <= one.high for value in tried):
+        dimension = dimensions[0]
+        kind = "Int" if isinstance(dimension, Integer) else "Float"
+        if all(
+            is_number(value) and dimension.low <= value <= dimension.high
+            for value in tried
+        ):
             make = getattr(kinds, f"{kind}Distribution")
-            return make(one.low, one.high, log=one.is_log)
+            return make(dimension.low, dimension.high, log=dimension.is_log)
     if not dimensions and all(map(is_number, tried)):
         whole = all(isinstance(value, int) for value in tried)
         make = kinds.IntDistribution if whole else kinds.FloatDistribution
         return make(min(tried), max(tried))
-    offered = [value for one in dimensions for value in getattr(one, "values", [])]
+    offered = [
+        value for dimension in dimensions for value in getattr(dimension, "values", [])
+    ]
     return kinds.CategoricalDistribution(
         list(dict.fromkeys(_stored(value) for value in [*offered, *tried]))
     )

@@ -96,16 +96,16 @@ def suggest(name: str, known: Iterable[str]) -> list[str]:
     >>> suggest("mse", ["accuracy", "neg_mean_squared_error"])
     ['neg_mean_squared_error']
     """
-    known = sorted(set(known), key=lambda one: (len(one), one))
+    known = sorted(set(known), key=lambda candidate: (len(candidate), candidate))
     bare = _bare(name)
     for alike in (
-        lambda one: _bare(one) == bare,
-        lambda one: one.lower().endswith(f"__{name.lower()}"),
-        lambda one: len(bare) > 2 and _bare(one).startswith(bare),
-        lambda one: len(bare) > 2 and bare in _bare(one),
-        lambda one: len(bare) > 2 and _initials(one).endswith(bare),
+        lambda candidate: _bare(candidate) == bare,
+        lambda candidate: candidate.lower().endswith(f"__{name.lower()}"),
+        lambda candidate: len(bare) > 2 and _bare(candidate).startswith(bare),
+        lambda candidate: len(bare) > 2 and bare in _bare(candidate),
+        lambda candidate: len(bare) > 2 and _initials(candidate).endswith(bare),
     ):
-        found = [one for one in known if alike(one)]
+        found = [candidate for candidate in known if alike(candidate)]
         if found:
             return found[:MOST]
     return difflib.get_close_matches(name, known, n=MOST)
@@ -113,7 +113,7 @@ def suggest(name: str, known: Iterable[str]) -> list[str]:
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """Return a sentence with suggestions after a space, or "" without suggestions."""
-    names = [repr(one) for one in suggest(name, known)]
+    names = [repr(similar) for similar in suggest(name, known)]
     return f" Did you mean {' or '.join(names)}?" if names else ""
 
 
@@ -207,8 +207,8 @@ def _no_attribute(search: Any, name: str) -> AttributeError:
     learned = name.endswith("_") and not name.startswith("_")
     if learned and "cv_results_" not in vars(search):
         error = NotFittedError(
-            f"This {kind} instance is not fitted yet, so that it has no {name!r}. Call "
-            "'fit' with X and y first."
+            f"This {kind} instance is not fitted yet. Call 'fit' with X and y before "
+            f"using {name!r}."
         )
     else:
         text = f"{kind!r} object has no attribute {name!r}."

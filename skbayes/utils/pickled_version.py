@@ -47,12 +47,12 @@ class PickledVersion:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         state = dict(state)
-        version, own = state.pop(_KEY, _UNKNOWN), _version()
-        if version != own:
+        version, current = state.pop(_KEY, _UNKNOWN), _version()
+        if version != current:
             warnings.warn(
                 SkbayesVersionWarning(
                     estimator_name=type(self).__name__,
-                    current_sklearn_version=own,
+                    current_sklearn_version=current,
                     original_sklearn_version=version,
                 ),
                 stacklevel=2,

@@ -64,21 +64,21 @@ class TreeMemory:
         self._psutil = require_psutil("trial_memory")
         self._process = self._psutil.Process(pid)
         self._shared = shared
-        self._next_look = 0.0
+        self._next_measurement = 0.0
 
     def exceeds(self, limit: float) -> int | None:
         """Return the memory in bytes if it exceeds a limit, otherwise None.
 
         The process itself is measured in each call, and its children less often.
         """
-        own = self._own(self._process)
-        if own > limit:
-            return own
-        if time.monotonic() < self._next_look:
+        memory = self._own(self._process)
+        if memory > limit:
+            return memory
+        if time.monotonic() < self._next_measurement:
             return None
         children = self._children()
-        self._next_look = time.monotonic() + TREE_INTERVAL
-        if not children or own + sum(map(self._own, children)) <= limit:
+        self._next_measurement = time.monotonic() + TREE_INTERVAL
+        if not children or memory + sum(map(self._own, children)) <= limit:
             return None
         # Pages shared by forked children and their parent count once.
         size = sum(map(self._proportional, [self._process, *children]))

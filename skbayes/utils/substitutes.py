@@ -187,7 +187,7 @@ def _warn_of_scoring(error: str, error_score: Any) -> None:
 
 def report_failures(results: Sequence[dict], error_score: Any) -> None:
     """Warn about failed fits, or raise ValueError if all fits failed."""
-    counts = Counter(one["fit_error"] for one in results if one["fit_error"])
+    counts = Counter(result["fit_error"] for result in results if result["fit_error"])
     if not counts:
         return
     details = "\n".join(
@@ -276,7 +276,7 @@ def format_results(
         return table
 
     for time_ in ("fit_time", "score_time"):
-        add(time_, [one[time_] for one in out])
+        add(time_, [fold[time_] for fold in out])
     for name in dict.fromkeys(name for row in candidate_params for name in row):
         column = np.ma.masked_all(len(candidate_params), dtype=object)
         for i, row in enumerate(candidate_params):

@@ -8,14 +8,16 @@ from skbayes.surrogates import GaussianProcess
 
 def test_a_line_says_what_was_told():
     optimizer = Optimizer({"x": (0.0, 1.0), "<b>": ["u", "v"]}, random_state=0)
-    assert repr(optimizer) == ("<Optimizer of <b>, x: surrogate gp, told 0, pending 0>")
+    assert repr(optimizer) == (
+        "<Optimizer of <b>, x: surrogate gp, observed 0, pending 0>"
+    )
     optimizer.learn({"x": 0.75, "<b>": "u"}, 0.5)
     optimizer.tell({"x": 0.25, "<b>": "v"}, 2.0)
     optimizer.tell({"x": 0.5, "<b>": "v"}, math.nan)
     optimizer.ask(3)
     assert repr(optimizer) == (
-        "<Optimizer of <b>, x: surrogate gp, told 2 (1 failed), pending 3, learned 1, "
-        "best score 2, best params {'<b>': 'v', 'x': 0.25}>"
+        "<Optimizer of <b>, x: surrogate gp, observed 2 (1 failed), pending 3, "
+        "learned 1, best score 2, best params {'<b>': 'v', 'x': 0.25}>"
     )
 
 
@@ -23,7 +25,7 @@ def test_several_objectives_have_a_front():
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
     for x in (0.0, 0.5, 1.0):
         optimizer.tell({"x": x}, [x, min(x, 1 - x)])
-    assert repr(optimizer).endswith("told 3, pending 0, Pareto front 2>")
+    assert repr(optimizer).endswith("observed 3, pending 0, Pareto front 2>")
 
 
 def test_notebooks_show_a_table():

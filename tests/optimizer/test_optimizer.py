@@ -666,7 +666,7 @@ def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces, when):
     # Told all that was told, then pended all that was in flight: the same again.
     third = Optimizer(spaces, initial_points=initial, random_state=3)
     for row, value, noise in zip(
-        first._told.rows, first._told.scores, first._told.noise, strict=True
+        first._observed.rows, first._observed.scores, first._observed.noise, strict=True
     ):
         (params,) = first.space.decode(row[None, :])
         third.tell(params, value, noise=noise)

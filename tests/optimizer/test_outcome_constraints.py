@@ -54,9 +54,9 @@ def test_proposals_are_a_function_of_what_was_told(surrogate):
     optimizer = run(12, surrogate=surrogate, random_state=0)
     again = Optimizer(SPACE, surrogate=surrogate, random_state=0)
     for row, scores, slacks in zip(
-        optimizer._told.rows,
-        optimizer._told.scores,
-        optimizer._told.slacks,
+        optimizer._observed.rows,
+        optimizer._observed.scores,
+        optimizer._observed.slacks,
         strict=True,
     ):
         params = optimizer.space.decode(row[None])[0]

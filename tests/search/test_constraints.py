@@ -265,7 +265,7 @@ def test_a_warm_start_knows_the_outcomes(tmp_path):
     for source in (earlier, tmp_path / "journal"):
         found = search(warm_start_from=source, n_iter=1).fit(X, y)
         assert found.best_params_ == earlier.best_params_
-        assert found.optimizer_._learned.slacks == earlier.optimizer_._told.slacks
+        assert found.optimizer_._learned.slacks == earlier.optimizer_._observed.slacks
     unknown = search(constraints=None).fit(X, y)
     found = search(warm_start_from=unknown, n_iter=2).fit(X, y)
     assert found.optimizer_._learned.slacks == [[]] * 9

@@ -431,7 +431,7 @@ def test_answers_of_the_constraint_are_remembered_up_to_a_number(monkeypatch):
     monkeypatch.setattr("skbayes.space.space.MAX_REMEMBERED", 3)
     small = Space.from_notation(notation, space.constraint)
     assert small.allowed(X).tolist() == [a > 3 for a in range(8)]
-    assert len(small._answers) == 3
+    assert len(small._allowed_by_key) == 3
 
 
 def test_overlapping_dicts_are_compared_with_earlier_ones_only():

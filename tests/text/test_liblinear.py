@@ -475,7 +475,7 @@ def test_fits_in_threads_are_those_of_fits_alone():
 def test_without_drawing_fits_do_not_wait(two_classes):
     from skbayes.text import _liblinear
 
-    with _liblinear._DRAWING:
+    with _liblinear._RNG_LOCK:
         LiblinearClassifier(solver=0).fit(*two_classes)
         waiting = LiblinearClassifier(solver=1, random_state=0)
         thread = threading.Thread(target=waiting.fit, args=two_classes)
@@ -494,7 +494,7 @@ def test_a_forked_child_does_not_wait_for_its_parent():
         "import os, numpy as np\n"
         "from skbayes.text import LiblinearClassifier\n"
         "from skbayes.text import _liblinear\n"
-        "with _liblinear._DRAWING:\n"
+        "with _liblinear._RNG_LOCK:\n"
         "    child = os.fork()\n"
         "    if not child:\n"
         "        LiblinearClassifier().fit(np.eye(2), [0, 1])\n"

@@ -46,7 +46,7 @@ def _combine(
     """Return correlations of configurations from those in each column."""
     if not columns:
         return np.ones(shape)
-    first, *others = (one.k for one in columns)
+    first, *others = (column.k for column in columns)
     product, total, squares = first.copy(), first.copy(), np.square(first)
     for k in others:
         product *= k
@@ -61,16 +61,16 @@ def _combine(
 
 def _slope(columns: list[_Column], pair_share: float, d: int) -> FloatArray:
     """Differentiate the correlations by the squared difference in column d."""
-    own, others = columns[d], [*columns[:d], *columns[d + 1 :]]
+    column, others = columns[d], [*columns[:d], *columns[d + 1 :]]
     D = len(columns)
     if D == 1:
-        return own.slope()
+        return column.slope()
     product, total = others[0].k.copy(), others[0].k.copy()
     for other in others[1:]:
         product *= other.k
         total += other.k
     pairs = 2.0 * total / (D * (D - 1))
-    return ((1.0 - pair_share) * product + pair_share * pairs) * own.slope()
+    return ((1.0 - pair_share) * product + pair_share * pairs) * column.slope()
 
 
 @dataclass
@@ -172,21 +172,23 @@ class AdditiveGaussianProcess(GaussianProcess):
         self, scaled: FloatArray, others: FloatArray, slopes: bool = False
     ) -> tuple[FloatArray, Any]:
         columns = [
-            self._column(scaled[..., own], others[..., own], slopes)
-            for own in self._embedding.coordinates
+            self._column(scaled[..., axes], others[..., axes], slopes)
+            for axes in self._embedding.coordinates
         ]
         shape = (*scaled.shape[:-1], others.shape[-2])
         return _combine(columns, self.pair_share, shape), columns
 
-    def _column(self, own: FloatArray, others: FloatArray, slopes: bool) -> _Column:
+    def _column(self, scaled: FloatArray, others: FloatArray, slopes: bool) -> _Column:
         """Return correlations (S, m, n) in the coordinates of one column."""
         # On a grid, most positions occur several times, and are computed once.
         _, first, place = np.unique(
-            own[0] @ np.arange(1.0, own.shape[-1] + 1.0),
+            scaled[0] @ np.arange(1.0, scaled.shape[-1] + 1.0),
             return_index=True,
             return_inverse=True,
         )
-        k, dk = KERNELS[self.kernel](squared_distances(own[:, first], others), slopes)
+        k, dk = KERNELS[self.kernel](
+            squared_distances(scaled[:, first], others), slopes
+        )
         return _Column(k[:, place], lambda: dk[:, place])
 
     def _by_position(

@@ -3,8 +3,9 @@
 Symbols (n values, k signs, R = n + k rows, D columns):
 
 - a sign is a pair: a point, and the column of the derivative. Its row contains the
-  point, so that several rows may be equal.
-- ``r2``: (R, R), squared scaled distances; k', k'', k''' are derivatives by r2.
+  point, so several rows may be equal.
+- ``r2``: (R, R), squared scaled distances; k', k'', k''' are derivatives with respect
+  to r2.
 - ``delta``: (R, k), delta_rp = x_r - x_p in the column of pair p.
 - ``l_p``: length scale of this column.
 
@@ -34,7 +35,7 @@ Smooth = Callable[[FloatArray], tuple[FloatArray, FloatArray, FloatArray, FloatA
 
 
 def _rbf(r2: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return correlation and three derivatives by r2."""
+    """Return correlation and three derivatives with respect to r2."""
     k, dk = rbf(r2)
     return k, dk, 0.25 * k, -0.125 * k
 
@@ -42,8 +43,8 @@ def _rbf(r2: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray
 def _matern52(r2: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return correlation and three derivatives by r2; the third is infinite at 0.
 
-    The third derivative only occurs in products that vanish at 0, so that 0 replaces
-    the infinite value.
+    The third derivative only occurs in products that vanish at 0, so the infinite value
+    is replaced by 0.
     """
     k, dk = matern52(r2)
     a = np.sqrt(5.0 * r2)
@@ -105,7 +106,7 @@ class JointCovariance:
     def _assemble(
         self, kernel: Sequence[FloatArray], geometry: Sequence[FloatArray]
     ) -> FloatArray:
-        """Assemble the covariance from a kernel and its two derivatives by r2."""
+        """Assemble the covariance from a kernel and its derivatives by r2."""
         (k, dk, ddk), (u, uu, diagonal), n = kernel, geometry, self.n
         K = np.array(k)
         K[:n, n:] = -2.0 * dk[:n, n:] * u[:n]
@@ -118,7 +119,7 @@ class JointCovariance:
     ) -> tuple[FloatArray, FloatArray]:
         """Return the covariance for amplitude 1, and the sum of W times its gradient.
 
-        The gradient is by the logarithms of the length scales.
+        The gradient is with respect to the logarithms of the length scales.
         """
         k, dk, ddk, dddk, *geometry = self._parts(length_scales)
         K = self._assemble((k, dk, ddk), geometry)

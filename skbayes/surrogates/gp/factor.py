@@ -8,7 +8,7 @@ Symbols (n observations, p more, m candidates, S samples of hyper-parameters):
   these p observations.
 
 Let V = M B, and l the Cholesky factor of C - V^T V. The inverse factor of all n + p
-observations is M above [-l^-1 V^T M, l^-1], so that the rows of M do not change
+observations is M above [-l^-1 V^T M, l^-1]. The rows of M therefore do not change
 (Rasmussen & Williams 2006, appendix A.3). M is stored as blocks of rows without the
 zeros to their right. Products then take half of the operations of a square matrix, and
 appending copies no data.
@@ -83,9 +83,13 @@ class InverseFactor:
     @classmethod
     def of_covariances(cls, K: FloatArray) -> InverseFactor:
         """Factorize covariances (S, n, n)."""
-        parts = [_invert(one) for one in K]
-        M = parts[0][0][None] if len(K) == 1 else np.array([one for one, _ in parts])
-        jitter = np.array([one for _, one in parts])
+        parts = [_invert(matrix) for matrix in K]
+        M = (
+            parts[0][0][None]
+            if len(K) == 1
+            else np.array([inverse for inverse, _ in parts])
+        )
+        jitter = np.array([added for _, added in parts])
         return cls.of_inverse(M, np.repeat(jitter[:, None], K.shape[-1], axis=1))
 
     @classmethod
@@ -107,12 +111,12 @@ class InverseFactor:
         Vt = self.whiten(np.swapaxes(B, 1, 2))
         schur = C - np.matmul(Vt, np.swapaxes(Vt, 1, 2))
         parts = [
-            _invert(one, scale=float(np.mean(np.diagonal(corner))))
-            for one, corner in zip(schur, C, strict=True)
+            _invert(complement, scale=float(np.mean(np.diagonal(corner))))
+            for complement, corner in zip(schur, C, strict=True)
         ]
-        corner = np.array([one for one, _ in parts])
+        corner = np.array([inverse for inverse, _ in parts])
         rows = np.concatenate([-np.matmul(corner, self.unwhiten(Vt)), corner], axis=-1)
-        jitter = np.array([one for _, one in parts])[:, None]
+        jitter = np.array([added for _, added in parts])[:, None]
         jitter = np.broadcast_to(jitter, C.shape[:2])
         return InverseFactor([*self.blocks, rows], np.hstack([self.jitter, jitter]))
 

@@ -316,8 +316,8 @@ class GaussianProcess(Surrogate):
         k, _ = self._correlations(self._scaled[:, rows], self._scaled[:, columns])
         K = np.multiply(self._amplitude[:, None, None], k, out=k)
         if rows == columns:
-            own = np.arange(K.shape[1])
-            K[:, own, own] += self._diagonal()[:, rows]
+            diagonal = np.arange(K.shape[1])
+            K[:, diagonal, diagonal] += self._diagonal()[:, rows]
         return K
 
     def _diagonal(self) -> FloatArray:
@@ -372,7 +372,8 @@ class GaussianProcess(Surrogate):
         mean, sd : ndarray of shape (S, m)
             Prediction for each sample of the hyper-parameters.
         d_mean, d_sd : ndarray of shape (S, m, D)
-            Derivatives by the positions, 0 in unordered columns. Only with `gradient`.
+            Derivatives with respect to the positions, 0 in unordered columns. Only with
+            `gradient`.
         """
         kx, context = self._covariances(np.asarray(X, dtype=np.float64), gradient)
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
@@ -487,7 +488,7 @@ class GaussianProcess(Surrogate):
 
         The predictions use the hyper-parameters learned from all scores (Rasmussen &
         Williams 2006, equation 5.12): mean y_i - alpha_i / (K^-1)_ii, variance
-        1 / (K^-1)_ii. Information on derivatives is also that learned from all scores.
+        1 / (K^-1)_ii. Information on derivatives is also learned from all scores.
 
         Returns
         -------
@@ -530,8 +531,10 @@ class GaussianProcess(Surrogate):
         weights = by_k * slopes
         ordered = self._embedding.ordered
         count = len(ordered)
-        own, theirs = scaled[..., :count], self._scaled[..., :count]
-        total = np.sum(weights, axis=-1)[..., None] * own - np.matmul(weights, theirs)
+        positions, fitted = scaled[..., :count], self._scaled[..., :count]
+        total = np.sum(weights, axis=-1)[..., None] * positions - np.matmul(
+            weights, fitted
+        )
         result = np.zeros((*weights.shape[:2], self._embedding.n_columns))
         result[..., ordered] = 2.0 * total / self._length_scales[:, None, ordered]
         return result

@@ -8,8 +8,8 @@ Symbols (D columns, n observations, S samples):
 - ``extra``: (n,), known variances of the outputs, in addition to the learned noise.
 - ``alpha``: (n,), K^-1 y.
 
-Maximum likelihood overfits with a dozen observations, so that priors are required.
-Length scales are log-normal around 0.5 sqrt(D). With many columns, a single column
+Maximum likelihood overfits with a dozen observations, so priors are required. Length
+scales are log-normal around 0.5 sqrt(D). With many columns, a single column
 therefore rarely dominates.
 """
 
@@ -167,7 +167,7 @@ def sample_posterior(
 
 
 def _hessian(posterior: LogPosterior, theta: FloatArray) -> FloatArray:
-    """Return second derivatives by central differences of the gradient."""
+    """Return second derivatives, by central differences of the gradient."""
     rows = []
     for step in FINITE_DIFFERENCE * np.eye(len(theta)):
         ahead, behind = posterior(theta + step)[1], posterior(theta - step)[1]

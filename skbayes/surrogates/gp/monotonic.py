@@ -3,7 +3,7 @@
 Symbols (n observations, k signs, R = n + k rows, m candidates, D columns, S samples of
 hyper-parameters):
 
-- a row is an observed score or a sign. A sign is that of the derivative by one column
+- a row is an observed score or a sign. A sign is that of the derivative in one column
   at a point. The arrays ``_scaled``, ``_alpha`` and ``_factor`` of the base class have
   R rows here.
 - ``kx``: (S, m, R) covariances of candidates with scores and derivatives.
@@ -196,12 +196,12 @@ class MonotonicGP(GaussianProcess):
         self._scaled = self._place(self._known_rows())
         joint = self._joint(self._X)
         factors = []
-        for s, one in enumerate(self._target):
+        for s, target in enumerate(self._target):
             K = self._amplitude[s] * joint.correlations(self._length_scales[s])
             noise = self._noise[s] if extra is None else self._noise[s] + extra
             K[np.arange(n), np.arange(n)] += noise
             sites = None if self._sites is None else self._sites[s]
-            factors.append(factorize(K, one, self._signs, sites))
+            factors.append(factorize(K, target, self._signs, sites))
         self._factor = InverseFactor.of_inverse(
             np.array([factor.M for factor in factors])
         )

@@ -67,7 +67,7 @@ class Signs(NamedTuple):
         return cls(points[rows], columns, table[rows, columns], widths[columns])
 
     def equals(self, other: Signs) -> bool:
-        """Whether all signs are equal to those of another object."""
+        """Return whether all signs are equal to those of another object."""
         pairs = zip(self, other, strict=True)
         return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
 

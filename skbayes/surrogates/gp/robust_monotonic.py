@@ -32,19 +32,19 @@ __all__ = ["RobustMonotonicGP"]
 # them than without.
 MAX_ODDS_AGAINST = 10.0
 
-# One of this number of fits ignores all signs, because otherwise the search would not
-# evaluate configurations that may contradict them.
-LOOK_EVERY = 4
+# One in this number of fits ignores all signs. Otherwise, the search would not evaluate
+# configurations that may contradict them.
+UNSIGNED_EVERY = 4
 
 
 class RobustMonotonicGP(Surrogate):
     """Gaussian process with signs, without those that the scores contradict.
 
-    It is a :class:`~skbayes.surrogates.MonotonicGP` with the signs of the columns whose
-    Bayes factor is above 1/10. If there is no such column, it is a
-    :class:`~skbayes.surrogates.GaussianProcess`. After every fourth observation, it is
-    also a :class:`~skbayes.surrogates.GaussianProcess`, so that a search evaluates
-    configurations that are poor according to the signs.
+    Predictions are those of a :class:`~skbayes.surrogates.MonotonicGP` with the signs
+    of the columns whose Bayes factor is above 1/10. If there is no such column, they
+    are those of a :class:`~skbayes.surrogates.GaussianProcess`. The same applies after
+    every fourth observation, so that a search also evaluates configurations that are
+    poor according to the signs.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class RobustMonotonicGP(Surrogate):
         # These two are fitted to compressed scores.
         options["winsorize_scores"] = False
         self._signed = MonotonicGP(kernel, nu=nu, **options)  # type: ignore[arg-type]
-        self._judge = GaussianProcess(kernel, n_samples=0, **options)  # type: ignore[arg-type]
+        self._evidence_model = GaussianProcess(kernel, n_samples=0, **options)  # type: ignore[arg-type]
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
@@ -112,7 +112,7 @@ class RobustMonotonicGP(Surrogate):
         """Fit the process to scores, and drop the signs that they contradict."""
         self._plain.fit(X, y, noise)
         scores = compress_low_tail(np.asarray(y, dtype=np.float64))
-        self._judge.fit(X, scores, noise)
+        self._evidence_model.fit(X, scores, noise)
         columns = np.flatnonzero(np.any(self.signs != 0.0, axis=0))
         self.log_bayes_factors_ = {
             column: self._log_bayes_factor(column, X, scores, noise)
@@ -120,14 +120,16 @@ class RobustMonotonicGP(Surrogate):
         }
         limit = -math.log(MAX_ODDS_AGAINST)
         self.columns_in_force_ = [
-            column for column, one in self.log_bayes_factors_.items() if one > limit
+            column
+            for column, factor in self.log_bayes_factors_.items()
+            if factor > limit
         ]
-        self.looks_without_signs_ = len(X) % LOOK_EVERY == LOOK_EVERY - 1
+        self.looks_without_signs_ = len(X) % UNSIGNED_EVERY == UNSIGNED_EVERY - 1
         self._model: GaussianProcess = self._plain
         if self.columns_in_force_ and not self.looks_without_signs_:
             self._model = self._signed
             self._signed.sign_points = self.sign_points
-            self._signed.signs = self._only(self.columns_in_force_)
+            self._signed.signs = self._signs_of(self.columns_in_force_)
             with warnings.catch_warnings():
                 # The result of the last sweep is accurate enough for proposals.
                 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -136,10 +138,10 @@ class RobustMonotonicGP(Surrogate):
 
     @property
     def floor_(self) -> float | None:
-        """Score to which worse scores were raised; None with signs in force."""
+        """Score to which worse scores were raised; None if signs are used."""
         return self._model.floor_
 
-    def _only(self, columns: list[int]) -> FloatArray:
+    def _signs_of(self, columns: list[int]) -> FloatArray:
         """Return the signs of some columns, 0 in the others."""
         mask = np.isin(np.arange(self.signs.shape[1]), columns)
         return np.where(mask, self.signs, 0.0)
@@ -147,11 +149,11 @@ class RobustMonotonicGP(Surrogate):
     def _log_bayes_factor(
         self, column: int, X: FloatArray, y: FloatArray, noise: FloatArray | None
     ) -> float:
-        theta = self._judge.thetas_[0]
+        theta = self._evidence_model.thetas_[0]
         model = MonotonicGP(
             self._plain.kernel,
             sign_points=self.sign_points,
-            signs=self._only([column]),
+            signs=self._signs_of([column]),
             nu=self.nu,
             n_options=self._plain.n_options,
             winsorize_scores=False,

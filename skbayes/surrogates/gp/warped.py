@@ -54,13 +54,13 @@ class Warping(NamedTuple):
         return (1.0 - (1.0 - power) ** self.b - MARGIN) / SCALE
 
     def slopes(self, positions: FloatArray) -> FloatArray:
-        """Return derivatives (n, q) by the positions."""
+        """Return derivatives (n, q) with respect to the positions."""
         u = _rescaled(positions)
         rest = 1.0 - u**self.a
         return self.a * self.b * rest ** (self.b - 1.0) * u ** (self.a - 1.0)
 
     def by_log_exponents(self, positions: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the derivatives (n, q) by log a and by log b."""
+        """Return the derivatives (n, q) with respect to log a and log b."""
         u = _rescaled(positions)
         power = u**self.a
         rest = 1.0 - power
@@ -118,8 +118,8 @@ class _WarpedPosterior(LogPosterior):
         through = np.sum(weights, axis=1)[:, None] * w - weights @ w
         by_w = 4.0 * np.exp(-2.0 * theta[columns]) * through
         by_exponents = [
-            np.sum(by_w * one, axis=0)
-            for one in warping.by_log_exponents(self._positions)
+            np.sum(by_w * derivative, axis=0)
+            for derivative in warping.by_log_exponents(self._positions)
         ]
         return self._with_prior(theta, value, np.concatenate([gradient, *by_exponents]))
 
@@ -238,6 +238,6 @@ optional
         X = np.asarray(X, dtype=np.float64)
         mean, sd, *derivatives = super().predict(X, gradient)
         ordered = self._embedding.ordered
-        for one in derivatives:
-            one[..., ordered] *= self.warping_.slopes(X[:, ordered])
+        for derivative in derivatives:
+            derivative[..., ordered] *= self.warping_.slopes(X[:, ordered])
         return mean, sd, *derivatives
