@@ -20,15 +20,11 @@ The regret of a configuration is (best - score) / (best - median of the random o
 most 2. Because scores on small tables are noisy, it is averaged with the out-of-bag
 prediction of a random forest from the other configurations.
 
-Example: python benchmarks/priors/learn.py
+Example: python benchmarks/learn_priors.py
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import one_thread  # noqa: F401
 
 # isort: split
@@ -37,14 +33,13 @@ import json
 import math
 from collections import Counter
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
-from common import HERE
-from priors import results
-from priors.results import Table
+from harness import HERE
 from sklearn.ensemble import RandomForestRegressor
 
+RESULTS = HERE / "results" / "priors"
 KNOWLEDGE = HERE.parent / "skbayes" / "spaces" / "knowledge.json"
 N_PORTFOLIO = 16
 # Maximum number of tables with stored regrets.
@@ -67,13 +62,40 @@ Y_SCALED = {"SVR": ["C", "epsilon"], "ElasticNet": ["alpha"]}
 Params = dict[str, Any]
 
 
+class Table(NamedTuple):
+    """Scores of configurations, NaN for failed fits; the first one is the default."""
+
+    name: str
+    params: list[Params]
+    scores: np.ndarray  # a column per metric, the estimator's own score first
+
+
+@cache
+def load_tables(name: str) -> list[Table]:
+    """Read the tables of an estimator."""
+    with np.load(RESULTS / f"{name}.npz") as file:
+        params = [_restored(json.loads(text)) for text in file["params"].tolist()]
+        scores = file["scores"].astype(np.float64)
+        names, which = file["tables"].tolist(), file["params_of_table"]
+        parts = zip(names, which, scores, strict=True)
+        return [Table(table, params[i], own) for table, i, own in parts]
+
+
+def _restored(params: list[Params]) -> list[Params]:
+    """Convert the lists of JSON back to tuples."""
+    return [
+        {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        for values in params
+    ]
+
+
 # -- regrets --------------------------------------------------------------------------
 
 
 @cache
 def regrets(name: str) -> list[np.ndarray]:
     """Return regrets on each table; columns of ignored scores are NaN."""
-    return [_normalized(table.scores) for table in results.load(name)]
+    return [_normalized(table.scores) for table in load_tables(name)]
 
 
 def _normalized(scores: np.ndarray) -> np.ndarray:
@@ -90,7 +112,7 @@ def _normalized(scores: np.ndarray) -> np.ndarray:
 def smoothed(name: str) -> list[np.ndarray]:
     """Return regrets averaged with predictions from other configurations."""
     found = []
-    for table, regret in zip(results.load(name), regrets(name), strict=True):
+    for table, regret in zip(load_tables(name), regrets(name), strict=True):
         known = ~np.isnan(regret).any(axis=0)
         out = regret.copy()
         if known.any():
@@ -112,7 +134,7 @@ def smoothed(name: str) -> list[np.ndarray]:
 
 def features(params: list[Params]) -> np.ndarray:
     """Encode configurations for a forest."""
-    names = sorted({name for one in params for name in one})
+    names = sorted({name for point in params for name in point})
     columns = []
     for name in names:
         values = [one.get(name) for one in params]
@@ -263,12 +285,12 @@ def common_values(tables: list[Table], place: int) -> Params:
 # -- knowledge ------------------------------------------------------------------------
 
 
-def learn(name: str, without: tuple[str, ...] = ()) -> Params:
-    """Learn densities and portfolio of an estimator, from all but the given tables."""
+def learn(name: str) -> Params:
+    """Learn densities and portfolio of an estimator."""
     kept = [
         (table, loss)
-        for table, loss in zip(results.load(name), smoothed(name), strict=True)
-        if table.name not in without and not np.isnan(loss).all()
+        for table, loss in zip(load_tables(name), smoothed(name), strict=True)
+        if not np.isnan(loss).all()
     ]
     tables = [table for table, _ in kept]
     # Mean of the scores; the estimator's own score and the others have half of the
@@ -325,8 +347,9 @@ def main() -> None:
     )
     parser.add_argument("--estimators", help="comma-separated; others are not changed")
     args = parser.parse_args()
+    every = sorted(path.stem for path in RESULTS.glob("*.npz"))
     knowledge = json.loads(KNOWLEDGE.read_text()) if args.estimators else {}
-    chosen = args.estimators.split(",") if args.estimators else results.names()
+    chosen = args.estimators.split(",") if args.estimators else every
     knowledge |= {name: learn(name) for name in chosen}
     KNOWLEDGE.write_text(text_of(knowledge))
     print(f"written: {KNOWLEDGE} ({KNOWLEDGE.stat().st_size} bytes)")
