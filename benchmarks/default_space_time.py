@@ -158,14 +158,14 @@ def table(name: str) -> tuple[Any, np.ndarray]:
     if hasattr(datasets, f"load_{name}"):
         X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     else:
-        one = load().load_uci(name)
+        uci = load().load_uci(name)
         numeric = [
             values
-            for column, values in one["data"].items()
-            if column not in one["categorical"]
+            for column, values in uci["data"].items()
+            if column not in uci["categorical"]
         ]
         X = SimpleImputer().fit_transform(np.column_stack(numeric).astype(float))
-        y = one["target"]
+        y = uci["target"]
     X, y = shuffle(X, y, random_state=0)
     return X[:N_ROWS], y[:N_ROWS]
 
@@ -173,14 +173,14 @@ def table(name: str) -> tuple[Any, np.ndarray]:
 def distributions(space: dict[str, Any]) -> dict[str, Any]:
     """Return a space in dict notation as distributions of SciPy."""
     found: dict[str, Any] = {}
-    for name, one in space.items():
-        found[name] = one
-        if isinstance(one, tuple) and one[-1] == LOG:
-            found[name] = stats.loguniform(*one[:2])
-        elif isinstance(one, tuple) and isinstance(one[0], int):
-            found[name] = stats.randint(one[0], one[1] + 1)
-        elif isinstance(one, tuple):
-            found[name] = stats.uniform(one[0], one[1] - one[0])
+    for name, given in space.items():
+        found[name] = given
+        if isinstance(given, tuple) and given[-1] == LOG:
+            found[name] = stats.loguniform(*given[:2])
+        elif isinstance(given, tuple) and isinstance(given[0], int):
+            found[name] = stats.randint(given[0], given[1] + 1)
+        elif isinstance(given, tuple):
+            found[name] = stats.uniform(given[0], given[1] - given[0])
     return found
 
 

@@ -54,17 +54,9 @@ Key = tuple[str, int]  # task and seed
 Runs = dict[str, dict[Key, Record]]  # by method
 Figures = dict[str, dict[Key, np.ndarray]]
 PACKAGES = (
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "joblib",
-    "scikit-optimize",
-    "optuna",
-    "lightgbm",
-    "xgboost",
-    "torch",
-    "distributed",
-)
+    "numpy scipy scikit-learn joblib scikit-optimize optuna lightgbm xgboost "
+    "torch distributed"
+).split()
 
 
 def single(runs: Runs, options: Mapping[str, Any]) -> Figures:

@@ -137,11 +137,11 @@ def features(params: list[Params]) -> np.ndarray:
     names = sorted({name for point in params for name in point})
     columns = []
     for name in names:
-        values = [one.get(name) for one in params]
+        values = [config.get(name) for config in params]
         columns.append([float(v) if is_number(v) else math.nan for v in values])
         for option in options_of(values):
             columns.append([float(not is_number(v) and v == option) for v in values])
-        columns.append([float(name not in one) for one in params])
+        columns.append([float(name not in config) for config in params])
     X = np.array(columns).T
     return np.where(np.isnan(X), -1.0, X)
 
@@ -160,12 +160,16 @@ def options_of(values: list[Any]) -> list[Any]:
 
 def densities(tables: list[Table], losses: list[np.ndarray]) -> dict[str, Any]:
     """Learn a density of each parameter; `losses` are regrets on each table."""
-    names = sorted({name for table in tables for one in table.params for name in one})
+    names = sorted(
+        {name for table in tables for config in table.params for name in config}
+    )
     return {name: _density(name, tables, losses) for name in names}
 
 
 def _density(name: str, tables: list[Table], losses: list[np.ndarray]) -> Params:
-    every = [v for table in tables for one in table.params for v in _value(one, name)]
+    every = [
+        v for table in tables for config in table.params for v in _value(config, name)
+    ]
     numbers = np.array(sorted({v for v in every if is_number(v)}), dtype=float)
     options = options_of(every)
     found: Params = {}
@@ -216,7 +220,7 @@ def _numeric(
 
     ratios = []
     for table, loss in zip(tables, losses, strict=True):
-        values = [one.get(name) for one in table.params]
+        values = [config.get(name) for config in table.params]
         active = np.array([is_number(v) for v in values])
         if active[1:].sum() < 20:
             continue
@@ -243,11 +247,11 @@ def _weights(
     """Return log ratios of the shares of options, among the best and among all."""
     ratios = []
     for table, loss in zip(tables, losses, strict=True):
-        active = np.array([name in one for one in table.params])
+        active = np.array([name in config for config in table.params])
         if active[1:].sum() < 20:
             continue
         best = Counter(table.params[i][name] for i in _best(loss, active))
-        every = Counter(one[name] for one in table.params[1:] if name in one)
+        every = Counter(config[name] for config in table.params[1:] if name in config)
         n_best, n_every = sum(best.values()), sum(every.values())
         shares = np.array([every[o] / n_every for o in options])
         found = np.array([best[o] for o in options]) + PSEUDO_COUNT * shares
@@ -321,20 +325,20 @@ def _mixed(loss: np.ndarray) -> np.ndarray:
 def text_of(knowledge: Params) -> str:
     """Write knowledge as JSON with one line for each density and configuration."""
     lines = []
-    for name, one in sorted(knowledge.items()):
-        rows = [f'  "tables": {one["tables"]},']
-        if "y_scaled" in one:
-            rows.append(f'  "y_scaled": {json.dumps(one["y_scaled"])},')
-        points = ",\n".join(f"   {json.dumps(point)}" for point in one["portfolio"])
+    for name, entry in sorted(knowledge.items()):
+        rows = [f'  "tables": {entry["tables"]},']
+        if "y_scaled" in entry:
+            rows.append(f'  "y_scaled": {json.dumps(entry["y_scaled"])},')
+        points = ",\n".join(f"   {json.dumps(point)}" for point in entry["portfolio"])
         rows.append(f'  "portfolio": [\n{points}\n  ],')
         regrets = ",\n".join(
             f"   {json.dumps(regret, separators=(',', ':'))}"
-            for regret in one["regrets"]
+            for regret in entry["regrets"]
         )
         rows.append(f'  "regrets": [\n{regrets}\n  ],')
         own = ",\n".join(
             f"   {json.dumps(key)}: {json.dumps(density)}"
-            for key, density in one["densities"].items()
+            for key, density in entry["densities"].items()
         )
         rows.append(f'  "densities": {{\n{own}\n  }}')
         lines.append(f' "{name}": {{\n' + "\n".join(rows) + "\n }")

@@ -101,9 +101,9 @@ def conditional_space() -> dict[str, Any]:
 def conditional_score(params: Params, rng: np.random.Generator) -> float:
     """Return a score that is smooth in active dimensions, with noise of sd 0.02."""
     value = {"boosting": 0.2, "forest": 0.1, "svm": 0.0}[params["model"]]
-    for name, one in sorted(params.items()):
-        if isinstance(one, float):
-            value -= 0.01 * (np.log10(one) + 0.5 * len(name) % 3) ** 2
+    for name, given in sorted(params.items()):
+        if isinstance(given, float):
+            value -= 0.01 * (np.log10(given) + 0.5 * len(name) % 3) ** 2
     return float(value + 0.02 * rng.standard_normal())
 
 

@@ -175,29 +175,10 @@ SHIPPED = tuple(
     for learner in ("svm", "mlp", "boosting", "linear")
 )
 UCI_DATA = (
-    "abalone",
-    "auto_mpg",
-    "banknote",
-    "bodyfat",
-    "boston_housing",
-    "breast_cancer_yugoslavia",
-    "cpu",
-    "ecoli",
-    "german_credit",
-    "haberman",
-    "ionosphere",
-    "mammography",
-    "oil_spill",
-    "pima",
-    "quake",
-    "segment",
-    "servo",
-    "sonar",
-    "soybean",
-    "strike",
-    "vote",
-    "wine_red",
-)
+    "abalone auto_mpg banknote bodyfat boston_housing breast_cancer_yugoslavia cpu "
+    "ecoli german_credit haberman ionosphere mammography oil_spill pima quake "
+    "segment servo sonar soybean strike vote wine_red"
+).split()
 # The pairs alternate, so that each learner is used on five or six tables.
 UCI = tuple(
     f"{data}-{list(LEARNERS)[(2 * i + j + i // 4) % len(LEARNERS)]}"
@@ -302,40 +283,7 @@ METRICS = {
     "rbv2_xgboost": {"acc": 1.0, "logloss": -1.0},
     "lcbench": {"val_accuracy": 1.0, "val_cross_entropy": -1.0},
 }
-_MLP = {
-    "n_hidden": [4, 16, 64],
-    "alpha": [1e-5, 1e-2, 1e0, 1e1],
-    "learning_rate_init": [1e-4, 1e-3, 1e-2, 1e-1],
-    "activation": ["relu", "tanh", "logistic"],
-    "solver": ["adam", "sgd"],
-}
-_BOOSTING = {
-    "learning_rate": [0.03, 0.1, 0.3, 1.0],
-    "max_iter": [5, 10, 20],
-    "max_leaf_nodes": [2, 4, 8, 16],
-    "min_samples_leaf": [1, 5, 20],
-    "l2_regularization": [1e-3, 1e0, 1e2],
-    "max_features": [0.2, 0.5, 1.0],
-}
-_LINEAR = {
-    "loss": ["hinge", "log_loss", "modified_huber"],
-    "alpha": [1e-6, 1e-5, 1e-4, 1e-3, 1e-2],
-    "l1_ratio": [0.0, 0.3, 0.7, 1.0],
-    "learning_rate": ["optimal", "invscaling", "constant", "adaptive"],
-    "eta0": [1e-3, 1e-2, 1e-1],
-}
-GRIDS: dict[str, dict[str, list]] = {
-    "digits-svm": {
-        "C": [10.0**k for k in range(-2, 5)],
-        "gamma": [10.0 ** (k / 2) for k in range(-12, 1)],
-    },
-    "digits-mlp": _MLP,
-    "digits-linear": _LINEAR,
-    "breast_cancer-linear": _LINEAR,
-    "wine-mlp": _MLP,
-    "breast_cancer-boosting": _BOOSTING,
-    "diabetes-boosting": _BOOSTING,
-}
+GRIDS = HERE / "results" / "grids"
 
 
 class Task(NamedTuple):
@@ -381,13 +329,25 @@ def tasks_of(judge: str) -> list[str]:
     if judge == "sklearn":
         return [f"sklearn:{task}" for task in TASKS]
     if judge == "tables":
-        return [f"tables:{name}" for name in GRIDS]
+        return sorted(f"tables:{path.stem}" for path in GRIDS.glob("*.csv"))
     scenario = "lcbench" if judge == "lcbench" else "rbv2_xgboost"
     metrics = list(METRICS[scenario])
     return [
         f"{judge}:{instance}/{metrics[i % len(metrics)]}"
         for i, instance in enumerate(yahpo(scenario).instances)
     ]
+
+
+def _grid(name: str) -> Task:
+    path = GRIDS / f"{name}.csv"
+    columns = path.read_text().partition("\n")[0].split(",")[:-1]
+    table = LookupTable.from_csv(path, columns, {"score": "max"})
+    scores = {
+        tuple(sorted(params.items())): float(score)
+        for params, (score,) in zip(table.params, table.scores, strict=True)
+    }
+    grid = {c: list(dict.fromkeys(p[c] for p in table.params)) for c in columns}
+    return Task(None, grid, lambda params: scores[tuple(sorted(params.items()))])
 
 
 @cache
@@ -398,15 +358,7 @@ def make_task(name: str) -> Task:
         own = space_of(what)
         return Task(own, as_notation(own), lambda params: evaluate(what, params))
     if judge == "tables":
-        path = HERE / "results" / "grids" / f"{what}.csv"
-        table = LookupTable.from_csv(path, list(GRIDS[what]), {"score": "max"})
-        pairs = zip(table.params, table.scores[:, 0], strict=True)
-        scores = {
-            tuple(sorted(params.items())): float(score) for params, score in pairs
-        }
-        return Task(
-            None, GRIDS[what], lambda params: scores[tuple(sorted(params.items()))]
-        )
+        return _grid(what)
     scenario = "lcbench" if judge == "lcbench" else "rbv2_xgboost"
     instance, metric = what.split("/")
     model = yahpo(scenario)

@@ -171,7 +171,7 @@ def searched(
     mode: str, estimator: Any, space: Any, candidates: Any, data: Any, cv: Any
 ) -> list[float]:
     """Run one kind of search; return the mean score of each candidate."""
-    lists = [{key: [v] for key, v in one.items()} for one in candidates]
+    lists = [{key: [v] for key, v in params.items()} for params in candidates]
     search: Any
     if mode in ("grid", "memory"):
         search = GridSearchCV(estimator, lists, cv=cv, refit=False)
