@@ -57,6 +57,7 @@ PACKAGES = (
     "numpy scipy scikit-learn joblib scikit-optimize optuna lightgbm xgboost "
     "torch distributed"
 ).split()
+COLORS = ("C3", "C0", "C9", "C2", "C4", "C1", "C7", "C8", "C5", "C6")
 
 
 def single(runs: Runs, options: Mapping[str, Any]) -> Figures:
@@ -246,9 +247,9 @@ def plot(
     handles = {}
     for ax, (title, lines) in zip(grid.flat, panels.items(), strict=False):
         for i, (label, (x, y, se)) in enumerate(lines.items()):
-            style = {"color": f"C{(i + 3) % 10}", "lw": 1.3 if i else 2.5}
+            style = {"color": COLORS[i % len(COLORS)], "lw": 1.3 if i else 2.5}
             handles[label] = ax.errorbar(x, y, se, **style)
-        ax.set(title=title, **axes(title))
+        ax.set(**{"title": title, **axes(title)})
         ax.grid(alpha=0.3)
     for ax in grid.flat[n:]:
         ax.set_visible(False)

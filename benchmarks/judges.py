@@ -270,23 +270,29 @@ def curves() -> Record:
 def draw() -> None:
     """Draw regrets by the number of trials and by the time of the proposals."""
     panels: dict[str, dict[str, tuple]] = {}
+    axes: dict[str, dict[str, Any]] = {}
     for judge, entry in json.loads(CURVES.read_text())["judges"].items():
-        for against in ("trials", "seconds"):
-            lines = panels[f"{TITLES[judge]}, {entry['runs']} runs, by {against}"] = {}
-            for method, curve in entry["methods"].items():
-                x = curve["seconds"] if against == "seconds" else None
-                x = x or range(1, 1 + len(curve["regret"]))
-                y = curve["regret"][FIRST - 1 :]
-                lines[LABELS[method]] = (x[FIRST - 1 :], y, None)
-    plot(
-        panels,
-        PICTURE,
-        columns=2,
-        axes=lambda title: {
-            "xscale": "log" if title.endswith("seconds") else "linear",
+        left, right = judge, f"{judge}, time"
+        panels[left], panels[right] = {}, {}
+        for method, curve in entry["methods"].items():
+            y = curve["regret"][FIRST - 1 :]
+            trials = range(FIRST, FIRST + len(y))
+            panels[left][LABELS[method]] = trials, y, None
+            panels[right][LABELS[method]] = curve["seconds"][FIRST - 1 :], y, None
+        axes[left] = {
+            "title": f"{TITLES[judge]}, {entry['runs']} runs",
+            "xlabel": "trials",
             "ylabel": "regret × 1000",
-        },
-    )
+            "ylim": (0, None),
+        }
+        xlabel = "seconds of processor time for the proposals (log scale)"
+        axes[right] = {
+            "title": "",
+            "xlabel": xlabel,
+            "xscale": "log",
+            "ylim": (0, None),
+        }
+    plot(panels, PICTURE, columns=2, axes=axes.__getitem__)
 
 
 if __name__ == "__main__":
