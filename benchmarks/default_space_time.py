@@ -8,10 +8,11 @@ A search exceeds the limit if its processor time is more than five times that of
 RandomizedSearchCV. The best configurations are not fitted again. The operating system
 ends a search after six times the processor time of RandomizedSearchCV and ten seconds.
 
-Results are stored in one file, which is extended by each call, so that subsets can run
-one after another.
+The figures are the median and the largest time relative to RandomizedSearchCV, and the
+mean and the smallest difference of the best scores. The tables of the study "left-out"
+were not used to choose the bounds of the spaces.
 
-Example: python benchmarks/default_space_time.py --estimators SVC,SVR --save after
+Example: python benchmarks/default_space_time.py chosen --every 10
 """
 
 from __future__ import annotations
@@ -19,20 +20,16 @@ from __future__ import annotations
 import one_thread  # noqa: F401
 
 # isort: split
-import argparse
-import json
 import resource
 import time
 import warnings
-from collections.abc import Callable
-from functools import cache
+from collections.abc import Sequence
+from functools import partial
 from multiprocessing import get_context
 from typing import Any
 
 import numpy as np
-import shared
-from common import HERE, names, save_results
-from priors.hand_written import HAND_WRITTEN, LOG
+from harness import Figures, Record, Study, all_texts, load, main
 from scipy import stats
 from sklearn import datasets
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -46,17 +43,24 @@ from sklearn.utils import all_estimators, shuffle
 from skbayes import BayesSearchCV
 
 FACTOR = 5.0  # limit of the processor time, relative to RandomizedSearchCV
+FIGURES = ("seconds", "best_score", "failed")
 CAP, MORE = 6.0, 10.0  # a search is ended after CAP times that time, and MORE seconds
 N_ROWS = 600
 # Numbers of texts and of topics.
 N_TEXTS = {"newsgroups": (600, 4), "newsgroups_many": (3000, 8)}
 TEXT = "TfidfVectorizer+LogisticRegression"
+LOG = "log-uniform"
+TREE = {
+    "max_depth": [3, 5, 10, 20, None],
+    "min_samples_split": (2, 20),
+    "min_samples_leaf": (1, 10),
+}
 NETWORK = {
     "hidden_layer_sizes": [(50,), (100,), (50, 50)],
     "alpha": (1e-5, 1e-1, LOG),
     "learning_rate_init": (1e-4, 1e-2, LOG),
 }
-MORE_HAND_WRITTEN: dict[str, dict[str, Any]] = {
+HAND_WRITTEN: dict[str, dict[str, Any]] = {
     # "liblinear" cannot fit more than two classes.
     "LogisticRegression": {"C": (1e-3, 100.0, LOG), "class_weight": [None, "balanced"]},
     "SVC": {"C": (0.1, 100.0, LOG), "gamma": (1e-4, 1.0, LOG)},
@@ -74,6 +78,32 @@ MORE_HAND_WRITTEN: dict[str, dict[str, Any]] = {
         "kernel": ["rbf"],
         "gamma": (1e-4, 1.0, LOG),
     },
+    "LinearSVC": {"C": (1e-3, 100.0, LOG), "loss": ["hinge", "squared_hinge"]},
+    "SGDClassifier": {
+        "loss": ["hinge", "log_loss", "modified_huber"],
+        "penalty": ["l2", "l1", "elasticnet"],
+        "alpha": (1e-5, 1e-1, LOG),
+    },
+    "KNeighborsClassifier": {
+        "n_neighbors": (1, 30),
+        "weights": ["uniform", "distance"],
+        "p": [1, 2],
+    },
+    "DecisionTreeClassifier": {**TREE, "criterion": ["gini", "entropy"]},
+    "RandomForestClassifier": {
+        "max_depth": [3, 5, 10, 20, None],
+        "min_samples_split": (2, 10),
+        "min_samples_leaf": (1, 5),
+        "max_features": ["sqrt", "log2", None],
+        "bootstrap": [True, False],
+    },
+    "SVR": {
+        "C": (0.1, 100.0, LOG),
+        "gamma": (1e-4, 1.0, LOG),
+        "epsilon": (0.01, 1.0, LOG),
+    },
+    "Ridge": {"alpha": (1e-3, 100.0, LOG)},
+    "ElasticNet": {"alpha": (1e-3, 10.0, LOG), "l1_ratio": (0.1, 0.9)},
     TEXT: {
         "tfidfvectorizer__ngram_range": [(1, 1), (1, 2)],
         "tfidfvectorizer__min_df": [1, 2, 5],
@@ -117,26 +147,25 @@ def make(name: str) -> Any:
     return estimator
 
 
-@cache
 def table(name: str) -> tuple[Any, np.ndarray]:
     """Return rows in random order: numbers, with missing values imputed, or texts."""
     if name in N_TEXTS:
         n_rows, n_topics = N_TEXTS[name]
-        texts, y = shared.all_texts(shared.load().load_newsgroups20())
+        texts, y = all_texts(load().load_newsgroups20())
         few = [text for text, label in zip(texts, y, strict=True) if label < n_topics]
         texts, y = shuffle(few, y[y < n_topics], random_state=0)
         return texts[:n_rows], y[:n_rows]
     if hasattr(datasets, f"load_{name}"):
         X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
     else:
-        one = shared.load().load_uci(name)
+        uci = load().load_uci(name)
         numeric = [
             values
-            for column, values in one["data"].items()
-            if column not in one["categorical"]
+            for column, values in uci["data"].items()
+            if column not in uci["categorical"]
         ]
         X = SimpleImputer().fit_transform(np.column_stack(numeric).astype(float))
-        y = one["target"]
+        y = uci["target"]
     X, y = shuffle(X, y, random_state=0)
     return X[:N_ROWS], y[:N_ROWS]
 
@@ -144,19 +173,19 @@ def table(name: str) -> tuple[Any, np.ndarray]:
 def distributions(space: dict[str, Any]) -> dict[str, Any]:
     """Return a space in dict notation as distributions of SciPy."""
     found: dict[str, Any] = {}
-    for name, one in space.items():
-        found[name] = one
-        if isinstance(one, tuple) and one[-1] == LOG:
-            found[name] = stats.loguniform(*one[:2])
-        elif isinstance(one, tuple) and isinstance(one[0], int):
-            found[name] = stats.randint(one[0], one[1] + 1)
-        elif isinstance(one, tuple):
-            found[name] = stats.uniform(one[0], one[1] - one[0])
+    for name, given in space.items():
+        found[name] = given
+        if isinstance(given, tuple) and given[-1] == LOG:
+            found[name] = stats.loguniform(*given[:2])
+        elif isinstance(given, tuple) and isinstance(given[0], int):
+            found[name] = stats.randint(given[0], given[1] + 1)
+        elif isinstance(given, tuple):
+            found[name] = stats.uniform(given[0], given[1] - given[0])
     return found
 
 
-def searches(name: str, n: int, seed: int) -> dict[str, Callable[[], Any]]:
-    """Return functions that make the two searches."""
+def make_search(kind: str, name: str, n: int, seed: int) -> Any:
+    """Return a search with the hand-written space, or with the default space."""
     own = {
         "n_iter": n,
         "cv": 3,
@@ -164,20 +193,16 @@ def searches(name: str, n: int, seed: int) -> dict[str, Callable[[], Any]]:
         "error_score": np.nan,
         "refit": False,
     }
-    hand = MORE_HAND_WRITTEN.get(name) or HAND_WRITTEN[name]
-    return {
-        "random": lambda: RandomizedSearchCV(make(name), distributions(hand), **own),
-        "default": lambda: BayesSearchCV(make(name), "auto", **own),
-    }
+    if kind == "random":
+        return RandomizedSearchCV(make(name), distributions(HAND_WRITTEN[name]), **own)
+    return BayesSearchCV(make(name), "auto", **own)
 
 
-def timed(
-    build: Callable[[], Any], X: Any, y: Any, cap: float | None
-) -> dict[str, Any] | None:
+def timed(*search: Any, cap: float | None = None) -> dict[str, Any] | None:
     """Run a search in a process; return its time and score; None if ended or failed."""
-    context = get_context("fork")
+    context = get_context("spawn")
     receiver, sender = context.Pipe(False)
-    process = context.Process(target=_run, args=(build, X, y, cap, sender))
+    process = context.Process(target=_run, args=(sender, cap, *search))
     process.start()
     sender.close()
     try:
@@ -188,13 +213,20 @@ def timed(
         process.join()
 
 
-def _run(build: Any, X: Any, y: Any, cap: float | None, sender: Any) -> None:
+def _run(
+    sender: Any, cap: float | None, kind: str, task: str, n: int, seed: int
+) -> None:
     warnings.simplefilter("ignore")
+    name, data, *scaled = task.split()
+    X, y = table(data)
+    if scaled:
+        X = StandardScaler().fit_transform(X)
+    search = make_search(kind, name, n, seed)
     if cap is not None:
         limit = int(time.process_time() + cap) + 1
         resource.setrlimit(resource.RLIMIT_CPU, (limit, limit))
     start = time.process_time()
-    search = build().fit(X, y)
+    search.fit(X, y)
     seconds = time.process_time() - start
     failed = np.isnan(search.cv_results_["mean_test_score"]).sum()
     sender.send(
@@ -206,61 +238,63 @@ def _run(build: Any, X: Any, y: Any, cap: float | None, sender: Any) -> None:
     )
 
 
-def compare(name: str, data: str, scaled: bool, n: int, seed: int) -> dict[str, Any]:
-    """Return the times of both searches of an estimator on a table."""
-    X, y = table(data)
-    if scaled:
-        X = StandardScaler().fit_transform(X)
-    built = searches(name, n, seed)
-    random = timed(built["random"], X, y, None)
+def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
+    """Return times, best scores, and failures of both searches."""
+    random = timed("random", task, options["trials"], seed)
     seconds = 0.0 if random is None else random["seconds"]
-    ours = timed(built["default"], X, y, CAP * seconds + MORE)
-    return {"random": random, "default": ours}
+    cap = CAP * seconds + MORE
+    ours = timed("default", task, options["trials"], seed, cap=cap)
+    figures = [(run or {}).get(k) for run in (random, ours) for k in FIGURES]
+    return {"figures": figures}
 
 
-def exceeded(run: dict[str, Any]) -> bool:
-    """Return whether a search was ended, or took more time than the limit."""
-    random, ours = run["random"], run["default"]
-    if random is None:  # all its fits failed
-        return ours is None
-    return ours is None or ours["seconds"] > FACTOR * random["seconds"]
+def tasks_of(tables: dict[str, tuple[str, ...]]) -> list[str]:
+    found = []
+    for name in (*CLASSIFIERS, *REGRESSORS, TEXT):
+        for data in tables[task_of(name)]:
+            found += [f"{name} {data}"]
+            found += [f"{name} {data} scaled"] if name != TEXT else []
+    return found
 
 
-def main() -> None:
-    every = (*CLASSIFIERS, *REGRESSORS, TEXT)
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+def summarize(study: Study, found: Figures, columns: Sequence[Any]) -> Record:
+    """Print and return times and scores relative to RandomizedSearchCV."""
+    summary: Record = {"columns": list(columns), "exceeded": [], "groups": {}}
+    rows: dict[str, list[tuple[float, float]]] = {}
+    for (task, _), values in found["default"].items():
+        random, score, seconds, own = values[[0, 1, 3, 4]]
+        ended, none = np.isnan(seconds), np.isnan(random)
+        if ended or seconds > FACTOR * random:
+            summary["exceeded"].append(task)
+        if not (none or ended):
+            rows.setdefault(task.split()[0], []).append((seconds / random, own - score))
+    for name, pairs in rows.items():
+        times, scores = np.array(pairs).T
+        figures = [np.median(times), max(times), np.mean(scores), min(scores)]
+        entry = {"runs": len(pairs), "figures": list(map(float, figures))}
+        summary["groups"][name] = entry
+        print(name, entry["runs"], *(f"{figure:+.3f}" for figure in figures))
+    print("more than", FACTOR, "times the time:", summary["exceeded"])
+    return summary
+
+
+STUDIES = {
+    name: Study(
+        name="default_space_time",
+        tasks=partial(tasks_of, tables),
+        methods=("default",),
+        run=run,
+        columns=lambda options: ["median time", "largest", "mean score", "smallest"],
+        group=lambda task: task.split()[0],
+        options={"trials": 10},
+        seeds=1,
+        summarize=summarize,
+        smallest=("--tasks", "Ridge diabetes", "--trials", "2")
+        if name == "chosen"
+        else (),
     )
-    add = parser.add_argument
-    add("--estimators", type=names(every), default=list(every))
-    add("--tables", default="", help="comma-separated; default: all")
-    add("--left-out", action="store_true", help="other tables, to check the bounds")
-    add("--trials", type=int, default=10)
-    add("--seed", type=int, default=0)
-    add("--save", metavar="NAME", help="extend results/default_space_time/NAME.json")
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    path = HERE / "results" / "default_space_time" / f"{args.save}.json"
-    saved = json.loads(path.read_text()) if args.save and path.exists() else {}
-    runs = saved.get("runs", {})
-    for name in args.estimators:
-        task = task_of(name)
-        for data in (LEFT_OUT if args.left_out else TABLES)[task]:
-            if args.tables and data not in args.tables.split(","):
-                continue
-            for scaled in (False, True) if task != "text" else (False,):
-                one = compare(name, data, scaled, args.trials, args.seed)
-                label = f"{name} {data}{' scaled' if scaled else ''}"
-                runs[label] = one
-                mark = "EXCEEDED" if exceeded(one) else ""
-                print(label, one["random"], one["default"], mark, flush=True)
-                if args.save:
-                    over = [key for key, run in runs.items() if exceeded(run)]
-                    summary = {"trials": args.trials, "exceeded": over}
-                    save_results(
-                        f"default_space_time/{args.save}", {**summary, "runs": runs}
-                    )
-
+    for name, tables in (("chosen", TABLES), ("left-out", LEFT_OUT))
+}
 
 if __name__ == "__main__":
-    main()
+    main(STUDIES, __doc__)

@@ -5,8 +5,7 @@ trials, each of which takes a fraction of a second. The smallest value is also s
 because other load can only increase the time.
 
 - loop: proposals, executor, and fits that do nothing, without and with a journal of all
-  proposals and results. The two calls of the journal are also timed separately (median
-  and 99th percentile).
+  proposals and results.
 - search: `BayesSearchCV.fit` with proposals at no cost and an estimator that does
   nothing. It runs in the main thread, and with n_points 1 and 4 on threads and on loky,
   without and with a journal.
@@ -15,9 +14,10 @@ because other load can only increase the time.
   trial.
 
 Proposals are drawn at random; overhead.py measures the time of real proposals. A result
-has five folds with one score each. The compared settings are run alternately.
+has five folds with one score each. The compared settings are run alternately, and
+the first run of each is not counted.
 
-Example: python benchmarks/engine_overhead.py --trials 200 --repeats 5
+Example: python benchmarks/engine_overhead.py run --trials 200 --seeds 6
 """
 
 from __future__ import annotations
@@ -25,20 +25,19 @@ from __future__ import annotations
 import one_thread  # noqa: F401
 
 # isort: split
-import argparse
 import contextlib
 import os
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import joblib
 import numpy as np
 from adder import Adder
-from common import save_results
+from harness import Figures, Record, Study, main
 from sklearn.model_selection import GridSearchCV, KFold
 
 from skbayes import BayesSearchCV
@@ -165,23 +164,6 @@ def loop(n_points: int, journal: bool, n_trials: int) -> float:
         return 1e3 * (time.perf_counter() - began) / n_trials
 
 
-def journal_calls(n_trials: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return milliseconds of each record_proposal and each record_result."""
-    seconds = np.empty((2, n_trials))
-    optimizer = Thoughtless(list(NOTATION))
-    with a_journal(True) as journal:
-        assert journal is not None
-        for number in range(n_trials):
-            configuration = optimizer.propose()
-            trial = a_trial(number, configuration.params)
-            began = time.perf_counter()
-            journal.record_proposal(number, configuration, 0.1)
-            between = time.perf_counter()
-            journal.record_result(trial)
-            seconds[:, number] = between - began, time.perf_counter() - between
-    return 1e3 * seconds[0], 1e3 * seconds[1]
-
-
 def search(n_points: int, backend: str | None, journal: bool, n_trials: int) -> float:
     """Return milliseconds per trial of a whole search without its refit."""
     X, y = np.random.default_rng(0).random((100, 4)), np.zeros(100)
@@ -228,42 +210,37 @@ def settings() -> dict[str, Callable[[int], float]]:
     return found
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = parser.add_argument
-    add("--trials", type=int, default=100, help="number of trials per run")
-    add("--repeats", type=int, default=7, help="number of runs per setting")
-    add("--save", action="store_true", help="write the results to results/")
-    args = parser.parse_args()
+def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
+    """Run one setting; the first run of each starts workers and imports modules."""
     warnings.simplefilter("ignore")
-    measured: dict[str, list[float]] = {name: [] for name in settings()}
-    proposals, results = [], []
-    for repeat in range(args.repeats + 1):
-        for name, function in settings().items():
-            value = function(args.trials)
-            # The first repetition starts workers and imports modules.
-            if repeat > 0:
-                measured[name].append(value)
-        proposal, result = journal_calls(args.trials)
-        proposals.append(proposal)
-        results.append(result)
-    summary: dict[str, Any] = {}
-    print(f"{'ms per trial':44}{'median':>9}{'smallest':>10}")
-    for name, values in measured.items():
-        median, least = round(float(np.median(values)), 3), round(min(values), 3)
-        summary[name] = {"median": median, "smallest": least}
-        print(f"{name:44}{median:9.2f}{least:10.2f}")
-    print(f"{'ms per call':44}{'median':>9}{'99th':>10}")
-    for name, calls in (("record_proposal", proposals), ("record_result", results)):
-        values = np.concatenate(calls[1:])
-        median, high = (round(float(np.quantile(values, q)), 3) for q in (0.5, 0.99))
-        summary[name] = {"median": median, "99th": high}
-        print(f"{name:44}{median:9.3f}{high:10.3f}")
-    if args.save:
-        save_results("engine_overhead", {"target": TARGET, "ms": summary})
+    return {"figures": [settings()[task](options["trials"])]}
 
+
+def summarize(study: Study, found: Figures, columns: Sequence[Any]) -> Record:
+    """Print and return median and smallest milliseconds, without the first runs."""
+    summary: Record = {"target": TARGET, "ms": {}}
+    print(f"{'ms per trial':44}{'median':>9}{'smallest':>10}")
+    for name in dict.fromkeys(task for task, _ in found["skbayes"]):
+        runs = {seed: v for (task, seed), v in found["skbayes"].items() if task == name}
+        values = [float(v[0]) for seed, v in runs.items() if seed > 0 or len(runs) == 1]
+        median, least = round(float(np.median(values)), 3), round(min(values), 3)
+        summary["ms"][name] = {"median": median, "smallest": least}
+        print(f"{name:44}{median:9.2f}{least:10.2f}")
+    return summary
+
+
+STUDY = Study(
+    name="engine_overhead",
+    tasks=lambda: list(settings()),
+    methods=("skbayes",),
+    run=run,
+    columns=lambda options: ["ms"],
+    summarize=summarize,
+    options={"trials": 100},
+    seeds=8,
+    smallest=("--trials", "3", "--seeds", "1")
+    + ("--tasks", "loop n_points=1;search one-thread n_points=1 journal"),
+)
 
 if __name__ == "__main__":
-    main()
+    main(STUDY, __doc__)

@@ -1,7 +1,7 @@
 """Searches with time limits: trials that never end, equal wall time, and `timeout`.
 
     python benchmarks/limits_time.py ended
-    python benchmarks/limits_time.py time --jobs 2
+    python benchmarks/limits_time.py time-lcbench --jobs 2
     python benchmarks/limits_time.py search
 
 The command `ended` runs 24 trials, each of which is ended after one second. In each
@@ -12,7 +12,7 @@ first folds were finished. The output is the number of ended trials, and the bes
 × 1000 of the other trials. The optimizer gets the limit in the rows "limit", but not in
 "no limit".
 
-The command `time` simulates wall time with surrogates of YAHPO Gym, which predict the
+The commands `time-…` simulate wall time with surrogates of YAHPO Gym, which predict the
 seconds of a fit. The learners are perceptrons (`lcbench`: seven dimensions, times
 differ by a factor of 40) and XGBoost (`rbv2_xgboost`: 14 dimensions, a factor of
 1,000), on three data sets with two metrics each. A search takes as many seconds as
@@ -46,29 +46,25 @@ from __future__ import annotations
 import one_thread  # noqa: F401
 
 # isort: split
-import argparse
-import itertools
 import math
-import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
-from common import Cache, mean_se, means_text, names, run_all, save_results
+from harness import Figures, Record, Runs, Study, load, main
 from joblib.externals.loky import get_reusable_executor
-from methods import make_method
-from quick_tasks import _notation, yahpo, yahpo_space
-from shared import load
+from methods import as_notation, make_method
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.datasets import load_breast_cancer
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
-from sleeper import Sleeper, sleeper_data
+from tasks import METRICS, yahpo, yahpo_space
 
 from skbayes import BayesSearchCV, Optimizer
-from skbayes.evaluation.limits import parse_time
 from skbayes.optimizer import SpaceExhausted
 
 Params = dict[str, Any]
@@ -84,11 +80,7 @@ ENDED: dict[str, tuple[Callable[[Params], bool], bool]] = {
     "one option, scored": (lambda p: p["kind"] == "f", True),
     "range, scored": (lambda p: p["x"] > 0.55, True),
 }
-# Seconds of a fit, and scores with their signs.
-SCENARIOS: dict[str, tuple[str, dict[str, float]]] = {
-    "lcbench": ("time", {"val_accuracy": 1.0, "val_cross_entropy": -1.0}),
-    "rbv2_xgboost": ("timetrain", {"acc": 1.0, "logloss": -1.0}),
-}
+TIMERS = {"lcbench": "time", "rbv2_xgboost": "timetrain"}  # seconds of a fit
 N_INSTANCES, N_REFERENCE = 3, 300
 METHODS = (
     "ei",
@@ -104,13 +96,13 @@ METHODS = (
 # -- trials that never end ---------------------------------------------------------
 
 
-def count_ended(task: str, limit: float | None, seed: int) -> tuple[int, float]:
+def count_ended(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     """Return the number of ended trials, and the best score × 1000 of the others."""
     never_ends, scored = ENDED[task]
     optimizer = Optimizer(SPACE, random_state=seed)
-    optimizer.cost_limit = limit
+    optimizer.cost_limit = LIMIT if method == "limit" else None
     ended, best = 0, -math.inf
-    for _ in range(N_TRIALS):
+    for _ in range(options["trials"]):
         params = optimizer.ask()
         score = params["x"] + 0.1 * "abcdef".index(params["kind"])
         if never_ends(params):
@@ -120,19 +112,7 @@ def count_ended(task: str, limit: float | None, seed: int) -> tuple[int, float]:
         else:
             optimizer.tell(params, score, cost=SECONDS)
             best = max(best, score)
-    return ended, 1000.0 * best
-
-
-def run_ended(n_seeds: int) -> dict[str, Any]:
-    """Print and return the numbers of ended trials."""
-    summary: dict[str, Any] = {}
-    for task in ENDED:
-        for label, limit in (("no limit", None), ("limit", LIMIT)):
-            values = np.array([count_ended(task, limit, s) for s in range(n_seeds)])
-            entry = mean_se(values)
-            summary.setdefault(task, {})[label] = entry
-            print(f"{task:20}{label:10} ended, score: {means_text(entry)}", flush=True)
-    return summary
+    return {"figures": [ended, 1000.0 * best]}
 
 
 # -- equal wall time ---------------------------------------------------------------
@@ -141,13 +121,12 @@ def run_ended(n_seeds: int) -> dict[str, Any]:
 def make_timed(task: str) -> Callable[[Params], tuple[float, float]]:
     """Return a function that computes score and seconds of a configuration."""
     scenario, instance, metric = task.split("/")
-    timer, metrics = SCENARIOS[scenario]
     outputs = yahpo(scenario).outputs
-    places = outputs.index(metric), outputs.index(timer)
+    places = outputs.index(metric), outputs.index(TIMERS[scenario])
 
     def evaluate(params: Params) -> tuple[float, float]:
         values = yahpo(scenario).predict([params], instance)[0]
-        score = metrics[metric] * float(values[places[0]])
+        score = METRICS[scenario][metric] * float(values[places[0]])
         return score, max(float(values[places[1]]), 1e-3)
 
     return evaluate
@@ -171,7 +150,9 @@ def search(name: str, task: str, seed: int, total: float) -> tuple[list, list]:
         return _search_plainly(make_method(name, space, seed), evaluate, total)
     rule, _, last = name.partition("+")
     acquisition = "ei" if rule == "ei" else "ei-per-second"
-    optimizer = Optimizer(_notation(space), acquisition=acquisition, random_state=seed)
+    optimizer = Optimizer(
+        as_notation(space), acquisition=acquisition, random_state=seed
+    )
     if rule == "eips-cooled":
         optimizer.cost_budget = total
     scores: list[float] = []
@@ -211,16 +192,14 @@ def _search_plainly(method: Any, evaluate: Any, total: float) -> tuple[list, lis
     return scores, ends
 
 
-def run_timed(name: str, task: str, seed: int, fits: int) -> dict[str, Any]:
-    """Run one search; return a record for the cache."""
+def run_timed(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
+    """Run one search for the time of so many fits."""
     median, best, mean_seconds = reference(task)
-    total = fits * mean_seconds
-    scores, ends = search(name, task, seed, total)
+    total = options["fits"] * mean_seconds
+    scores, ends = search(method, task, seed, total)
     in_time = [s for s, end in zip(scores, ends, strict=True) if end <= total]
     return {
-        "task": task,
-        "seed": seed,
-        "best": max(in_time, default=None),
+        "best": max(in_time, default=median),
         "known": max(best, *scores),
         "median": median,
         "n": len(in_time),
@@ -228,142 +207,130 @@ def run_timed(name: str, task: str, seed: int, fits: int) -> dict[str, Any]:
     }
 
 
-def run_times(args: argparse.Namespace) -> dict[str, Any]:
-    """Run all searches that are not cached; print and return the summary."""
-    store = Cache(f"limits-time-{args.scenario}-{args.fits}")
-    instances = yahpo(args.scenario).instances
+def timed_tasks(scenario: str) -> list[str]:
+    instances = yahpo(scenario).instances
     chosen = instances[:: len(instances) // N_INSTANCES][:N_INSTANCES]
-    metrics = SCENARIOS[args.scenario][1]
-    tasks = [f"{args.scenario}/{one}/{metric}" for one in chosen for metric in metrics]
-    done = store.done(args.methods, ("task", "seed"))
-    wanted = [
-        (m, task, seed)
-        for seed in range(args.seeds)
-        for task in tasks
-        for m in args.methods
-    ]
-    jobs = [(one[0], (*one, args.fits)) for one in wanted if one not in done]
-    if not args.cached:
-        run_all(run_timed, jobs, store, args.jobs)
-    return summarize_times(store, args.methods)
+    return [f"{scenario}/{i}/{metric}" for i in chosen for metric in METRICS[scenario]]
 
 
-def summarize_times(store: Cache, methods: list[str]) -> dict[str, Any]:
-    """Return regrets of the final scores, and differences from the first method."""
-    records = {m: {(r["task"], r["seed"]): r for r in store.load(m)} for m in methods}
+def timed_figures(runs: Runs, options: Mapping[str, Any]) -> Figures:
+    """Return regret, number of trials, and share of the time, of each run."""
     known: dict[str, float] = {}
-    for runs in records.values():
-        for (task, _), r in runs.items():
-            known[task] = max(known.get(task, -math.inf), r["known"])
-    common = set.intersection(*(set(runs) for runs in records.values()))
-    seeds = sorted({seed for _, seed in common})
-    tasks = {task for task, _ in common}
-    seeds = [s for s in seeds if all((task, s) in common for task in tasks)]
-    keys = [(task, s) for s in seeds for task in sorted(tasks)]
-    figures = {}
-    for method, runs in records.items():
-        regrets = []
-        for key in keys:
-            r = runs[key]
-            spread = max(known[key[0]] - r["median"], 1e-9)
-            best = r["median"] if r["best"] is None else r["best"]
-            regrets.append(min(1000.0 * (known[key[0]] - best) / spread, 2000.0))
-        by_seed = np.array(regrets).reshape(len(seeds), -1).mean(axis=1)
-        trials = np.array([runs[k]["n"] for k in keys]).reshape(len(seeds), -1)
-        used = np.array([runs[k]["used"] for k in keys]).reshape(len(seeds), -1)
-        figures[method] = np.column_stack([by_seed, trials.mean(1), used.mean(1)])
-    first = figures[methods[0]]
-    summary: dict[str, Any] = {"seeds": len(seeds), "tasks": len(tasks)}
-    print(f"{len(tasks)} tasks, {len(seeds)} seeds: regret × 1000, trials, time used")
-    for method, values in figures.items():
-        entry = mean_se(values)
-        entry["minus_first"] = mean_se(values[:, :1] - first[:, :1])
-        summary[method] = entry
-        apart = means_text(entry["minus_first"], "+")
-        print(f"{method:20}{means_text(entry)}   apart {apart}")
-    return summary
+    for own in runs.values():
+        for (task, _), run in own.items():
+            known[task] = max(known.get(task, -math.inf), run["known"])
+    found: Figures = {}
+    for method, own in runs.items():
+        found[method] = {}
+        for key, run in own.items():
+            spread = max(known[key[0]] - run["median"], 1e-9)
+            regret = min(1000.0 * (known[key[0]] - run["best"]) / spread, 2000.0)
+            found[method][key] = np.array([regret, run["n"], run["used"]])
+    return found
 
 
 # -- the time of real searches -----------------------------------------------------
 
 
-def timed_searches() -> Iterator[tuple[str, BayesSearchCV, Any]]:
-    """Yield names, searches, and their data."""
-    cancer = load_breast_cancer(return_X_y=True)
-    slow = {"C": (1e-2, 1e4, "log-uniform"), "kernel": ["linear", "poly"]}
-    for name, space in (("svm", "auto"), ("svm, linear", slow)):
-        for timeout in (30, 100):
-            search = BayesSearchCV(
-                SVC(), space, n_iter=50, cv=5, timeout=timeout, random_state=0
-            )
-            yield name, search, cancer
-    texts, topics = load().load_newsgroups_task("science")["train"]
-    model = make_pipeline(TfidfVectorizer(), LogisticRegression())
-    search = BayesSearchCV(model, n_iter=50, cv=3, timeout="1 min", random_state=0)
-    yield "text", search, (list(texts), np.asarray(topics))
-    space = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
-    for timeout, state in itertools.product((25, 5), ("cold", "warm")):
-        if state == "cold":
+class Sleeper(RegressorMixin, BaseEstimator):
+    """Estimator whose fit takes 0.1 s."""
+
+    def __init__(self, x: float = 0.0, y: float = 0.0) -> None:
+        self.x = x
+        self.y = y
+
+    def fit(self, X: Any, y: Any = None) -> Sleeper:
+        """Sleep."""
+        time.sleep(0.1)
+        return self
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Return a score with its maximum at (0.3, 0.7)."""
+        return -((self.x - 0.3) ** 2) - (self.y - 0.7) ** 2
+
+
+REAL = ("svm", "svm, linear", "text", "sleep, cold", "sleep, warm", "svm, all trials")
+LIMITS = {"text": (60,), "svm, all trials": (300,)} | {
+    name: (25, 5) if name.startswith("sleep") else (30, 100)
+    for name in ("svm", "svm, linear", "sleep, cold", "sleep, warm")
+}
+
+
+def real_search(name: str, timeout: float, seed: int) -> tuple[BayesSearchCV, Any]:
+    """Return a search with its data."""
+    more: dict[str, Any] = {"timeout": timeout, "random_state": seed}
+    if name == "text":
+        texts, topics = load().load_newsgroups_task("science")["train"]
+        model = make_pipeline(TfidfVectorizer(), LogisticRegression())
+        return BayesSearchCV(model, n_iter=50, cv=3, **more), (
+            list(texts),
+            np.asarray(topics),
+        )
+    if name.startswith("sleep"):
+        if name.endswith("cold"):
             get_reusable_executor().shutdown(kill_workers=True)
-        with tempfile.TemporaryDirectory() as folder:
-            search = BayesSearchCV(
-                Sleeper(((0.1,),), folder), space, n_iter=200, cv=5,
-                timeout=timeout, n_jobs=2, random_state=0,
-            )  # fmt: skip
-            yield f"sleep, {state}", search, sleeper_data(5)
-    few = BayesSearchCV(SVC(), {"C": [1, 2, 3]}, n_iter=3, timeout="5 min")
-    yield "svm, all trials", few, cancer
+        space: Any = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+        search = BayesSearchCV(Sleeper(), space, n_iter=200, cv=5, n_jobs=2, **more)
+        return search, (np.zeros((20, 1)), np.zeros(20))
+    cancer = load_breast_cancer(return_X_y=True)
+    if name == "svm, all trials":
+        return BayesSearchCV(SVC(), {"C": [1, 2, 3]}, n_iter=3, **more), cancer
+    slow = {"C": (1e-2, 1e4, "log-uniform"), "kernel": ["linear", "poly"]}
+    space = slow if name.endswith("linear") else "auto"
+    return BayesSearchCV(SVC(), space, n_iter=50, cv=5, **more), cancer
 
 
-def run_searches() -> dict[str, Any]:
-    """Print and return the times of searches beside their limits."""
-    summary: dict[str, Any] = {}
-    for name, search, data in timed_searches():
-        limit = float(parse_time("timeout", search.timeout) or 0.0)
-        begin = time.perf_counter()
-        try:
-            search.fit(*data)
-            seconds = search.total_time_ - search.refit_time_
-            n_trials, score = len(search.trials_), float(search.best_score_)
-            reason = search.stop_reason_
-        except ValueError as error:
-            seconds, n_trials, score = time.perf_counter() - begin, 0, math.nan
-            reason = str(error).partition(".")[0]
-        figures = {
-            "limit": limit,
-            "seconds": round(seconds, 2),
-            "in_time": seconds <= 1.1 * limit + 2.0,
-            "trials": n_trials,
-            "best_score": round(score, 4),
-            "stop_reason": reason,
-        }
-        summary[f"{name}, timeout={search.timeout!r}"] = figures
-        print(f"{name:16}{figures}", flush=True)
-    return summary
+def run_search(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
+    """Return seconds without the refit, whether in time, trials, and best score."""
+    name, _, limit = task.rpartition(", ")
+    built, data = real_search(name, float(limit), seed)
+    begin = time.perf_counter()
+    try:
+        built.fit(*data)
+        seconds = built.total_time_ - built.refit_time_
+        n_trials, score = len(built.trials_), float(built.best_score_)
+    except ValueError:  # no trial ended in time
+        seconds, n_trials, score = time.perf_counter() - begin, 0, math.nan
+    in_time = seconds <= 1.1 * float(limit) + 2.0
+    return {"figures": [seconds, in_time, n_trials, score]}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = parser.add_argument
-    add("what", choices=("ended", "time", "search"))
-    add("--methods", type=names(METHODS), default=list(METHODS))
-    add("--seeds", type=int, default=10)
-    add("--scenario", choices=tuple(SCENARIOS), default="lcbench")
-    add("--fits", type=int, default=15, help="time limit in mean times of random fits")
-    add("--jobs", type=int, default=1, help="number of processes")
-    add("--cached", action="store_true", help="summarize cached runs only")
-    add("--save", action="store_true", help="write the summary to results/")
-    args = parser.parse_args()
-    if args.what == "search":
-        summary = run_searches()
-    else:
-        summary = run_ended(args.seeds) if args.what == "ended" else run_times(args)
-    if args.save:
-        kind = f"-{args.scenario}" if args.what == "time" else ""
-        save_results(f"limits_time/{args.what}{kind}", summary)
+STUDIES = {
+    "ended": Study(
+        name="limits_time",
+        tasks=lambda: list(ENDED),
+        methods=("no limit", "limit"),
+        run=count_ended,
+        columns=lambda options: ["ended", "score"],
+        overall=False,
+        options={"trials": N_TRIALS},
+        smallest=("--seeds", "2", "--trials", "6", "--tasks", "one option"),
+    ),
+    **{
+        f"time-{scenario}": Study(
+            name=f"limits_time/{scenario}",
+            tasks=partial(timed_tasks, scenario),
+            methods=METHODS,
+            run=run_timed,
+            figures=timed_figures,
+            columns=lambda options: ["regret", "trials", "time used"],
+            group=lambda task: task.partition("/")[0],
+            options={"fits": 15},
+        )
+        for scenario in TIMERS
+    },
+    "search": Study(
+        name="limits_time",
+        tasks=lambda: [f"{name}, {n}" for name in REAL for n in LIMITS[name]],
+        methods=("skbayes",),
+        run=run_search,
+        columns=lambda options: ["seconds", "in time", "trials", "best score"],
+        overall=False,
+        seeds=1,
+        digits=4,
+    ),
+}
 
 
 if __name__ == "__main__":
-    main()
+    main(STUDIES, __doc__)

@@ -23,6 +23,7 @@ __all__ = [
     "Method",
     "Params",
     "Space",
+    "as_notation",
     "make_method",
 ]
 
@@ -55,6 +56,17 @@ class Categories:
 
 
 Space = Mapping[str, Float | Int | Categories]
+
+
+def as_notation(space: Space) -> dict[str, Any]:
+    """Return a space in the notation of skbayes."""
+
+    def dimension(dim: Float | Int | Categories) -> Any:
+        if isinstance(dim, Categories):
+            return list(dim.options)
+        return (dim.low, dim.high, "log-uniform" if dim.log else "uniform")
+
+    return {name: dimension(dim) for name, dim in space.items()}
 
 
 class Method(Protocol):
@@ -95,18 +107,27 @@ def _ends(dim: Float | Int) -> tuple[float, float]:
     return dim.low, dim.high
 
 
+def _as_own(dim: Float | Int | Categories, value: Any) -> Any:
+    """Convert the number, or the index of an option, of another library."""
+    if isinstance(dim, Categories):
+        return dim.options[int(value)]
+    return int(value) if isinstance(dim, Int) else float(value)
+
+
+def _taken(running: list[tuple[Params, Any]], params: Params) -> Any:
+    """Remove a proposed configuration, and return what the library knows it by."""
+    for place, (proposed, known) in enumerate(running):
+        if proposed == params:
+            del running[place]
+            return known
+    return None
+
+
 class _Skbayes:
     def __init__(self, space: Space, seed: int, **options: Any) -> None:
         from skbayes.optimizer import Optimizer
 
-        notation = {name: self._notation(dim) for name, dim in space.items()}
-        self._optimizer = Optimizer(notation, random_state=seed, **options)
-
-    @staticmethod
-    def _notation(dim: Float | Int | Categories) -> Any:
-        if isinstance(dim, Categories):
-            return list(dim.options)
-        return (dim.low, dim.high, "log-uniform" if dim.log else "uniform")
+        self._optimizer = Optimizer(as_notation(space), random_state=seed, **options)
 
     def ask(self) -> Params:
         return self._optimizer.ask()
@@ -250,14 +271,32 @@ class _Hyperopt:
         return params
 
     def tell(self, params: Params, score: float) -> None:
-        place = [one for one, _ in self._running].index(params)
-        _, doc = self._running.pop(place)
+        doc = _taken(self._running, params) or self._document(params)
         ok = not np.isnan(score)
         status = self._hyperopt.STATUS_OK if ok else self._hyperopt.STATUS_FAIL
         doc["result"] = {"status": status} | ({"loss": -score} if ok else {})
         doc["state"] = self._hyperopt.JOB_STATE_DONE
         self._trials.insert_trial_docs([doc])
         self._trials.refresh()
+
+    def _document(self, params: Params) -> Any:
+        """Return the document of a configuration that was not proposed."""
+        (number,) = self._trials.new_trial_ids(1)
+        values = {
+            name: dim.options.index(params[name])
+            if isinstance(dim, Categories)
+            else params[name]
+            for name, dim in self._space.items()
+        }
+        misc = {
+            "tid": number,
+            "cmd": self._domain.cmd,
+            "workdir": self._domain.workdir,
+            "idxs": {name: [number] for name in values},
+            "vals": {name: [value] for name, value in values.items()},
+        }
+        (doc,) = self._trials.new_trial_docs([number], [None], [None], [misc])
+        return doc
 
 
 class _Smac:
@@ -305,14 +344,7 @@ class _Smac:
     def ask(self) -> Params:
         info = self._smac.ask()
         config = dict(info.config)
-        params = {}
-        for name, dim in self._space.items():
-            value = config[name]
-            params[name] = (
-                dim.options[int(value)]
-                if isinstance(dim, Categories)
-                else (int if isinstance(dim, Int) else float)(value)
-            )
+        params = {n: _as_own(dim, config[n]) for n, dim in self._space.items()}
         self._running.append((params, info))
         return params
 
@@ -320,8 +352,7 @@ class _Smac:
         from smac.runhistory.dataclasses import TrialValue
         from smac.runhistory.enumerations import StatusType
 
-        place = [one for one, _ in self._running].index(params)
-        _, info = self._running.pop(place)
+        info = _taken(self._running, params)
         failed = np.isnan(score)
         value = TrialValue(
             cost=np.inf if failed else -score,
@@ -354,20 +385,12 @@ class _Hebo:
 
     def ask(self) -> Params:
         row = self._optimizer.suggest(n_suggestions=1)
-        params = {}
-        for name, dim in self._space.items():
-            value = row[name].iloc[0]
-            params[name] = (
-                dim.options[int(value)]
-                if isinstance(dim, Categories)
-                else (int if isinstance(dim, Int) else float)(value)
-            )
+        params = {n: _as_own(dim, row[n].iloc[0]) for n, dim in self._space.items()}
         self._running.append((params, row))
         return params
 
     def tell(self, params: Params, score: float) -> None:
-        place = [one for one, _ in self._running].index(params)
-        _, row = self._running.pop(place)
+        row = _taken(self._running, params)
         if np.isnan(score):
             score = self._worst
         self._worst = min(self._worst, score)

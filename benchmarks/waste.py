@@ -12,17 +12,18 @@ several ways, each in a separate process:
 - grid, dask-ml: the GridSearchCV of scikit-learn and of dask-ml, with the same
   configurations in a list.
 
-The output is the processor time relative to "final", the maximum additional memory of
-the process, and bytes on disk. The scores of all ways must be equal.
+The figures are the processor time relative to "final", the maximum additional memory of
+the process in MB, MB on disk, and the largest difference from the scores of "final",
+which must be 0. The study "steps" therefore needs the runs of "final".
 
 All of them run in one thread, after a small search of the same kind, so that imports do
-not count. Each result is saved immediately and replaces an earlier one.
+not count.
 
-With --count, the output is the number of fits of the PCA in a search of 12 trials with
-3 folds on the digits, including the refit, for each value of `cache`.
+The study "count" counts the fits of the PCA in a search of 12 trials with 3 folds on
+the digits, including the refit, for each value of `cache`.
 
-Examples: python benchmarks/waste.py --trials 30 --save
-          python benchmarks/waste.py --count --save
+Examples: python benchmarks/waste.py steps --save steps
+          python benchmarks/waste.py count --save counts
 """
 
 from __future__ import annotations
@@ -30,24 +31,20 @@ from __future__ import annotations
 import one_thread  # noqa: F401
 
 # isort: split
-import argparse
 import copy
-import json
 import os
 import resource
-import subprocess
-import sys
 import tempfile
 import threading
 import time
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 from unittest import mock
 
 import numpy as np
-from common import HERE, save_results
-from shared import load
+from harness import Figures, Record, Runs, Study, load, main
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_digits, load_iris
@@ -72,7 +69,6 @@ from skbayes.space import Space
 
 TASKS = ("target-lightgbm", "pca-svm", "tfidf-logistic", "select-sgd", "knn-ridge")
 MODES = ("final", "shared", "plain", "memory", "grid", "dask-ml")
-RESULTS = HERE / "results" / "waste" / "waste.json"
 N_FOLDS = 4
 
 # Number of rows of each task. The forest, the neighbors and the kernel are slow with
@@ -86,7 +82,7 @@ N_ROWS = {
 }
 
 
-def task(name: str) -> tuple[Pipeline, dict[str, Any], Any, Any]:
+def pipeline_of(name: str) -> tuple[Pipeline, dict[str, Any], Any, Any]:
     """Return a pipeline, its space, and the data."""
     data, n = load(), N_ROWS[name]
     if name == "target-lightgbm":
@@ -175,7 +171,7 @@ def searched(
     mode: str, estimator: Any, space: Any, candidates: Any, data: Any, cv: Any
 ) -> list[float]:
     """Run one kind of search; return the mean score of each candidate."""
-    lists = [{key: [v] for key, v in one.items()} for one in candidates]
+    lists = [{key: [v] for key, v in params.items()} for params in candidates]
     search: Any
     if mode in ("grid", "memory"):
         search = GridSearchCV(estimator, lists, cv=cv, refit=False)
@@ -206,32 +202,41 @@ def processor_time() -> float:
     return time.process_time() + children.ru_utime + children.ru_stime
 
 
-def run(name: str, mode: str, n_trials: int) -> dict[str, Any]:
+def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     """Run one task in one way; called in a separate process."""
-    estimator, space, X, y = task(name)
-    candidates = draw(space, n_trials)
-    cv = KFold(N_FOLDS) if name == "knn-ridge" else StratifiedKFold(N_FOLDS)
-    warm_up(mode)
+    warnings.simplefilter("ignore")
+    estimator, space, X, y = pipeline_of(task)
+    candidates = draw(space, options["trials"])
+    cv = KFold(N_FOLDS) if task == "knn-ridge" else StratifiedKFold(N_FOLDS)
+    warm_up(method)
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     with tempfile.TemporaryDirectory() as folder, Disk(folder) as disk:
         os.environ["JOBLIB_TEMP_FOLDER"] = folder
-        if mode == "memory":
+        if method == "memory":
             estimator.set_params(memory=folder)
         begin = processor_time()
-        if mode == "final":
+        if method == "final":
             scores = fit_final(estimator, candidates, X, y, cv)
         else:
-            scores = searched(mode, estimator, space, candidates, (X, y), cv)
+            scores = searched(method, estimator, space, candidates, (X, y), cv)
         seconds = processor_time() - begin
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return {
-        "seconds": seconds,
-        "megabytes": (memory - baseline) / 1024.0,
-        "disk": disk.most / 1e6,
-        "n_rows": len(y),
-        "n_trials": n_trials,
-        "scores": scores,
-    }
+    megabytes = (memory - baseline) / 1024.0, disk.most / 1e6
+    return {"figures": [seconds, *megabytes], "scores": scores}
+
+
+def ratios(runs: Runs, options: Mapping[str, Any]) -> Figures:
+    """Return the figures, with times and scores relative to those of "final"."""
+    found: Figures = {}
+    for method, own in runs.items():
+        found[method] = {}
+        for key, record in own.items():
+            least = runs["final"][key]
+            apart = np.max(np.abs(np.subtract(record["scores"], least["scores"])))
+            seconds, *more = record["figures"]
+            ratio = seconds / least["figures"][0]
+            found[method][key] = np.array([ratio, *more, apart])
+    return found
 
 
 class Disk:
@@ -260,139 +265,50 @@ class Disk:
             self.most = max(self.most, size)
 
 
-def measured(name: str, mode: str, n_trials: int) -> dict[str, Any]:
-    """Run one task in one way, in a new process."""
-    command = [sys.executable, __file__, "--trials", str(n_trials), "--one", name, mode]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        return {"error": done.stderr.strip().splitlines()[-1]}
-    return dict(json.loads(done.stdout.splitlines()[-1]))
-
-
-def compare(name: str, modes: list[str], n_trials: int) -> dict[str, Any]:
-    """Run one task in several ways, and compare the scores with those of the first."""
-    results: dict[str, Any] = {}
-    expected = None
-    for mode in modes:
-        one = results[mode] = measured(name, mode, n_trials)
-        if "error" in one:
-            print(f"{name:16s} {mode:8s} {one['error']}", flush=True)
-            continue
-        scores = np.array(one.pop("scores"))
-        expected = scores if expected is None else expected
-        one["largest_difference"] = float(np.max(np.abs(scores - expected)))
-        print(
-            f"{name:16s} {mode:8s} {one['seconds']:8.1f} s"
-            f" {one['megabytes']:6.0f} MB {one['disk']:6.0f} MB on disk"
-            f"  difference of scores {one['largest_difference']:.0e}",
-            flush=True,
-        )
-    return results
-
-
-def save(name: str, results: dict[str, Any]) -> None:
-    """Replace the saved results of one task, and compute the ratios again."""
-    saved = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-    known = saved.setdefault(name, {})
-    known.update(results)
-    for one in known.values():
-        if "error" not in one:
-            one["ratio"] = one["seconds"] / known["final"]["seconds"]
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps(saved, indent=1) + "\n")
-
-
-def count_fits() -> dict[str, dict[str, float]]:
-    """Return the fits of a PCA in a small search, and the best score, by `cache`."""
-    counts: dict[str, dict[str, float]] = {}
+def count_fits(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
+    """Return the fits of a PCA in a small search, and the best score."""
     fit_transform = PCA.fit_transform
-    for cache in ("auto", True, False):
-        fitted = mock.patch.object(
-            PCA, "fit_transform", autospec=True, side_effect=fit_transform
-        )
-        search = BayesSearchCV(
-            pipeline(PCA(20, random_state=0), SVC()),
-            {"model__C": (0.1, 100.0, "log-uniform")},
-            n_iter=12, cv=3, random_state=0, cache=cache,
-        )  # fmt: skip
-        with fitted as calls:
-            search.fit(*load_digits(return_X_y=True))
-        counts[f"cache={cache!r}"] = {
-            "fits": calls.call_count,
-            "best_score": search.best_score_,
-        }
-    return counts
+    fitted = mock.patch.object(
+        PCA, "fit_transform", autospec=True, side_effect=fit_transform
+    )
+    search = BayesSearchCV(
+        pipeline(PCA(20, random_state=0), SVC()),
+        {"model__C": (0.1, 100.0, "log-uniform")},
+        n_iter=options["trials"], cv=3, random_state=seed,
+        cache={"auto": "auto", "True": True, "False": False}[method],
+    )  # fmt: skip
+    with fitted as calls:
+        search.fit(*load_digits(return_X_y=True))
+    return {"figures": [calls.call_count, search.best_score_]}
 
 
-LABELS = {
-    "plain": "cache=False",
-    "grid": "GridSearchCV",
-    "memory": "Pipeline(memory=)",
-    "dask-ml": "dask-ml",
-    "shared": "cache=True",
+STUDIES = {
+    "steps": Study(
+        name="waste",
+        tasks=lambda: TASKS,
+        methods=MODES[:-1],
+        known=MODES.index,
+        run=run,
+        figures=ratios,
+        columns=lambda options: ["ratio", "MB", "MB on disk", "difference of scores"],
+        overall=False,
+        options={"trials": 30},
+        seeds=1,
+        digits=18,
+        own_process=True,
+    ),
+    "count": Study(
+        name="waste",
+        tasks=lambda: ["PCA of the digits"],
+        methods=("auto", "True", "False"),
+        run=count_fits,
+        columns=lambda options: ["fits", "best score"],
+        options={"trials": 12},
+        seeds=1,
+        digits=4,
+        smallest=("--trials", "2"),
+    ),
 }
-TITLES = {
-    "target-lightgbm": "target encoding,\nLightGBM",
-    "pca-svm": "PCA,\nSVM",
-    "tfidf-logistic": "TF-IDF,\nlogistic regression",
-    "select-sgd": "forest selection,\nSGD",
-    "knn-ridge": "KNN imputer,\nsplines, ridge",
-}
-
-
-def draw_bars(path: Path) -> None:
-    """Plot the saved ratios."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    saved = json.loads(RESULTS.read_text())
-    figure, axes = plt.subplots(1, len(TITLES), figsize=(10.5, 2.6), sharey=True)
-    for ax, (name, title) in zip(axes, TITLES.items(), strict=True):
-        ratios = [saved[name].get(mode, {}).get("ratio", np.nan) for mode in LABELS]
-        colors = ["#1f77b4" if m == "shared" else "#b8c4ce" for m in LABELS]
-        bars = ax.barh(list(LABELS.values()), ratios, color=colors)
-        ax.bar_label(bars, fmt="%.2f", padding=2, fontsize=8)
-        ax.set_xlim(0.0, 1.3 * np.nanmax(ratios))
-        ax.axvline(1.0, color="black", linewidth=0.8, linestyle=":")
-        ax.set_title(title, fontsize=9)
-        ax.tick_params(labelsize=8)
-        ax.spines[["top", "right"]].set_visible(False)
-    axes[0].invert_yaxis()
-    figure.supxlabel("processor time / least possible time", fontsize=9)
-    figure.tight_layout()
-    figure.savefig(path, dpi=110)
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--trials", type=int, default=30)
-    parser.add_argument("--tasks", nargs="*", default=TASKS, choices=TASKS)
-    parser.add_argument("--modes", nargs="+", default=MODES, choices=MODES)
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
-    parser.add_argument("--save", action="store_true")
-    parser.add_argument("--draw", action="store_true", help="plot to docs/images")
-    parser.add_argument("--count", action="store_true", help="count fits of a PCA")
-    args = parser.parse_args()
-    if args.count:
-        counts = count_fits()
-        for name, figures in counts.items():
-            print(name, figures)
-        if args.save:
-            save_results("waste/counts", counts)
-        return
-    if args.one:
-        warnings.simplefilter("ignore")
-        print(json.dumps(run(*args.one, args.trials)))
-        return
-    for name in args.tasks:
-        results = compare(name, list(args.modes), args.trials)
-        if args.save:
-            save(name, results)
-    if args.draw:
-        draw_bars(HERE.parent / "docs" / "images" / "shared_steps.png")
-
 
 if __name__ == "__main__":
-    main()
+    main(STUDIES, __doc__)

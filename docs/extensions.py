@@ -14,7 +14,7 @@ import re
 import textwrap
 from pathlib import Path
 
-from benchmark_tables import BENCHMARKS, Table, command_of, tables_of
+from benchmark_tables import BENCHMARKS, Table, command_of, table_of
 from docutils import nodes
 from docutils.parsers.rst import directives
 from known_classes import HEADER, PRIORS_HEADER, known_classes, learned_priors
@@ -36,14 +36,13 @@ def _display(translator, node):
 
 
 class Measured(SphinxDirective):
-    """Directive ``.. measured:: NAME`` for the tables of benchmarks/results/NAME.json.
+    """Directive ``.. measured:: NAME`` for the table of benchmarks/results/NAME.json.
 
-    The option ``:command:`` also shows the command of the benchmark, and ``:only: N``
-    selects the N-th table, counted from 0.
+    The option ``:command:`` also shows the command of the benchmark.
     """
 
     required_arguments = 1
-    option_spec = {"command": directives.flag, "only": directives.nonnegative_int}
+    option_spec = {"command": directives.flag}
 
     def run(self):
         name = self.arguments[0]
@@ -52,10 +51,7 @@ class Measured(SphinxDirective):
             BENCHMARKS / "README.md",
         ):
             self.env.note_dependency(str(source))
-        tables = tables_of(name)
-        if "only" in self.options:
-            tables = [tables[self.options["only"]]]
-        lines = [line for table in tables for line in _as_rst(table)]
+        lines = _as_rst(table_of(name))
         if "command" in self.options:
             code = textwrap.indent(command_of(name), "   ")
             lines += [".. code-block:: bash", "", *code.splitlines(), ""]

@@ -85,8 +85,8 @@ def corrected_best_score(
     differ only by chance. Candidates below the median are ignored, so that failed
     configurations have no effect.
 
-    We compared several forms with ``benchmarks/corrected_score.py`` in simulations, in
-    which a part of the error of a candidate is the same on all folds. The unit of the
+    We compared several forms (:doc:`/settled_measurements`) in simulations, in which a
+    part of the error of a candidate is the same on all folds. The unit of the
     errors is the standard deviation of one fold. The table shows root mean square
     errors on settings that were not used for the choice. "Folds" is the form of [2]_,
     and "divided" is the same divided by :math:`\max(1, \sqrt K - 1)`.

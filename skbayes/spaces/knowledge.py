@@ -13,7 +13,7 @@ The file ``knowledge.json`` has one entry per class name:
 - ``y_scaled``: parameters that are proportional to the standard deviation of the
   target.
 
-``benchmarks/priors/learn.py`` writes it.
+``benchmarks/learn_priors.py`` writes it.
 """
 
 from __future__ import annotations

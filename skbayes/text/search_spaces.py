@@ -152,7 +152,7 @@ def first_points(
     with punctuation, all with log-count ratios; the last one uses words without the
     ratios. A greedy selection by cross-validation on ten text datasets chose them in
     this order. Leaving out one dataset hardly changes the selection
-    (``benchmarks/text_changes.py show``).
+    (:doc:`/settled_measurements`).
 
     Examples
     --------

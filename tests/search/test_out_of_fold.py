@@ -165,8 +165,8 @@ def test_a_cv_that_tests_some_rows_twice_is_refused_before_any_fit():
     "arguments, message",
     [
         ({"return_oof": "predict_proba"}, "return_oof='predict_proba' is not a method"),
-        ({"return_oof": "predict", "refit": False}, "refit=False cannot be combined"),
-        ({"return_fold_estimators": True, "refit": False}, "refit=False cannot be combined"),
+        ({"return_oof": "predict", "refit": False}, "refit=False cannot"),
+        ({"return_fold_estimators": True, "refit": False}, "refit=False cannot"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_before_any_fit(arguments, message):

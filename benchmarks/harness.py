@@ -1,0 +1,411 @@
+"""Harness of the benchmarks: methods × tasks × seeds, differences, tables, and files.
+
+A `Study` describes one benchmark: its tasks, its methods, a function that makes one
+run, and a function that computes figures from runs. `main` does the rest. It reads the
+command line, makes the runs that are not stored yet, prints means with standard errors
+and paired differences from the first method, and writes them to results/.
+
+Finished runs are stored in cache/ as JSON lines, one file per method, so that the same
+command continues an interrupted benchmark. To compare two versions of skbayes, store
+the runs of the first one under a label, and show them next to those of the second one:
+
+    PYTHONPATH=path/to/other/checkout python benchmarks/judges.py lcbench --label before
+    python benchmarks/judges.py lcbench --also skbayes.before
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import importlib.util
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+__all__ = [
+    "HERE",
+    "Cache",
+    "Record",
+    "Runs",
+    "Study",
+    "all_texts",
+    "load",
+    "main",
+    "mean_se",
+    "means_text",
+    "names",
+    "plot",
+    "save_results",
+    "single",
+    "summarize",
+]
+
+HERE = Path(__file__).resolve().parent
+Record = dict[str, Any]
+Key = tuple[str, int]  # task and seed
+Runs = dict[str, dict[Key, Record]]  # by method
+Figures = dict[str, dict[Key, np.ndarray]]
+PACKAGES = (
+    "numpy scipy scikit-learn joblib scikit-optimize optuna lightgbm xgboost "
+    "torch distributed"
+).split()
+COLORS = ("C3", "C0", "C9", "C2", "C4", "C1", "C7", "C8", "C5", "C6")
+
+
+def single(runs: Runs, options: Mapping[str, Any]) -> Figures:
+    """Return the list "figures" of each run."""
+    return {
+        method: {key: np.array(run["figures"], float) for key, run in own.items()}
+        for method, own in runs.items()
+    }
+
+
+# -- tables ------------------------------------------------------------------------
+
+
+def mean_se(values: np.ndarray, digits: int = 1) -> dict[str, list[float]]:
+    """Return mean and standard error over the first axis, rounded."""
+    se = values.std(axis=0, ddof=min(1, len(values) - 1)) / len(values) ** 0.5
+    return {
+        "mean": [round(float(v), digits) for v in values.mean(axis=0)],
+        "se": [round(float(v), digits) for v in se],
+    }
+
+
+def means_text(entry: dict[str, Any], sign: str = "", digits: int = 0) -> str:
+    """Format the result of `mean_se` as one line."""
+    return "  ".join(
+        f"{mean:{sign}{5 + digits}.{digits}f} ± {se:3.{digits}f}"
+        for mean, se in zip(entry["mean"], entry["se"], strict=True)
+    )
+
+
+def summarize(study: Study, found: Figures, columns: Sequence[Any]) -> Record:
+    """Print and return means by group, and paired differences from the first method.
+
+    The differences, and the means next to them, are over the runs that both methods
+    have finished.
+    """
+    first = next(iter(found))
+    tasks = dict.fromkeys(task for runs in found.values() for task, _ in runs)
+    groups = list(dict.fromkeys(map(study.group, tasks)))
+    if study.overall and len(groups) != 1:
+        groups.insert(0, "all")
+    shown = max(study.digits - 1, 0)
+    summary: Record = {"columns": list(columns), "groups": {}}
+    print(f"columns: {list(columns)}; differences are from {first}")
+    for group in groups:
+        entries = summary["groups"][group] = {}
+        for method, runs in found.items():
+            keys = [k for k in runs if group in ("all", study.group(k[0]))]
+            both = [k for k in keys if k in found[first]] or keys
+            if not both:
+                continue
+            values = np.array([runs[k] for k in both])
+            entry: Record = {"runs": len(both), **mean_se(values, study.digits)}
+            line = f"{group:22}{method:26}{len(both):4} runs "
+            line += means_text(entry, digits=shown)
+            if method != first and all(k in found[first] for k in both):
+                apart = values - np.array([found[first][k] for k in both])
+                entry["minus_first"] = mean_se(apart, study.digits)
+                line += f"   apart {means_text(entry['minus_first'], '+', shown)}"
+            entries[method] = entry
+            print(line, flush=True)
+    return summary
+
+
+# -- studies -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Study:
+    """One benchmark.
+
+    `run(method, task, seed, options)` returns a record for JSON, and is a function of a
+    module, because other processes import it. `figures` computes one array of
+    `columns` for each run. It receives the runs of all methods that are stored, because
+    the best known score of a task depends on them. `smallest` are the arguments of a
+    run that takes a few seconds, which the tests use.
+    """
+
+    name: str
+    tasks: Callable[[], Sequence[str]]
+    methods: Sequence[str]
+    run: Callable[[str, str, int, dict[str, Any]], Record]
+    columns: Callable[[Mapping[str, Any]], Sequence[Any]]
+    figures: Callable[[Runs, Mapping[str, Any]], Figures] = single
+    group: Callable[[str], str] = str  # rows of the table, by task
+    overall: bool = True  # also a row for all tasks
+    known: Callable[[str], object] | None = None  # raises ValueError for other methods
+    reference: str | None = None  # method that is run once per task, and not shown
+    options: Mapping[str, Any] = field(default_factory=dict)
+    seeds: int = 10
+    digits: int = 1
+    own_process: bool = False  # for measurements of memory
+    smallest: tuple[str, ...] = ()
+    summarize: Callable[[Study, Figures, Sequence[Any]], Record] = summarize
+
+
+# -- stored runs -------------------------------------------------------------------
+
+
+class Cache:
+    """Finished runs as JSON lines, one file per label."""
+
+    def __init__(self, benchmark: str) -> None:
+        root = os.environ.get("SKBAYES_BENCHMARK_CACHE") or HERE / "cache"
+        self._folder = Path(root) / benchmark
+        self._folder.mkdir(parents=True, exist_ok=True)
+
+    def _path(self, label: str) -> Path:
+        return self._folder / f"{label.replace('/', '|')}.jsonl"
+
+    def labels(self) -> list[str]:
+        """Return the labels that have runs."""
+        return sorted(p.stem.replace("|", "/") for p in self._folder.glob("*.jsonl"))
+
+    def load(self, label: str) -> dict[Key, Record]:
+        """Return the finished runs of a label; incomplete lines are skipped."""
+        records = {}
+        if self._path(label).exists():
+            for line in self._path(label).read_text().splitlines():
+                try:
+                    record = json.loads(line)
+                except json.JSONDecodeError:
+                    continue
+                records[record["task"], record["seed"]] = record
+        return records
+
+    def append(self, label: str, record: Record) -> None:
+        """Append a finished run in one write, so that parallel writes do not mix."""
+        line = (json.dumps(record) + "\n").encode()
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+        handle = os.open(self._path(label), flags, 0o644)
+        try:
+            os.write(handle, line)
+        finally:
+            os.close(handle)
+
+    def clear(self, label: str) -> None:
+        """Delete the runs of a label."""
+        self._path(label).unlink(missing_ok=True)
+
+
+def _run_all(study: Study, jobs: list, options: dict, store: Cache, n: int) -> None:
+    def finish(label: str, task: str, seed: int, record: Record) -> None:
+        store.append(label, {"task": task, "seed": seed, **record})
+
+    if n == 1 and not study.own_process:
+        for label, method, task, seed in jobs:
+            finish(label, task, seed, study.run(method, task, seed, options))
+        return
+    limit = 1 if study.own_process else None
+    with ProcessPoolExecutor(
+        n, mp_context=get_context("spawn"), max_tasks_per_child=limit
+    ) as pool:
+        submitted = {
+            pool.submit(study.run, method, task, seed, options): (label, task, seed)
+            for label, method, task, seed in jobs
+        }
+        for future in as_completed(submitted):
+            finish(*submitted[future], future.result())
+
+
+# -- figures -----------------------------------------------------------------------
+
+
+def plot(
+    panels: Mapping[str, Mapping[str, tuple]],
+    path: Path,
+    columns: int = 3,
+    axes: Callable[[str], dict[str, Any]] = lambda title: {},
+) -> None:
+    """Draw one panel of lines per title; a line is (x, y, standard errors or None).
+
+    `axes` returns the properties of the axes of a title.
+    """
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    n = len(panels)
+    width = min(n, columns)
+    shape = (-(-n // width), width)
+    size = (4.5 * width, 3.0 * shape[0])
+    figure, grid = plt.subplots(
+        *shape, figsize=size, layout="constrained", squeeze=False
+    )
+    handles = {}
+    for ax, (title, lines) in zip(grid.flat, panels.items(), strict=False):
+        for i, (label, (x, y, se)) in enumerate(lines.items()):
+            style = {"color": COLORS[i % len(COLORS)], "lw": 1.3 if i else 2.5}
+            handles[label] = ax.errorbar(x, y, se, **style)
+        ax.set(**{"title": title, **axes(title)})
+        ax.grid(alpha=0.3)
+    for ax in grid.flat[n:]:
+        ax.set_visible(False)
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)
+
+
+def _plot_summary(summary: Record, path: Path) -> None:
+    panels = {
+        group: {
+            method: (list(map(str, summary["columns"])), entry["mean"], entry["se"])
+            for method, entry in entries.items()
+        }
+        for group, entries in summary["groups"].items()
+    }
+    plot(panels, path)
+
+
+def save_results(benchmark: str, summary: Record) -> None:
+    """Write a summary and the versions of the packages to results/."""
+    versions = {}
+    for package in PACKAGES:
+        try:
+            versions[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    path = HERE / "results" / f"{benchmark}.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps({"versions": versions, **summary}, indent=1) + "\n")
+    print(f"written: {path.relative_to(HERE.parent)}")
+
+
+# -- command -----------------------------------------------------------------------
+
+
+def names(allowed: Iterable[str]) -> Callable[[str], list[str]]:
+    """Make an argparse type of comma-separated names out of `allowed`, or "all"."""
+    known = list(allowed)
+
+    def parse(text: str) -> list[str]:
+        chosen = known if text == "all" else text.split(",")
+        unknown = [name for name in chosen if name not in known]
+        if unknown:
+            raise argparse.ArgumentTypeError(f"{unknown} not in {known}")
+        return chosen
+
+    return parse
+
+
+def _arguments(
+    studies: Mapping[str, Study], doc: str, given: Sequence[str] | None
+) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        description=doc, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parts = parser.add_subparsers(dest="study", required=True)
+    for name, study in studies.items():
+        add = parts.add_parser(name).add_argument
+        add("--tasks", help="separated by semicolons; default: all")
+        add("--every", type=int, default=1, help="use only every n-th task")
+        add("--offset", type=int, default=0, help="index of the first task")
+        methods = ",".join(study.methods)
+        add("--methods", default=methods, help=f"comma-separated; default: {methods}")
+        add("--seeds", type=int, default=study.seeds, help="runs per task")
+        add("--jobs", type=int, default=1, help="number of processes")
+        add("--label", help="store the runs as METHOD.LABEL")
+        add("--also", default="", help="stored labels that are also shown")
+        add("--fresh", action="store_true", help="delete the stored runs first")
+        add("--finished", action="store_true", help="show stored runs only")
+        add("--save", metavar="NAME", help=f"write results/{study.name}/NAME.json")
+        add("--plot", type=Path, metavar="FILE", help="draw the means")
+        for option, default in study.options.items():
+            if isinstance(default, bool):
+                add(f"--{option}", action="store_true")
+            else:
+                add(f"--{option}", type=type(default), default=default)
+    return parser.parse_args(given)
+
+
+def main(
+    studies: Study | Mapping[str, Study], doc: str, given: Sequence[str] | None = None
+) -> Record:
+    """Run a study as the command line says, and return its summary."""
+    if isinstance(studies, Study):
+        studies = {"run": studies}
+    args = _arguments(studies, doc, given)
+    study = studies[args.study]
+    options = {name: getattr(args, name) for name in study.options}
+    methods = args.methods.split(",")
+    for method in methods:
+        if study.known is not None:
+            study.known(method)
+        elif method not in study.methods:
+            raise SystemExit(f"{method} is not in {list(study.methods)}")
+    tasks = list(study.tasks())
+    if args.tasks:
+        unknown = set(args.tasks.split(";")) - set(tasks)
+        if unknown:
+            raise SystemExit(f"{sorted(unknown)} not in {tasks}")
+        tasks = args.tasks.split(";")
+    tasks = tasks[args.offset :: args.every]
+    changed = [f"{k}={v}" for k, v in options.items() if v != study.options[k]]
+    store = Cache("/".join([study.name, *changed]))
+    label_of = {m: f"{m}.{args.label}" if args.label else m for m in methods}
+    if args.fresh:
+        for label in label_of.values():
+            store.clear(label)
+    wanted = [
+        (label, method, task, seed)
+        for seed in range(args.seeds)
+        for task in tasks
+        for method, label in label_of.items()
+    ]
+    if study.reference is not None:
+        wanted = [(study.reference, study.reference, t, 0) for t in tasks] + wanted
+    done = {label: store.load(label) for label, *_ in wanted}
+    jobs = [job for job in wanted if (job[2], job[3]) not in done[job[0]]]
+    if not args.finished:
+        _run_all(study, jobs, options, store, args.jobs)
+    shown = list(
+        dict.fromkeys([*label_of.values(), *filter(None, args.also.split(","))])
+    )
+    labels = dict.fromkeys([*shown, *store.labels()])
+    found = study.figures({label: store.load(label) for label in labels}, options)
+    kept = {
+        label: {k: v for k, v in found[label].items() if k[0] in tasks}
+        for label in shown
+    }
+    found = {label: runs for label, runs in kept.items() if runs}
+    summary = study.summarize(study, found, study.columns(options))
+    if args.save:
+        save_results(f"{study.name}/{args.save}", summary)
+    if args.plot:
+        _plot_summary(summary, args.plot)
+    return summary
+
+
+# -- data --------------------------------------------------------------------------
+
+
+def load() -> ModuleType:
+    """Import the loaders of the data sets in ../shared/data."""
+    path = HERE.parents[1] / "shared" / "data" / "load.py"
+    if not path.exists():
+        raise FileNotFoundError(f"the data sets are expected in {path.parent}")
+    spec = importlib.util.spec_from_file_location("shared_data", path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def all_texts(sets: dict) -> tuple[list[str], np.ndarray]:
+    """Join the training texts and the development texts, if there are any."""
+    texts, labels = sets["train"]
+    if sets.get("dev") is None:
+        return list(texts), np.asarray(labels)
+    return list(texts) + list(sets["dev"][0]), np.concatenate([labels, sets["dev"][1]])

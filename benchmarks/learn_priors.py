@@ -1,0 +1,363 @@
+"""Knowledge about estimators, learned from tables of their results.
+
+For each estimator with a file in results/priors/, the script learns densities and a
+portfolio.
+
+A density over each hyper-parameter describes the position of good values:
+
+- Numbers: on each table, the kernel density of the values of the best tenth of the
+  configurations is divided by that of all configurations, on the scale of the
+  parameter. The mean over the tables is mixed with a uniform density.
+- Options: the share in the best tenth is divided by the share in all configurations.
+- Parameters that are not always active: only the configurations in which they are
+  active are used.
+
+A portfolio is a list of first configurations with their regrets on the tables. It
+begins with the estimator's own values. Each further configuration is the one that most
+reduces the best normalized regret so far, averaged over the tables.
+
+The regret of a configuration is (best - score) / (best - median of the random ones), at
+most 2. Because scores on small tables are noisy, it is averaged with the out-of-bag
+prediction of a random forest from the other configurations.
+
+Example: python benchmarks/learn_priors.py
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+import argparse
+import json
+import math
+from collections import Counter
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from harness import HERE
+from sklearn.ensemble import RandomForestRegressor
+
+RESULTS = HERE / "results" / "priors"
+KNOWLEDGE = HERE.parent / "skbayes" / "spaces" / "knowledge.json"
+N_PORTFOLIO = 16
+# Maximum number of tables with stored regrets.
+MAX_TABLES = 40
+LARGEST_REGRET = 2.0
+# A score that varies less than this on a table is ignored.
+SMALLEST_SPREAD = 1e-4
+SMOOTHING = 0.5
+BEST_SHARE = 0.1
+UNIFORM_SHARE = 0.2
+N_KNOTS = 9
+# Standard deviation of the kernels, relative to the range.
+BANDWIDTH = 0.1
+# Number of configurations added to the counts of the options.
+PSEUDO_COUNT = 2.0
+# Parameters that are proportional to the standard deviation of the target, which is 1
+# in all tables.
+Y_SCALED = {"SVR": ["C", "epsilon"], "ElasticNet": ["alpha"]}
+
+Params = dict[str, Any]
+
+
+class Table(NamedTuple):
+    """Scores of configurations, NaN for failed fits; the first one is the default."""
+
+    name: str
+    params: list[Params]
+    scores: np.ndarray  # a column per metric, the estimator's own score first
+
+
+@cache
+def load_tables(name: str) -> list[Table]:
+    """Read the tables of an estimator."""
+    with np.load(RESULTS / f"{name}.npz") as file:
+        params = [_restored(json.loads(text)) for text in file["params"].tolist()]
+        scores = file["scores"].astype(np.float64)
+        names, which = file["tables"].tolist(), file["params_of_table"]
+        parts = zip(names, which, scores, strict=True)
+        return [Table(table, params[i], own) for table, i, own in parts]
+
+
+def _restored(params: list[Params]) -> list[Params]:
+    """Convert the lists of JSON back to tuples."""
+    return [
+        {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
+        for values in params
+    ]
+
+
+# -- regrets --------------------------------------------------------------------------
+
+
+@cache
+def regrets(name: str) -> list[np.ndarray]:
+    """Return regrets on each table; columns of ignored scores are NaN."""
+    return [_normalized(table.scores) for table in load_tables(name)]
+
+
+def _normalized(scores: np.ndarray) -> np.ndarray:
+    failed = np.isnan(scores)
+    scores = np.where(failed, -np.inf, scores)
+    best, median = scores.max(axis=0), np.median(scores[1:], axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        regret = np.minimum((best - scores) / (best - median), LARGEST_REGRET)
+        regret[:, ~(best - median > SMALLEST_SPREAD)] = np.nan
+    return regret
+
+
+@cache
+def smoothed(name: str) -> list[np.ndarray]:
+    """Return regrets averaged with predictions from other configurations."""
+    found = []
+    for table, regret in zip(load_tables(name), regrets(name), strict=True):
+        known = ~np.isnan(regret).any(axis=0)
+        out = regret.copy()
+        if known.any():
+            X = features(table.params[1:])
+            forest = RandomForestRegressor(
+                100,
+                min_samples_leaf=2,
+                max_features=0.5,
+                oob_score=True,
+                random_state=0,
+            )
+            target = regret[1:, known]
+            forest.fit(X, target[:, 0] if target.shape[1] == 1 else target)
+            predicted = forest.oob_prediction_.reshape(target.shape)
+            out[1:, known] = (1.0 - SMOOTHING) * target + SMOOTHING * predicted
+        found.append(out)
+    return found
+
+
+def features(params: list[Params]) -> np.ndarray:
+    """Encode configurations for a forest."""
+    names = sorted({name for point in params for name in point})
+    columns = []
+    for name in names:
+        values = [config.get(name) for config in params]
+        columns.append([float(v) if is_number(v) else math.nan for v in values])
+        for option in options_of(values):
+            columns.append([float(not is_number(v) and v == option) for v in values])
+        columns.append([float(name not in config) for config in params])
+    X = np.array(columns).T
+    return np.where(np.isnan(X), -1.0, X)
+
+
+def is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def options_of(values: list[Any]) -> list[Any]:
+    """Return the values that are not numbers."""
+    return list(dict.fromkeys(v for v in values if not is_number(v)))
+
+
+# -- densities ------------------------------------------------------------------------
+
+
+def densities(tables: list[Table], losses: list[np.ndarray]) -> dict[str, Any]:
+    """Learn a density of each parameter; `losses` are regrets on each table."""
+    names = sorted(
+        {name for table in tables for config in table.params for name in config}
+    )
+    return {name: _density(name, tables, losses) for name in names}
+
+
+def _density(name: str, tables: list[Table], losses: list[np.ndarray]) -> Params:
+    every = [
+        v for table in tables for config in table.params for v in _value(config, name)
+    ]
+    numbers = np.array(sorted({v for v in every if is_number(v)}), dtype=float)
+    options = options_of(every)
+    found: Params = {}
+    # A parameter with few numbers is categorical, and so are numbers among options.
+    if len(numbers) and len(numbers) <= N_KNOTS // 2:
+        options, numbers = [*numbers.tolist(), *options], numbers[:0]
+        options = [int(v) if is_number(v) and v == int(v) else v for v in options]
+    if len(numbers):
+        found |= _numeric(name, tables, losses, numbers)
+    if options:
+        weights = _weights(name, tables, losses, options, len(numbers) > 0)
+        found["options"] = [[o, w] for o, w in zip(options, weights, strict=True)]
+    return found
+
+
+def _value(params: Params, name: str) -> list[Any]:
+    return [params[name]] if name in params else []
+
+
+def _best(loss: np.ndarray, active: np.ndarray) -> np.ndarray:
+    """Return the best tenth of the active configurations, without the first one."""
+    places = np.flatnonzero(active[1:]) + 1
+    n = max(1, round(BEST_SHARE * len(places)))
+    return places[np.argsort(loss[places], kind="stable")[:n]]
+
+
+def _numeric(
+    name: str, tables: list[Table], losses: list[np.ndarray], numbers: np.ndarray
+) -> Params:
+    positive = numbers[numbers > 0]
+    log = len(positive) > 1 and positive[-1] >= 20 * positive[0]
+    # On a log scale, zero is placed one step below the smallest number.
+    zero = positive[0] ** 2 / positive[1] if numbers[0] == 0 and log else math.nan
+    if log and len(positive) > 20:
+        zero = positive[0] / 10.0
+
+    def scaled(values: Any) -> np.ndarray:
+        values = np.asarray(values, dtype=float)
+        return np.log(np.where(values > 0, values, zero)) if log else values
+
+    ends = scaled(numbers[[0, -1]])
+    knots = np.linspace(*ends, N_KNOTS)
+    width = BANDWIDTH * (ends[1] - ends[0])
+
+    def mass(values: np.ndarray) -> np.ndarray:
+        distances = (knots[:, None] - scaled(values)) / width
+        return np.mean(np.exp(-0.5 * distances**2), axis=1)
+
+    ratios = []
+    for table, loss in zip(tables, losses, strict=True):
+        values = [config.get(name) for config in table.params]
+        active = np.array([is_number(v) for v in values])
+        if active[1:].sum() < 20:
+            continue
+        best = [values[i] for i in _best(loss, active)]
+        every = [values[i] for i in np.flatnonzero(active)]
+        ratio = (mass(best) + 1e-3) / (mass(every) + 1e-3)
+        ratios.append(ratio / ratio.mean())
+    mean = (1.0 - UNIFORM_SHARE) * np.mean(ratios, axis=0) + UNIFORM_SHARE
+    at = np.exp(knots) if log else knots
+    return {
+        "scale": "log" if log else "linear",
+        "at": [float(f"{v:.3g}") for v in at],
+        "log_density": np.round(np.log(mean), 2).tolist(),
+    }
+
+
+def _weights(
+    name: str,
+    tables: list[Table],
+    losses: list[np.ndarray],
+    options: list[Any],
+    besides_numbers: bool,
+) -> list[float]:
+    """Return log ratios of the shares of options, among the best and among all."""
+    ratios = []
+    for table, loss in zip(tables, losses, strict=True):
+        active = np.array([name in config for config in table.params])
+        if active[1:].sum() < 20:
+            continue
+        best = Counter(table.params[i][name] for i in _best(loss, active))
+        every = Counter(config[name] for config in table.params[1:] if name in config)
+        n_best, n_every = sum(best.values()), sum(every.values())
+        shares = np.array([every[o] / n_every for o in options])
+        found = np.array([best[o] for o in options]) + PSEUDO_COUNT * shares
+        with np.errstate(invalid="ignore"):
+            ratios.append(found / (n_best + PSEUDO_COUNT) / shares)
+    mean = np.nan_to_num(np.nanmean(ratios, axis=0), nan=1.0)
+    mean = (1.0 - UNIFORM_SHARE) * mean + UNIFORM_SHARE
+    return np.round(np.log(mean), 2).tolist()
+
+
+# -- portfolio ------------------------------------------------------------------------
+
+
+def portfolio(losses: np.ndarray, n: int) -> list[int]:
+    """Choose configurations; `losses` has shape (n_tables, n_configurations).
+
+    The first chosen configuration is number 0.
+    """
+    chosen = [0]
+    while len(chosen) < n:
+        so_far = losses[:, chosen].min(axis=1, keepdims=True)
+        gains = np.maximum(so_far - losses, 0.0).sum(axis=0)
+        gains[chosen] = -1.0
+        chosen.append(int(np.argmax(gains)))
+    return chosen
+
+
+def common_values(tables: list[Table], place: int) -> Params:
+    """Return a configuration with its values on most tables."""
+    texts = Counter(json.dumps(table.params[place]) for table in tables)
+    text = texts.most_common(1)[0][0]
+    return next(t.params[place] for t in tables if json.dumps(t.params[place]) == text)
+
+
+# -- knowledge ------------------------------------------------------------------------
+
+
+def learn(name: str) -> Params:
+    """Learn densities and portfolio of an estimator."""
+    kept = [
+        (table, loss)
+        for table, loss in zip(load_tables(name), smoothed(name), strict=True)
+        if not np.isnan(loss).all()
+    ]
+    tables = [table for table, _ in kept]
+    # Mean of the scores; the estimator's own score and the others have half of the
+    # weight each.
+    losses = [_mixed(loss) for _, loss in kept]
+    places = portfolio(np.array(losses), N_PORTFOLIO)
+    found: Params = {"tables": len(tables)}
+    if name in Y_SCALED:
+        found["y_scaled"] = Y_SCALED[name]
+    found["portfolio"] = [common_values(tables, place) for place in places]
+    shown = np.unique(np.linspace(0, len(losses) - 1, MAX_TABLES).astype(int))
+    regret = np.array([losses[i] for i in shown])[:, places].T
+    found["regrets"] = np.rint(100.0 * np.minimum(regret, 1.0)).astype(int).tolist()
+    found["densities"] = densities(tables, losses)
+    return found
+
+
+def _mixed(loss: np.ndarray) -> np.ndarray:
+    own, others = loss[:, 0], loss[:, 1:]
+    others = others[:, ~np.isnan(others).any(axis=0)]
+    if not others.size:
+        return own
+    if np.isnan(own).any():
+        return others.mean(axis=1)
+    return 0.5 * own + 0.5 * others.mean(axis=1)
+
+
+def text_of(knowledge: Params) -> str:
+    """Write knowledge as JSON with one line for each density and configuration."""
+    lines = []
+    for name, entry in sorted(knowledge.items()):
+        rows = [f'  "tables": {entry["tables"]},']
+        if "y_scaled" in entry:
+            rows.append(f'  "y_scaled": {json.dumps(entry["y_scaled"])},')
+        points = ",\n".join(f"   {json.dumps(point)}" for point in entry["portfolio"])
+        rows.append(f'  "portfolio": [\n{points}\n  ],')
+        regrets = ",\n".join(
+            f"   {json.dumps(regret, separators=(',', ':'))}"
+            for regret in entry["regrets"]
+        )
+        rows.append(f'  "regrets": [\n{regrets}\n  ],')
+        own = ",\n".join(
+            f"   {json.dumps(key)}: {json.dumps(density)}"
+            for key, density in entry["densities"].items()
+        )
+        rows.append(f'  "densities": {{\n{own}\n  }}')
+        lines.append(f' "{name}": {{\n' + "\n".join(rows) + "\n }")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--estimators", help="comma-separated; others are not changed")
+    args = parser.parse_args()
+    every = sorted(path.stem for path in RESULTS.glob("*.npz"))
+    knowledge = json.loads(KNOWLEDGE.read_text()) if args.estimators else {}
+    chosen = args.estimators.split(",") if args.estimators else every
+    knowledge |= {name: learn(name) for name in chosen}
+    KNOWLEDGE.write_text(text_of(knowledge))
+    print(f"written: {KNOWLEDGE} ({KNOWLEDGE.stat().st_size} bytes)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""Smallest case of each benchmark, and the harness that runs them."""
+
+import json
+from types import SimpleNamespace
+
+import default_space_time
+import engine_overhead
+import harness
+import judges
+import limits_time
+import methods
+import model_choices
+import nmt
+import numpy as np
+import overhead
+import pytest
+import tasks
+import waste
+from harness import Study
+
+STUDIES = {
+    f"{module.__name__} {name}": (module, name)
+    for module in (default_space_time, judges, limits_time, overhead, waste)
+    for name, study in module.STUDIES.items()
+    if study.smallest
+} | {
+    module.__name__: (module, "run") for module in (engine_overhead, model_choices, nmt)
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("SKBAYES_BENCHMARK_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def in_this_process(monkeypatch):
+    """Run the searches of default_space_time without processes and their limit."""
+
+    def timed(*search, cap=None):
+        sent = []
+        default_space_time._run(SimpleNamespace(send=sent.append), None, *search)
+        return sent[0]
+
+    monkeypatch.setattr(default_space_time, "timed", timed)
+
+
+@pytest.mark.parametrize("label", STUDIES)
+def test_smallest_case(label, capsys, in_this_process):
+    module, name = STUDIES[label]
+    studies = getattr(module, "STUDIES", None) or {name: module.STUDY}
+    summary = harness.main(studies, module.__doc__, [name, *studies[name].smallest])
+    found = summary.get("groups") or {"all": summary["ms"]}
+    for entries in found.values():
+        assert entries
+    assert capsys.readouterr().out
+    json.dumps(summary)
+
+
+# -- harness --------------------------------------------------------------------------
+
+CALLS = []
+
+
+def _run(method, task, seed, options):
+    CALLS.append((method, task, seed))
+    return {"figures": [float(seed), len(method) * options["factor"]]}
+
+
+def _study(**changes):
+    return Study(
+        **{
+            "name": "example",
+            "tasks": lambda: ["a", "b"],
+            "methods": ("x", "long"),
+            "run": _run,
+            "columns": lambda options: ["seed", "length"],
+            "options": {"factor": 1.0},
+            "seeds": 3,
+        }
+        | changes
+    )
+
+
+def _main(*arguments, **changes):
+    CALLS.clear()
+    return harness.main(_study(**changes), "Example.", ["run", *arguments])
+
+
+def test_differences_are_paired():
+    groups = _main()["groups"]
+    assert list(groups) == ["all", "a", "b"]
+    assert groups["a"]["x"] == {"runs": 3, "mean": [1.0, 1.0], "se": [0.6, 0.0]}
+    apart = groups["all"]["long"]["minus_first"]
+    assert apart == {"mean": [0.0, 3.0], "se": [0.0, 0.0]}
+    assert groups["all"]["x"]["runs"] == 6
+
+
+def test_finished_runs_are_not_repeated():
+    _main("--seeds", "1")
+    assert len(CALLS) == 4
+    _main("--seeds", "2", "--tasks", "a")
+    assert CALLS == [("x", "a", 1), ("long", "a", 1)]
+    _main("--seeds", "1", "--factor", "2")
+    assert len(CALLS) == 4  # other options are other runs
+    _main("--seeds", "1", "--methods", "x", "--fresh")
+    assert CALLS == [("x", "a", 0), ("x", "b", 0)]
+    _main("--seeds", "9", "--finished")
+    assert not CALLS
+
+
+def test_incomplete_lines_are_repeated(tmp_path):
+    _main("--seeds", "1", "--methods", "x")
+    (path,) = (tmp_path / "cache" / "example").glob("*.jsonl")
+    path.write_text(path.read_text()[:-9])
+    _main("--seeds", "1", "--methods", "x")
+    assert CALLS == [("x", "b", 0)]
+
+
+def test_versions_are_compared_by_label():
+    _main("--methods", "x", "--label", "before")
+    entries = _main("--methods", "x", "--also", "x.before")["groups"]["all"]
+    assert list(entries) == ["x", "x.before"]
+    assert entries["x.before"]["minus_first"]["mean"] == [0.0, 0.0]
+
+
+def test_methods_with_fewer_runs_are_compared_on_these():
+    _main("--methods", "long", "--seeds", "1")
+    entries = _main("--methods", "x", "--seeds", "3", "--also", "long")["groups"]["all"]
+    assert entries["x"]["runs"] == 6
+    assert entries["long"]["runs"] == 2
+    assert entries["long"]["minus_first"]["mean"] == [0.0, 3.0]
+
+
+def test_results_and_plot(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(harness, "HERE", tmp_path / "benchmarks")
+    summary = _main("--save", "saved", "--plot", str(tmp_path / "plot.png"))
+    path = tmp_path / "benchmarks" / "results" / "example" / "saved.json"
+    saved = json.loads(path.read_text())
+    assert "numpy" in saved.pop("versions")
+    assert saved == summary
+    assert (tmp_path / "plot.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("wrong", ["--methods=other", "--tasks=other"])
+def test_unknown_names_are_refused(wrong):
+    with pytest.raises(SystemExit, match="other"):
+        _main(wrong)
+    assert not CALLS
+
+
+# -- methods, tasks, and regrets ------------------------------------------------------
+
+
+def test_random_method_draws_from_the_space():
+    space = tasks.MLP
+    method = methods.make_method("random", space, 0)
+    drawn = [method.ask() for _ in range(200)]
+    for name, dim in space.items():
+        values = {params[name] for params in drawn}
+        if isinstance(dim, methods.Categories):
+            assert values == set(dim.options)
+        else:
+            assert dim.low <= min(values) < max(values) <= dim.high
+
+
+def test_notation_of_a_space():
+    assert methods.as_notation(tasks.SVM)["C"] == (1e-2, 1e4, "log-uniform")
+    assert methods.as_notation(tasks.CRITERION) == {"criterion": ["gini", "entropy"]}
+
+
+def test_score_of_a_task_is_that_of_its_folds():
+    params = {"C": 10.0, "gamma": 0.01}
+    score = tasks.make_task("sklearn:wine-svm").score(params)
+    assert score == pytest.approx(np.mean(tasks.fold_scores("wine-svm", params)))
+    assert score > 0.95
+
+
+def test_grid_has_the_scores_of_its_file():
+    task = tasks.make_task("tables:digits-svm")
+    assert task.space is None
+    assert task.score({"C": 1.0, "gamma": 0.01}) > task.score({"C": 0.01, "gamma": 1.0})
+
+
+def test_regret_is_that_of_the_best_observed_trial():
+    runs = {
+        judges.REFERENCE: {("t", 0): {"scores": [0.0, 0.5, 1.0]}},
+        "x": {("t", 0): {"scores": [0.5, 0.75, 2.0], "told": [0.5, 0.4, 0.9]}},
+    }
+    (regret,) = judges.regrets(runs)["x"].values()
+    assert regret.tolist() == [1000.0, 1000.0, 0.0]
+
+
+def test_each_task_has_other_seeds():
+    assert judges.seed_of("a", 0) != judges.seed_of("b", 0)
+    assert judges.seed_of("xgboost-tree:1", 0) != judges.seed_of("xgboost-tree:1", 1)
+
+
+def test_geometric_mean_over_the_tables():
+    groups = {"t": {"x": {"mean": [4.0]}}, "u": {"x": {"mean": [9.0]}}}
+    assert nmt.geometric_means({"groups": groups}) == {"x": pytest.approx(6.0)}
