@@ -20,7 +20,7 @@ from skbayes.space.candidates import Candidates, SpaceExhausted
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates import GaussianProcess
 
-__all__ = ["MIN_PROBABILITY", "CostLimits", "EndedTrials", "TrialLimits"]
+__all__ = ["MIN_PROBABILITY", "CostLimits", "EndedTrials", "LimitTerms"]
 
 # A trial with a lower probability of ending before its limit is not started.
 MIN_PROBABILITY = 0.05
@@ -65,7 +65,7 @@ class EndedTrials:
         return LimitTerm(process, noise_variance(learner), 0.0)
 
 
-class TrialLimits:
+class LimitTerms:
     """Terms of the acquisition function for limits per trial and costs of trials.
 
     Parameters
@@ -165,7 +165,7 @@ class TrialLimits:
 class CostLimits:
     """Mixin with the settings of an optimizer for the costs of trials."""
 
-    _limits: TrialLimits
+    _limits: LimitTerms
 
     def limit_costs(self, limit: float | None, budget: float | None) -> None:
         """Set :attr:`cost_limit` and :attr:`cost_budget`.

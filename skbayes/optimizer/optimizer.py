@@ -26,9 +26,9 @@ from skbayes.acquisition.terms import LogTerm
 from skbayes.optimizer.cost_model import CostModel
 from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
-from skbayes.optimizer.limits import CostLimits, EndedTrials, TrialLimits
+from skbayes.optimizer.limits import CostLimits, EndedTrials, LimitTerms
 from skbayes.optimizer.observations import ObservationList, join
-from skbayes.optimizer.outcome_constraints import OutcomeConstraints
+from skbayes.optimizer.outcome_constraints import ConstraintModels
 from skbayes.optimizer.portfolio import next_of_portfolio, usable_portfolio
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.optimizer.transfer import first_rows
@@ -209,14 +209,14 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         self._seed = check_random_state(random_state)
         self._costs = CostModel(self.space.n_options)
         self._ended = EndedTrials(self.space.n_options)
-        self._limits = TrialLimits(self._costs, self._ended)
+        self._limits = LimitTerms(self._costs, self._ended)
         self._observed, self._learned = ObservationList(), ObservationList()
         # Trials that can be compared: neither failed nor censored. Scores to maximize.
         self._eligible: list[tuple[list[float], Params, list[float]]] = []
         self._n_objectives: int | None = None
         self._pending: dict[bytes, FloatArray] = {}
         self._candidates = Candidates(self.space)
-        self._constraints = OutcomeConstraints(self._candidates, self._seed)
+        self._constraints = ConstraintModels(self._candidates, self._seed)
         self._proposer: Any = make_proposer(
             self.surrogate, self.acquisition, self._candidates, self._seed
         )

@@ -15,13 +15,13 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.registry import make_surrogate
 from skbayes.utils.ranking import total_violation
 
-__all__ = ["OutcomeConstraints"]
+__all__ = ["ConstraintModels"]
 
 # Difference between the seeds of these models and of the models of scores.
 SEED_OFFSET = 1000
 
 
-class OutcomeConstraints:
+class ConstraintModels:
     """Models of constraints, one for each; independent of the surrogate.
 
     Parameters

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skbayes.optimizer.limits import TrialLimits
+from skbayes.optimizer.limits import LimitTerms
 from skbayes.optimizer.observations import ObservationList
 from skbayes.space import OptimumPrior
 from skbayes.space.candidates import Candidates
@@ -33,7 +33,7 @@ def next_of_portfolio(
     observed: ObservationList,
     pending: Sequence[FloatArray],
     candidates: Candidates,
-    limits: TrialLimits,
+    limits: LimitTerms,
 ) -> FloatArray | None:
     """Return the next configuration of a portfolio; None if it is used up."""
     if portfolio is None:

@@ -17,7 +17,7 @@ from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 from skbayes.journal.json_params import adapt_record, readable
 from skbayes.journal.json_space import from_outline
 from skbayes.journal.reader import read_journal
-from skbayes.results.record import SearchRecord, Source, make_record
+from skbayes.results.record import LoadedTrials, SearchRecord, make_record
 from skbayes.space import Space
 from skbayes.space.dimensions import native
 
@@ -89,15 +89,15 @@ def read_record(
     return make_record(open_source(source, search_spaces), metric, name)
 
 
-def open_source(source: Any, search_spaces: Any = None) -> Source:
+def open_source(source: Any, search_spaces: Any = None) -> LoadedTrials:
     """Read the trials of any source, and the known facts about their search."""
     space = None if search_spaces is None else Space.from_notation(search_spaces)
     if isinstance(source, str | os.PathLike):
         found = _from_journal(source, space)
     elif isinstance(source, History):
-        found = Source(list(source))
+        found = LoadedTrials(list(source))
     elif isinstance(source, Mapping) and "params" in source:
-        found = Source(_trials_of_results(source, None))
+        found = LoadedTrials(_trials_of_results(source, None))
     elif isinstance(getattr(source, "attrs", None), Mapping):
         found = _from_frame(source)
     elif hasattr(source, "cv_results_") or hasattr(source, "get_params"):
@@ -126,11 +126,11 @@ def _check_is_of(space: Space, trial: Trial) -> None:
 # -- fitted searches ------------------------------------------------------------------
 
 
-def _from_search(search: Any) -> Source:
+def _from_search(search: Any) -> LoadedTrials:
     """Read a search of skbayes or scikit-learn."""
     check_is_fitted(search, "cv_results_")
     scoring = getattr(search, "scoring", None)
-    found = Source(
+    found = LoadedTrials(
         trials=[],
         scoring=scoring if isinstance(scoring, str) else None,
         name=type(search).__name__,
@@ -233,7 +233,7 @@ def _score_of_row(
 # -- journals and their data frames ---------------------------------------------------
 
 
-def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Source:
+def _from_journal(path: str | os.PathLike[str], space: Space | None) -> LoadedTrials:
     facts, stored = read_journal(path)
     found = _with_facts(facts)
     found.name = os.path.splitext(os.path.basename(os.fspath(path)))[0]
@@ -251,10 +251,10 @@ def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Source:
     return found
 
 
-def _with_facts(facts: Mapping[str, Any]) -> Source:
+def _with_facts(facts: Mapping[str, Any]) -> LoadedTrials:
     """Return the facts about a search in a journal, without its trials."""
     objectives = facts.get("objectives", {})
-    return Source(
+    return LoadedTrials(
         [],
         metric=facts.get("target_metric"),
         scoring=facts.get("scoring"),
@@ -265,7 +265,7 @@ def _with_facts(facts: Mapping[str, Any]) -> Source:
     )
 
 
-def _add_space(found: Source, facts: Mapping[str, Any]) -> None:
+def _add_space(found: LoadedTrials, facts: Mapping[str, Any]) -> None:
     """Add the search space, if the journal has it and all of it can be decoded."""
     outline = facts.get("space")
     if outline is None:
@@ -295,7 +295,7 @@ def _without_size(params: dict[str, Any], facts: Mapping[str, Any]) -> dict[str,
     return {name: value for name, value in params.items() if name != "train_size"}
 
 
-def _from_frame(frame: Any) -> Source:
+def _from_frame(frame: Any) -> LoadedTrials:
     """Read the output of load_history."""
     missing = [name for name in ("number", "state", "started") if name not in frame]
     if missing or "identity" not in frame.attrs:

@@ -18,7 +18,7 @@ from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.ranking import best_first, least_violating
 
-__all__ = ["RunningTrial", "SearchRecord", "Source", "make_record"]
+__all__ = ["RunningTrial", "SearchRecord", "LoadedTrials", "make_record"]
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class SearchRecord:
 
 
 @dataclass
-class Source:
+class LoadedTrials:
     """Trials as read from a source, and the known facts about their search."""
 
     trials: list[Trial]
@@ -209,7 +209,7 @@ class Source:
 
 
 def make_record(
-    found: Source, metric: str | None = None, name: str | None = None
+    found: LoadedTrials, metric: str | None = None, name: str | None = None
 ) -> SearchRecord:
     """Convert trials to arrays, with the scores of one metric."""
     trials = sorted(found.trials, key=lambda trial: trial.number)
@@ -267,7 +267,7 @@ def make_record(
 
 
 def _score_table(
-    trials: Sequence[Trial], usable: FloatArray, found: Source
+    trials: Sequence[Trial], usable: FloatArray, found: LoadedTrials
 ) -> tuple[str, dict[str, FloatArray]]:
     """Return the name of the guiding metric, and the mean scores by metric."""
     # `Trial.scores` builds a new dict of arrays at each access.

@@ -23,7 +23,7 @@ from skbayes.space.dimensions import Dimension, FloatArray, native
 from skbayes.space.equality import same
 from skbayes.space.lists import Categorical, _Listed
 from skbayes.space.notation import parse_dict, parse_spaces
-from skbayes.space.tree import Branch, Column, Entry
+from skbayes.space.tree import Branch, Column, TreeEntry
 from skbayes.utils.did_you_mean import did_you_mean
 
 __all__ = ["Space", "Column", "key_of"]
@@ -202,7 +202,7 @@ class Space:
         space = self.with_constraint(self.constraint)
         column = Column(name, dimension)
         space.columns = [*self.columns, column]
-        space._root = [*self._root, Entry(self.n_columns, column)]
+        space._root = [*self._root, TreeEntry(self.n_columns, column)]
         space.categorical = np.append(self.categorical, dimension.is_categorical)
         space.parameter_names = sorted([*self.parameter_names, name])
         space.n_configurations = tree.size(space._root)
@@ -253,13 +253,13 @@ class Space:
             branch.append(entry)
         return branch
 
-    def _add(self, column: Column, fresh: bool = False) -> Entry:
+    def _add(self, column: Column, fresh: bool = False) -> TreeEntry:
         """Add a column; alternatives share the columns of identical parameters."""
         key = (column.name, column.dimension.key, self.n_columns if fresh else -1)
         if key not in self._places:
             self._places[key] = self.n_columns
             self.columns.append(column)
-        return Entry(self._places[key], column)
+        return TreeEntry(self._places[key], column)
 
     # -- rows ---------------------------------------------------------------------
 

@@ -18,7 +18,7 @@ from skbayes.space.dimensions import Dimension, FloatArray
 __all__ = [
     "Branch",
     "Column",
-    "Entry",
+    "TreeEntry",
     "Path",
     "activate",
     "compatible",
@@ -51,7 +51,7 @@ class Column:
 
 
 @dataclass
-class Entry:
+class TreeEntry:
     """Column in a branch: its index in a row, and the branch of each of its options.
 
     For the choice among the dicts of a list, `earlier` lists the indices of the
@@ -74,7 +74,7 @@ class Entry:
         return self.dimension.place(filled)  # type: ignore[attr-defined]
 
 
-Branch = list[Entry]
+Branch = list[TreeEntry]
 
 # Required options of columns, by index; None requires that the column is inactive.
 Path = dict[int, int | None]
