@@ -7,7 +7,7 @@ import pytest
 
 from skbayes.space import Categorical, Column, Integer, Real
 from skbayes.space.tree import (
-    Entry,
+    TreeEntry,
     activate,
     cover,
     fill,
@@ -19,9 +19,9 @@ from skbayes.space.tree import (
 )
 
 # A kernel of which one option opens a degree, and a number beside it.
-KERNEL = Entry(0, Column("kernel", Categorical(["linear", "poly"])))
-KERNEL.options = [[], [Entry(1, Column("degree", Integer(2, 4)))]]
-BRANCH = [KERNEL, Entry(2, Column("n", Integer(0, 1)))]
+KERNEL = TreeEntry(0, Column("kernel", Categorical(["linear", "poly"])))
+KERNEL.options = [[], [TreeEntry(1, Column("degree", Integer(2, 4)))]]
+BRANCH = [KERNEL, TreeEntry(2, Column("n", Integer(0, 1)))]
 # Positions of its eight configurations, the first entry varying slowest.
 ROWS = [
     [0.0, math.nan, 0.25],
@@ -33,7 +33,7 @@ ROWS = [
 def test_sizes():
     assert size(BRANCH) == 8
     assert size([]) == 1
-    assert size([*BRANCH, Entry(3, Column("C", Real(0, 1)))]) == math.inf
+    assert size([*BRANCH, TreeEntry(3, Column("C", Real(0, 1)))]) == math.inf
     assert n_slopes(BRANCH) == 3
 
 
