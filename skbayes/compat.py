@@ -222,7 +222,7 @@ def is_real_parameter(estimator: Any, name: str) -> bool:
     constraints = getattr(estimator, "_parameter_constraints", None)
     if isinstance(constraints, dict) and name in constraints:
         given = constraints[name] if isinstance(constraints[name], list) else []
-        kinds = [getattr(one, "type", one) for one in given]
+        kinds = [getattr(kind, "type", kind) for kind in given]
         return Real in kinds and Integral not in kinds
     parameter = inspect.signature(type(estimator).__init__).parameters.get(name)
     return parameter is not None and type(parameter.default) is float

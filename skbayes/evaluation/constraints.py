@@ -222,7 +222,7 @@ class Constraints:
         """Return the mean outcomes of the fitted folds by name."""
         fitted = [f.extras.get("outcomes", {}) for f in folds if not f.skipped]
         return {
-            name: float(np.mean([one.get(name, math.nan) for one in fitted]))
+            name: float(np.mean([of_fold.get(name, math.nan) for of_fold in fitted]))
             if fitted
             else math.nan
             for name in self.names

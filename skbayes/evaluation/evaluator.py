@@ -360,7 +360,7 @@ class CandidateEvaluator:
                 raise _with_origin(outcome)
         if has_status(outcomes, FoldStatus.INTERRUPTED):
             return None
-        reasons = [one.reason for one in outcomes if one.reason is not None]
+        reasons = [fold.reason for fold in outcomes if fold.reason is not None]
         if any(reason.of_search for reason in reasons):
             raise SearchTimeout
         plan.outcomes = outcomes
@@ -371,7 +371,7 @@ class CandidateEvaluator:
             stopped = aspect.stopped(plan, outcomes)
             if stopped is not None:
                 return self._stopped_trial(plan, *stopped)
-        finished = [one.result for one in outcomes if one.result is not None]
+        finished = [fold.result for fold in outcomes if fold.result is not None]
         for result in finished:
             self.run.objective.learn(result.test_scores)
         for aspect in self.aspects:

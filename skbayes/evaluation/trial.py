@@ -235,9 +235,9 @@ class Trial:
         """Mean over the fitted splits of each outcome with a constraint."""
         outcomes = [f.extras.get("outcomes") for f in self.folds if not f.skipped]
         fitted = [of_fold for of_fold in outcomes if of_fold]
-        names = dict.fromkeys(name for one in fitted for name in one)
+        names = dict.fromkeys(name for of_fold in fitted for name in of_fold)
         return {
-            name: float(np.mean([one.get(name, math.nan) for one in fitted]))
+            name: float(np.mean([of_fold.get(name, math.nan) for of_fold in fitted]))
             for name in names
         }
 
@@ -348,7 +348,8 @@ class History(Sequence[Trial]):
     def __repr__(self) -> str:
         states = [trial.state for trial in self]
         counts = {TrialState.FAILED: states.count(TrialState.FAILED)}
-        counts |= {one: states.count(one) for one in TrialState if one.is_partial}
+        partial = [state for state in TrialState if state.is_partial]
+        counts |= {state: states.count(state) for state in partial}
         text = ", ".join(
             f"{n} {state.replace('_', ' ')}"
             for state, n in counts.items()

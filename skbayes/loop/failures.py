@@ -31,12 +31,12 @@ Params = dict[str, Any]
 class FailingStart:
     """Stopper that raises the exception of the first trials if the data cause it.
 
-    It is called with the trials after each one. If all fits of the first three trials
-    fail in the same way, except for fits without a score, two fits on one split follow.
-    One uses the estimator's own parameters, unless the search sets estimators (for
-    which the own one can be a placeholder). The other uses a configuration that differs
-    as much as possible from the three. The exception is raised only if both fail in the
-    same way; otherwise, the configurations were the cause and not the data.
+    It is called after each trial, with the trials so far. If all fits of the first
+    three fail in the same way, except for fits without a score, two fits on one split
+    follow. One uses the estimator's own parameters, unless the search sets estimators
+    (for which the own one can be a placeholder). The other uses a configuration that
+    differs as much as possible from the three. The exception is raised only if both
+    fail in the same way; otherwise, the configurations were the cause and not the data.
 
     The same applies if none of the fits of the three trials has a score. If all
     configurations of the space are tried, as by GridSearchCV, a score that is NaN is no
@@ -161,7 +161,7 @@ class FailingStart:
             failed = [trial.params for trial in trials]
             yield max(
                 candidates,
-                key=lambda one: min(_n_unlike(one, other) for other in failed),
+                key=lambda params: min(_n_unlike(params, other) for other in failed),
             )
 
     def _sets_estimators(self) -> bool:
@@ -174,14 +174,14 @@ class FailingStart:
 
     def _fixed(self) -> Params:
         """Return the parameters with a single value in the whole space."""
-        examples = [self._assigned(one) for one in self._space.covering_sample()]
+        examples = [self._assigned(params) for params in self._space.covering_sample()]
         first, *others = examples
         varied = {c.name for c in self._space.columns if c.dimension.n_values > 1}
         return {
             name: value
             for name, value in first.items()
             if name not in varied
-            and all(name in one and same(one[name], value) for one in others)
+            and all(name in other and same(other[name], value) for other in others)
         }
 
 
@@ -221,11 +221,11 @@ def _kind(text: str | None) -> str | None:
     return re.sub(r"'[^']*'|\"[^\"]*\"|\d[\w.+-]*", "…", lines[0])
 
 
-def _n_unlike(one: Params, other: Params) -> int:
+def _n_unlike(params: Params, other: Params) -> int:
     """Count the parameters that differ between two configurations, or are missing."""
-    names = one.keys() | other.keys()
+    names = params.keys() | other.keys()
     return sum(
-        name not in one or name not in other or not same(one[name], other[name])
+        name not in params or name not in other or not same(params[name], other[name])
         for name in names
     )
 

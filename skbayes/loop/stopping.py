@@ -1,9 +1,9 @@
 """Stopping rules that end a search before its budget is spent.
 
-A stopper is called with the trials after each one, and ends the search by returning
-True. Any callable ``stopper(trials) -> bool`` is a stopper; its `reason` becomes the
-`stop_reason_`. The stoppers in this module only use the trials, so that an interrupted
-and resumed search ends after the same trial.
+A stopper is called after each trial, with the trials so far, and ends the search by
+returning True. Any callable ``stopper(trials) -> bool`` is a stopper; its `reason`
+becomes the `stop_reason_`. The stoppers in this module only use the trials, so that an
+interrupted and resumed search ends after the same trial.
 """
 
 from __future__ import annotations

@@ -237,15 +237,15 @@ def _from_journal(path: str | os.PathLike[str], space: Space | None) -> LoadedTr
     facts, stored = read_journal(path)
     found = _with_facts(facts)
     found.name = os.path.splitext(os.path.basename(os.fspath(path)))[0]
-    for one in stored:
-        params = None if space is None else adapt_record(space, one.record)
+    for row in stored:
+        params = None if space is None else adapt_record(space, row.record)
         if params is None:
-            params = {name: readable(entry) for name, entry in one.record.items()}
+            params = {name: readable(entry) for name, entry in row.record.items()}
         params = _without_size(params, facts)
-        if one.details is None:
-            found.running.append((one.number, params, one.asked))
+        if row.details is None:
+            found.running.append((row.number, params, row.asked))
         else:
-            found.trials.append(one.trial(params))
+            found.trials.append(row.trial(params))
     if space is None:
         _add_space(found, facts)
     return found

@@ -201,8 +201,8 @@ class KnownSlacks:
     def kept_by(self, known: list[tuple]) -> list[tuple]:
         """Return the observations that satisfy the constraints; all if none does."""
         kept = [
-            one
-            for one in known
-            if all(slack <= 0.0 for slack in self.of(one[0]) or [math.nan])
+            observation
+            for observation in known
+            if all(slack <= 0.0 for slack in self.of(observation[0]) or [math.nan])
         ]
         return kept or known

@@ -241,7 +241,7 @@ def draw_subsets(
     search: Any, run: SearchRun, stages: Sequence[Stage]
 ) -> Subsets | None:
     """Draw the training subsets of all stages, once for all trials."""
-    fidelities = [one for stage in stages for one in stage.fidelities]
+    fidelities = [fidelity for stage in stages for fidelity in stage.fidelities]
     if all(fidelity.is_whole for fidelity in fidelities):
         return None
     parameter = search._subset_parameter
@@ -268,7 +268,7 @@ def _warn_of_few_rows(
     parameter: str, fidelities: Sequence[Fidelity], subsets: Subsets
 ) -> None:
     """Warn of probable percentages, and of stages that end below all rows."""
-    numbers = sorted({one.train_size for one in fidelities})
+    numbers = sorted({fidelity.train_size for fidelity in fidelities})
     whole = all(isinstance(number, int) for number in numbers)
     if len(numbers) > 1 and whole and numbers[-1] == 100 < max(subsets.sizes):
         given = ", ".join(map(str, numbers))
@@ -334,7 +334,7 @@ def failing_start(run: SearchRun, stage: Stage, task: FoldTask) -> FailingStart:
 
     return FailingStart(
         run.space,
-        lambda one: stage.assign(0, one)[0],
+        lambda params: stage.assign(0, params)[0],
         fit,
         run.objective,
         run.options.missing_score,
@@ -372,9 +372,9 @@ def other_searches(search: Any, run: SearchRun) -> list[Source]:
 def promising(run: SearchRun) -> list[tuple]:
     """Return the known observations that did not fail and are allowed."""
     return [
-        one
-        for one in run.known
-        if not np.all(np.isnan(one[1])) and run.space.allows(one[0])
+        (params, score, *more)
+        for params, score, *more in run.known
+        if not np.all(np.isnan(score)) and run.space.allows(params)
     ]
 
 
@@ -534,8 +534,8 @@ def _reporting(
             reports.append(FeasibilityMessages(run.constraints, tell))
 
         def report(trial: Any, history: History) -> None:
-            for one in reports:
-                one(trial, history)
+            for observer in reports:
+                observer(trial, history)
 
         yield report if reports else None
 

@@ -91,7 +91,7 @@ class _CountingSearch(MultiStageSearchCV):
         if self.n_members == 1:
             return best
         members = [best, *map(self._parallel, self._runners_up())]
-        members = [one for one in members if hasattr(one, "predict_proba")]
+        members = [model for model in members if hasattr(model, "predict_proba")]
         if len(members) < self.n_members:
             warnings.warn(
                 f"ensemble={self.n_members}: only {len(members)} configurations were "
@@ -99,7 +99,7 @@ class _CountingSearch(MultiStageSearchCV):
                 UserWarning,
                 stacklevel=6,
             )
-        named = [(f"member{number}", one) for number, one in enumerate(members)]
+        named = [(f"member{number}", model) for number, model in enumerate(members)]
         return VotingClassifier(named, voting="soft") if members else best
 
     def _runners_up(self) -> list[dict[str, Any]]:
@@ -545,7 +545,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             ready = [
                 whole.selection({**known, **p}) for p in first_points(self.language)
             ]
-            points += [one for one in ready if one is not None and one in whole]
+            points += [p for p in ready if p is not None and p in whole]
         return points or ("default" if default else None)
 
     def _is_classifier(self) -> bool:
@@ -592,9 +592,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
 
 def _has_vectorizer(run: SearchRun) -> bool:
-    """Tell whether some trials use a vectorizer that can share its counts."""
+    """Return whether some trials use a vectorizer that can share its counts."""
     params = [run.estimator.get_params(deep=True), *run.space.covering_sample()]
-    values = itertools.chain.from_iterable(one.values() for one in params)
+    values = itertools.chain.from_iterable(by_name.values() for by_name in params)
     return any(isinstance(value, NGramVectorizer) for value in values)
 
 
@@ -668,7 +668,7 @@ def _checked(
 
 def _check_labels(labels: Any, classifies: bool, name: str) -> None:
     flat = labels.ravel()
-    missing = [i for i, one in enumerate(flat) if one is None or one != one]
+    missing = [i for i, label in enumerate(flat) if label is None or label != label]
     if missing:
         raise ValueError(f"{name} has a missing value at position {missing[0]}.")
     if classifies and len({*flat.tolist()}) < 2:

@@ -336,7 +336,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             return space.extended(SIZE, sizes)
         # Add the training size to each space.
         spaces = parse_spaces(self.search_spaces_)
-        return Space([{**one, SIZE: sizes} for one in spaces], self.constraint)
+        return Space([{**by_name, SIZE: sizes} for by_name in spaces], self.constraint)
 
     def _own_values(self) -> dict[str, Any]:
         return {**super()._own_values(), SIZE: self._sizes()[-1]}
@@ -429,11 +429,11 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         largest = self._sizes()[-1]
         return [
             (
-                {**one.params, SIZE: largest},
-                [objective.on_unit_scale(one.score), np.nan],
-                one.noise,
+                {**known.params, SIZE: largest},
+                [objective.on_unit_scale(known.score), np.nan],
+                known.noise,
             )
-            for one in known_trials(
+            for known in known_trials(
                 known_source(self, space), space, objective.name or "score"
             )
         ]
@@ -578,7 +578,7 @@ def _split_size(k: int, params: dict[str, Any]) -> tuple[dict[str, Any], Fidelit
 
 
 def _relative_sizes(largest: float, params: Sequence[Mapping[str, Any]]) -> FloatArray:
-    return np.array([one[SIZE] / largest for one in params], dtype=float)
+    return np.array([by_name[SIZE] / largest for by_name in params], dtype=float)
 
 
 def _curve(
