@@ -30,7 +30,7 @@ from skbayes.evaluation.measure import (
     needs_rows,
     warn_of_failure,
 )
-from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+from skbayes.evaluation.trial import FoldResult, Trial, TrialState, mean_outcomes
 from skbayes.utils.ranking import total_violation
 
 __all__ = ["Bound", "Constraints", "OutcomeMeasures", "parse_bound"]
@@ -218,20 +218,10 @@ class Constraints:
         """Names of the outcomes, without duplicates."""
         return list(dict.fromkeys(bound.name for bound in self.bounds))
 
-    def outcomes(self, folds: Sequence[FoldResult]) -> dict[str, float]:
-        """Return the mean outcomes of the fitted folds by name."""
-        fitted = [f.extras.get("outcomes", {}) for f in folds if not f.skipped]
-        return {
-            name: float(np.mean([of_fold.get(name, math.nan) for of_fold in fitted]))
-            if fitted
-            else math.nan
-            for name in self.names
-        }
-
     def slacks(self, folds: Sequence[FoldResult]) -> list[float]:
         """Return the slack of each constraint, NaN if it is unknown."""
-        means = self.outcomes(folds)
-        return [bound.slack(means[bound.name]) for bound in self.bounds]
+        means = mean_outcomes(folds)
+        return [b.slack(means.get(b.name, math.nan)) for b in self.bounds]
 
     def of_trial(self, trial: Trial) -> list[float]:
         """Return the slack of each constraint for a trial."""

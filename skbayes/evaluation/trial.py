@@ -20,6 +20,7 @@ __all__ = [
     "Trial",
     "TrialState",
     "fill_scores",
+    "mean_outcomes",
 ]
 
 
@@ -233,13 +234,7 @@ class Trial:
     @property
     def outcomes(self) -> dict[str, float]:
         """Mean over the fitted splits of each outcome with a constraint."""
-        outcomes = [f.extras.get("outcomes") for f in self.folds if not f.skipped]
-        fitted = [of_fold for of_fold in outcomes if of_fold]
-        names = dict.fromkeys(name for of_fold in fitted for name in of_fold)
-        return {
-            name: float(np.mean([of_fold.get(name, math.nan) for of_fold in fitted]))
-            for name in names
-        }
+        return mean_outcomes(self.folds)
 
     @property
     def scores(self) -> dict[str, np.ndarray]:
@@ -286,6 +281,16 @@ def _numbers(values: list[Any]) -> np.ndarray:
     """Return an array of floats, also for integers that NumPy stores as objects."""
     array = np.array(values)
     return array.astype(float) if array.dtype == object else array
+
+
+def mean_outcomes(folds: Sequence[FoldResult]) -> dict[str, float]:
+    """Return the mean over the fitted folds of each outcome, NaN if one is unknown."""
+    fitted = [fold.extras.get("outcomes", {}) for fold in folds if not fold.skipped]
+    names = dict.fromkeys(name for outcomes in fitted for name in outcomes)
+    return {
+        name: float(np.mean([outcomes.get(name, math.nan) for outcomes in fitted]))
+        for name in names
+    }
 
 
 def fill_scores(folds: Sequence[FoldResult], error_scores: Mapping[str, float]) -> None:

@@ -15,7 +15,7 @@ from skbayes.evaluation.constraints import (
     parse_bound,
 )
 from skbayes.evaluation.measure import COSTS, measure_of, predict_time
-from skbayes.evaluation.trial import FoldResult, History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial, mean_outcomes
 
 X, y = load_iris(return_X_y=True)
 
@@ -67,7 +67,7 @@ def test_outcomes_are_means_over_the_fitted_folds():
         *folds({"a": 1.0, "b": 8.0}, {"a": 2.0, "b": 8.0}),
         FoldResult(skipped=True),
     ]
-    assert BOTH.outcomes(some) == {"a": 1.5, "b": 8.0}
+    assert mean_outcomes(some) == {"a": 1.5, "b": 8.0}
     assert BOTH.names == ["a", "b"]
     np.testing.assert_allclose(BOTH.slacks(some), [0.5, -1.3, math.log(2.0)])
     assert BOTH.violation(some) == pytest.approx(0.5 + math.log(2.0))
