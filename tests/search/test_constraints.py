@@ -191,6 +191,20 @@ def two_numbers(estimator, X, y):
     return {"a": estimator.score(X, y), "b": float(estimator.get_n_leaves())}
 
 
+def test_the_only_metric_of_a_callable_is_called_score():
+    def leaves(estimator, X, y):
+        return -float(estimator.get_n_leaves())
+
+    found = search(scoring=leaves, constraints={"score": ">= -4"}, n_iter=2).fit(X, y)
+    feasible = found.cv_results_["mean_test_score"] >= -4
+    assert found.cv_results_["feasible"].tolist() == feasible.tolist()
+    wrong = search(scoring=leaves, constraints={"leaves": ">= -4"}, n_iter=2)
+    with pytest.warns(UserWarning, match="none of 2 trials satisfies"):
+        with pytest.warns(UserWarning, match="Measuring 'leaves' of constraints"):
+            wrong.fit(X, y)
+    assert not wrong.cv_results_["feasible"].any()
+
+
 def test_the_metrics_of_a_callable_can_be_constrained():
     found = search(scoring=two_numbers, refit="a", constraints={"b": "<= 4"}, n_iter=4)
     found.fit(X, y)
