@@ -192,6 +192,21 @@ def test_regret_is_that_of_the_best_observed_trial():
     assert regret.tolist() == [1000.0, 1000.0, 0.0]
 
 
+def test_methods_of_the_judges_have_options_and_trials_in_flight():
+    method = "skbayes:surrogate=random;n_initial_points=2@3"
+    judges.known(method)
+    record = judges.run(method, "tables:wine-mlp", 0, {"trials": 5, "noisy": True})
+    assert len(record["scores"]) == len(record["think"]) == 5
+    assert record["scores"] != record["told"]
+    with pytest.raises(ValueError, match="other"):
+        judges.known("other@3")
+
+
+@pytest.mark.parametrize("mode", ["shared", "plain", "memory", "grid"])
+def test_searches_of_shared_steps_accept_their_arguments(mode):
+    waste.warm_up(mode)
+
+
 def test_each_task_has_other_seeds():
     assert judges.seed_of("a", 0) != judges.seed_of("b", 0)
     assert judges.seed_of("xgboost-tree:1", 0) != judges.seed_of("xgboost-tree:1", 1)
