@@ -285,13 +285,6 @@ class ScoreLessExcess(TradeoffAcquisition):
     L* is the best score, and sigma* is the smallest cost. If the expected gains of all
     configurations are small, it is maximal for the cheapest configuration.
 
-    Parameters
-    ----------
-    alpha : float
-        The tradeoff, > 0.
-    scale : CostScale
-        Distribution of the cost.
-
     Examples
     --------
     >>> from skbayes.acquisition.tradeoff import Beliefs, RawCost, ScoreLessExcess
@@ -325,13 +318,6 @@ class ImprovementOfTradeoff(TradeoffAcquisition):
     """Logarithm of E max(T - T*, 0) for T = L - alpha sigma, T* the largest so far.
 
     T is assumed to be normal, with the means and variances of both parts.
-
-    Parameters
-    ----------
-    alpha : float
-        The tradeoff, > 0.
-    scale : CostScale
-        Distribution of the cost.
 
     Examples
     --------
