@@ -217,10 +217,10 @@ def _latest(record: SearchRecord) -> float:
     It is unknown whether they still run. They are drawn until the last known event, but
     at least for the median duration of the finished trials.
     """
-    asked = [trial.started for trial in record.running]
-    last = max([0.0, *record.finished[np.isfinite(record.finished)], *asked])
+    starts = [trial.started for trial in record.running]
+    last = max([0.0, *record.finished[np.isfinite(record.finished)], *starts])
     typical = float(np.median(record.duration)) if len(record) else 1.0
-    return max([last, *(start + typical for start in asked)])
+    return max([last, *(start + typical for start in starts)])
 
 
 def _lanes(started: FloatArray, finished: FloatArray) -> np.ndarray:

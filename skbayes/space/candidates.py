@@ -116,8 +116,8 @@ def _adjacent(space: Space, X: FloatArray, steps: FloatArray) -> FloatArray:
         current = nearest(grid, X[:, place])
         # At the ends, there is only one adjacent value.
         up = np.where(steps[:, place] > 0.0, current < last, current == 0)
-        there = grid[current + np.where(up, 1, -1)]
-        adjacent[:, place] = np.where(np.isnan(X[:, place]), np.nan, there)
+        neighbors = grid[current + np.where(up, 1, -1)]
+        adjacent[:, place] = np.where(np.isnan(X[:, place]), np.nan, neighbors)
     return adjacent
 
 

@@ -117,8 +117,10 @@ class TokenStream:
         ids = np.array(new, dtype=np.int32)[self.ids] if new else self.ids
         if None not in results:
             return TokenStream(ids, self.offsets, vocabulary)
-        there = ids >= 0
-        return TokenStream(ids[there], offsets_among(there, self.offsets), vocabulary)
+        is_known = ids >= 0
+        return TokenStream(
+            ids[is_known], offsets_among(is_known, self.offsets), vocabulary
+        )
 
     def known(self, vocabulary: Sequence[str]) -> TokenStream:
         """Renumber by another sorted vocabulary; -1 for tokens that it lacks."""
@@ -128,10 +130,10 @@ class TokenStream:
         return TokenStream(ids, self.offsets, vocabulary)
 
 
-def offsets_among(there: npt.NDArray, offsets: npt.NDArray) -> npt.NDArray:
+def offsets_among(mask: npt.NDArray, offsets: npt.NDArray) -> npt.NDArray:
     """Return the offsets of segments after only the entries in the mask are kept."""
-    before = np.zeros(len(there) + 1, dtype=np.int64)
-    np.cumsum(there, out=before[1:])
+    before = np.zeros(len(mask) + 1, dtype=np.int64)
+    np.cumsum(mask, out=before[1:])
     return before[offsets]
 
 
