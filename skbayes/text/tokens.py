@@ -161,7 +161,7 @@ def check_texts(texts: Any, name: str = "X") -> list[str]:
         )
     found = list(texts)
     if not found:
-        raise ValueError(f"{name} must hold at least one text, got none.")
+        raise ValueError(f"{name} must contain at least one text, got none.")
     if not all(type(text) is str for text in found):
         found = [_text(text, place, name) for place, text in enumerate(found)]
     return found
@@ -179,7 +179,7 @@ def _text(text: Any, place: int, name: str) -> str:
         )
     hint = "; decode it first" if isinstance(text, bytes) else ""
     raise TypeError(
-        f"{name} must hold texts, got {text!r} of type {type(text).__name__} at "
+        f"{name} must contain texts, got {text!r} of type {type(text).__name__} at "
         f"position {place}{hint}."
     )
 
@@ -221,7 +221,7 @@ def _finder(pattern: str) -> Callable[[str], list[str]]:
         compiled = re.compile(pattern)
     except re.error as error:
         raise ValueError(
-            f"token_pattern is no regular expression: {error}, in {pattern!r}."
+            f"token_pattern is not a regular expression: {error}, in {pattern!r}."
         ) from error
     if compiled.groups > 1:
         raise ValueError(

@@ -687,7 +687,7 @@ def test_empty_texts_are_told_of():
         ({"dev": (TEXTS,)}, ValueError, "dev must be a pair"),
         ({"dev": (NEW[0], NEW[1][:-1])}, ValueError, r"dev\[0\] and dev\[1\]"),
         ({"dev": (NEW[0], None)}, ValueError, "labels if and only if y is given"),
-        ({"dev": ([3], [1])}, TypeError, r"dev\[0\] must hold texts"),
+        ({"dev": ([3], [1])}, TypeError, r"dev\[0\] must contain texts"),
         ({"dev": (NEW[0], NEW[1].astype(str))}, ValueError, "none of its labels"),
         ({"space": "huge"}, ValueError, "space"),
         ({"space": None}, ValueError, "search_spaces must be given"),
