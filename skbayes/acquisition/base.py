@@ -231,13 +231,6 @@ def predict(surrogate: Any, X: FloatArray, gradient: bool) -> tuple[FloatArray, 
 class ModelProposer(Proposer):
     """Proposer with an acquisition function of a surrogate's predictions.
 
-    Parameters
-    ----------
-    model : object
-        Surrogate, not fitted.
-    acquisition : Acquisition
-        Acquisition function.
-
     Attributes
     ----------
     best_f : ndarray of shape (S, 1)

@@ -4,7 +4,7 @@ Symbols (m candidates, D columns):
 
 - ``c``: logarithm of the cost of a trial, normal with mean mu and standard deviation s,
   which includes the noise of single costs.
-- ``limit``: logarithm of the cost at which a trial is ended.
+- ``limit``: logarithm of the cost at which a trial is aborted.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class CostTerm(LogTerm):
 
 
 class LimitTerm(LogTerm):
-    """Logarithm of the probability that a trial is not ended: P(c <= limit).
+    """Logarithm of the probability that a trial is not aborted: P(c <= limit).
 
     Gardner et al. (2014), "Bayesian optimization with inequality constraints",
     equation 6.

@@ -103,12 +103,12 @@ class Feasibility(LogTerm):
         return kept
 
 
-class _AnyProposer(Proposer):
+class _ConstantProposer(Proposer):
     """Proposer with equal scores for all configurations; only the terms matter."""
 
     has_gradients = True
 
-    def fit(self, observations: Any) -> _AnyProposer:
+    def fit(self, observations: Any) -> _ConstantProposer:
         return self
 
     def _evaluate(self, X: FloatArray, gradient: bool) -> tuple[FloatArray, Any]:
@@ -124,7 +124,7 @@ def fit_feasibility(
     for model, slacks in zip(models, observations.slacks.T, strict=True):
         known = ~np.isnan(slacks)
         if np.any(known):
-            kept = _drawn_in(-slacks[known])
+            kept = _clip(-slacks[known])
             of_one = Observations(
                 observations.X[known], kept, np.zeros(len(kept)), observations.pending
             )
@@ -132,7 +132,7 @@ def fit_feasibility(
     return Feasibility(fitted) if fitted else None
 
 
-def _drawn_in(values: FloatArray) -> FloatArray:
+def _clip(values: FloatArray) -> FloatArray:
     """Clip values far from 0, also infinite ones."""
     distances = np.abs(values)
     finite = distances[(distances > 0.0) & np.isfinite(distances)]
@@ -150,7 +150,7 @@ def fit_constrained(
     mask of the pending configurations that are expected to satisfy the constraints.
     """
     feasibility = fit_feasibility(models, observations)
-    observations = _of_known_constraints(observations)
+    observations = _drop_unknown(observations)
     if feasibility is None:
         return proposer.fit(observations), observations
     kept = feasibility.keeps(observations.pending)
@@ -158,13 +158,13 @@ def fit_constrained(
     if isinstance(proposer, SamplingProposer):
         ordered = dataclasses.replace(observations, scores=feasible_first(observations))
         return proposer.fit(ordered).with_terms([feasibility]), observations
-    fitted: Proposer = _AnyProposer()
+    fitted: Proposer = _ConstantProposer()
     if np.any(observations.is_rival):
         fitted = proposer.fit(observations)
     return fitted.with_terms([feasibility]), observations
 
 
-def _of_known_constraints(observations: Observations) -> Observations:
+def _drop_unknown(observations: Observations) -> Observations:
     """Drop constraints without known values, which would exclude everything."""
     assert observations.slacks is not None
     known = ~np.all(np.isnan(observations.slacks), axis=0)

@@ -107,13 +107,7 @@ class ExpectedHypervolumeImprovement:
 
 
 class _Sides:
-    """Sides of the boxes in one objective.
-
-    Parameters
-    ----------
-    lower, upper : ndarray of shape (K,)
-        Ends of each box's side.
-    """
+    """Sides of the boxes in one objective, from `lower` (K,) to `upper` (K,)."""
 
     def __init__(self, lower: FloatArray, upper: FloatArray) -> None:
         pairs, self._of_box = np.unique(

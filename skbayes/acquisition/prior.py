@@ -31,15 +31,7 @@ N_DRAWN = 128
 
 
 class PriorTerm(LogTerm):
-    """Multiple of the logarithm of the density of the best configuration.
-
-    Parameters
-    ----------
-    prior : OptimumPrior
-        Prior density.
-    weight : float
-        Factor of the logarithm, > 0.
-    """
+    """Multiple of the logarithm of the prior density of the best configuration."""
 
     def __init__(self, prior: OptimumPrior, weight: float) -> None:
         self.prior = prior

@@ -164,8 +164,10 @@ class LogCost(CostScale):
         # max(sigma - least, 0) = sigma - min(sigma, least). The second term is least
         # times a relative cost that is cut at 1.
         mean, sd = np.asarray(mean, float), np.asarray(sd, float)
-        whole = _cut_moment(mean, sd, 1) if self.cut else _whole_mean(mean, sd)
-        lower = _cut_moment(mean - np.log(least), sd, 1)
+        whole = (
+            _truncated_moment(mean, sd, 1) if self.cut else _lognormal_mean(mean, sd)
+        )
+        lower = _truncated_moment(mean - np.log(least), sd, 1)
         parts = [a - least * b for a, b in zip(whole, lower, strict=True)]
         # The difference of nearly equal terms may be negative by rounding.
         return Utility(np.maximum(parts[0], 0.0), parts[1], parts[2])
@@ -175,9 +177,12 @@ class LogCost(CostScale):
     ) -> tuple[Utility, Utility]:
         mean, sd = np.asarray(mean, float), np.asarray(sd, float)
         if self.cut:
-            first, second = _cut_moment(mean, sd, 1), _cut_moment(mean, sd, 2)
+            first, second = (
+                _truncated_moment(mean, sd, 1),
+                _truncated_moment(mean, sd, 2),
+            )
         else:
-            first, second = _whole_mean(mean, sd), _whole_mean(2 * mean, 2 * sd)
+            first, second = _lognormal_mean(mean, sd), _lognormal_mean(2 * mean, 2 * sd)
             second = Utility(second.value, 2 * second.by_mean, 2 * second.by_sd)
         variance = Utility(
             np.maximum(second.value - first.value**2, 0.0),
@@ -187,7 +192,7 @@ class LogCost(CostScale):
         return first, variance
 
 
-def _cut_moment(mean: FloatArray, sd: FloatArray, power: int) -> Utility:
+def _truncated_moment(mean: FloatArray, sd: FloatArray, power: int) -> Utility:
     """Return E min(1, exp(N))^p for N ~ N(mean, sd^2).
 
     Let N = mean + sd Z, z = mean / sd and I = E[exp(p N); N < 0]
@@ -204,7 +209,7 @@ def _cut_moment(mean: FloatArray, sd: FloatArray, power: int) -> Utility:
     return Utility(inside + ndtr(z), power * inside, by_sd)
 
 
-def _whole_mean(mean: FloatArray, sd: FloatArray) -> Utility:
+def _lognormal_mean(mean: FloatArray, sd: FloatArray) -> Utility:
     """Return E exp(N) for N ~ N(mean, sd^2)."""
     value = np.exp(mean + 0.5 * sd**2)
     return Utility(value, value, sd * value)
@@ -280,13 +285,6 @@ class ScoreLessExcess(TradeoffAcquisition):
     L* is the best score, and sigma* is the smallest cost. If the expected gains of all
     configurations are small, it is maximal for the cheapest configuration.
 
-    Parameters
-    ----------
-    alpha : float
-        The tradeoff, > 0.
-    scale : CostScale
-        Distribution of the cost.
-
     Examples
     --------
     >>> from skbayes.acquisition.tradeoff import Beliefs, RawCost, ScoreLessExcess
@@ -320,13 +318,6 @@ class ImprovementOfTradeoff(TradeoffAcquisition):
     """Logarithm of E max(T - T*, 0) for T = L - alpha sigma, T* the largest so far.
 
     T is assumed to be normal, with the means and variances of both parts.
-
-    Parameters
-    ----------
-    alpha : float
-        The tradeoff, > 0.
-    scale : CostScale
-        Distribution of the cost.
 
     Examples
     --------

@@ -91,7 +91,7 @@ def _load_table(name: str) -> LookupTable:
     if callable(table):
         table = table()
     if not isinstance(table, LookupTable):
-        raise ValueError(f"{name!r} is no LookupTable and does not return one.")
+        raise ValueError(f"{name!r} is not a LookupTable and does not return one.")
     return table
 
 

@@ -116,11 +116,11 @@ NAMED: dict[str, Factory] = {
 
 def find_object(name: str) -> Any:
     """Load an object by ``path/to/file.py:name`` or ``package.module:name``."""
-    home, _, attribute = name.rpartition(":")
+    module, _, attribute = name.rpartition(":")
     try:
-        if home.endswith(".py"):
-            return runpy.run_path(home)[attribute]
-        return getattr(importlib.import_module(home), attribute)
+        if module.endswith(".py"):
+            return runpy.run_path(module)[attribute]
+        return getattr(importlib.import_module(module), attribute)
     except (AttributeError, ImportError, KeyError, OSError) as error:
         raise ValueError(f"{name!r} cannot be loaded: {error!r}") from error
 

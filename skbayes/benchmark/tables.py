@@ -277,7 +277,7 @@ class LookupTable:
         for place, (name, direction) in enumerate(directions.items()):
             if direction not in ("max", "min"):
                 raise ValueError(
-                    f"directions: that of {name!r} must be 'max' or 'min', "
+                    f"directions: the direction of {name!r} must be 'max' or 'min', "
                     f"got {direction!r}."
                 )
             if name not in objectives:

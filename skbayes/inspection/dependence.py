@@ -112,11 +112,11 @@ def _columns_of(model: ScoreModel, params: Any) -> list[tuple[int, ...]]:
         raise TypeError(f"params must be a list of names or pairs, got {params!r}.")
     labels = column_labels(model.space)
     panels: list[tuple[int, ...]] = []
-    for asked in params:
-        names = asked if isinstance(asked, tuple | list) else (asked,)
+    for panel in params:
+        names = panel if isinstance(panel, tuple | list) else (panel,)
         if len(names) not in (1, 2) or not all(isinstance(n, str) for n in names):
             raise TypeError(
-                f"params must be names, or pairs of names in tuples, got {asked!r}."
+                f"params must be names, or pairs of names in tuples, got {panel!r}."
             )
         known = [
             [j for j, c in enumerate(columns) if name in (c.name, labels[j])]
@@ -129,7 +129,7 @@ def _columns_of(model: ScoreModel, params: Any) -> list[tuple[int, ...]]:
                 )
         if len(names) == 2 and known[0] == known[1]:
             raise ValueError(
-                f"params: a pair needs two different names, got {asked!r}."
+                f"params: a pair needs two different names, got {panel!r}."
             )
         panels += _together(model, known)
     return panels
@@ -162,16 +162,16 @@ def _dependence(
     mean, sd = marginal(model.surrogate, others, columns, positions)
     scales = tuple(map(scale_of, dimensions))
     X = model.space.encode(model.params)[:, list(columns)]
-    there = np.all(~np.isnan(X), axis=1)
-    tried = np.empty((int(there.sum()), len(columns)))
+    active = np.all(~np.isnan(X), axis=1)
+    tried = np.empty((int(active.sum()), len(columns)))
     for axis, (dimension, scale) in enumerate(zip(dimensions, scales, strict=True)):
-        encoded = X[there, axis]
+        encoded = X[active, axis]
         if scale == "options":
             places = option_places(list(dimension.decode(positions[axis])))
             tried[:, axis] = places[dimension.place(encoded)]  # type: ignore[attr-defined]
         else:
             tried[:, axis] = dimension.decode(encoded)
-    best = np.flatnonzero(model.rows[there] == model.record.best)
+    best = np.flatnonzero(model.rows[active] == model.record.best)
     labels, shown = column_labels(model.space), zip(dimensions, positions, strict=True)
     return Dependence(
         names=tuple(labels[j] for j in columns),

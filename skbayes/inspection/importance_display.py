@@ -145,7 +145,10 @@ class ImportanceDisplay(_Display):
         self.bars_ = ax.barh(single, parts[: len(names)], color=shades.series(0).color)
         self.pair_bars_ = None
         if pairs:
-            kwargs = {"facecolor": shades.paper, "edgecolor": shades.series(1).color}
+            kwargs = {
+                "facecolor": shades.background,
+                "edgecolor": shades.series(1).color,
+            }
             kwargs |= {"hatch": "////", "label": "interaction"}
             self.pair_bars_ = ax.barh(paired, parts[len(names) :], **kwargs)
             ax.legend(loc="lower right", fontsize="small")
@@ -153,7 +156,7 @@ class ImportanceDisplay(_Display):
         below, above = np.minimum(sds, parts), np.minimum(sds, 1.0 - np.array(parts))
         reach = np.array([below, above]).reshape(2, n)
         whisker: dict[str, Any] = {
-            "ecolor": shades.ink,
+            "ecolor": shades.foreground,
             "elinewidth": 1.0,
             "capsize": 2,
         }

@@ -213,8 +213,12 @@ class ParallelCoordinatesDisplay(_Display):
         ax.add_collection(self.lines_)
         self.best_line_ = None
         if self.best is not None and scored[self.best]:
-            marks = {"marker": "o", "markersize": 5, "markerfacecolor": shades.paper}
-            line = {"color": shades.ink, "linewidth": 2.8, "zorder": 4}
+            marks = {
+                "marker": "o",
+                "markersize": 5,
+                "markerfacecolor": shades.background,
+            }
+            line = {"color": shades.foreground, "linewidth": 2.8, "zorder": 4}
             (self.best_line_,) = ax.plot(x, heights[self.best], **line, **marks)
 
     def _draw_score_axis(self, ax: Any, at: int) -> Any:
@@ -235,7 +239,7 @@ class ParallelCoordinatesDisplay(_Display):
         u = (v - low) / (high - low)
         labels = [f"{value:.4g}" for value in v]
         inside = (u >= 0.0) & (u <= 1.0)
-        kwargs = {**_LABEL, "ha": "left", "color": style.tones(ax).ink}
+        kwargs = {**_LABEL, "ha": "left", "color": style.tones(ax).foreground}
         # Scores beyond the end are drawn at the end, which needs a different label.
         for end, sign, beyond in (
             (0.0, "≤", np.nanmin(self.score) < low),
@@ -274,13 +278,20 @@ def _draw_axis(ax: Any, at: int, u: FloatArray, labels: Sequence[str]) -> None:
     from matplotlib.patheffects import withStroke
 
     shades = style.tones(ax)
-    halo = [withStroke(linewidth=2.5, foreground=shades.paper, alpha=0.9)]
+    halo = [withStroke(linewidth=2.5, foreground=shades.background, alpha=0.9)]
     ax.plot([at, at], [0, 1], color=shades.gray, linewidth=1.0, zorder=2)
     for place, label in zip(u, labels, strict=True):
         ax.plot(
             [at - 0.03, at], [place, place], color=shades.gray, linewidth=1, zorder=2
         )
-        ax.text(at - 0.06, place, label, color=shades.ink, **_LABEL, path_effects=halo)
+        ax.text(
+            at - 0.06,
+            place,
+            label,
+            color=shades.foreground,
+            **_LABEL,
+            path_effects=halo,
+        )
 
 
 _LABEL: dict[str, Any] = {"fontsize": "x-small", "ha": "right", "va": "center"}

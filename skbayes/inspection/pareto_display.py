@@ -278,9 +278,12 @@ def _shades(ax: Any, n: int) -> list[Any]:
     from matplotlib.colors import to_rgb
 
     shades = tones(ax)
-    paper, last = np.array(shades.paper), np.array(to_rgb(shades.series(0).color))
+    background, last = (
+        np.array(shades.background),
+        np.array(to_rgb(shades.series(0).color)),
+    )
     shares = np.linspace(0.5 if shades.dark else 0.35, 1.0, n) if n > 1 else [1.0]
-    return [tuple(paper + share * (last - paper)) for share in shares]
+    return [tuple(background + share * (last - background)) for share in shares]
 
 
 def _check(objectives: Any, record: SearchRecord) -> dict[str, int]:

@@ -12,7 +12,7 @@ from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.dependence import Dependence, dependences
 from skbayes.inspection.scales import option_ticks
-from skbayes.inspection.score_model import NothingToLearn, ScoreModel, score_model
+from skbayes.inspection.score_model import NoScores, ScoreModel, score_model
 from skbayes.inspection.texts import (
     name_label,
     score_label,
@@ -195,7 +195,7 @@ class PartialDependenceDisplay(_Display):
                 random_state=random_state,
                 name=name,
             )
-        except NothingToLearn:
+        except NoScores:
             return cls([], name=name).plot(ax, **plot_options)
         found = dependences(
             model,
@@ -316,7 +316,11 @@ class PartialDependenceDisplay(_Display):
 
 
 def _draw_single(ax: Any, dependence: Dependence, n_sd: float, trials: bool) -> tuple:
-    x, reach, ink = dependence.coordinates(0), n_sd * dependence.sd, style.tones(ax).ink
+    x, reach, foreground = (
+        dependence.coordinates(0),
+        n_sd * dependence.sd,
+        style.tones(ax).foreground,
+    )
     color = style.tones(ax).series(0).color
     if dependence.scales[0] == "options":
         band = ax.errorbar(
@@ -324,7 +328,7 @@ def _draw_single(ax: Any, dependence: Dependence, n_sd: float, trials: bool) -> 
             dependence.mean,
             yerr=reach,
             fmt="none",
-            ecolor=ink,
+            ecolor=foreground,
             capsize=4,
             elinewidth=1.2,
         )
@@ -340,7 +344,7 @@ def _draw_single(ax: Any, dependence: Dependence, n_sd: float, trials: bool) -> 
         at = dependence.tried[:, 0]
         # Vertical coordinates in units of the axis keep the marks at the bottom.
         foot = {"transform": ax.get_xaxis_transform()}
-        marks = {"color": ink, "alpha": 0.6, "markersize": 7, **foot}
+        marks = {"color": foreground, "alpha": 0.6, "markersize": 7, **foot}
         ax.plot(_spread(at, dependence.scales[0]), np.full(len(at), 0.03), "|", **marks)
         if dependence.best is not None:
             kwargs = style.star(ax, 11, zorder=2, clip_on=False, **foot)

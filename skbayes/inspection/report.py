@@ -257,22 +257,7 @@ def report_history(
 def render_history(
     history: Any, *, title: str | None = None, refresh: float | None = None
 ) -> str:
-    """Return the page of :func:`report_history` as HTML, without writing a file.
-
-    Parameters
-    ----------
-    history : History, DataFrame, str or path-like
-        Journal of a search, or its trials.
-    title : str or None, default=None
-        Title of the page. By default, the name of the journal.
-    refresh : float or None, default=None
-        Interval in seconds at which the browser reloads the page. By default, never.
-
-    Returns
-    -------
-    page : str
-        HTML document.
-    """
+    """Return the page of :func:`report_history` as HTML, without writing a file."""
     return _render(_template(), history, title, None, refresh)
 
 

@@ -76,8 +76,8 @@ def pictures(source: Any, record: SearchRecord) -> Iterator[Picture]:
                 picture = _picture(plan)
         except Exception as error:
             # An error in one plot does not prevent the report.
-            said = f"{type(error).__name__}: {error}"
-            picture = Picture(plan.title, said, None, False)
+            message = f"{type(error).__name__}: {error}"
+            picture = Picture(plan.title, message, None, False)
         yield picture
 
 

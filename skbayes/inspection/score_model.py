@@ -23,10 +23,10 @@ from skbayes.surrogates.registry import (
 )
 from skbayes.utils.blas import one_blas_thread
 
-__all__ = ["NothingToLearn", "ScoreModel", "score_model", "space_of_values"]
+__all__ = ["NoScores", "ScoreModel", "score_model", "space_of_values"]
 
 
-class NothingToLearn(ValueError):
+class NoScores(ValueError):
     """Error if no trial has a score."""
 
 
@@ -68,7 +68,7 @@ def score_model(
 ) -> ScoreModel:
     """Return the surrogate of a search, or fit one to its trials.
 
-    Raises `NothingToLearn` if no trial has a score.
+    Raises `NoScores` if no trial has a score.
     """
     _check_surrogate(surrogate)
     record = read_record(source, metric=metric, search_spaces=search_spaces, name=name)
@@ -148,7 +148,7 @@ def _trials(
         space = space_of_values([params[i] for i in np.flatnonzero(comparable)])
     rows = [i for i in np.flatnonzero(comparable) if params[i] in space]
     if not np.any(scored[rows]):
-        raise NothingToLearn("No trial has a score, so no surrogate can be fitted.")
+        raise NoScores("No trial has a score, so no surrogate can be fitted.")
     return space, np.array(rows, dtype=int), [params[i] for i in rows]
 
 

@@ -169,14 +169,17 @@ class SliceDisplay(_Display):
             "cmap": style.score_colors(shades.dark),
             "vmin": 0,
             "vmax": max(self.number.max(initial=0), 1),
-            "edgecolors": shades.paper,
+            "edgecolors": shades.background,
             "linewidths": 0.4,
             "gid": style.TRIALS,
             "zorder": 2,
             **point_kw,
         }
         self.points_.append(ax.scatter(x[scored], self.score[scored], **keywords))
-        failed, kwargs = x[self.state == "failed"], {"color": shades.ink, "alpha": 0.6}
+        failed, kwargs = (
+            x[self.state == "failed"],
+            {"color": shades.foreground, "alpha": 0.6},
+        )
         self.failed_points_.append(style.mark_failures(ax, failed, self.sign, **kwargs))
         if self.best is not None and np.isfinite(x[self.best]):
             style.mark_best(ax, x[self.best], self.score[self.best], size=90, width=1.5)

@@ -43,10 +43,10 @@ COST_SPAN = 20.0
 
 RGB = tuple[float, float, float]
 
-# Share of the ink in gray and in faint lines; the rest is the background.
+# Share of the foreground in gray and in faint lines; the rest is the background.
 GREY_SHARE, FAINT_SHARE = 0.57, 0.216
 
-# Share of the ink in colors on a dark background.
+# Share of the foreground in colors on a dark background.
 LIFT = 0.25
 
 # Minimum contrast of texts, as defined by WCAG 2.
@@ -74,7 +74,7 @@ class SeriesStyle:
     marker: str
 
 
-# Placeholder for the ink of the plot.
+# Placeholder for the foreground of the plot.
 INK = "#000000"
 
 SERIES = (
@@ -112,23 +112,23 @@ STATES = {
 class Tones:
     """Colors for drawing on a background."""
 
-    paper: RGB
-    ink: RGB
+    background: RGB
+    foreground: RGB
 
     @property
     def gray(self) -> RGB:
         """Color of less important elements."""
-        return _mixed(self.paper, self.ink, GREY_SHARE)
+        return _mixed(self.background, self.foreground, GREY_SHARE)
 
     @property
     def faint(self) -> RGB:
         """Color of grid lines."""
-        return _mixed(self.paper, self.ink, FAINT_SHARE)
+        return _mixed(self.background, self.foreground, FAINT_SHARE)
 
     @property
     def dark(self) -> bool:
-        """Whether the background is darker than the ink."""
-        return _luminance(self.paper) < _luminance(self.ink)
+        """Whether the background is darker than the foreground."""
+        return _luminance(self.background) < _luminance(self.foreground)
 
     def series(self, place: int) -> SeriesStyle:
         """Return the style of one of several searches."""
@@ -136,10 +136,10 @@ class Tones:
 
         style = SERIES[place % len(SERIES)]
         if style.color == INK:
-            return replace(style, color=self.ink)
+            return replace(style, color=self.foreground)
         if not self.dark:
             return style
-        return replace(style, color=_mixed(to_rgb(style.color), self.ink, LIFT))
+        return replace(style, color=_mixed(to_rgb(style.color), self.foreground, LIFT))
 
 
 def tones(where: Any) -> Tones:
@@ -151,10 +151,13 @@ def tones(where: Any) -> Tones:
     texts = to_rgb(rcParams["text.color"])
     # The color behind a transparent figure is inferred from its texts.
     behind = white if _contrast(texts, white) > _contrast(texts, black) else black
-    paper = _background(where, behind)
-    if _contrast(texts, paper) >= LEAST_CONTRAST:
-        return Tones(paper, texts)
-    return Tones(paper, max(black, white, key=lambda ink: _contrast(ink, paper)))
+    background = _background(where, behind)
+    if _contrast(texts, background) >= LEAST_CONTRAST:
+        return Tones(background, texts)
+    return Tones(
+        background,
+        max(black, white, key=lambda foreground: _contrast(foreground, background)),
+    )
 
 
 def _background(where: Any, behind: RGB) -> RGB:
@@ -277,14 +280,14 @@ def mark_failures(ax: Any, x: FloatArray, sign: int, **keywords: Any) -> Any:
 
 def mark_best(ax: Any, x: float, y: float, size: float, width: float) -> Any:
     """Draw a ring around the best trial."""
-    ring = {"s": size, "facecolors": "none", "edgecolors": tones(ax).ink}
+    ring = {"s": size, "facecolors": "none", "edgecolors": tones(ax).foreground}
     return ax.scatter(x, y, linewidths=width, zorder=4, **ring)
 
 
 def star(ax: Any, size: float, **keywords: Any) -> dict[str, Any]:
     """Return the keywords of the star of the chosen trial."""
     shades = tones(ax)
-    edge = {"markeredgecolor": shades.ink, "linestyle": "none", "zorder": 5}
+    edge = {"markeredgecolor": shades.foreground, "linestyle": "none", "zorder": 5}
     return {
         "marker": "*",
         "color": shades.series(1).color,

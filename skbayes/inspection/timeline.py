@@ -158,8 +158,8 @@ class TimelineDisplay(_Display):
                 continue
             keywords = {
                 "height": 0.8,
-                "color": style.color or shades.paper,
-                "edgecolor": shades.paper if style.color else shades.ink,
+                "color": style.color or shades.background,
+                "edgecolor": shades.background if style.color else shades.foreground,
                 "hatch": style.hatch,
                 "linewidth": 0.5,
                 "label": f"{style.label} ({chosen.sum()})",
@@ -178,15 +178,17 @@ class TimelineDisplay(_Display):
         from matplotlib.patheffects import withStroke
 
         shades = tones(ax)
-        halo = [withStroke(linewidth=3.5, foreground=shades.paper)]
+        halo = [withStroke(linewidth=3.5, foreground=shades.background)]
         least = 0.022 * (self.finished.max(initial=0.0) - self.started.min(initial=0.0))
         for k, number in enumerate(self.number):
             if self.finished[k] - self.started[k] >= least:
                 middle = 0.5 * (self.started[k] + self.finished[k])
                 place = (middle, self.lane[k] + 1.0)
                 kwargs = {"fontsize": "x-small", "ha": "center", "va": "center"}
-                ink = shades.ink
-                ax.text(*place, str(number), color=ink, path_effects=halo, **kwargs)
+                foreground = shades.foreground
+                ax.text(
+                    *place, str(number), color=foreground, path_effects=halo, **kwargs
+                )
 
     def _describe(self, ax: Any, n_lanes: int) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -215,10 +217,10 @@ def _latest(record: SearchRecord) -> float:
     It is unknown whether they still run. They are drawn until the last known event, but
     at least for the median duration of the finished trials.
     """
-    asked = [trial.started for trial in record.running]
-    last = max([0.0, *record.finished[np.isfinite(record.finished)], *asked])
+    starts = [trial.started for trial in record.running]
+    last = max([0.0, *record.finished[np.isfinite(record.finished)], *starts])
     typical = float(np.median(record.duration)) if len(record) else 1.0
-    return max([last, *(start + typical for start in asked)])
+    return max([last, *(start + typical for start in starts)])
 
 
 def _lanes(started: FloatArray, finished: FloatArray) -> np.ndarray:

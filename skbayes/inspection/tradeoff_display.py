@@ -257,7 +257,7 @@ class TradeoffDisplay(_Display):
     def _draw_trials(self, ax: Any) -> None:
         shown, shades = self.sign * self.score, style.tones(ax)
         # Larger training sets have a higher contrast, also in gray.
-        kwargs = {"cmap": _greys(shades.dark), "vmin": 0.0, "vmax": 1.0, "s": 26}
+        kwargs = {"cmap": _grays(shades.dark), "vmin": 0.0, "vmax": 1.0, "s": 26}
         kwargs |= {"edgecolors": shades.gray, "gid": style.TRIALS}
         self.points_ = ax.scatter(self.cost, shown, c=self.fraction, **kwargs)
         if np.ptp(self.fraction) > 0:
@@ -292,8 +292,8 @@ class TradeoffDisplay(_Display):
         low, high = self.score_range
         equal = self.score[self.chosen] + self.tradeoff * sigma * (high - low)
         label = f"equal utility at α = {self.tradeoff:g}"
-        ink = style.tones(ax).ink
-        (line,) = ax.plot(at, self.sign * equal, ":", color=ink, label=label)
+        foreground = style.tones(ax).foreground
+        (line,) = ax.plot(at, self.sign * equal, ":", color=foreground, label=label)
         ax.set_ylim(limits)
         return line
 
@@ -316,9 +316,9 @@ class TradeoffDisplay(_Display):
         ax.set_xscale("log")
         ax.set_xlim(least, most)
         if self.tradeoff:
-            ax.axvline(self.tradeoff, color=shades.ink, linestyle=":")
+            ax.axvline(self.tradeoff, color=shades.foreground, linestyle=":")
             place = {"xycoords": ax.get_xaxis_transform(), "va": "top"}
-            text = {"fontsize": "small", "color": shades.ink}
+            text = {"fontsize": "small", "color": shades.foreground}
             label = f" α = {self.tradeoff:g}"
             ax.annotate(label, (self.tradeoff, 0.98), **place, **text)
         self._name_choices(ax, at)
@@ -344,7 +344,7 @@ class TradeoffDisplay(_Display):
                 middle = np.exp((ends[k] + ends[k + 1]) / 2)
                 place = {"textcoords": "offset points", "xytext": (0, 4)}
                 text: dict[str, Any] = {"ha": "center", "fontsize": "x-small"}
-                text["color"] = style.tones(ax).ink
+                text["color"] = style.tones(ax).foreground
                 at_step = (middle, self.sign * self.score[row])
                 ax.annotate(f"{self.numbers[row]}", at_step, **place, **text)
 
@@ -358,7 +358,7 @@ _UNITS = {
 }
 
 
-def _greys(dark: bool) -> Any:
+def _grays(dark: bool) -> Any:
     """Return shades of gray that differ from the background."""
     from matplotlib import colormaps
     from matplotlib.colors import ListedColormap

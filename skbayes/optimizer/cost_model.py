@@ -126,10 +126,10 @@ class CostModel:
         censored = np.array(self._censored)
         if not np.any(censored):
             return self._learner.fit(X, bounds)
-        learner = self._process().fit(X, self._first_guess(X, bounds, censored))
+        learner = self._process().fit(X, self._imputed(X, bounds, censored))
         return fit_bounded(learner, X, bounds, censored.astype(np.float64))
 
-    def _first_guess(
+    def _imputed(
         self, X: FloatArray, bounds: FloatArray, censored: np.ndarray
     ) -> FloatArray:
         """Return log costs, with censored ones predicted from the uncensored ones."""

@@ -1,4 +1,4 @@
-"""Limits per trial, with models learned from the trials that were ended by them.
+"""Limits per trial, with models learned from the trials that were aborted by them.
 
 Symbols: m candidates, D columns.
 """
@@ -20,7 +20,7 @@ from skbayes.space.candidates import Candidates, SpaceExhausted
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates import GaussianProcess
 
-__all__ = ["MIN_PROBABILITY", "CostLimits", "EndedTrials", "LimitTerms"]
+__all__ = ["MIN_PROBABILITY", "AbortedTrials", "CostLimits", "LimitTerms"]
 
 # A trial with a lower probability of ending before its limit is not started.
 MIN_PROBABILITY = 0.05
@@ -29,35 +29,35 @@ MIN_PROBABILITY = 0.05
 N_BATCHES = 8
 
 
-class EndedTrials:
-    """Probability that a trial is not ended at a limit on an unobserved quantity.
+class AbortedTrials:
+    """Probability that a trial is not aborted at a limit on an unobserved quantity.
 
     The model is a latent Gaussian process with probit likelihoods. It is positive where
-    trials were ended, for example at a memory limit, and negative elsewhere.
+    trials were aborted, for example at a memory limit, and negative elsewhere.
     """
 
     def __init__(self, n_options: list[int]) -> None:
         self.n_options = n_options
         self._rows: list[FloatArray] = []
-        self._ended: list[bool] = []
+        self._aborted: list[bool] = []
         self._term: LimitTerm | None = None
 
-    def add(self, row: FloatArray, ended: bool) -> None:
+    def add(self, row: FloatArray, aborted: bool) -> None:
         """Add the outcome of a trial."""
         self._rows.append(row)
-        self._ended.append(ended)
+        self._aborted.append(aborted)
         self._term = None
 
     def term(self) -> LimitTerm | None:
-        """Return the log probability; None if no trial was ended or there are few."""
-        if not any(self._ended) or len(self._ended) < MIN_COSTS:
+        """Return the log probability; None if no trial was aborted or there are few."""
+        if not any(self._aborted) or len(self._aborted) < MIN_COSTS:
             return None
         if self._term is None:
             self._term = self._fit()
         return self._term
 
     def _fit(self) -> LimitTerm:
-        X, sides = np.array(self._rows), np.where(self._ended, 1.0, -1.0)
+        X, sides = np.array(self._rows), np.where(self._aborted, 1.0, -1.0)
         learner = GaussianProcess(
             n_options=self.n_options, n_samples=0, winsorize_scores=False
         ).fit(X, sides)
@@ -72,20 +72,20 @@ class LimitTerms:
     ----------
     costs : CostModel
         Model of the costs of trials.
-    ended : EndedTrials
-        Model of the trials that were ended at other limits.
+    aborted : AbortedTrials
+        Model of the trials that were aborted at other limits.
 
     Attributes
     ----------
     limit : float or None
-        Cost at which a trial is ended.
+        Cost at which a trial is aborted.
     budget : float or None
         Total cost of all trials. The exponent of the cost is the share of the budget
         that is left. If None, the exponent is always 1.
     """
 
-    def __init__(self, costs: CostModel, ended: EndedTrials) -> None:
-        self._costs, self._ended = costs, ended
+    def __init__(self, costs: CostModel, aborted: AbortedTrials) -> None:
+        self._costs, self._aborted = costs, aborted
         self.limit: float | None = None
         self.budget: float | None = None
 
@@ -121,12 +121,12 @@ class LimitTerms:
         if process is not None and self.limit is not None:
             noise = noise_variance(process)
             terms.append(LimitTerm(process, noise, math.log(self.limit)))
-        if (memory := self._ended.term()) is not None:
+        if (memory := self._aborted.term()) is not None:
             terms.append(memory)
         return terms
 
     def filter(self) -> Callable[[FloatArray], FloatArray] | None:
-        """Return a filter that drops rows (m, D) that are probably ended, or None."""
+        """Return a filter that drops rows (m, D) that are probably aborted, or None."""
         terms = self._of_limits()
         if not terms:
             return None
@@ -135,11 +135,11 @@ class LimitTerms:
     def first(
         self, X: FloatArray, candidates: Candidates, rng: np.random.Generator
     ) -> FloatArray:
-        """Return the first of ranked rows (m, D), m >= 0, that is not probably ended.
+        """Return the first of ranked rows (m, D), m >= 0, that is not probably aborted.
 
         If there is none, another row is drawn. In an enumerated space, SpaceExhausted
-        is raised if all rows are probably ended. In other spaces, a row that is
-        probably ended is returned in this case.
+        is raised if all rows are probably aborted. In other spaces, a row that is
+        probably aborted is returned in this case.
         """
         keep = self.filter()
         if keep is None:
@@ -173,7 +173,7 @@ class CostLimits:
         Parameters
         ----------
         limit : float or None
-            Cost at which a trial is ended. None means no limit.
+            Cost at which a trial is aborted. None means no limit.
         budget : float or None
             Total cost of all trials. None means that it is unknown.
 
@@ -186,7 +186,7 @@ class CostLimits:
 
     @property
     def cost_limit(self) -> float | None:
-        """Cost at which a trial is ended, or None if there is no limit.
+        """Cost at which a trial is aborted, or None if there is no limit.
 
         The unit is that of the observed costs. A Gaussian process of these costs
         predicts the probability that a trial ends before the limit. Censored costs are

@@ -26,7 +26,7 @@ from skbayes.acquisition.terms import LogTerm
 from skbayes.optimizer.cost_model import CostModel
 from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
-from skbayes.optimizer.limits import CostLimits, EndedTrials, LimitTerms
+from skbayes.optimizer.limits import AbortedTrials, CostLimits, LimitTerms
 from skbayes.optimizer.observations import ObservationList, join
 from skbayes.optimizer.outcome_constraints import ConstraintModels
 from skbayes.optimizer.portfolio import next_of_portfolio, usable_portfolio
@@ -208,8 +208,8 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         self.acquisition = check_acquisition(acquisition)
         self._seed = check_random_state(random_state)
         self._costs = CostModel(self.space.n_options)
-        self._ended = EndedTrials(self.space.n_options)
-        self._limits = LimitTerms(self._costs, self._ended)
+        self._aborted = AbortedTrials(self.space.n_options)
+        self._limits = LimitTerms(self._costs, self._aborted)
         self._observed, self._learned = ObservationList(), ObservationList()
         # Trials that can be compared: neither failed nor censored. Scores to maximize.
         self._eligible: list[tuple[list[float], Params, list[float]]] = []
@@ -356,8 +356,8 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
             by the probability that a configuration satisfies them. None means that all
             values are unknown.
         ended : bool, default=False
-            Whether the trial was ended at a limit on a quantity other than its cost,
-            such as memory. Configurations that would also be ended with a probability
+            Whether the trial was aborted at a limit on a quantity other than its cost,
+            such as memory. Configurations that would also be aborted with a probability
             above 0.95 are not proposed.
 
         Raises
@@ -385,7 +385,7 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         if cost is not None:
             self._costs.add(row, cost, censored)
         if ended or not censored:
-            self._ended.add(row, bool(ended))
+            self._aborted.add(row, bool(ended))
 
     def _check_scores(self, score: Any, noise: Any) -> tuple[list[float], list[float]]:
         """Return scores to maximize, and variances.

@@ -22,15 +22,7 @@ SEED_OFFSET = 1000
 
 
 class ConstraintModels:
-    """Models of constraints, one for each; independent of the surrogate.
-
-    Parameters
-    ----------
-    candidates : Candidates
-        The configurations that can be proposed.
-    seed : int
-        Seed of the optimizer.
-    """
+    """Gaussian processes of constraints, one for each, for any surrogate."""
 
     def __init__(self, candidates: Candidates, seed: int) -> None:
         self._candidates, self._seed = candidates, seed

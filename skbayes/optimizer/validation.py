@@ -250,8 +250,8 @@ def check_surrogate(surrogate: Any) -> Any:
     if isinstance(surrogate, str):
         if surrogate in registry:
             return surrogate
-        if ours := surrogate_elsewhere(surrogate, registry):
-            raise ValueError(f"surrogate: {surrogate!r} is called {ours!r} here.")
+        if known_name := surrogate_elsewhere(surrogate, registry):
+            raise ValueError(f"surrogate: {surrogate!r} is called {known_name!r} here.")
     elif isinstance(surrogate, type):
         raise ValueError(
             f"surrogate must be an object, got the class {surrogate.__name__}; write "

@@ -116,8 +116,8 @@ def _adjacent(space: Space, X: FloatArray, steps: FloatArray) -> FloatArray:
         current = nearest(grid, X[:, place])
         # At the ends, there is only one adjacent value.
         up = np.where(steps[:, place] > 0.0, current < last, current == 0)
-        there = grid[current + np.where(up, 1, -1)]
-        adjacent[:, place] = np.where(np.isnan(X[:, place]), np.nan, there)
+        neighbors = grid[current + np.where(up, 1, -1)]
+        adjacent[:, place] = np.where(np.isnan(X[:, place]), np.nan, neighbors)
     return adjacent
 
 
@@ -153,7 +153,9 @@ class Candidates:
         self.rows = rows
         listed = np.empty((0, self.space.n_columns)) if rows is None else rows
         self._places = {key: place for place, key in enumerate(keys_of(listed))}
-        self._open = np.array([key not in self._known for key in self._places], bool)
+        self._available = np.array(
+            [key not in self._known for key in self._places], bool
+        )
         self._n_rejected = 0
 
     def apply_constraint(self) -> None:
@@ -190,7 +192,7 @@ class Candidates:
         key = key_of(row)
         self._known.add(key)
         if key in self._places:
-            self._open[self._places[key]] = False
+            self._available[self._places[key]] = False
 
     def discard(self, row: FloatArray) -> None:
         """Mark the configuration of a row, shape (D,), as unknown."""
@@ -198,7 +200,7 @@ class Candidates:
         self._known.discard(key)
         self._n_scanned = 0
         if key in self._places:
-            self._open[self._places[key]] = True
+            self._available[self._places[key]] = True
 
     def filter_new(self, X: FloatArray) -> np.ndarray:
         """Return a mask (n,) of the rows (n, D) that are new and allowed."""
@@ -206,15 +208,15 @@ class Candidates:
         new = np.flatnonzero(mask)
         mask[new] = self.space.allowed(X[new])
         if not self._constraint_applied and self.rows is not None:
-            self._close(X[new[~mask[new]]])
+            self._remove_rejected(X[new[~mask[new]]])
         return mask
 
-    def _close(self, rejected: FloatArray) -> None:
+    def _remove_rejected(self, rejected: FloatArray) -> None:
         """Remove rows that the constraint rejects."""
         for row in rejected:
             place = self._places[key_of(row)]
-            self._n_rejected += int(self._open[place])
-            self._open[place] = False
+            self._n_rejected += int(self._available[place])
+            self._available[place] = False
 
     def first_new(self, X: FloatArray, n_before: int = 0) -> FloatArray:
         """Return the rows, shape (m, D), that are new and allowed, m >= 0.
@@ -241,9 +243,9 @@ class Candidates:
         SpaceExhausted is raised if there is none.
         """
         assert self.rows is not None
-        if not np.any(self._open):
+        if not np.any(self._available):
             raise self._exhausted()
-        return self.rows[self._open]
+        return self.rows[self._available]
 
     def allowed_first(self, unseen: FloatArray) -> FloatArray:
         """Return allowed rows of the ranked rows `unseen`, at least one, best first.
@@ -315,9 +317,9 @@ class Candidates:
             raise SpaceExhausted(
                 f"All configurations of the space have been proposed or observed{also}."
             )
-        raise DrawsExhausted(self._why_none(n_drawn + last))
+        raise DrawsExhausted(self._exhaustion_message(n_drawn + last))
 
-    def _why_none(self, n_tried: int) -> str:
+    def _exhaustion_message(self, n_tried: int) -> str:
         """Return a message with the number of configurations and a remedy."""
         if self.space.constraint is None:
             return f"{n_tried:,} configurations were drawn, none of which is new."

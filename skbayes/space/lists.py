@@ -383,11 +383,11 @@ class Progression(Dimension):
     def place(self, positions: FloatArray) -> NDArray[np.int_]:
         """Return the indices of the values that are nearest to positions."""
         last = self.n_values - 1
-        guess = positions * last
+        estimate = positions * last
         if self._is_log:
             values = np.exp(2.0 * (positions * self._width + self._start))
-            guess = (values - self.steps.start) / self.steps.step
-        places = np.clip(np.rint(guess), 0, last).astype(np.int64)
+            estimate = (values - self.steps.start) / self.steps.step
+        places = np.clip(np.rint(estimate), 0, last).astype(np.int64)
         # Rounding may lead to a neighbor. The midpoints between positions decide.
         while True:
             here = self.positions(places)

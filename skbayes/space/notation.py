@@ -190,7 +190,7 @@ def _listed(values: Any) -> Dimension:
     for item in items:
         if _is_dimension(item):
             raise TypeError(
-                "a list of values cannot hold a dimension or a distribution, got "
+                "a list of values cannot contain a dimension or a distribution, got "
                 f"{item!r}; write it without the list."
             )
     if all(is_number(item) and is_finite(item) for item in items):

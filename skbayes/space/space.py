@@ -152,7 +152,7 @@ class Space:
                 return search_spaces
             if search_spaces.constraint is not None:
                 raise ValueError(
-                    "constraint: the Space that was passed has a constraint already."
+                    "constraint: the Space that was passed already has a constraint."
                 )
             _check_constraint(constraint)
             return search_spaces.with_constraint(constraint)

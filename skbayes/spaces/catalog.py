@@ -13,7 +13,7 @@ from typing import Any
 from skbayes.space import Ordinal
 from skbayes.spaces.facts import DataFacts
 
-__all__ = ["CATALOG", "Instead", "KnownClass", "find", "known"]
+__all__ = ["CATALOG", "Fallback", "KnownClass", "find", "known"]
 
 Params = Mapping[str, Any]
 Notation = dict[str, Any]
@@ -140,7 +140,7 @@ def counts_or(option: Any, low: int, high: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Instead:
+class Fallback:
     """Notation of a parameter whose own value would fail on the data."""
 
     notation: Any
@@ -158,4 +158,4 @@ def fitting(option: Any, bounds: Any, facts: DataFacts) -> Any:
     """Return a range of numbers of columns, without an own number that is too large."""
     n = facts.n_features
     known_to_fail = n is not None and isinstance(option, int) and option > n
-    return Instead(bounds) if known_to_fail else bounds
+    return Fallback(bounds) if known_to_fail else bounds

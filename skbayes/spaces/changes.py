@@ -7,7 +7,7 @@ from typing import Any
 
 from skbayes.space import Choice, Ordinal
 from skbayes.spaces.facts import DataFacts
-from skbayes.spaces.overlay import lay_over
+from skbayes.spaces.overlay import apply_changes
 
 __all__ = ["EditableSpace"]
 
@@ -59,7 +59,7 @@ class EditableSpace(dict):
         """Return a copy of the space with the entries of a dict."""
         if not isinstance(changes, Mapping):
             return NotImplemented
-        space = EditableSpace(lay_over(self, changes, self.facts))
+        space = EditableSpace(apply_changes(self, changes, self.facts))
         space.facts = self.facts
         return space
 

@@ -9,7 +9,7 @@ import numpy as np
 from skbayes.space import Choice, Ordinal
 from skbayes.spaces.catalog import (
     LOG,
-    Instead,
+    Fallback,
     Notation,
     Params,
     at_most,
@@ -302,7 +302,7 @@ def nu_svc(params: Params, facts: DataFacts) -> Notation:
     most = 0.95 * min(1.0, facts.max_nu)
     nu: Any = (min(0.01, most / 5.0), most)
     if params["nu"] > facts.max_nu and params.get("class_weight") is None:
-        nu = Instead(nu)
+        nu = Fallback(nu)
     return {"nu": nu, **kernel(params, facts), **class_weight(params, facts)}
 
 

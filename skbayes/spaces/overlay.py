@@ -11,10 +11,12 @@ from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.own_values import make_choice, pairs_of
 from skbayes.spaces.parts import parts_of
 
-__all__ = ["lay_over"]
+__all__ = ["apply_changes"]
 
 
-def lay_over(space: Notation, changes: Mapping[str, Any], facts: DataFacts) -> Notation:
+def apply_changes(
+    space: Notation, changes: Mapping[str, Any], facts: DataFacts
+) -> Notation:
     """Return a space in which the entries of `changes` replace the existing ones.
 
     Raises

@@ -7,7 +7,7 @@ from typing import Any
 
 from skbayes.space import Choice, Ordinal
 from skbayes.space.dimensions import is_finite, is_number
-from skbayes.spaces.catalog import Instead, Notation, Params
+from skbayes.spaces.catalog import Fallback, Notation, Params
 
 __all__ = ["make_choice", "pairs_of", "rebuilt", "with_own_values"]
 
@@ -62,7 +62,7 @@ def _include_all(
     for name, notation in space.items():
         if name not in params:  # parameter of another release, or of a base class
             continue
-        instead = isinstance(notation, Instead)
+        instead = isinstance(notation, Fallback)
         if instead:
             notation = notation.notation
         if isinstance(notation, tuple) and notation[0] >= notation[1]:

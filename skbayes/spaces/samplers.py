@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from skbayes.space import Ordinal
-from skbayes.spaces.catalog import LOG, Instead, Notation, Params, known
+from skbayes.spaces.catalog import LOG, Fallback, Notation, Params, known
 from skbayes.spaces.facts import DataFacts
 
 __all__ = ["facts_resampled"]
@@ -36,7 +36,7 @@ def _neighbors(name: str, params: Params, facts: DataFacts, high: int) -> Notati
     if not isinstance(params[name], int | None) or most < 1:
         return {}
     bounds = (1, min(high, most), LOG)
-    return {name: Instead(bounds) if (params[name] or 1) > most else bounds}
+    return {name: Fallback(bounds) if (params[name] or 1) > most else bounds}
 
 
 @known("SMOTE", "SMOTENC", "SMOTEN", "KMeansSMOTE", package="imblearn")

@@ -8,7 +8,7 @@ from typing import Any
 from skbayes.space import Choice, Ordinal
 from skbayes.spaces.catalog import (
     LOG,
-    Instead,
+    Fallback,
     Notation,
     Params,
     at_most,
@@ -243,7 +243,7 @@ def random_projection(params: Params, facts: DataFacts) -> Notation:
     least = (
         4.0 * math.log(facts.n_rows) / (params["eps"] ** 2 / 2 - params["eps"] ** 3 / 3)
     )
-    return {"n_components": Instead(bounds)} if least > facts.fewest_features else {}
+    return {"n_components": Fallback(bounds)} if least > facts.fewest_features else {}
 
 
 @known("BernoulliRBM")

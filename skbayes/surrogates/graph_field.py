@@ -137,7 +137,7 @@ class GraphField(Surrogate):
             raise ValueError(
                 "surrogate 'graph' needs a finite space, with at most "
                 f"{MAX_NODES:,} configurations; this one has {size}. Use lists of "
-                "values in place of ranges, or choose another surrogate."
+                "values instead of ranges, or choose another surrogate."
             )
 
     @cached_property

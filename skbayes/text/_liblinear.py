@@ -29,7 +29,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from skbayes import compat
-from skbayes.utils.optional import import_optional, tell_once
+from skbayes.utils.optional import import_optional, log_once
 
 __all__ = [
     "Rows",
@@ -303,7 +303,7 @@ def library_name() -> str:
     """Return the package that provides LIBLINEAR; log once if it is scikit-learn."""
     if _is_installed():
         return "liblinear-official"
-    tell_once(
+    log_once(
         "LiblinearClassifier uses scikit-learn's copy of LIBLINEAR, because "
         "liblinear-official is not installed. Both give about the same results; "
         'pip install "skbayes[text]" installs it, and needs a C++ compiler.'

@@ -79,10 +79,10 @@ class CountTable:
     def mapped(self, place: Array, n_columns: int) -> sparse.csr_matrix:
         """Move each n-gram to the column `place`, or drop it if `place` is -1."""
         indptr, columns, counts = self.indptr, place[self.indices], self.counts
-        there = columns >= 0
-        if not there.all():
-            indptr = offsets_among(there, indptr)
-            columns, counts = columns[there], counts[there]
+        kept = columns >= 0
+        if not kept.all():
+            indptr = offsets_among(kept, indptr)
+            columns, counts = columns[kept], counts[kept]
         shape = (len(indptr) - 1, n_columns)
         return sparse.csr_matrix((counts, columns, indptr), shape=shape)
 
@@ -144,9 +144,9 @@ def count_ngrams(
         begin, end = int(stream.offsets[first]), int(stream.offsets[last])
         positions = _starts(begin, end, segments, pattern[-1], whole)
         keys = _keys(stream, pattern, prefix, positions)
-        there = keys >= 0
-        if not there.all():
-            keys, positions = keys[there], positions[there]
+        is_ngram = keys >= 0
+        if not is_ngram.all():
+            keys, positions = keys[is_ngram], positions[is_ngram]
         documents = np.repeat(
             np.arange(last - first, dtype=np.int32),
             np.diff(stream.offsets[first : last + 1]),

@@ -555,6 +555,6 @@ def log_count_ratios(
 
 def presence(X: sparse.csr_matrix) -> npt.NDArray[np.int64]:
     """Count the samples in which each feature is not 0."""
-    there = X.data != 0
-    indices = X.indices if there.all() else X.indices[there]
+    nonzero = X.data != 0
+    indices = X.indices if nonzero.all() else X.indices[nonzero]
     return np.bincount(indices, minlength=X.shape[1])

@@ -7,7 +7,7 @@ from typing import Any
 
 from skbayes.space import Choice, Ordinal, Real
 from skbayes.text.token_filters import stemmer_of, stop_word_list
-from skbayes.utils.optional import tell_once
+from skbayes.utils.optional import log_once
 
 __all__ = ["SPACES", "first_points", "text_space"]
 
@@ -220,7 +220,7 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
             "without stop words and stemming, or pass a list of words as stop_words."
         ) from refused[0]
     for reason in missing:
-        tell_once(f"Left out of the space of texts: {reason}")
+        log_once(f"Left out of the space of texts: {reason}")
     return words, stems
 
 

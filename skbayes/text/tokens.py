@@ -117,8 +117,10 @@ class TokenStream:
         ids = np.array(new, dtype=np.int32)[self.ids] if new else self.ids
         if None not in results:
             return TokenStream(ids, self.offsets, vocabulary)
-        there = ids >= 0
-        return TokenStream(ids[there], offsets_among(there, self.offsets), vocabulary)
+        is_known = ids >= 0
+        return TokenStream(
+            ids[is_known], offsets_among(is_known, self.offsets), vocabulary
+        )
 
     def known(self, vocabulary: Sequence[str]) -> TokenStream:
         """Renumber by another sorted vocabulary; -1 for tokens that it lacks."""
@@ -128,10 +130,10 @@ class TokenStream:
         return TokenStream(ids, self.offsets, vocabulary)
 
 
-def offsets_among(there: npt.NDArray, offsets: npt.NDArray) -> npt.NDArray:
+def offsets_among(mask: npt.NDArray, offsets: npt.NDArray) -> npt.NDArray:
     """Return the offsets of segments after only the entries in the mask are kept."""
-    before = np.zeros(len(there) + 1, dtype=np.int64)
-    np.cumsum(there, out=before[1:])
+    before = np.zeros(len(mask) + 1, dtype=np.int64)
+    np.cumsum(mask, out=before[1:])
     return before[offsets]
 
 
@@ -159,7 +161,7 @@ def check_texts(texts: Any, name: str = "X") -> list[str]:
         )
     found = list(texts)
     if not found:
-        raise ValueError(f"{name} must hold at least one text, got none.")
+        raise ValueError(f"{name} must contain at least one text, got none.")
     if not all(type(text) is str for text in found):
         found = [_text(text, place, name) for place, text in enumerate(found)]
     return found
@@ -177,7 +179,7 @@ def _text(text: Any, place: int, name: str) -> str:
         )
     hint = "; decode it first" if isinstance(text, bytes) else ""
     raise TypeError(
-        f"{name} must hold texts, got {text!r} of type {type(text).__name__} at "
+        f"{name} must contain texts, got {text!r} of type {type(text).__name__} at "
         f"position {place}{hint}."
     )
 
@@ -219,7 +221,7 @@ def _finder(pattern: str) -> Callable[[str], list[str]]:
         compiled = re.compile(pattern)
     except re.error as error:
         raise ValueError(
-            f"token_pattern is no regular expression: {error}, in {pattern!r}."
+            f"token_pattern is not a regular expression: {error}, in {pattern!r}."
         ) from error
     if compiled.groups > 1:
         raise ValueError(

@@ -119,8 +119,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def surrogate_elsewhere(name: str, known: Iterable[str]) -> str | None:
     """Return the known surrogate that has this name or another case elsewhere."""
-    ours = SURROGATES_ELSEWHERE.get(name.lower(), name.lower())
-    return ours if ours != name and ours in known else None
+    equivalent = SURROGATES_ELSEWHERE.get(name.lower(), name.lower())
+    return equivalent if equivalent != name and equivalent in known else None
 
 
 def _bare(name: str) -> str:
@@ -192,10 +192,12 @@ def with_hints(constructor: Callable[..., None]) -> Callable[..., None]:
 
 
 def _meant(name: str, known: list[str]) -> str:
-    if (ours := ELSEWHERE.get(name)) in known:
-        return f" It is called {ours!r} here."
+    if (equivalent := ELSEWHERE.get(name)) in known:
+        return f" It is called {equivalent!r} here."
     if name in DIRECTIONS:
-        hints = [hint for ours, hint in DIRECTION_HINTS.items() if ours in known]
+        hints = [
+            hint for equivalent, hint in DIRECTION_HINTS.items() if equivalent in known
+        ]
         return f" {hints[0]}" if hints else ""
     return did_you_mean(name, known)
 

@@ -11,7 +11,7 @@ import types
 import warnings
 from typing import Any
 
-__all__ = ["import_optional", "tell_once", "warn_or_log"]
+__all__ = ["import_optional", "log_once", "warn_or_log"]
 
 logger = logging.getLogger("skbayes")
 
@@ -50,7 +50,7 @@ pip install "skbayes[text]".
 
 
 @functools.cache
-def tell_once(message: str) -> None:
+def log_once(message: str) -> None:
     """Log a warning once, except in worker processes.
 
     Python shows it if logging is not configured. The module `warnings` is not used, so

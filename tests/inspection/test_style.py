@@ -48,7 +48,11 @@ def test_better_scores_are_lighter_on_a_dark_background():
 def test_the_default_style_is_black_on_white():
     ax = plt.subplots()[1]
     tones = style.tones(ax)
-    assert (tones.paper, tones.ink, tones.dark) == ((1, 1, 1), (0, 0, 0), False)
+    assert (tones.background, tones.foreground, tones.dark) == (
+        (1, 1, 1),
+        (0, 0, 0),
+        False,
+    )
     assert to_hex(tones.gray) == "#6e6e6e" and to_hex(tones.faint) == "#c8c8c8"
     for k in range(2 * len(style.SERIES)):
         same = style.SERIES[k % len(style.SERIES)]
@@ -59,7 +63,11 @@ def test_the_default_style_is_black_on_white():
 def test_on_a_dark_background_ink_is_light():
     with plt.style.context("dark_background"):
         tones = style.tones(plt.subplots()[1])
-    assert (tones.paper, tones.ink, tones.dark) == ((0, 0, 0), (1, 1, 1), True)
+    assert (tones.background, tones.foreground, tones.dark) == (
+        (0, 0, 0),
+        (1, 1, 1),
+        True,
+    )
     shades = [lightness(tones.series(k).color) for k in range(len(style.SERIES))]
     assert min(shades) > 55
     assert np.min(np.abs(np.diff(shades))) > 4
@@ -69,15 +77,15 @@ def test_the_color_of_texts_is_used_where_it_can_be_read():
     with plt.rc_context({"text.color": "navy", "figure.facecolor": "0.1"}):
         figure, (light, dark) = plt.subplots(1, 2)
         dark.set_facecolor("0.2")
-        assert style.tones(light).ink == to_rgb("navy")
-        assert style.tones(dark).ink == (1, 1, 1)
-        assert style.tones(figure).paper == to_rgb("0.1")
+        assert style.tones(light).foreground == to_rgb("navy")
+        assert style.tones(dark).foreground == (1, 1, 1)
+        assert style.tones(figure).background == to_rgb("0.1")
         # Axes and parts of a figure let through what is behind them.
         light.set_facecolor("none")
         assert style.tones(light) == style.tones(figure)
         part = figure.subfigures().subplots()
         part.set_facecolor((1, 1, 1, 0.5))
-        assert style.tones(part).paper == pytest.approx((0.55,) * 3)
+        assert style.tones(part).background == pytest.approx((0.55,) * 3)
 
 
 @pytest.mark.parametrize("texts", ["white", "black"])
@@ -85,7 +93,7 @@ def test_behind_a_transparent_figure_texts_can_be_read(texts):
     clear = {"figure.facecolor": "none", "axes.facecolor": "none", "text.color": texts}
     with plt.rc_context(clear):
         tones = style.tones(plt.subplots()[1])
-    assert tones.ink == to_rgb(texts)
+    assert tones.foreground == to_rgb(texts)
     assert tones.dark == (texts == "white")
 
 

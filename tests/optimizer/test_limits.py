@@ -5,7 +5,7 @@ import pytest
 
 from skbayes import Optimizer
 from skbayes.optimizer.cost_model import CostModel
-from skbayes.optimizer.limits import MIN_PROBABILITY, EndedTrials, LimitTerms
+from skbayes.optimizer.limits import MIN_PROBABILITY, AbortedTrials, LimitTerms
 from skbayes.space.candidates import SpaceExhausted
 
 
@@ -51,7 +51,7 @@ def test_random_search_stays_random():
 
 
 def test_the_probability_follows_the_costs():
-    costs, ended = CostModel([0]), EndedTrials([0])
+    costs, ended = CostModel([0]), AbortedTrials([0])
     limits = LimitTerms(costs, ended)
     limits.limit = 10.0
     assert limits.terms(per_cost=True) == [] and limits.filter() is None
@@ -69,7 +69,7 @@ def test_the_probability_follows_the_costs():
 
 def test_costs_are_cooled_by_the_share_of_the_budget_that_is_left():
     costs = CostModel([0])
-    limits = LimitTerms(costs, EndedTrials([0]))
+    limits = LimitTerms(costs, AbortedTrials([0]))
     for x in range(5):
         costs.add(np.array([x / 4]), 2.0)
     assert limits.terms(True)[0].alpha == 1.0

@@ -32,7 +32,7 @@ from skbayes.evaluation.prefix_store import PrefixStore
 from skbayes.search import text as text_search
 from skbayes.space import Choice, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
-from skbayes.utils.optional import tell_once
+from skbayes.utils.optional import log_once
 
 
 def _reviews(n, seed=0):
@@ -687,7 +687,7 @@ def test_empty_texts_are_told_of():
         ({"dev": (TEXTS,)}, ValueError, "dev must be a pair"),
         ({"dev": (NEW[0], NEW[1][:-1])}, ValueError, r"dev\[0\] and dev\[1\]"),
         ({"dev": (NEW[0], None)}, ValueError, "labels if and only if y is given"),
-        ({"dev": ([3], [1])}, TypeError, r"dev\[0\] must hold texts"),
+        ({"dev": ([3], [1])}, TypeError, r"dev\[0\] must contain texts"),
         ({"dev": (NEW[0], NEW[1].astype(str))}, ValueError, "none of its labels"),
         ({"space": "huge"}, ValueError, "space"),
         ({"space": None}, ValueError, "search_spaces must be given"),
@@ -769,7 +769,7 @@ def test_routing():
 @pytest.fixture
 def bare(monkeypatch):
     """Simulate an installation of skbayes without its extras."""
-    cached = (_liblinear._is_installed, tell_once)
+    cached = (_liblinear._is_installed, log_once)
     for module in ("snowballstemmer", "stop_words", "liblinear", "liblinear.liblinear"):
         monkeypatch.setitem(sys.modules, module, None)
     for one in cached:

@@ -375,7 +375,7 @@ def test_a_space_without_a_constraint_is_given_one():
     other = Space.from_notation(space, lambda params: params["a"] > 1)
     assert [other.allows({"a": a}) for a in (1, 2)] == [False, True]
     assert space.constraint is None and space.allows({"a": 1})
-    with pytest.raises(ValueError, match="constraint: .*has a constraint already"):
+    with pytest.raises(ValueError, match="constraint: .*already has a constraint"):
         Space.from_notation(other, lambda params: True)
     with pytest.raises(TypeError, match="constraint must be a callable"):
         Space.from_notation(space, 3)

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
 from skbayes.space import Choice, Space
-from skbayes.spaces.catalog import CATALOG, Instead, find
+from skbayes.spaces.catalog import CATALOG, Fallback, find
 from skbayes.spaces.default import _example, own_values, space_of_parts
 from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.own_values import pairs_of
@@ -105,7 +105,7 @@ def test_the_own_values_lie_in_the_space(package, name):
     estimator = _make(package, name)
     for facts in FACTS.values():
         built = CATALOG[package, name].build(_own(estimator, package, name), facts)
-        if any(isinstance(notation, Instead) for notation in built.values()):
+        if any(isinstance(notation, Fallback) for notation in built.values()):
             continue  # the own value cannot be fitted
         space = Space.from_notation(_space(estimator, facts))
         own = space.selection(own_values(estimator))

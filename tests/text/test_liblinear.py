@@ -56,7 +56,7 @@ def _hidden_package():
 
 
 def _forget():
-    for cached in (_liblinear._is_installed, optional.tell_once):
+    for cached in (_liblinear._is_installed, optional.log_once):
         cached.cache_clear()
 
 

@@ -13,7 +13,7 @@ from skbayes.text.search_spaces import (
     first_points,
     text_space,
 )
-from skbayes.utils.optional import tell_once
+from skbayes.utils.optional import log_once
 
 PIPELINE = Pipeline(
     [("vectorizer", NGramVectorizer()), ("classifier", LiblinearClassifier())]
@@ -181,9 +181,9 @@ def test_unknown_space():
 def no_package(monkeypatch):
     for module in ("snowballstemmer", "stop_words"):
         monkeypatch.setitem(sys.modules, module, None)
-    tell_once.cache_clear()
+    log_once.cache_clear()
     yield
-    tell_once.cache_clear()
+    log_once.cache_clear()
 
 
 def _offered(space, name):

@@ -83,7 +83,7 @@ def test_checked_texts_are_plain_strings():
 
 
 def test_messages_name_what_was_checked():
-    with pytest.raises(TypeError, match=r"dev\[0\] must hold texts, got 1"):
+    with pytest.raises(TypeError, match=r"dev\[0\] must contain texts, got 1"):
         check_texts([1], "dev[0]")
 
 

@@ -11,14 +11,14 @@ from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
-from skbayes.utils.optional import import_optional, tell_once, warn_or_log
+from skbayes.utils.optional import import_optional, log_once, warn_or_log
 
 
 @pytest.fixture(autouse=True)
 def forget():
-    tell_once.cache_clear()
+    log_once.cache_clear()
     yield
-    tell_once.cache_clear()
+    log_once.cache_clear()
 
 
 def test_what_is_installed_is_imported():
@@ -54,7 +54,7 @@ def test_a_broken_package_raises_its_own_error(line, tmp_path, monkeypatch):
 
 def test_each_message_is_told_once(caplog):
     for message in ("one", "other", "one"):
-        tell_once(message)
+        log_once(message)
     assert caplog.record_tuples == [
         ("skbayes", logging.WARNING, "one"),
         ("skbayes", logging.WARNING, "other"),
@@ -63,7 +63,7 @@ def test_each_message_is_told_once(caplog):
 
 def test_workers_tell_nothing(caplog, monkeypatch):
     monkeypatch.setattr(multiprocessing.current_process(), "name", "LokyProcess-1")
-    tell_once("one")
+    log_once("one")
     assert not caplog.records
 
 

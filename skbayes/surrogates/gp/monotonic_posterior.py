@@ -129,15 +129,6 @@ class MonotonicLogPosterior(LogPosterior):
     The evidence is the product of the evidence of the scores and that of the signs by
     expectation propagation. Its gradient treats the sites as fixed, which is exact if
     they have converged (Rasmussen & Williams 2006, section 5.5.2).
-
-    Parameters
-    ----------
-    plain : LogPosterior
-        Density given the scores only.
-    joint : JointCovariance
-        Covariance of scores and derivatives.
-    signs : Signs
-        Known signs.
     """
 
     def __init__(
