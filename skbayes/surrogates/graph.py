@@ -195,34 +195,34 @@ class HarmonicFunction:
         # G up to a factor. Without labels, Delta^-1 is constant and almost infinite on
         # each component, but only its ratios are used.
         self._G = (self._component[:, None] == self._component).astype(float)
-        self._reached = np.zeros(len(graph.components), dtype=bool)
+        self._inverted = np.zeros(len(graph.components), dtype=bool)
 
     def label(self, nodes: Sequence[int]) -> None:
         """Label nodes that are not labeled."""
         for k in nodes:
-            if self._reached[self._component[k]]:
+            if self._inverted[self._component[k]]:
                 column = self._G[:, k].copy()
                 self._G -= np.outer(column, column / column[k])
             else:
-                self._reach(k)
+                self._invert_component(k)
             self._G[k] = self._G[:, k] = 0.0
             self.labeled.append(k)
 
-    def _reach(self, k: int) -> None:
+    def _invert_component(self, k: int) -> None:
         """Compute G on a component whose first label is at node k."""
         component = self.graph.components[self._component[k]]
         rest = component[component != k]
         degrees = self.graph.W[rest].sum(axis=1)
         delta = np.diag(degrees + JITTER) - self.graph.W[np.ix_(rest, rest)]
         self._G[np.ix_(rest, rest)] = np.linalg.inv(delta)
-        self._reached[self._component[k]] = True
+        self._inverted[self._component[k]] = True
 
     def copy(self) -> HarmonicFunction:
         """Return an independent copy."""
         twin = object.__new__(HarmonicFunction)
         vars(twin).update(vars(self))
         twin.labeled = list(self.labeled)
-        twin._G, twin._reached = self._G.copy(), self._reached.copy()
+        twin._G, twin._inverted = self._G.copy(), self._inverted.copy()
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -232,7 +232,7 @@ class HarmonicFunction:
     def values(self, labels: FloatArray) -> FloatArray:
         """Return the values of f at all nodes."""
         f = np.full(len(self.graph), float(np.mean(labels)))
-        reached = self._reached[self._component]
+        reached = self._inverted[self._component]
         f[reached] = (self._G @ (self.graph.W[:, self.labeled] @ labels))[reached]
         f[self.labeled] = labels
         return f

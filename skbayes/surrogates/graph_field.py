@@ -172,7 +172,7 @@ class GraphField(Surrogate):
         labeled, scores = self.graph.labels(places, y)
         known = self._labeled
         if not hasattr(self, "_rows") or labeled[: len(known)] != known:
-            self._forget()
+            self._reset()
         for node in labeled[len(self._labeled) :]:
             self._label(node)
         # If no observation is a node, the scores still determine offset and unit.
@@ -206,7 +206,7 @@ class GraphField(Surrogate):
                 field._label(node)
         return field
 
-    def _forget(self) -> None:
+    def _reset(self) -> None:
         """Remove all labels."""
         n = len(self.graph)
         if not hasattr(self, "_vectors"):
@@ -324,6 +324,6 @@ class GraphField(Surrogate):
         vars(self).update(state)
         if "_mean" in state:  # it was fitted
             labeled = self._labeled
-            self._forget()
+            self._reset()
             for node in labeled:
                 self._label(node)
