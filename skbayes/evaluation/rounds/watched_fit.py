@@ -1,8 +1,4 @@
-"""Fit of an estimator that is scored after each round.
-
-During the fit, instance attributes replace the method `fit` of the estimator and that
-of its model, the last step of a pipeline.
-"""
+"""Fit of an estimator that is scored after each round."""
 
 from __future__ import annotations
 
@@ -19,6 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
+from skbayes.evaluation.fold import wrapped_fit
 from skbayes.evaluation.learning_curves import (
     FoldCurveRace,
     check_rounds,
@@ -160,16 +157,12 @@ def refit_by_rounds(estimator: Any, limits: RoundLimits | None) -> Iterator[None
         yield
         return
 
-    def fit(X: Any, y: Any = None, **params: Any) -> Any:
-        del model.__dict__["fit"]
+    def refit(fit: Any, X: Any, y: Any = None, **params: Any) -> Any:
         learner.refit(model, X, y, params)
         return model
 
-    model.__dict__["fit"] = fit
-    try:
+    with wrapped_fit(model, refit):
         yield
-    finally:
-        model.__dict__.pop("fit", None)
 
 
 @contextlib.contextmanager
@@ -202,13 +195,8 @@ def watched_fit(
         Probability to become the best below which the fit is stopped.
     """
     watched = WatchedFit(limits, scorer, rows, cap, race, risk)
-    covered = estimator.__dict__.get("fit")
-    estimator.__dict__["fit"] = functools.partial(watched.fit, estimator, covered)
-    try:
+    with wrapped_fit(estimator, functools.partial(watched.fit, estimator)):
         yield watched
-    finally:
-        estimator.__dict__.pop("fit", None)
-        watched.uncover()
 
 
 class WatchedFit:
@@ -239,7 +227,6 @@ class WatchedFit:
         self._limits, self._scorer, self._rows, self._cap = limits, scorer, rows, cap
         self._race, self._risk = race, risk
         self._checks: frozenset[int] = frozenset()
-        self._model: Any = None
         self._n_scored = 0
         self._error: Exception | None = None
         self._last: list[Any] = []
@@ -251,15 +238,12 @@ class WatchedFit:
 
     # -- the fit ----------------------------------------------------------------------
 
-    def fit(self, estimator: Any, covered: Any, X: Any, y: Any = None, **params) -> Any:
-        """Fit the estimator while the method of its model is replaced."""
-        del estimator.__dict__["fit"]
-        if covered is not None:
-            estimator.__dict__["fit"] = covered
+    def fit(self, estimator: Any, fit: Any, X: Any, y: Any = None, **params) -> Any:
+        """Fit the estimator while its last step is scored after each round."""
         model, path = final_model(estimator)
         learner = learner_of(model)
         if learner is None:
-            return estimator.fit(X, y, **params)
+            return fit(X, y, **params)
         self.max_rounds = cap = self._limits.cap_of(learner, model, path)
         self._grid = round_grid(cap)
         if self._race is not None and self._race.ready:
@@ -267,30 +251,20 @@ class WatchedFit:
         cap = cap if self._cap is None else min(cap, self._cap)
         settings = {**learner.settings(model), learner.parameter(model): cap}
         model.set_params(**settings)
-        if model is estimator:
-            self._fit_model(estimator, learner, cap, X, y, **params)
-            return estimator
-        self._model = model
-        model.__dict__["fit"] = functools.partial(
-            self._fit_model, estimator, learner, cap
-        )
-        return estimator.fit(X, y, **params)
-
-    def uncover(self) -> None:
-        """Restore the method of the model."""
-        if self._model is not None:
-            self._model.__dict__.pop("fit", None)
+        by_rounds = functools.partial(self._fit_model, estimator, learner, cap)
+        with wrapped_fit(model, by_rounds):
+            return fit(X, y, **params)
 
     def _fit_model(
         self,
         estimator: Any,
         learner: LearnerWithRounds,
         cap: int,
+        fit: Any,
         X: Any,
         y: Any = None,
         **params: Any,
     ) -> Any:
-        self.uncover()
         model, _ = final_model(estimator)
         classes = np.unique(y) if is_classifier(model) else None
         watch = _Watch(self, model, cap, self._watched_rows(estimator), classes)
