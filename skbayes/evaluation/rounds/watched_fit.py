@@ -18,6 +18,7 @@ from skbayes import compat
 from skbayes.evaluation.fold import wrapped_fit
 from skbayes.evaluation.learning_curves import (
     FoldCurveRace,
+    Guide,
     check_rounds,
     has_stalled,
     round_grid,
@@ -31,13 +32,11 @@ from skbayes.evaluation.rounds.learners import (
     replaced,
 )
 from skbayes.evaluation.rounds.staged import Outputs, stage_of
-from skbayes.space.dimensions import FloatArray
 
 __all__ = [
     "RoundLimits",
     "ScoredRows",
     "final_model",
-    "guiding_curve",
     "learner_of",
     "objection_to",
     "refit_by_rounds",
@@ -57,14 +56,14 @@ class RoundLimits:
         estimator.
     caps : dict of str to int
         Maximum number of rounds by parameter name, from the search space.
-    metric : str or None
-        Metric that stops a fit if it does not improve, if there are several metrics.
-        None means that such fits are not stopped.
+    guide : Guide
+        Metric that stops a fit if it does not improve. If there are several metrics and
+        its name is not known, fits are not stopped.
     """
 
     cap: int | None = None
     caps: Mapping[str, int] = field(default_factory=dict)
-    metric: str | None = None
+    guide: Guide = Guide()
 
     def cap_of(self, learner: LearnerWithRounds, model: Any, path: str) -> int:
         """Return the maximum number of rounds of a model at `path` of a pipeline."""
@@ -174,6 +173,7 @@ def watched_fit(
     cap: int | None = None,
     race: FoldCurveRace | None = None,
     risk: float = 0.0,
+    outcomes: Callable[[Any, Any, Any], dict[str, Any]] | None = None,
 ) -> Iterator[WatchedFit]:
     """Score an estimator after each round while it is fitted once in this context.
 
@@ -193,8 +193,10 @@ def watched_fit(
         Compares the learning curve with those of other trials.
     risk : float, default=0.0
         Probability to become the best below which the fit is stopped.
+    outcomes : callable or None, default=None
+        ``outcomes(estimator, X, y)`` returns further scores on the test rows by name.
     """
-    watched = WatchedFit(limits, scorer, rows, cap, race, risk)
+    watched = WatchedFit(limits, scorer, rows, cap, race, risk, outcomes)
     with wrapped_fit(estimator, functools.partial(watched.fit, estimator)):
         yield watched
 
@@ -207,6 +209,8 @@ class WatchedFit:
     curves : list of dict of str to list
         Scores by metric after each round of the grid, for the test rows and, if they
         are scored, for the training rows.
+    outcome_curves : dict of str to list
+        Outcomes by name after each round of the grid.
     max_rounds : int
         Maximum number of rounds of the fit; 0 if it has no rounds.
     seconds : float
@@ -223,14 +227,16 @@ class WatchedFit:
         cap: int | None = None,
         race: FoldCurveRace | None = None,
         risk: float = 0.0,
+        outcomes: Callable[[Any, Any, Any], dict[str, Any]] | None = None,
     ) -> None:
         self._limits, self._scorer, self._rows, self._cap = limits, scorer, rows, cap
-        self._race, self._risk = race, risk
+        self._race, self._risk, self._outcomes = race, risk, outcomes
         self._checks: frozenset[int] = frozenset()
         self._n_scored = 0
         self._error: Exception | None = None
         self._last: list[Any] = []
         self.curves: list[dict[str, list[float]]] = []
+        self.outcome_curves: dict[str, list[float]] = {}
         self.max_rounds = 0
         self.seconds = 0.0
         self.has_no_chance = False
@@ -289,12 +295,14 @@ class WatchedFit:
         if not self.curves:
             self.curves = [{} for _ in rows]
         for curves, scores in zip(self.curves, self._last, strict=True):
-            for name, score in _by_metric(scores).items():
-                curves.setdefault(name, []).append(score)
+            _append(curves, _by_metric(scores))
+        if self._outcomes is not None:
+            outcomes = self._outcomes(stages[0], rows[0].X, rows[0].y)
+            _append(self.outcome_curves, _by_metric(outcomes))
 
     def has_ended(self) -> bool:
         """Return whether to stop the fit."""
-        curve = guiding_curve(self.curves[0], self._limits.metric)
+        curve = self._limits.guide.curve(self.curves[0])
         if curve is None or not np.isfinite(curve).all():
             return False
         if int(self._grid[len(curve) - 1]) in self._checks:
@@ -366,18 +374,6 @@ class _Watch:
         return self._fit.is_stalled(curve)
 
 
-def guiding_curve(
-    curves: Mapping[str, Sequence[float]] | None, metric: str | None
-) -> FloatArray | None:
-    """Return the curve of the score that guides the search, if available."""
-    if not curves:
-        return None
-    only = next(iter(curves)) if len(curves) == 1 else metric
-    if only is None or only not in curves:
-        return None
-    return np.array(curves[only], dtype=np.float64)
-
-
 def _features(estimator: Any, X: Any) -> Any:
     """Transform rows to the input of the last step of a pipeline."""
     while isinstance(estimator, Pipeline):
@@ -392,6 +388,11 @@ def _features(estimator: Any, X: Any) -> Any:
 
 def _arguments(rows: ScoredRows) -> tuple[Any, ...]:
     return (rows.X,) if rows.y is None else (rows.X, rows.y)
+
+
+def _append(curves: dict[str, list[float]], scores: dict[str, float]) -> None:
+    for name, score in scores.items():
+        curves.setdefault(name, []).append(score)
 
 
 def _by_metric(scores: Any) -> dict[str, float]:
