@@ -92,7 +92,9 @@ class OutcomeConstraints(Aspect):
         element is one of the names above, a callable ``scorer(estimator, X, y)``, which
         may request metadata, or a callable ``measure(estimator)`` that returns a number
         for a fitted estimator. Instead of a single bound, a list of two bounds is
-        accepted, such as ``[">= 10", "<= 20"]``.
+        accepted, such as ``[">= 10", "<= 20"]``. With `rounds`, metrics and scorers are
+        those of the chosen number of rounds, and all other outcomes those of the
+        complete fit.
 
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial

@@ -125,7 +125,8 @@ class Rounds(Aspect):
         split is scored at the number that is best for the other splits. A fit stops
         early if its score has not improved for many rounds. The number of rounds is not
         a dimension of the search space; an entry for it is removed from
-        ``search_spaces_``.
+        ``search_spaces_``. The rows of ``cv_results_`` contain the chosen number as a
+        parameter. Costs are those of the complete fits.
 
         "auto" uses the largest value of that entry. If there is none, it uses 1000 for
         gradient boosting, 300 for forests, 200 for AdaBoost, and `max_iter` of the

@@ -76,7 +76,8 @@ def settle_rounds(
         # Costs have no curves.
         fold.test_scores |= _scores_at(test, place, missing)
         if train is not None:
-            fold.train_scores |= _scores_at(train, place, missing)
+            costs = fold.train_scores or {}
+            fold.train_scores = costs | _scores_at(train, place, missing)
         for name, curve in fold.extras.get("outcome_curves", {}).items():
             fold.extras["outcomes"][name] = curve[place]
     return int(round_grid(watched[0].extras["max_rounds"])[choose_rounds(curves)])
