@@ -16,8 +16,8 @@ The hooks are called in this order:
 6. ``Aspect.conclude(plan, folds, state)``, which returns extras of the trial;
 7. ``Aspect.observation(trial)``, which returns arguments of `Optimizer.tell`;
 8. ``Aspect.learn(trial)``, in the order of the trials;
-9. ``Aspect.params(trial)`` and ``Aspect.columns(history)``, which return the parameters
-   and columns of the rows of ``cv_results_``.
+9. ``Aspect.row_params(trial)`` and ``Aspect.columns(history)``, which return
+   parameters of a row and columns of ``cv_results_``.
 """
 
 from __future__ import annotations
@@ -250,7 +250,7 @@ class Aspect:
     def learn(self, trial: Trial) -> None:
         """Observe a finished trial, in the order of the trials."""
 
-    def params(self, trial: Trial) -> dict[str, Any]:
+    def row_params(self, trial: Trial) -> dict[str, Any]:
         """Return parameters of a row of ``cv_results_`` that were not proposed."""
         return {}
 

@@ -531,7 +531,7 @@ def _params_of_rows(run: SearchRun, history: History) -> list[dict[str, Any]]:
     rows = [dict(trial.params) for trial in history]
     for aspect in aspects_of(run):
         for row, trial in zip(rows, history, strict=True):
-            row |= aspect.params(trial)
+            row |= aspect.row_params(trial)
     return rows
 
 

@@ -220,7 +220,7 @@ class Rounds(Aspect):
         guide, missing = self.run.objective.guide, self.run.options.missing_score
         return {"rounds": settle_rounds(fitted, guide, missing)}
 
-    def params(self, trial: Trial) -> dict[str, Any]:
+    def row_params(self, trial: Trial) -> dict[str, Any]:
         """Return the parameters that set the number of rounds, if it was chosen."""
         return params_with_rounds(self.run.estimator, trial.params, trial.rounds)
 

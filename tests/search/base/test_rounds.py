@@ -31,8 +31,6 @@ from skbayes import (
     BayesSearchCV,
     HyperTuneSearchCV,
     MultiStageSearchCV,
-    ParetoSearchCV,
-    TradeoffSearchCV,
     compat,
 )
 from skbayes.evaluation.trial import TrialState
@@ -255,12 +253,6 @@ def test_the_default_space_leaves_the_rounds_out():
 def test_what_cannot_be_is_refused_before_any_fit(estimator, params, message):
     with pytest.raises(ValueError, match=message):
         search(estimator, **params).fit(X, Y)
-
-
-@pytest.mark.parametrize("kind", [TradeoffSearchCV, ParetoSearchCV])
-def test_searches_with_costs_do_not_count_rounds(kind):
-    with pytest.raises(TypeError, match="rounds"):
-        kind(boosting(), RATE, rounds=5)
 
 
 # -- trials that are pruned ------------------------------------------------------------

@@ -263,12 +263,6 @@ def test_models_without_rounds_keep_their_outcomes():
 # -- costs -----------------------------------------------------------------------------
 
 
-def with_rounds(search, rounds):
-    # The constructors of these searches do not have the parameter.
-    search.rounds = rounds
-    return search
-
-
 @pytest.mark.parametrize(
     ("objectives", "guide"),
     [
@@ -283,9 +277,9 @@ def test_the_first_scorer_of_several_objectives_chooses_the_rounds(
 ):
     search = ParetoSearchCV(
         BOOSTING, {"learning_rate": (0.05, 0.6, "log-uniform")}, objectives,
-        n_iter=4, cv=CV, random_state=0, n_points=1, **more,
+        n_iter=4, cv=CV, random_state=0, n_points=1, rounds=16, **more,
     )  # fmt: skip
-    fitted = with_rounds(search, 16).fit(X, Y)
+    fitted = search.fit(X, Y)
     sign = -1.0 if guide == "loss" else 1.0
     for trial in fitted.trials_:
         assert all({*fold.test_scores} == {*objectives} for fold in trial.folds)
@@ -304,9 +298,9 @@ def test_the_cost_of_a_trial_is_that_of_its_fits(cost):
     search = TradeoffSearchCV(
         BOOSTING, {"learning_rate": (0.05, 0.6, "log-uniform")}, cost=cost,
         train_sizes=(0.5, 1.0), n_iter=5, cv=CV, random_state=0, n_points=1,
-        return_fold_estimators=True, constraints={"recall": ">= 0.1"},
+        return_fold_estimators=True, constraints={"recall": ">= 0.1"}, rounds=16,
     )  # fmt: skip
-    fitted = with_rounds(search, 16).fit(X, Y)
+    fitted = search.fit(X, Y)
     best = fitted.trials_[fitted.best_index_]
     assert np.isfinite(fitted.cv_results_["cost"]).all()
     for fold in best.folds:
@@ -315,7 +309,7 @@ def test_the_cost_of_a_trial_is_that_of_its_fits(cost):
     for (_, test), model, fold in zip(
         SPLITS, fitted.fold_estimators_, best.folds, strict=True
     ):
-        assert model.score(X[test], Y[test]) == fold.test_scores
+        assert model.score(X[test], Y[test]) == fold.test_scores["score"]
     assert fitted.best_params_ == fitted.cv_results_["params"][fitted.best_index_]
     chosen = fitted.select(0.0, X, Y)
     assert chosen.best_estimator_.n_iter_ == chosen.best_params_["max_iter"]
@@ -326,9 +320,9 @@ def test_another_choice_is_refitted_by_passes_over_the_data():
     search = ParetoSearchCV(
         model, {"alpha": (1e-5, 1e-1, "log-uniform")},
         {"accuracy": "max", "recall": "max"},
-        n_iter=3, cv=CV, random_state=0, n_points=1,
+        n_iter=3, cv=CV, random_state=0, n_points=1, rounds=6,
     )  # fmt: skip
-    fitted = with_rounds(search, 6).fit(X, Y).select("recall", X, Y)
+    fitted = search.fit(X, Y).select("recall", X, Y)
     params = {n: fitted.best_params_[n] for n in ("alpha", "max_iter")}
     by_hand = clone(model).set_params(**params)
     for _ in range(params["max_iter"]):
