@@ -8,14 +8,16 @@ The hooks are called in this order:
 
 1. ``Aspect.begin(plan)``, before the first fold of a trial, in the main thread;
 2. ``Aspect.for_fold(plan, index, earlier)``, before each fold;
-3. ``FoldAspect.around(call)``, a context of the fit, and
-   ``FoldAspect.measure(call, outcome)`` after it, in the worker;
+3. ``FoldAspect.around(call)``, a context of the fit,
+   ``FoldAspect.after_round(call, estimator, X, y)`` after rounds of the fit that are
+   scored, and ``FoldAspect.measure(call, outcome)`` after it, in the worker;
 4. ``Aspect.is_over(plan, earlier)`` after some folds;
 5. ``Aspect.settle(folds)`` before the scores of folds are used;
 6. ``Aspect.conclude(plan, folds, state)``, which returns extras of the trial;
 7. ``Aspect.observation(trial)``, which returns arguments of `Optimizer.tell`;
 8. ``Aspect.learn(trial)``, in the order of the trials;
-9. ``Aspect.columns(history)``, which returns columns of ``cv_results_``.
+9. ``Aspect.row_params(trial)`` and ``Aspect.columns(history)``, which return
+   parameters of a row and columns of ``cv_results_``.
 """
 
 from __future__ import annotations
@@ -139,6 +141,16 @@ class FoldAspect:
         """Return a context of the fit and of scoring; it may change `call`."""
         return contextlib.nullcontext()
 
+    def after_round(
+        self, call: FoldCall, estimator: Any, X: Any, y: Any
+    ) -> dict[str, Any]:
+        """Return outcomes of an estimator after some of its rounds, on the test set.
+
+        The estimator has only the methods for predictions, and only for `X`. Outcomes
+        that are not numbers become NaN.
+        """
+        return {}
+
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Add measurements to the outcome of a fit."""
 
@@ -203,7 +215,10 @@ class Aspect:
         return False
 
     def settle(self, folds: Sequence[FoldResult], missing: float = math.nan) -> None:
-        """Set scores of folds that depend on other folds; `missing` replaces NaN."""
+        """Set scores and outcomes of folds that depend on other folds.
+
+        Scores of NaN are replaced by `missing`.
+        """
 
     def comparable(self, trial: Trial, scores: FoldScores) -> FoldScores:
         """Return the scores of a trial for comparisons with later trials.
@@ -234,6 +249,10 @@ class Aspect:
 
     def learn(self, trial: Trial) -> None:
         """Observe a finished trial, in the order of the trials."""
+
+    def row_params(self, trial: Trial) -> dict[str, Any]:
+        """Return parameters of a row of ``cv_results_`` that were not proposed."""
+        return {}
 
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return columns of ``cv_results_``."""

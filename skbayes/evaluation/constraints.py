@@ -162,6 +162,15 @@ class OutcomeMeasures:
             outcomes |= self._scores(estimator, X, y, score_params, raises)
         return {name: outcomes[name] for name in self.names}
 
+    def from_scores(self, scores: Mapping[str, float]) -> dict[str, float]:
+        """Return the outcomes that are metrics, from the test scores of a fold."""
+        known = self.metrics.items()
+        return {name: float(scores[key]) for name, key in known if key in scores}
+
+    def scorer(self, estimator: Any, raises: bool) -> Any:
+        """Return a scorer of all outcomes, so that they share the predictions."""
+        return check_scoring(estimator, self.scorers, raise_exc=raises)
+
     def _scores(
         self,
         estimator: Any,
@@ -170,10 +179,8 @@ class OutcomeMeasures:
         score_params: Mapping[str, Any],
         raises: bool,
     ) -> dict[str, float]:
-        """Evaluate all scorers at once, so that they share the predictions."""
-        scorer = check_scoring(estimator, self.scorers, raise_exc=raises)
         args = (estimator, X) if y is None else (estimator, X, y)
-        scores = scorer(*args, **score_params)
+        scores = self.scorer(estimator, raises)(*args, **score_params)
         found = {}
         for name, score in scores.items():
             failed = isinstance(score, str)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import pickle
 import time
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -37,6 +38,7 @@ __all__ = [
     "portable_error",
     "raised_outcome",
     "run_fold",
+    "wrapped_fit",
 ]
 
 # Scorers that only call methods of the whole estimator, such as `predict`.
@@ -81,6 +83,52 @@ class FoldOutcome:
 def has_status(outcomes: Sequence[FoldOutcome], status: FoldStatus) -> bool:
     """Return whether a fold has this status."""
     return any(outcome.status == status for outcome in outcomes)
+
+
+@contextlib.contextmanager
+def wrapped_fit(estimator: Any, wrapper: Callable[..., Any]) -> Iterator[None]:
+    """Wrap the next call of an estimator's method `fit` in this context.
+
+    Any number of wrappers can be nested, in any order. All of them are removed before
+    the first one is called. The estimator can therefore be copied and pickled during
+    its fit, and a wrapper can wrap the fit of the same estimator again.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Unfitted estimator. Its parameters may be set in the context, before `fit`.
+    wrapper : callable
+        ``wrapper(fit, X, y=None, **params)`` is called instead of `fit`, and returns
+        the fitted estimator. Its first argument is the method `fit`, with the wrappers
+        of inner contexts.
+    """
+    wrapped = estimator.__dict__.setdefault("fit", _WrappedFit(estimator))
+    wrapped.wrappers.append(wrapper)
+    try:
+        yield
+    finally:
+        wrapped.wrappers.remove(wrapper)
+        if not wrapped.wrappers and estimator.__dict__.get("fit") is wrapped:
+            del estimator.__dict__["fit"]
+
+
+class _WrappedFit:
+    """Method `fit` of an estimator with its wrappers, for one call."""
+
+    def __init__(self, estimator: Any) -> None:
+        self._estimator = estimator
+        self.wrappers: list[Callable[..., Any]] = []
+
+    def __call__(self, *data: Any, **params: Any) -> Any:
+        del self._estimator.__dict__["fit"]
+        return self._fit(0, *data, **params)
+
+    def _fit(self, n_called: int, *data: Any, **params: Any) -> Any:
+        """Fit in the wrappers that were not called."""
+        if n_called == len(self.wrappers):
+            return self._estimator.fit(*data, **params)
+        fit = functools.partial(self._fit, n_called + 1)
+        return self.wrappers[n_called](fit, *data, **params)
 
 
 @dataclass(frozen=True)

@@ -35,8 +35,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FoldCurveRace",
     "GainModel",
+    "Guide",
     "check_rounds",
     "choose_by_others",
     "choose_rounds",
@@ -83,6 +84,30 @@ MAX_LOG = 100.0
 
 
 @functools.lru_cache(maxsize=64)
+class Guide(NamedTuple):
+    """Metric whose curves choose the number of rounds.
+
+    Parameters
+    ----------
+    metric : str or None
+        Name of the metric; None if it is not known yet, or if there is only one.
+    sign : float
+        -1 if lower values are better, or else 1.
+    """
+
+    metric: str | None = None
+    sign: float = 1.0
+
+    def curve(self, curves: Mapping[str, Sequence[float]] | None) -> FloatArray | None:
+        """Return the curve of the metric, of which higher values are better."""
+        if not curves:
+            return None
+        only = next(iter(curves)) if len(curves) == 1 else self.metric
+        if only is None or only not in curves:
+            return None
+        return self.sign * np.array(curves[only], dtype=np.float64)
+
+
 def round_grid(cap: int) -> IntArray:
     """Return the numbers of rounds at which curves have scores.
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics import check_scoring
 
+from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.measure import COSTS, Measure, Measurement
 from skbayes.evaluation.trial import Trial, TrialState
 
@@ -122,6 +123,12 @@ class Objectives:
 
     def learn(self, scores: Mapping[str, float]) -> None:
         """Do nothing, since the metrics are known."""
+
+    @property
+    def guide(self) -> Guide:
+        """First objective that is a scorer, which chooses the number of rounds."""
+        i = next(i for i, name in enumerate(self.names) if name in self.scorers)
+        return Guide(self.names[i], float(self.signs[i]))
 
     def __call__(self, scores: Mapping[str, float]) -> float:
         """Return the first objective from the scores of a fold; greater is better."""

@@ -28,6 +28,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from skbayes.evaluation.fold import wrapped_fit
 from skbayes.evaluation.prefix_steps import Step, find_runs, is_estimator
 from skbayes.evaluation.prefix_store import PrefixStore
 from skbayes.evaluation.trial import SavedTime
@@ -96,16 +97,15 @@ def shared_steps(
     if cache is None or type(estimator) is not Pipeline:
         yield saved
         return
-    fit = _SharedFit(cache, params, fold, expected_test, looks_inside, saved)
+    shared = _SharedFit(cache, params, fold, expected_test, looks_inside, saved)
     # The parameters are set later, so that the steps are only known in `fit`.
-    estimator.__dict__["fit"] = functools.partial(fit.fit, estimator)
     try:
-        yield saved
+        with wrapped_fit(estimator, functools.partial(shared.fit, estimator)):
+            yield saved
     except _LostStep:
         saved.lost = True
     finally:
-        estimator.__dict__.pop("fit", None)
-        fit.uncover_all()
+        shared.uncover_all()
 
 
 class _LostStep(BaseException):
@@ -130,14 +130,20 @@ class _SharedFit:
     is_used: bool = False
     _covered: list[Any] = field(default_factory=list)
 
-    def fit(self, estimator: Any, X: Any, y: Any = None, **fit_params: Any) -> Any:
+    def fit(
+        self,
+        estimator: Any,
+        fit: Callable[..., Any],
+        X: Any,
+        y: Any = None,
+        **fit_params: Any,
+    ) -> Any:
         """Fit the estimator while its shared steps are covered."""
-        del estimator.__dict__["fit"]
         n_values = {
             name: self.cache.n_values.get(name, math.inf) for name in self.params
         }
         if self._settings(n_values) in self._not_worth_sharing():
-            return estimator.fit(X, y, **fit_params)
+            return fit(X, y, **fit_params)
         try:
             runs = list(find_runs(estimator, n_values, self.cache.only_known))
             for path, steps in runs:
@@ -148,7 +154,7 @@ class _SharedFit:
                 _Run(self, steps, test, is_lazy).prepare()
         except Exception:  # for example, a value that cannot be hashed
             self.uncover_all()
-        fitted = estimator.fit(X, y, **fit_params)
+        fitted = fit(X, y, **fit_params)
         settings = self._settings(n_values)
         if self.cache.only_known and not self.is_used and settings is not None:
             self._not_worth_sharing().add(settings)

@@ -13,6 +13,7 @@ import numpy as np
 from skbayes import compat
 from skbayes.evaluation.constraints import Constraints
 from skbayes.evaluation.data_transfer import Inputs
+from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.prefix_store import PrefixStore
 from skbayes.evaluation.rounds.watched_fit import RoundLimits
@@ -37,6 +38,10 @@ class Objective(Protocol):
     @property
     def metrics(self) -> Sequence[str]:
         """Names of the test scores; empty if they are not known yet."""
+
+    @property
+    def guide(self) -> Guide:
+        """Metric that chooses the number of rounds."""
 
     @property
     def measures(self) -> Mapping[str, Callable[[Any, dict], float]]:

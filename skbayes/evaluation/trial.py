@@ -88,7 +88,8 @@ class FoldResult:
         a single metric called "score". `warm_up` marks the first fit of its kind in its
         process. `outcomes` have constraints. `shared_time` is the part of the times in
         seconds that shared steps of pipelines saved. `curves` and `train_curves` are
-        scores by metric after each round of a grid up to `max_rounds`.
+        scores by metric after each round of a grid up to `max_rounds`, and
+        `outcome_curves` are outcomes by name.
     """
 
     test_scores: dict[str, float] = field(default_factory=dict)

@@ -269,8 +269,11 @@ _FOLD_EXTRAS: dict[str, Test] = {
     "shared_time": _is_real,
     "curves": _dict_of(_curve),
     "train_curves": _dict_of(_curve),
+    "outcome_curves": _dict_of(_curve),
     "max_rounds": _is_count,
 }
+
+_CURVES = {"curves", "train_curves", "outcome_curves"}
 
 _TRIAL_EXTRAS: dict[str, Test] = {"violation": _is_real, "rounds": _is_count}
 
@@ -280,7 +283,7 @@ def _are_extras(value: Any, known: Mapping[str, Test]) -> bool:
     return (
         _dict_of(lambda v: True)(value)
         and all(known.get(name, _is_real)(given) for name, given in value.items())
-        and ("max_rounds" in value or not {"curves", "train_curves"} & value.keys())
+        and ("max_rounds" in value or not _CURVES & value.keys())
     )
 
 

@@ -18,6 +18,7 @@ from skbayes.journal.json_params import adapt_record, readable
 from skbayes.journal.json_space import from_outline
 from skbayes.journal.reader import read_journal
 from skbayes.results.record import LoadedTrials, SearchRecord, make_record
+from skbayes.results.warm_start import n_rounds, own_params
 from skbayes.space import Space
 from skbayes.space.dimensions import native
 
@@ -108,19 +109,23 @@ def open_source(source: Any, search_spaces: Any = None) -> LoadedTrials:
             f"its journal or the output of load_history, got {type(source).__name__}."
         )
     if space is not None:
-        for trial in found.trials:
-            _check_is_of(space, trial)
+        found.trials = [_of_space(space, trial) for trial in found.trials]
         found.space = space
     return found
 
 
-def _check_is_of(space: Space, trial: Trial) -> None:
+def _of_space(space: Space, trial: Trial) -> Trial:
+    """Return a trial with the parameters of a space; ValueError if it is outside."""
     try:
+        if trial.rounds:
+            params = own_params(space, trial.params, trial.rounds)
+            trial = dataclasses.replace(trial, params=params)
         space.encode([trial.params])
     except ValueError as error:
         raise ValueError(
             f"search_spaces does not have the values of trial {trial.number}: {error}"
         ) from error
+    return trial
 
 
 # -- fitted searches ------------------------------------------------------------------
@@ -198,11 +203,12 @@ def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[T
 
 
 def _extras_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the violation of constraints: 0 if they are satisfied, else infinity."""
-    kept = row.get("feasible")
-    if kept is None or kept != kept:
-        return {}
-    return {"violation": 0.0 if kept else math.inf}
+    """Return the number of rounds, and the violation of constraints, 0 or infinity."""
+    kept, rounds = row.get("feasible"), n_rounds(row.get("rounds"))
+    extras: dict[str, Any] = {"rounds": rounds} if rounds else {}
+    if kept is not None and kept == kept:
+        extras["violation"] = 0.0 if kept else math.inf
+    return extras
 
 
 def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:

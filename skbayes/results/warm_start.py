@@ -18,6 +18,7 @@ __all__ = [
     "known_results",
     "known_rows",
     "known_trials",
+    "n_rounds",
     "own_params",
     "rows_of_trials",
     "study_of",
@@ -28,18 +29,29 @@ Known = tuple[Params, float, float | None]
 
 
 class KnownTrial(NamedTuple):
-    """Earlier trial; the score is NaN if it failed."""
+    """Earlier trial; the score is NaN if it failed, `rounds` is 0 without rounds."""
 
     params: Params
     score: float
     noise: float | None = None
     cost: float | None = None
     failed: bool = False
+    rounds: int = 0
 
 
 # Number of digits by which numbers are compared: np.logspace(-5, 0, 6) begins with
 # 9.999999999999999e-06 on some machines.
 _DIGITS = 12
+
+# Parameters that searches with rounds set in addition to the number of rounds.
+_SET_FOR_ROUNDS = {
+    "early_stopping",
+    "early_stopping_round",
+    "early_stopping_rounds",
+    "n_iter_no_change",
+    "warm_start",
+}
+_RATE_FOR_ROUNDS = ("learning_rate", 0.1)  # of CatBoost
 
 
 def known_results(source: Any, space: Space, metric: str = "score") -> list[Known]:
@@ -120,7 +132,7 @@ def known_trials(
         if not scored and not (failures and row.failed):
             continue
         try:
-            params = own_params(space, row.params)
+            params = own_params(space, row.params, row.rounds)
         except ValueError:
             n_outside += scored
             continue
@@ -141,8 +153,18 @@ def known_trials(
     return known
 
 
-def own_params(space: Space, params: Any) -> Params:
-    """Return `params` as a configuration of `space`, or raise a ValueError."""
+def own_params(space: Space, params: Any, rounds: int = 0) -> Params:
+    """Return `params` as a configuration of `space`, or raise a ValueError.
+
+    If the trial has a number of `rounds`, parameters that were set for them are ignored
+    unless the space contains them.
+    """
+    if rounds and isinstance(params, Mapping):
+        params = {
+            name: value
+            for name, value in params.items()
+            if name in space.parameter_names or not _is_set(name, value, rounds)
+        }
     try:
         return space.canonicalize(params)
     except ValueError:
@@ -153,6 +175,22 @@ def own_params(space: Space, params: Any) -> Params:
         for name, value in params.items()
     }
     return space.canonicalize(rounded)
+
+
+def n_rounds(value: Any) -> int:
+    """Return the number of rounds in a row of `cv_results_`; 0 if it is missing."""
+    try:
+        return int(value)
+    except (TypeError, ValueError):
+        return 0
+
+
+def _is_set(name: str, value: Any, rounds: int) -> bool:
+    """Return whether a search with rounds may have set a parameter to this value."""
+    name = name.rpartition("__")[2]
+    if name in _SET_FOR_ROUNDS or (name, value) == _RATE_FOR_ROUNDS:
+        return True
+    return isinstance(value, int | float | np.number) and value == rounds
 
 
 def known_rows(source: Any, metric: str) -> Sequence[tuple]:
@@ -211,14 +249,16 @@ def _rows_of_skopt(result: Any) -> list[KnownTrial]:
     ]
 
 
-def _rows_of_results(results: Mapping[str, Any], metric: str) -> list[Known]:
+def _rows_of_results(results: Mapping[str, Any], metric: str) -> list[KnownTrial]:
     try:
         scores = mean_scores(results, metric)
     except ValueError as error:
         raise ValueError(f"warm_start_from: {error}") from error
     params = _params_of(results)
+    rounds = results.get("rounds", [0] * len(params))
     return [
-        (one, float(score), None) for one, score in zip(params, scores, strict=True)
+        KnownTrial(row, float(score), rounds=n_rounds(number))
+        for row, score, number in zip(params, scores, rounds, strict=True)
     ]
 
 

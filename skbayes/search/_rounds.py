@@ -8,16 +8,14 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
-from skbayes.evaluation.learning_curves import round_grid
+from skbayes.evaluation.learning_curves import Guide, round_grid
 from skbayes.evaluation.prefix_steps import full_name
 from skbayes.evaluation.rounds.watched_fit import (
     RoundLimits,
     final_model,
     learner_of,
     objection_to,
-    round_params,
 )
 from skbayes.evaluation.trial import History
 from skbayes.space import Choice, Integer, Real
@@ -25,13 +23,12 @@ from skbayes.spaces.changes import EditableSpace
 
 __all__ = [
     "curve_columns",
-    "params_with_rounds",
     "take_rounds_out",
 ]
 
 
 def take_rounds_out(
-    search: Any, metric: str | None, fit_params: Mapping[str, Any]
+    search: Any, guide: Guide, fit_params: Mapping[str, Any]
 ) -> RoundLimits | None:
     """Remove the numbers of rounds from `search_spaces_`; return their limits."""
     if search.rounds is None:
@@ -63,7 +60,7 @@ def take_rounds_out(
             "no other parameter."
         )
     cap = int(search.rounds) if isinstance(search.rounds, Integral) else None
-    return RoundLimits(cap, caps, metric)
+    return RoundLimits(cap, caps, guide)
 
 
 def _check_options(search: Any) -> None:
@@ -71,11 +68,6 @@ def _check_options(search: Any) -> None:
         raise ValueError(
             f"rounds must be an int, 'auto' or None, but it is {search.rounds}. "
             "rounds='auto' uses the limits of the search space or of the estimator."
-        )
-    if search.constraints is not None:
-        raise ValueError(
-            "rounds and constraints cannot be combined: outcomes are not measured "
-            "after each round."
         )
 
 
@@ -208,16 +200,6 @@ def _without_in_choice(value: Any, names: set[str], path: str, of_models: bool) 
 
 
 # -- results ---------------------------------------------------------------------------
-
-
-def params_with_rounds(
-    estimator: Any, params: dict[str, Any], rounds: int | None
-) -> dict[str, Any]:
-    """Return parameters, including those that set the number of rounds, if any."""
-    if rounds is None:
-        return params
-    estimator = clone(estimator).set_params(**clone(params, safe=False))
-    return {**params, **round_params(estimator, rounds)}
 
 
 def curve_columns(history: History) -> dict[str, np.ndarray]:

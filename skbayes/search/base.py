@@ -22,8 +22,8 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes import compat
 from skbayes.evaluation.aspects.registry import aspects_of, check_conflicts
 from skbayes.evaluation.limits import limits_text, unfinished_text
-from skbayes.evaluation.rounds.watched_fit import refit_by_rounds
-from skbayes.evaluation.run import Objective, SearchRun
+from skbayes.evaluation.rounds.watched_fit import RoundLimits, refit_by_rounds
+from skbayes.evaluation.run import FitOptions, Objective, SearchRun
 from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Outcome, Stage, run_stages
@@ -56,7 +56,6 @@ from skbayes.search._preparation import (
 )
 from skbayes.search._rounds import (
     curve_columns,
-    params_with_rounds,
     take_rounds_out,
 )
 from skbayes.search._selection import allowed_rows, best_allowed_row, restricted
@@ -251,7 +250,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
                 self.n_splits_,
                 refit_metric,
             )
-        self.best_params_ = params_with_rounds(self.estimator, best.params, best.rounds)
+        self.best_params_ = results["params"][self.best_index_]
 
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
         """Return scores of shape (n_rows, n_keys) whose greatest row is the best.
@@ -374,7 +373,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
         facts = set_search_spaces(self, X, y)
-        rounds = take_rounds_out(self, objective.name, routed.estimator.fit)
+        rounds = take_rounds_out(self, objective.guide, routed.estimator.fit)
         space = self._make_space()
         self.initial_points_ = points_to_begin_with(self, space)
         self._prior = prior_of(self, space, facts)
@@ -464,9 +463,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
                 # Unfinished trials have no mean score by design.
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
             folds = [fold.as_dict() for fold in history.folds]
-            return compat.format_results(
-                self, history.params, self.n_splits_, folds, more
-            )
+            params = _params_of_rows(run, history)
+            return compat.format_results(self, params, self.n_splits_, folds, more)
 
     def results_frame(self, library: str = "pandas", **kwargs: Any) -> Any:
         """Return the results as a data frame with one row per trial.
@@ -506,6 +504,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             y,
             fit_params=routed.estimator.fit,
             split_params=routed.splitter.split,
+            options=FitOptions(rounds=None if self.rounds is None else RoundLimits()),
         )
 
     def _refit(self, run: SearchRun, rows: Any, tasks: Any = None) -> None:
@@ -525,6 +524,15 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             self.refit_time_ = time.time() - begin
             if hasattr(best, "feature_names_in_"):
                 self.feature_names_in_ = best.feature_names_in_
+
+
+def _params_of_rows(run: SearchRun, history: History) -> list[dict[str, Any]]:
+    """Return the configurations, and what the aspects of the trials set in addition."""
+    rows = [dict(trial.params) for trial in history]
+    for aspect in aspects_of(run):
+        for row, trial in zip(rows, history, strict=True):
+            row |= aspect.row_params(trial)
+    return rows
 
 
 def with_params(estimator: Any, params: Mapping[str, Any]) -> Any:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skbayes import compat
+from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.trial import Trial
 from skbayes.utils.ranking import best_first
 
@@ -67,6 +68,11 @@ class GuidingMetric:
             return float(self._search.error_score)
         assert self.name is not None
         return float(scores[self.name])
+
+    @property
+    def guide(self) -> Guide:
+        """Metric that chooses the number of rounds."""
+        return Guide(self.name)
 
     def of_trial(self, trial: Trial) -> Any:
         """Return the observation of a trial for the optimizer."""

@@ -9,11 +9,10 @@ import numpy as np
 from sklearn.base import clone
 
 from skbayes import compat
-from skbayes.evaluation.rounds.trial_rounds import rounds_by_fold
+from skbayes.evaluation.rounds.trial_rounds import params_with_rounds, rounds_by_fold
 from skbayes.evaluation.rounds.watched_fit import RoundLimits, refit_by_rounds
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
-from skbayes.search._rounds import params_with_rounds
 
 __all__ = ["check_partition", "fit_folds", "out_of_fold", "set_winner_fits"]
 
@@ -60,7 +59,7 @@ def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
         # The best trial was fitted in an earlier run, whose journal contains no
         # estimators, or with more rounds. Each fold has the rounds of its score.
         fidelity = Fidelity(best.stage, best.train_fraction, best.subset)
-        numbers = rounds_by_fold(best.folds, run.objective.name)
+        numbers = rounds_by_fold(best.folds, run.objective.guide)
         fits = fit_folds(
             search.estimator,
             [

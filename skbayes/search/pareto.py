@@ -216,7 +216,6 @@ class ParetoSearchCV(BaseBayesSearchCV):
         "scoring",
         "target_metric",
         "racing",
-        "rounds",
         "return_fold_estimators",
         "return_oof",
         "best_score_corrected_",

@@ -284,9 +284,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         Parameter("cost_scale", [compat.StrOptions({"auto", "log", "raw"})]),
         Parameter("all_tradeoffs", ["boolean"]),
     )
-    # A trial with a low score can have the best tradeoff, and costs are measured for
-    # fits with all rounds. A corrected score would have to be that of the tradeoff.
-    _omitted: ClassVar[tuple[str, ...]] = ("racing", "rounds", "best_score_corrected_")
+    # A trial with a low score can have the best tradeoff. A corrected score would have
+    # to be that of the tradeoff.
+    _omitted: ClassVar[tuple[str, ...]] = ("racing", "best_score_corrected_")
 
     tradeoff_curve_ = FrameAttribute(with_params=True)
 

@@ -1,5 +1,6 @@
 """Scores of one fold for all types of numbers."""
 
+import pickle
 import subprocess
 import sys
 import warnings
@@ -10,8 +11,10 @@ import numpy as np
 import pytest
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
+from skbayes.evaluation.fold import wrapped_fit
 
 # NumPy 1.25 moved it.
 ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
@@ -97,3 +100,54 @@ def test_workers_import_little():
     rooms = {name.split(".")[1] for name in new if name.startswith("skbayes.")}
     assert rooms == {"compat", "evaluation", "utils"}
     assert not {"sklearn.ensemble", "sklearn.decomposition"}.intersection(new)
+
+
+# -- wrappers of fit -------------------------------------------------------------------
+
+
+def recording(name, calls, model=None):
+    def wrapper(fit, X, y=None, **params):
+        calls.append(name)
+        if model is not None:
+            assert "fit" not in vars(model)
+            pickle.dumps(model)
+        return fit(X, y, **params)
+
+    return wrapper
+
+
+def test_wrappers_of_fit_are_called_from_the_outer_to_the_inner_one():
+    calls, tree = [], DecisionTreeClassifier()
+    with wrapped_fit(tree, recording("outer", calls, tree)):
+        with wrapped_fit(tree, recording("inner", calls)):
+            assert tree.fit([[0], [1]], [0, 1], sample_weight=[1, 2]) is tree
+        # Each wrapper is called by one fit.
+        tree.fit([[0], [1]], [0, 1])
+    assert calls == ["outer", "inner"]
+    assert "fit" not in vars(tree)
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_wrapper_of_fit_can_wrap_the_fit_again(first):
+    calls, tree = [], DecisionTreeClassifier()
+
+    def again(fit, X, y=None, **params):
+        with wrapped_fit(tree, recording("again", calls)):
+            return fit(X, y, **params)
+
+    wrappers = [again, recording("other", calls)]
+    outer, inner = wrappers if first else wrappers[::-1]
+    with wrapped_fit(tree, outer), wrapped_fit(tree, inner):
+        tree.fit([[0], [1]], [0, 1])
+    assert calls == ["other", "again"]
+
+
+def test_wrappers_of_fit_are_removed_without_a_fit_and_after_an_error():
+    tree = DecisionTreeClassifier()
+    with wrapped_fit(tree, recording("outer", calls := [])):
+        with wrapped_fit(tree, recording("inner", calls)):
+            pass
+        with pytest.raises(ValueError):
+            tree.fit([[np.inf]], [0])
+    assert calls == ["outer"]
+    assert "fit" not in vars(tree)

@@ -22,7 +22,7 @@ from sklearn.svm import SVC
 from skbayes import BayesSearchCV
 from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.results.frame import results_frame
-from skbayes.results.warm_start import known_results, known_trials
+from skbayes.results.warm_start import KnownTrial, known_results, known_trials
 from skbayes.space import Choice, Space
 
 X, y = load_iris(return_X_y=True)
@@ -312,7 +312,7 @@ def test_failures_and_times_of_a_study():
         one.duration = timedelta(seconds=seconds)
     with pytest.warns(UserWarning, match=r"2 of 4 .*\(2 without a comparable score\)"):
         complete, failed = known_trials(source, space(x=(0.0, 5.0)))
-    assert complete == ({"x": 3.0}, 0.25, None, 1.0, False)
+    assert complete == KnownTrial({"x": 3.0}, 0.25, None, 1.0)
     assert failed.failed and failed.params == {"x": 2.0} and failed.cost == 2.0
     assert math.isnan(failed.score)
     with pytest.warns(UserWarning, match="3 of 4 .*3 without a comparable score"):

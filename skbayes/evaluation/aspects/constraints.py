@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -30,9 +31,22 @@ class _FoldOutcomes(FoldAspect):
         self.measures = measures
         self.needs_estimator = measures.needs_fit
 
+    def after_round(
+        self, call: FoldCall, estimator: Any, X: Any, y: Any
+    ) -> dict[str, Any]:
+        """Evaluate the scorers of outcomes; errors are reported after the fit."""
+        if not self.measures.scorers:
+            return {}
+        if self.name not in call.state:
+            scorer = self.measures.scorer(call.estimator, raises=False)
+            call.state[self.name] = functools.partial(scorer, **_score_params(call))
+        args = (X,) if y is None else (X, y)
+        scores: dict[str, Any] = call.state[self.name](estimator, *args)
+        return scores
+
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Measure the outcomes."""
-        fold, inputs = outcome.result, call.inputs
+        fold = outcome.result
         assert fold is not None
         # Without scores, the error score stands for all metrics.
         metrics = self.measures.metrics.values()
@@ -42,8 +56,17 @@ class _FoldOutcomes(FoldAspect):
         params: dict[str, Any] = {}
         if self.measures.needs_data and result["fit_error"] is None:
             X, y = call.test_set()
-            params = compat.check_fit_params(inputs.X, inputs.outcome_params, call.test)
+            params = _score_params(call)
         fold.extras["outcomes"] = self.measures(result, X, y, params, call.raises)
+
+
+def _score_params(call: FoldCall) -> dict[str, Any]:
+    """Return the keyword arguments of the scorers for the test set."""
+    inputs = call.inputs
+    params: dict[str, Any] = compat.check_fit_params(
+        inputs.X, inputs.outcome_params, call.test
+    )
+    return params
 
 
 class OutcomeConstraints(Aspect):
@@ -69,7 +92,9 @@ class OutcomeConstraints(Aspect):
         element is one of the names above, a callable ``scorer(estimator, X, y)``, which
         may request metadata, or a callable ``measure(estimator)`` that returns a number
         for a fitted estimator. Instead of a single bound, a list of two bounds is
-        accepted, such as ``[">= 10", "<= 20"]``.
+        accepted, such as ``[">= 10", "<= 20"]``. With `rounds`, metrics and scorers are
+        those of the chosen number of rounds, and all other outcomes those of the
+        complete fit.
 
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial
@@ -101,6 +126,13 @@ class OutcomeConstraints(Aspect):
             return False
         folds = [outcome.result for outcome in earlier if outcome.result is not None]
         return self.constraints.surely_broken(folds, plan.n_folds, risk)
+
+    def settle(self, folds: Sequence[FoldResult], missing: Any = math.nan) -> None:
+        """Set the outcomes that are metrics to the scores of the folds."""
+        for fold in folds:
+            if fold.fit_error is None and "outcomes" in fold.extras:
+                scores = self.constraints.measures.from_scores(fold.test_scores)
+                fold.extras["outcomes"] |= scores
 
     def conclude(
         self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState

@@ -30,9 +30,6 @@ class _FoldFits(FoldAspect):
 class KeptFits(Aspect):
     """Fitted estimators of the best trial, or of all trials.
 
-    With rounds, the fits have more rounds than their scores. The fits of the best trial
-    are then repeated after the search.
-
     Parameters
     ----------
     return_fold_estimators : bool, default=False
@@ -71,14 +68,23 @@ class KeptFits(Aspect):
         for name in ("return_fold_estimators", "return_oof")
     )
 
+    @classmethod
+    def is_on(cls, run: SearchRun) -> bool:
+        """Return whether fitted estimators are kept.
+
+        With rounds, a fit has more rounds than its score. The fits of the best trial
+        are then repeated after the search.
+        """
+        return super().is_on(run) and run.options.rounds is None
+
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
         self.kept: dict[int, list] = {}
         self._best: Trial | None = None
 
-    def fold_aspect(self) -> FoldAspect | None:
+    def fold_aspect(self) -> FoldAspect:
         """Return the part that returns the estimator of a fit."""
-        return _FoldFits() if self.run.options.rounds is None else None
+        return _FoldFits()
 
     def conclude(
         self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState

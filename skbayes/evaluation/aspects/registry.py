@@ -21,8 +21,8 @@ __all__ = ["ASPECTS", "aspects_of", "check_conflicts"]
 
 ASPECTS: tuple[type[Aspect], ...] = (
     SharedSteps,
-    Costs,
     Rounds,
+    Costs,
     OutcomeConstraints,
     KeptFits,
     Racing,

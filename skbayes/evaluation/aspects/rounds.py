@@ -18,13 +18,13 @@ from skbayes.evaluation.rounds.trial_rounds import (
     KnownCurves,
     last_round,
     most_rounds,
+    params_with_rounds,
     settle_rounds,
 )
 from skbayes.evaluation.rounds.watched_fit import (
     RoundLimits,
     ScoredRows,
     WatchedFit,
-    guiding_curve,
     watched_fit,
 )
 from skbayes.evaluation.trial import FoldResult, FoldStatus, History, Trial, TrialState
@@ -51,8 +51,15 @@ class _FoldRounds(FoldAspect):
     @contextlib.contextmanager
     def around(self, call: FoldCall) -> Iterator[None]:
         """Observe the fit, and replace the scorer by the recorded scores."""
-        scorer = call.task.options["scorer"]
+        scorer, aspects = call.task.options["scorer"], call.task.aspects
         cap, race, risk = call.fold.parts.get(self.name, (None, None, 0.0))
+
+        def outcomes(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
+            found: dict[str, Any] = {}
+            for aspect in aspects:
+                found |= aspect.after_round(call, estimator, X, y)
+            return found
+
         with watched_fit(
             call.estimator,
             self.limits,
@@ -61,6 +68,7 @@ class _FoldRounds(FoldAspect):
             cap,
             race,
             risk,
+            outcomes,
         ) as watched:
             call.state[self.name] = watched
             call.options["scorer"] = watched.scorer
@@ -72,10 +80,20 @@ class _FoldRounds(FoldAspect):
         assert fold is not None and isinstance(watched, WatchedFit)
         fold.fit_time = max(0.0, fold.fit_time - watched.seconds)
         fold.score_time += watched.seconds
+        times = {"fit_time": fold.fit_time, "score_time": fold.score_time}
+        call.result |= times  # aspects that follow measure these
         if watched.curves and fold.fit_error is None and not watched.has_failed:
             names = ("curves", "train_curves")
             fold.extras |= dict(zip(names, watched.curves, strict=False))
             fold.extras["max_rounds"] = watched.max_rounds
+            # Scorers that need more than predictions are evaluated after the fit.
+            known = {
+                name: curve
+                for name, curve in watched.outcome_curves.items()
+                if not all(map(math.isnan, curve))
+            }
+            if known:
+                fold.extras["outcome_curves"] = known
         if watched.has_no_chance:
             outcome.status = FoldStatus.STOPPED
 
@@ -107,7 +125,8 @@ class Rounds(Aspect):
         split is scored at the number that is best for the other splits. A fit stops
         early if its score has not improved for many rounds. The number of rounds is not
         a dimension of the search space; an entry for it is removed from
-        ``search_spaces_``.
+        ``search_spaces_``. The rows of ``cv_results_`` contain the chosen number as a
+        parameter. Costs are those of the complete fits.
 
         "auto" uses the largest value of that entry. If there is none, it uses 1000 for
         gradient boosting, 300 for forests, 200 for AdaBoost, and `max_iter` of the
@@ -172,14 +191,14 @@ class Rounds(Aspect):
 
     def settle(self, folds: Sequence[FoldResult], missing: float = math.nan) -> None:
         """Score each fold at the number of rounds that the others choose."""
-        settle_rounds(folds, self.run.objective.name, missing)
+        settle_rounds(folds, self.run.objective.guide, missing)
 
     def comparable(self, trial: Trial, scores: FoldScores) -> FoldScores:
         """Remember the first curve, and add the curves of the folds to the scores."""
-        metric = self.run.objective.name
+        guide = self.run.objective.guide
         if trial.rounds is not None:
-            self._known.add(trial, scores.scores, metric)
-        return CurveScores.of_trial(trial, scores, metric)
+            self._known.add(trial, scores.scores, guide)
+        return CurveScores.of_trial(trial, scores, guide)
 
     def stopped(
         self, plan: Evaluation, outcomes: Sequence[FoldOutcome]
@@ -188,7 +207,7 @@ class Rounds(Aspect):
         if not has_status(outcomes, FoldStatus.STOPPED):
             return None
         (fold,) = (outcome.result for outcome in outcomes if outcome.result is not None)
-        curve = guiding_curve(fold.extras.get("curves"), self.run.objective.name)
+        curve = self.run.objective.guide.curve(fold.extras.get("curves"))
         assert curve is not None
         score, noise = plan.notes[self.name].estimate(curve)
         return fold, score, noise
@@ -198,8 +217,12 @@ class Rounds(Aspect):
     ) -> dict[str, Any]:
         """Choose the number of rounds; a missing score becomes the error score."""
         fitted = [fold for fold in folds if not fold.skipped]
-        metric, missing = self.run.objective.name, self.run.options.missing_score
-        return {"rounds": settle_rounds(fitted, metric, missing)}
+        guide, missing = self.run.objective.guide, self.run.options.missing_score
+        return {"rounds": settle_rounds(fitted, guide, missing)}
+
+    def row_params(self, trial: Trial) -> dict[str, Any]:
+        """Return the parameters that set the number of rounds, if it was chosen."""
+        return params_with_rounds(self.run.estimator, trial.params, trial.rounds)
 
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return the numbers of rounds; 0 if none was chosen."""

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from skbayes.evaluation.learning_curves import (
     FoldCurveRace,
+    Guide,
     choose_by_others,
     choose_rounds,
     round_grid,
@@ -20,8 +21,8 @@ from skbayes.evaluation.racing import FoldScores, Race
 from skbayes.evaluation.rounds.watched_fit import (
     RoundLimits,
     final_model,
-    guiding_curve,
     learner_of,
+    round_params,
 )
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space.dimensions import FloatArray
@@ -31,6 +32,7 @@ __all__ = [
     "KnownCurves",
     "last_round",
     "most_rounds",
+    "params_with_rounds",
     "rounds_by_fold",
     "settle_rounds",
 ]
@@ -44,32 +46,47 @@ def most_rounds(estimator: Any, params: dict[str, Any], limits: RoundLimits) -> 
     return 0 if learner is None else limits.cap_of(learner, model, path)
 
 
+def params_with_rounds(
+    estimator: Any, params: dict[str, Any], rounds: int | None
+) -> dict[str, Any]:
+    """Return parameters, including those that set the number of rounds, if any."""
+    if rounds is None:
+        return params
+    estimator = clone(estimator).set_params(**clone(params, safe=False))
+    return {**params, **round_params(estimator, rounds)}
+
+
 def settle_rounds(
-    folds: Sequence[FoldResult], metric: str | None, missing: float = math.nan
+    folds: Sequence[FoldResult], guide: Guide, missing: float = math.nan
 ) -> int | None:
     """Choose the number of rounds of a trial and set the scores of its folds.
 
     The mean curve over the folds is best at this number. A fold is scored at the number
-    that the other folds choose, so that the choice does not bias the score. Returns
-    None if the folds have no curves. A score of NaN is replaced by `missing`.
+    that the other folds choose, so that the choice does not bias the score. The same
+    applies to outcomes with curves. Returns None if the folds have no curves. A score
+    of NaN is replaced by `missing`.
     """
     watched = [fold for fold in folds if _curves_of(fold)]
     _cut(watched)
-    curves = _guiding_curves(watched, metric)
+    curves = _guiding_curves(watched, guide)
     if curves is None:
         return None
     for fold, place in zip(watched, choose_by_others(curves), strict=True):
         test, train = _curves_of(fold), fold.extras.get("train_curves")
-        fold.test_scores = _scores_at(test, place, missing)
+        # Costs have no curves.
+        fold.test_scores |= _scores_at(test, place, missing)
         if train is not None:
-            fold.train_scores = _scores_at(train, place, missing)
+            costs = fold.train_scores or {}
+            fold.train_scores = costs | _scores_at(train, place, missing)
+        for name, curve in fold.extras.get("outcome_curves", {}).items():
+            fold.extras["outcomes"][name] = curve[place]
     return int(round_grid(watched[0].extras["max_rounds"])[choose_rounds(curves)])
 
 
-def rounds_by_fold(folds: Sequence[FoldResult], metric: str | None) -> list[int | None]:
+def rounds_by_fold(folds: Sequence[FoldResult], guide: Guide) -> list[int | None]:
     """Return the number of rounds that each fold is scored at; None without curves."""
     watched = [fold for fold in folds if _curves_of(fold)]
-    curves = _guiding_curves(watched, metric)
+    curves = _guiding_curves(watched, guide)
     if curves is None:
         return [None] * len(folds)
     grid = round_grid(watched[0].extras["max_rounds"])
@@ -98,13 +115,11 @@ class CurveScores(FoldScores):
         return np.array([curve[k] for curve, k in zip(curves, chosen, strict=True)])
 
     @classmethod
-    def of_trial(
-        cls, trial: Trial, scores: FoldScores, metric: str | None
-    ) -> FoldScores:
+    def of_trial(cls, trial: Trial, scores: FoldScores, guide: Guide) -> FoldScores:
         """Add the curves of a complete trial, if all of its folds have one."""
         curves = None
         if all(map(_curves_of, trial.folds)):
-            curves = _guiding_curves(trial.folds, metric)
+            curves = _guiding_curves(trial.folds, guide)
         return scores if curves is None else cls(scores.scores, curves)
 
 
@@ -116,9 +131,9 @@ class KnownCurves:
         default_factory=dict
     )
 
-    def add(self, trial: Trial, scores: FloatArray, metric: str | None) -> None:
+    def add(self, trial: Trial, scores: FloatArray, guide: Guide) -> None:
         """Add a complete trial with its scores by split."""
-        curve = _curve(trial.folds[0], metric)
+        curve = guide.curve(_curves_of(trial.folds[0]))
         if curve is not None and np.isfinite(curve).all():
             key = (
                 trial.folds[0].extras["max_rounds"],
@@ -149,7 +164,7 @@ def last_round(fold: FoldResult | None) -> int | None:
 
 def _cut(folds: Sequence[FoldResult]) -> None:
     """Shorten curves to the length of the shortest one."""
-    kinds = ("curves", "train_curves")
+    kinds = ("curves", "train_curves", "outcome_curves")
     tables = [
         fold.extras[kind] for fold in folds for kind in kinds if kind in fold.extras
     ]
@@ -167,15 +182,11 @@ def _curves_of(fold: FoldResult) -> dict[str, list[float]]:
     return curves
 
 
-def _curve(fold: FoldResult, metric: str | None) -> FloatArray | None:
-    return guiding_curve(_curves_of(fold), metric)
-
-
 def _guiding_curves(
-    folds: Sequence[FoldResult], metric: str | None
+    folds: Sequence[FoldResult], guide: Guide
 ) -> list[FloatArray] | None:
     """Return the curves, with minus infinity for NaN; None if one is missing."""
-    curves = [_curve(fold, metric) for fold in folds]
+    curves = [guide.curve(_curves_of(fold)) for fold in folds]
     if not curves or any(curve is None for curve in curves):
         return None
     known = [one for one in curves if one is not None]

@@ -1,8 +1,4 @@
-"""Fit of an estimator that is scored after each round.
-
-During the fit, instance attributes replace the method `fit` of the estimator and that
-of its model, the last step of a pipeline.
-"""
+"""Fit of an estimator that is scored after each round."""
 
 from __future__ import annotations
 
@@ -19,8 +15,10 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
+from skbayes.evaluation.fold import wrapped_fit
 from skbayes.evaluation.learning_curves import (
     FoldCurveRace,
+    Guide,
     check_rounds,
     has_stalled,
     round_grid,
@@ -34,13 +32,11 @@ from skbayes.evaluation.rounds.learners import (
     replaced,
 )
 from skbayes.evaluation.rounds.staged import Outputs, stage_of
-from skbayes.space.dimensions import FloatArray
 
 __all__ = [
     "RoundLimits",
     "ScoredRows",
     "final_model",
-    "guiding_curve",
     "learner_of",
     "objection_to",
     "refit_by_rounds",
@@ -60,14 +56,14 @@ class RoundLimits:
         estimator.
     caps : dict of str to int
         Maximum number of rounds by parameter name, from the search space.
-    metric : str or None
-        Metric that stops a fit if it does not improve, if there are several metrics.
-        None means that such fits are not stopped.
+    guide : Guide
+        Metric that stops a fit if it does not improve. If there are several metrics and
+        its name is not known, fits are not stopped.
     """
 
     cap: int | None = None
     caps: Mapping[str, int] = field(default_factory=dict)
-    metric: str | None = None
+    guide: Guide = Guide()
 
     def cap_of(self, learner: LearnerWithRounds, model: Any, path: str) -> int:
         """Return the maximum number of rounds of a model at `path` of a pipeline."""
@@ -160,16 +156,12 @@ def refit_by_rounds(estimator: Any, limits: RoundLimits | None) -> Iterator[None
         yield
         return
 
-    def fit(X: Any, y: Any = None, **params: Any) -> Any:
-        del model.__dict__["fit"]
+    def refit(fit: Any, X: Any, y: Any = None, **params: Any) -> Any:
         learner.refit(model, X, y, params)
         return model
 
-    model.__dict__["fit"] = fit
-    try:
+    with wrapped_fit(model, refit):
         yield
-    finally:
-        model.__dict__.pop("fit", None)
 
 
 @contextlib.contextmanager
@@ -181,6 +173,7 @@ def watched_fit(
     cap: int | None = None,
     race: FoldCurveRace | None = None,
     risk: float = 0.0,
+    outcomes: Callable[[Any, Any, Any], dict[str, Any]] | None = None,
 ) -> Iterator[WatchedFit]:
     """Score an estimator after each round while it is fitted once in this context.
 
@@ -200,15 +193,12 @@ def watched_fit(
         Compares the learning curve with those of other trials.
     risk : float, default=0.0
         Probability to become the best below which the fit is stopped.
+    outcomes : callable or None, default=None
+        ``outcomes(estimator, X, y)`` returns further scores on the test rows by name.
     """
-    watched = WatchedFit(limits, scorer, rows, cap, race, risk)
-    covered = estimator.__dict__.get("fit")
-    estimator.__dict__["fit"] = functools.partial(watched.fit, estimator, covered)
-    try:
+    watched = WatchedFit(limits, scorer, rows, cap, race, risk, outcomes)
+    with wrapped_fit(estimator, functools.partial(watched.fit, estimator)):
         yield watched
-    finally:
-        estimator.__dict__.pop("fit", None)
-        watched.uncover()
 
 
 class WatchedFit:
@@ -219,6 +209,8 @@ class WatchedFit:
     curves : list of dict of str to list
         Scores by metric after each round of the grid, for the test rows and, if they
         are scored, for the training rows.
+    outcome_curves : dict of str to list
+        Outcomes by name after each round of the grid.
     max_rounds : int
         Maximum number of rounds of the fit; 0 if it has no rounds.
     seconds : float
@@ -235,15 +227,16 @@ class WatchedFit:
         cap: int | None = None,
         race: FoldCurveRace | None = None,
         risk: float = 0.0,
+        outcomes: Callable[[Any, Any, Any], dict[str, Any]] | None = None,
     ) -> None:
         self._limits, self._scorer, self._rows, self._cap = limits, scorer, rows, cap
-        self._race, self._risk = race, risk
+        self._race, self._risk, self._outcomes = race, risk, outcomes
         self._checks: frozenset[int] = frozenset()
-        self._model: Any = None
         self._n_scored = 0
         self._error: Exception | None = None
         self._last: list[Any] = []
         self.curves: list[dict[str, list[float]]] = []
+        self.outcome_curves: dict[str, list[float]] = {}
         self.max_rounds = 0
         self.seconds = 0.0
         self.has_no_chance = False
@@ -251,15 +244,12 @@ class WatchedFit:
 
     # -- the fit ----------------------------------------------------------------------
 
-    def fit(self, estimator: Any, covered: Any, X: Any, y: Any = None, **params) -> Any:
-        """Fit the estimator while the method of its model is replaced."""
-        del estimator.__dict__["fit"]
-        if covered is not None:
-            estimator.__dict__["fit"] = covered
+    def fit(self, estimator: Any, fit: Any, X: Any, y: Any = None, **params) -> Any:
+        """Fit the estimator while its last step is scored after each round."""
         model, path = final_model(estimator)
         learner = learner_of(model)
         if learner is None:
-            return estimator.fit(X, y, **params)
+            return fit(X, y, **params)
         self.max_rounds = cap = self._limits.cap_of(learner, model, path)
         self._grid = round_grid(cap)
         if self._race is not None and self._race.ready:
@@ -267,30 +257,20 @@ class WatchedFit:
         cap = cap if self._cap is None else min(cap, self._cap)
         settings = {**learner.settings(model), learner.parameter(model): cap}
         model.set_params(**settings)
-        if model is estimator:
-            self._fit_model(estimator, learner, cap, X, y, **params)
-            return estimator
-        self._model = model
-        model.__dict__["fit"] = functools.partial(
-            self._fit_model, estimator, learner, cap
-        )
-        return estimator.fit(X, y, **params)
-
-    def uncover(self) -> None:
-        """Restore the method of the model."""
-        if self._model is not None:
-            self._model.__dict__.pop("fit", None)
+        by_rounds = functools.partial(self._fit_model, estimator, learner, cap)
+        with wrapped_fit(model, by_rounds):
+            return fit(X, y, **params)
 
     def _fit_model(
         self,
         estimator: Any,
         learner: LearnerWithRounds,
         cap: int,
+        fit: Any,
         X: Any,
         y: Any = None,
         **params: Any,
     ) -> Any:
-        self.uncover()
         model, _ = final_model(estimator)
         classes = np.unique(y) if is_classifier(model) else None
         watch = _Watch(self, model, cap, self._watched_rows(estimator), classes)
@@ -315,12 +295,14 @@ class WatchedFit:
         if not self.curves:
             self.curves = [{} for _ in rows]
         for curves, scores in zip(self.curves, self._last, strict=True):
-            for name, score in _by_metric(scores).items():
-                curves.setdefault(name, []).append(score)
+            _append(curves, _by_metric(scores))
+        if self._outcomes is not None:
+            outcomes = self._outcomes(stages[0], rows[0].X, rows[0].y)
+            _append(self.outcome_curves, _by_metric(outcomes))
 
     def has_ended(self) -> bool:
         """Return whether to stop the fit."""
-        curve = guiding_curve(self.curves[0], self._limits.metric)
+        curve = self._limits.guide.curve(self.curves[0])
         if curve is None or not np.isfinite(curve).all():
             return False
         if int(self._grid[len(curve) - 1]) in self._checks:
@@ -392,18 +374,6 @@ class _Watch:
         return self._fit.is_stalled(curve)
 
 
-def guiding_curve(
-    curves: Mapping[str, Sequence[float]] | None, metric: str | None
-) -> FloatArray | None:
-    """Return the curve of the score that guides the search, if available."""
-    if not curves:
-        return None
-    only = next(iter(curves)) if len(curves) == 1 else metric
-    if only is None or only not in curves:
-        return None
-    return np.array(curves[only], dtype=np.float64)
-
-
 def _features(estimator: Any, X: Any) -> Any:
     """Transform rows to the input of the last step of a pipeline."""
     while isinstance(estimator, Pipeline):
@@ -418,6 +388,11 @@ def _features(estimator: Any, X: Any) -> Any:
 
 def _arguments(rows: ScoredRows) -> tuple[Any, ...]:
     return (rows.X,) if rows.y is None else (rows.X, rows.y)
+
+
+def _append(curves: dict[str, list[float]], scores: dict[str, float]) -> None:
+    for name, score in scores.items():
+        curves.setdefault(name, []).append(score)
 
 
 def _by_metric(scores: Any) -> dict[str, float]:

@@ -29,7 +29,10 @@ from sklearn.linear_model import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 
+from skbayes.evaluation.rounds.boosters import _LIGHTGBM_STOPPING, BOOSTERS
+from skbayes.evaluation.rounds.learners import SKLEARN_LEARNERS
 from skbayes.evaluation.rounds.watched_fit import learner_of
+from skbayes.results.warm_start import _is_set
 
 CAP = 40
 
@@ -223,3 +226,24 @@ def test_a_forest_with_several_outputs_is_refused():
     X, y = make_regression(40, 3, n_targets=2, random_state=0)
     with pytest.raises(ValueError, match="rounds: the targets must have one column"):
         fitted_to(RandomForestRegressor(random_state=0), 5, X, y)
+
+
+class Settings:
+    """Estimator with some parameters, whose values are 1."""
+
+    def __init__(self, names):
+        self.names = names
+
+    def get_params(self, deep=True):
+        return dict.fromkeys(self.names, 1)
+
+
+@pytest.mark.parametrize(
+    "learner", [*SKLEARN_LEARNERS, *BOOSTERS], ids=lambda one: type(one).__name__
+)
+def test_parameters_that_are_set_for_rounds_are_known_to_warm_starts(learner):
+    for names in ((), (*_LIGHTGBM_STOPPING, "n_iter_no_change")):
+        for name, value in learner.settings(Settings(names)).items():
+            assert _is_set(f"step__{name}", value, 7)
+    assert _is_set(f"step__{learner.parameter(Settings(()))}", 7, 7)
+    assert not _is_set("step__max_depth", 6, 7)

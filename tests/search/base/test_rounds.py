@@ -31,8 +31,6 @@ from skbayes import (
     BayesSearchCV,
     HyperTuneSearchCV,
     MultiStageSearchCV,
-    ParetoSearchCV,
-    TradeoffSearchCV,
     compat,
 )
 from skbayes.evaluation.trial import TrialState
@@ -189,7 +187,8 @@ def test_the_number_of_rounds_is_taken_out_of_the_search_space():
     assert list(fitted.search_spaces_) == ["learning_rate"]
     assert fitted.learning_curves_["rounds"].max() <= 20
     assert set(fitted.best_params_) == {"learning_rate", "early_stopping", "max_iter"}
-    assert set(fitted.cv_results_["params"][0]) == {"learning_rate"}
+    assert set(fitted.trials_[0].params) == {"learning_rate"}
+    assert set(fitted.cv_results_["params"][0]) == set(fitted.best_params_)
     as_list = search(spaces=[{**RATE, "max_iter": [5, 12]}], rounds="auto").fit(X, Y)
     assert as_list.learning_curves_["rounds"].max() <= 12
 
@@ -245,7 +244,6 @@ def test_the_default_space_leaves_the_rounds_out():
     ("estimator", "params", "message"),
     [
         (SVC(), {"spaces": {"C": (1, 2)}}, "rounds=30: SVC provides no scores after"),
-        (None, {"constraints": {"score": (0.5, None)}}, "rounds and constraints"),
         (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces, which has no other"),
         (None, {"rounds": 0}, "'rounds' parameter"),
         (None, {"rounds": True}, "rounds must be an int, 'auto' or None"),
@@ -255,12 +253,6 @@ def test_the_default_space_leaves_the_rounds_out():
 def test_what_cannot_be_is_refused_before_any_fit(estimator, params, message):
     with pytest.raises(ValueError, match=message):
         search(estimator, **params).fit(X, Y)
-
-
-@pytest.mark.parametrize("kind", [TradeoffSearchCV, ParetoSearchCV])
-def test_searches_with_costs_do_not_count_rounds(kind):
-    with pytest.raises(TypeError, match="rounds"):
-        kind(boosting(), RATE, rounds=5)
 
 
 # -- trials that are pruned ------------------------------------------------------------

@@ -1,0 +1,382 @@
+"""Rounds together with each other option of a search, and with all of them."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from round_outcomes import (
+    last_row,
+    likelihood_and_accuracy,
+    loss,
+    n_fitted_trees,
+    n_trees_by_scorer,
+)
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.linear_model import SGDClassifier
+from sklearn.metrics import get_scorer, roc_auc_score
+from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import Pipeline
+
+from skbayes import BayesSearchCV, ParetoSearchCV, TradeoffSearchCV, load_history
+from skbayes.evaluation.rounds.watched_fit import learner_of, round_params
+from skbayes.evaluation.trial import TrialState
+from skbayes.inspection import RoundsDisplay
+from skbayes.results import known_results
+from skbayes.space import Space
+
+X, Y = load_breast_cancer(return_X_y=True)
+X, Y = X[::5, :6], Y[::5]
+CV = StratifiedKFold(3, shuffle=True, random_state=0)
+SPLITS = list(CV.split(X, Y))
+WEIGHTS = np.random.default_rng(0).uniform(0.2, 3.0, len(Y))
+BOOSTING = HistGradientBoostingClassifier(
+    random_state=0, min_samples_leaf=5, max_leaf_nodes=4
+)
+FOREST = RandomForestClassifier(random_state=0, max_leaf_nodes=8)
+RATE = {"model__learning_rate": (0.05, 0.6, "log-uniform")}
+MODELS = {
+    "boosting": (BOOSTING, RATE),
+    "forest": (FOREST, {"model__max_features": (0.2, 1.0)}),
+}
+OPTIONS = {
+    "metric": {"constraints": {"likelihood": ">= -3.0"}},
+    "scorer": {"constraints": {"recall": ">= 0.5", "auc": ("roc_auc", ">= 0.5")}},
+    "measure": {"constraints": {"trees": (n_fitted_trees, "<= 9")}},
+    "racing": {"racing": 0.3},
+    "estimators": {"return_fold_estimators": True},
+    "oof": {"return_oof": "predict_proba"},
+    "cache": {"cache": True},
+    "jobs": {"n_jobs": 2},
+    "journal": {"journal": True},
+    "training scores": {"return_train_score": True},
+    "weights": {"sample_weight": True},
+    "names": {"scoring": ["neg_log_loss", "accuracy"], "refit": "neg_log_loss"},
+    "callable refit": {"refit": last_row},
+    "pickle": {"pickle": True},
+}
+# A callable may choose a trial that was pruned, and there are two kinds of metrics.
+TOGETHER = [
+    tuple(name for name in OPTIONS if name not in left_out)
+    for left_out in (
+        {"names", "callable refit"},
+        {"metric", "callable refit"},
+        {"names", "racing"},
+        {"metric", "racing"},
+    )
+]
+
+
+def make(kind="boosting", **more):
+    model, space = MODELS[kind]
+    pipeline = Pipeline([("pca", PCA(4, random_state=0)), ("model", model)])
+    given = {"n_iter": 4, "cv": CV, "random_state": 0, "rounds": 9, "n_points": 1}
+    given["n_initial_points"] = 4
+    given |= {"scoring": likelihood_and_accuracy, "refit": "likelihood"}
+    return BayesSearchCV(pipeline, space, **given | more)
+
+
+def run(kind, names, path):
+    """Fit a search with some options."""
+    more = {}
+    for name in names:
+        option = dict(OPTIONS[name])
+        if "constraints" in more and "constraints" in option:
+            option["constraints"] = more["constraints"] | option["constraints"]
+        more |= option
+    if "names" in names and "callable refit" in names:
+        more["target_metric"] = "neg_log_loss"
+    elif "callable refit" in names:
+        more["target_metric"] = "likelihood"
+    weights = {"model__sample_weight": WEIGHTS} if more.pop("sample_weight", 0) else {}
+    pickled, journal = more.pop("pickle", False), more.pop("journal", False)
+    if journal:
+        make(kind, **more, journal=path).set_params(n_iter=2).fit(X, Y, **weights)
+        more["journal"] = path
+    search = make(kind, **more).fit(X, Y, **weights)
+    return (pickle.loads(pickle.dumps(search)) if pickled else search), weights
+
+
+def rounds_of_folds(fitted, trial):
+    """Return the number of rounds of each fold that is best for the other folds."""
+    frame = fitted.learning_curves_
+    table = frame[frame["trial"] == trial.number].pivot(
+        index="rounds", columns="split", values=f"test_{fitted.target_metric_}"
+    )
+    return [
+        table.drop(columns=i).dropna().mean(axis=1).idxmax()
+        for i in range(len(trial.folds))
+    ]
+
+
+def plain_fit(fitted, trial, rounds, split, weights):
+    model = clone(fitted.estimator).set_params(**trial.params)
+    model.set_params(**round_params(model, rounds))
+    train, _ = SPLITS[split]
+    cut = {name: value[train] for name, value in weights.items()}
+    return model.fit(X[train], Y[train], **cut)
+
+
+def check(fitted, weights):
+    """Check all that must hold with rounds, on the best trial."""
+    best = fitted.trials_[fitted.best_index_]
+    row = fitted.cv_results_["params"][fitted.best_index_]
+    model = fitted.estimator[-1]
+    name = f"model__{learner_of(model).parameter(model)}"
+    assert fitted.best_params_ == row
+    assert row.items() >= {**best.params, name: best.rounds}.items()
+    assert fitted.cv_results_[f"param_{name}"][fitted.best_index_] == best.rounds
+    assert name not in best.params and name not in fitted.search_spaces_
+    expected = clone(fitted.estimator).set_params(**row).fit(X, Y, **weights)
+    np.testing.assert_array_equal(fitted.predict_proba(X), expected.predict_proba(X))
+    for split, rounds in enumerate(rounds_of_folds(fitted, best)):
+        plain = plain_fit(fitted, best, rounds, split, weights)
+        check_fold(fitted, best, split, plain)
+    constraints = fitted.constraints
+    if constraints:
+        column = fitted.cv_results_["feasible"]
+        assert best.feasible or callable(fitted.refit) or not any(column)
+        assert [trial.feasible for trial in fitted.trials_] == list(column)
+        assert all(np.isfinite(trial.violation) for trial in complete(fitted))
+
+
+def check_fold(fitted, best, split, plain):
+    """Check scores, outcomes and kept fits by a fit with the rounds of the fold."""
+    _, test = SPLITS[split]
+    fold = best.folds[split]
+    scores = likelihood_and_accuracy(plain, X[test], Y[test])
+    scores["neg_log_loss"] = scores["likelihood"]
+    for name, score in fold.test_scores.items():
+        assert score == pytest.approx(scores[name], rel=1e-9)
+    proba = plain.predict_proba(X[test])
+    scores["recall"] = get_scorer("recall")(plain, X[test], Y[test])
+    scores["auc"] = roc_auc_score(Y[test], proba[:, 1])
+    for name, outcome in fold.extras.get("outcomes", {}).items():
+        if name == "trees":
+            # Measures are those of the complete fit.
+            assert n_fitted_trees(plain) <= outcome <= fitted.rounds
+        else:
+            assert outcome == pytest.approx(scores[name], rel=1e-9)
+    if fitted.return_fold_estimators:
+        kept = fitted.fold_estimators_[split]
+        np.testing.assert_array_equal(kept.predict_proba(X[test]), proba)
+    if fitted.return_oof:
+        np.testing.assert_array_equal(fitted.oof_predictions_[test], proba)
+
+
+def complete(fitted):
+    return [t for t in fitted.trials_ if t.state == TrialState.COMPLETE]
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("name", OPTIONS)
+def test_rounds_with_each_option(kind, name, tmp_path):
+    check(*run(kind, (name,), tmp_path / "run.journal"))
+
+
+@pytest.mark.parametrize("kind", MODELS)
+@pytest.mark.parametrize("names", TOGETHER, ids=range(4))
+def test_rounds_with_all_options_that_can_be_combined(kind, names, tmp_path):
+    check(*run(kind, names, tmp_path / "run.journal"))
+
+
+def test_workers_caches_and_resumed_journals_give_equal_outcomes(tmp_path):
+    names = ("metric", "scorer", "estimators")
+    expected, _ = run("boosting", names, None)
+    path = tmp_path / "run.journal"
+    for name in ("cache", "jobs", "journal"):
+        found, _ = run("boosting", (*names, name), path)
+        for one, other in zip(found.trials_, expected.trials_, strict=True):
+            assert one.outcomes == other.outcomes
+            assert (one.params, one.rounds, one.score, one.violation) == (
+                other.params, other.rounds, other.score, other.violation,
+            )  # fmt: skip
+    frame = load_history(path)
+    assert len(frame) == 4
+
+
+# -- outcomes --------------------------------------------------------------------------
+
+
+def test_a_constraint_on_a_scorer_decides_by_the_chosen_rounds():
+    given = {"scoring": "neg_log_loss", "refit": True, "surrogate": "random"}
+    plain = make(**given).fit(X, Y)
+    search = make(**given, constraints={"roc_auc": ">= 0.5"}).fit(X, Y)
+    limit = np.median([trial.outcomes["roc_auc"] for trial in search.trials_])
+    search.set_params(constraints={"roc_auc": f">= {limit}"}).fit(X, Y)
+    feasible = search.cv_results_["feasible"]
+    assert sum(feasible) == 2
+    found = search.cv_results_["mean_constraint_roc_auc"]
+    np.testing.assert_array_equal(np.asarray(found) >= limit, feasible)
+    first, other = plain.trials_[0], search.trials_[0]
+    assert (first.rounds, first.score) == (other.rounds, other.score)
+    best = search.trials_[search.best_index_]
+    assert best.score == max(t.score for t in search.trials_ if t.feasible)
+
+
+def test_a_scorer_that_needs_more_than_predictions_is_evaluated_after_the_fit():
+    fitted = make(constraints={"trees": (n_trees_by_scorer, "<= 99")}).fit(X, Y)
+    by_measure = make(constraints={"trees": (n_fitted_trees, "<= 99")}).fit(X, Y)
+    for one, other in zip(fitted.trials_, by_measure.trials_, strict=True):
+        assert one.outcomes["trees"] == other.outcomes["trees"] >= one.rounds
+    # The same holds if errors are raised.
+    make(constraints={"trees": (n_trees_by_scorer, "<= 9")}, error_score="raise")
+
+
+def test_a_scorer_of_constraints_that_fails_is_unknown():
+    def failing(estimator, X, y):
+        raise ArithmeticError("never")
+
+    search = make(constraints={"failing": (failing, ">= 0")}, n_iter=2)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search.fit(X, Y)
+    assert any("'failing' of constraints failed" in str(w.message) for w in caught)
+    assert all(trial.violation == np.inf for trial in search.trials_)
+    with pytest.raises(ArithmeticError, match="never"):
+        search.set_params(error_score="raise").fit(X, Y)
+
+
+def test_models_without_rounds_keep_their_outcomes():
+    from sklearn.linear_model import LogisticRegression
+
+    from skbayes.space import Choice
+
+    linear = LogisticRegression(solver="liblinear")
+    space = {"model": Choice([(BOOSTING, RATE), (linear, {"model__C": (0.1, 9.0)})])}
+    search = make(
+        n_iter=6,
+        n_initial_points=6,
+        constraints={"recall": ">= 0.1", "fit_time": "<= 99"},
+    )
+    search.set_params(search_spaces=space, return_fold_estimators=True).fit(X, Y)
+    rounds = [trial.rounds for trial in search.trials_]
+    assert None in rounds and any(rounds)
+    for trial, row in zip(search.trials_, search.cv_results_["params"], strict=True):
+        assert trial.feasible
+        assert ("model__max_iter" in row) == (trial.rounds is not None)
+
+
+# -- costs -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("objectives", "guide"),
+    [
+        ({"fit_time": "min", "neg_log_loss": "max", "recall": "max"}, "neg_log_loss"),
+        ({"trees": ("min", n_fitted_trees), "loss": ("min", loss)}, "loss"),
+    ],
+    ids=["maximum", "minimum"],
+)
+@pytest.mark.parametrize("more", [{}, {"n_jobs": 2}, {"return_train_score": True}])
+def test_the_first_scorer_of_several_objectives_chooses_the_rounds(
+    objectives, guide, more
+):
+    search = ParetoSearchCV(
+        BOOSTING, {"learning_rate": (0.05, 0.6, "log-uniform")}, objectives,
+        n_iter=4, cv=CV, random_state=0, n_points=1, rounds=16, **more,
+    )  # fmt: skip
+    fitted = search.fit(X, Y)
+    sign = -1.0 if guide == "loss" else 1.0
+    for trial in fitted.trials_:
+        assert all({*fold.test_scores} == {*objectives} for fold in trial.folds)
+        curves = [sign * np.array(f.extras["curves"][guide]) for f in trial.folds]
+        assert trial.rounds == 1 + np.argmax(np.mean(curves, axis=0))
+        for split, fold in enumerate(trial.folds):
+            others = np.mean([c for k, c in enumerate(curves) if k != split], axis=0)
+            place = np.argmax(others)
+            assert fold.test_scores[guide] == sign * curves[split][place]
+    point = fitted.select(guide, X, Y)
+    assert point.best_estimator_.n_iter_ == point.best_params_["max_iter"]
+
+
+@pytest.mark.parametrize("cost", ["model_size", "fit_time"])
+def test_the_cost_of_a_trial_is_that_of_its_fits(cost):
+    search = TradeoffSearchCV(
+        BOOSTING, {"learning_rate": (0.05, 0.6, "log-uniform")}, cost=cost,
+        train_sizes=(0.5, 1.0), n_iter=5, cv=CV, random_state=0, n_points=1,
+        return_fold_estimators=True, constraints={"recall": ">= 0.1"}, rounds=16,
+    )  # fmt: skip
+    fitted = search.fit(X, Y)
+    best = fitted.trials_[fitted.best_index_]
+    assert np.isfinite(fitted.cv_results_["cost"]).all()
+    for fold in best.folds:
+        if cost == "fit_time":  # without the time of the scores
+            assert fold.extras["costs"][cost] == fold.fit_time
+    for (_, test), model, fold in zip(
+        SPLITS, fitted.fold_estimators_, best.folds, strict=True
+    ):
+        assert model.score(X[test], Y[test]) == fold.test_scores["score"]
+    assert fitted.best_params_ == fitted.cv_results_["params"][fitted.best_index_]
+    chosen = fitted.select(0.0, X, Y)
+    assert chosen.best_estimator_.n_iter_ == chosen.best_params_["max_iter"]
+
+
+def test_another_choice_is_refitted_by_passes_over_the_data():
+    model = SGDClassifier(random_state=0)
+    search = ParetoSearchCV(
+        model, {"alpha": (1e-5, 1e-1, "log-uniform")},
+        {"accuracy": "max", "recall": "max"},
+        n_iter=3, cv=CV, random_state=0, n_points=1, rounds=6,
+    )  # fmt: skip
+    fitted = search.fit(X, Y).select("recall", X, Y)
+    params = {n: fitted.best_params_[n] for n in ("alpha", "max_iter")}
+    by_hand = clone(model).set_params(**params)
+    for _ in range(params["max_iter"]):
+        by_hand.partial_fit(X, Y, classes=[0, 1])
+    np.testing.assert_array_equal(fitted.best_estimator_.coef_, by_hand.coef_)
+
+
+# -- results as a source ---------------------------------------------------------------
+
+
+def sources(fitted):
+    yield fitted
+    yield fitted.cv_results_
+    yield {n: v for n, v in fitted.cv_results_.items() if n != "params"}
+    pandas = pytest.importorskip("pandas")
+    yield pandas.DataFrame(fitted.cv_results_)
+    yield fitted.results_frame()
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_all_results_of_a_search_with_rounds_start_another_one(kind):
+    given = {"scoring": "neg_log_loss", "refit": True}
+    fitted = make(kind, **given).fit(X, Y)
+    space = Space.from_notation(fitted.search_spaces_)
+    expected = [(t.params, pytest.approx(t.score), None) for t in fitted.trials_]
+    for source in sources(fitted):
+        assert known_results(source, space) == expected
+        again = make(kind, **given, warm_start_from=source, n_iter=1).fit(X, Y)
+        assert again.trials_[0].params == fitted.trials_[fitted.best_index_].params
+
+
+def test_a_parameter_that_rounds_did_not_set_is_not_ignored():
+    fitted = make().fit(X, Y)
+    space = Space.from_notation({"model__max_leaf_nodes": (2, 8)})
+    for source in sources(fitted):
+        with pytest.warns(UserWarning, match="4 of 4 known"):
+            assert known_results(source, space, "likelihood") == []
+
+
+def test_the_number_of_rounds_is_known_to_a_search_for_it():
+    fitted = make(scoring="neg_log_loss", refit=True).fit(X, Y)
+    space = Space.from_notation({**RATE, "model__max_iter": (1, 16)})
+    known = known_results(fitted.cv_results_, space)
+    assert [one["model__max_iter"] for one, _, _ in known] == list(
+        fitted.cv_results_["rounds"]
+    )
+
+
+def test_results_and_displays_with_the_number_of_rounds():
+    fitted = make().fit(X, Y)
+    frame = fitted.results_frame()
+    assert frame["param_model__max_iter"].tolist() == frame["rounds"].tolist()
+    display = RoundsDisplay.from_search(fitted)
+    assert sorted(display.chosen) == sorted(frame["rounds"])
+    assert all(
+        "max_iter" not in name for name in fitted.optimizer_.space.parameter_names
+    )
