@@ -73,6 +73,8 @@ __all__ = [
     "StrOptions",
     "TaskTree",
     "active_backend",
+    "can_last",
+    "can_serve",
     "check_fit_params",
     "check_input",
     "check_multimetric_refit",
@@ -86,7 +88,6 @@ __all__ = [
     "is_multimetric_scorer",
     "joblib_settings",
     "kill_workers",
-    "outlive_calls",
     "own_backend",
     "owns_processes",
     "public_scorers",
@@ -564,9 +565,19 @@ def shares_processes(backend: Any) -> bool:
     return _is_loky(backend)
 
 
-def outlive_calls(backend: Any) -> bool:
-    """Return whether the workers of this joblib backend remain for the next call."""
-    return _is_loky(backend) or hasattr(backend, "client")
+def can_last(backend: Any) -> bool:
+    """Return whether one call of joblib can be prepared for several trials."""
+    return not hasattr(backend, "client")
+
+
+def can_serve(parallel: Parallel) -> bool:
+    """Return whether the workers of a prepared call still accept tasks.
+
+    Another call that lost a worker may have ended them.
+    """
+    workers = getattr(getattr(parallel, "_backend", None), "_workers", None)
+    flags = getattr(workers, "_flags", None)
+    return not (getattr(flags, "broken", None) or getattr(flags, "shutdown", False))
 
 
 def kill_workers(backend: Any) -> None:

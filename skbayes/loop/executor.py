@@ -263,11 +263,26 @@ class TrialExecutor:
         self._context.run(self._serve)
 
     def _serve(self) -> None:
-        with self._lasting() as parallel:
+        with contextlib.ExitStack() as stack:
+            parallel: Parallel | None = None
             while (job := self._waiting.get()) is not None:
                 task, future, alone = job
                 with self._call(alone):
-                    _settle(future, task, parallel or self._make())
+                    try:
+                        if parallel is None or not compat.can_serve(parallel):
+                            stack.close()
+                            parallel = self._prepared(stack)
+                        future.set_result(task(parallel))
+                    except BaseException as error:
+                        parallel = None
+                        future.set_exception(error)
+
+    def _prepared(self, stack: contextlib.ExitStack) -> Parallel:
+        """Create a parallel call, whose workers are prepared once for many tasks."""
+        parallel = self._make()
+        if compat.can_last(self._context.backend):
+            stack.enter_context(parallel)
+        return parallel
 
     def _call(self, alone: bool) -> contextlib.AbstractContextManager:
         if compat.shares_processes(self._context.backend):
@@ -276,19 +291,6 @@ class TrialExecutor:
 
     def _make(self) -> Parallel:
         return self._context.parallel(self._n_tasks)
-
-    @contextlib.contextmanager
-    def _lasting(self) -> Iterator[Parallel | None]:
-        """Keep the workers of a backend that would start them for every call.
-
-        Other backends do not need it, and loky's workers would be kept even if one
-        died.
-        """
-        if compat.outlive_calls(self._context.backend):
-            yield None
-            return
-        with self._make() as parallel:
-            yield parallel
 
     def finished(self, seconds: float = math.inf) -> dict[int, Future]:
         """Wait for at least one task to end, and return the finished ones.
@@ -318,11 +320,3 @@ class TrialExecutor:
         if self.in_this_thread:
             self._futures.clear()
             self._tasks.clear()
-
-
-def _settle(future: Future, task: Task, parallel: Parallel) -> None:
-    """Run a task, and store its result or its exception in the future."""
-    try:
-        future.set_result(task(parallel))
-    except BaseException as error:
-        future.set_exception(error)

@@ -9,6 +9,7 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
+from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import (
     MultiprocessingBackend,
     SequentialBackend,
@@ -395,3 +396,26 @@ def test_warming_up_takes_a_limited_time():
         ends.set()
         executor.start(0, lambda parallel: "trial")
         assert set(executor.finished()) == {0}
+
+
+# --- workers of several tasks --------------------------------------------------------
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky"])
+def test_workers_are_prepared_once_for_tasks_of_a_thread(backend):
+    calls = []
+    with TrialExecutor(environment(backend=backend), 1, 2) as executor:
+        for number in range(3):
+            executor.start(number, lambda parallel: calls.append(parallel))
+            executor.finished()
+        assert len(set(map(id, calls))) == 1
+
+
+def test_workers_that_another_call_has_lost_are_prepared_again():
+    with TrialExecutor(environment(backend="loky"), 1, 2) as executor:
+        for number in range(2):
+            executor.start(number, Task(number))
+            (future,) = executor.finished().values()
+            assert future.result()[0] == [number, number]
+            # As after the death of a worker in the trial of another thread.
+            get_reusable_executor(reuse=True).shutdown(kill_workers=True)
