@@ -79,6 +79,7 @@ __all__ = [
     "check_input",
     "check_multimetric_refit",
     "fit_and_score",
+    "fit_and_score_arguments",
     "fit_context",
     "format_results",
     "guard_folder",
@@ -240,14 +241,16 @@ def check_multimetric_refit(search: BaseSearchCV, scores: Mapping) -> None:
     _check_refit(search, scores)
 
 
-def fit_and_score(estimator: Any, X: Any, y: Any, **kwargs: Any) -> dict[str, Any]:
-    """Fit on one training set and score on its test set, as GridSearchCV does.
+#: Fits on one training set and scores on its test set, as GridSearchCV does.
+fit_and_score = _fit_and_score
 
-    Arguments that the release does not support (`caller`, `callback_ctx` before 1.9)
-    are omitted.
+
+def fit_and_score_arguments(**arguments: Any) -> dict[str, Any]:
+    """Return the arguments that `fit_and_score` of this release supports.
+
+    `caller` and `callback_ctx` were added in 1.9.
     """
-    known = {k: v for k, v in kwargs.items() if k in _FIT_AND_SCORE_PARAMETERS}
-    return _fit_and_score(estimator, X, y, **known)
+    return {k: v for k, v in arguments.items() if k in _FIT_AND_SCORE_PARAMETERS}
 
 
 # --- callbacks ------------------------------------------------------------------------

@@ -80,12 +80,12 @@ def test_private_methods_take_what_we_give_them(method, arguments):
     assert list(inspect.signature(getattr(search, method)).parameters) == arguments
 
 
-def test_fit_and_score_drops_what_the_release_does_not_know():
+def test_fit_and_score_gets_what_the_release_supports():
     train, test = np.arange(0, 150, 2), np.arange(1, 150, 2)
-    result = compat.fit_and_score(
-        SVC(),
-        X,
-        y,
+    arguments = compat.fit_and_score_arguments(
+        estimator=SVC(),
+        X=X,
+        y=y,
         scorer=get_scorer("accuracy"),
         train=train,
         test=test,
@@ -98,6 +98,7 @@ def test_fit_and_score_drops_what_the_release_does_not_know():
         callback_ctx=None,
         no_release_knows_this=1,
     )
+    result = compat.fit_and_score(**arguments)
     expected = SVC(C=2).fit(X[train], y[train]).score(X[test], y[test])
     assert result["test_scores"] == expected
     assert result["fit_error"] is None

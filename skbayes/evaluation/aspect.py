@@ -7,11 +7,12 @@ surrounds each fit. An aspect that is off is not in the list of a search.
 The hooks are called in this order:
 
 1. ``Aspect.begin(plan)``, before the first fold of a trial, in the main thread;
-2. ``Aspect.for_fold(plan, index, earlier)``, before each fold;
+2. ``Aspect.folds_at_a_time(n_workers)`` and ``Aspect.for_fold(plan, index, earlier)``,
+   before each fold;
 3. ``FoldAspect.around(call)``, a context of the fit,
    ``FoldAspect.after_round(call, estimator, X, y)`` after rounds of the fit that are
    scored, and ``FoldAspect.measure(call, outcome)`` after it, in the worker;
-4. ``Aspect.is_over(plan, earlier)`` after some folds;
+4. ``Aspect.verdict(plan, earlier)`` after some folds;
 5. ``Aspect.settle(folds)`` before the scores of folds are used;
 6. ``Aspect.conclude(plan, folds, state)``, which returns extras of the trial;
 7. ``Aspect.observation(trial)``, which returns arguments of `Optimizer.tell`;
@@ -173,19 +174,12 @@ class Aspect:
     condition : str or None
         Attribute of `SearchRun` that is true if the aspect is on. With None, it is on
         if one of its parameters is neither None nor False.
-    one_fold_at_a_time : bool
-        Whether the folds of a trial run one after the other.
-    uses_earlier_folds : bool
-        Whether a fold depends on earlier folds of its trial, if folds run one after
-        the other anyway.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
     conflicts: ClassVar[tuple[Conflict, ...]] = ()
     condition: ClassVar[str | None] = None
-    one_fold_at_a_time: bool = False
-    uses_earlier_folds: bool = False
 
     def __init__(self, run: SearchRun) -> None:
         self.run = run
@@ -204,15 +198,24 @@ class Aspect:
     def begin(self, plan: Evaluation) -> None:
         """Prepare a trial; `plan.notes` may store its state."""
 
+    def folds_at_a_time(self, n_workers: int) -> float:
+        """Return the maximum number of folds of a trial that run in parallel.
+
+        `for_fold` and `verdict` are called for each group of so many folds.
+        """
+        return math.inf
+
     def for_fold(
         self, plan: Evaluation, index: int, earlier: Sequence[FoldOutcome]
     ) -> Any:
         """Return what the fold aspect of one fold receives; None for nothing."""
         return None
 
-    def is_over(self, plan: Evaluation, earlier: Sequence[FoldOutcome]) -> bool:
-        """Return whether to skip the folds of a trial that have not started."""
-        return False
+    def verdict(
+        self, plan: Evaluation, earlier: Sequence[FoldOutcome]
+    ) -> TrialState | None:
+        """Return the state of a trial whose other folds are skipped; None to go on."""
+        return None
 
     def settle(self, folds: Sequence[FoldResult], missing: float = math.nan) -> None:
         """Set scores and outcomes of folds that depend on other folds.

@@ -17,18 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import Parallel
 
 from skbayes.evaluation.aspect import Aspect
 from skbayes.evaluation.aspects.registry import aspects_of
-from skbayes.evaluation.data_transfer import DataTransfer
-from skbayes.evaluation.fold import (
-    Fold,
-    FoldOutcome,
-    FoldTask,
-    has_status,
-    run_fold,
-)
+from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, has_status
 from skbayes.evaluation.limits import SearchTimeout
 from skbayes.evaluation.racing import FoldScores, race_of
 from skbayes.evaluation.run import SearchRun
@@ -37,9 +30,15 @@ from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
 from skbayes.utils.did_you_mean import did_you_mean
 
 if TYPE_CHECKING:
-    from skbayes.evaluation.trial_limits import TrialLimits
+    from skbayes.evaluation.backend import Backend
 
-__all__ = ["CandidateEvaluator", "Evaluation", "check_candidates", "on_full_data"]
+__all__ = [
+    "CandidateEvaluator",
+    "Evaluation",
+    "check_candidates",
+    "fold_task",
+    "on_full_data",
+]
 
 logger = logging.getLogger("skbayes")
 
@@ -105,9 +104,8 @@ class Evaluation:
         Number of the trial.
     params : dict
         Configuration of the trial.
-    send : callable
-        ``send(fold, seconds)`` returns the call of a fold for joblib, after earlier
-        folds of the trial ran for some seconds.
+    backend : Backend
+        Backend that runs the folds.
     fidelity : Fidelity
         Training rows of the trial.
     aspects : sequence of Aspect
@@ -118,9 +116,6 @@ class Evaluation:
         Number of planned trials.
     refusal : Exception or None
         Exception that the estimator raises when the parameters are set.
-    deadline : float or None
-        End of the timeout of the search, on the clock `time.monotonic`. It is checked
-        between folds if they run one after the other.
 
     Attributes
     ----------
@@ -128,6 +123,10 @@ class Evaluation:
         State of the aspects of this name.
     outcomes : list of FoldOutcome
         Outcomes of the folds, as soon as the trial is concluded.
+    verdict : TrialState or None
+        State of the trial if some folds were skipped.
+    seconds : float
+        Seconds that the folds ran, of which those in parallel count once.
     duration : float
         Duration in seconds.
     started : float or None
@@ -137,19 +136,18 @@ class Evaluation:
     run: SearchRun
     number: int
     params: Params
-    send: Callable[[Fold, float], Any]
+    backend: Backend | Any
     fidelity: Fidelity = FULL_DATA
     aspects: Sequence[Aspect] = ()
     complete_scores: Sequence[FoldScores] = ()
     n_planned: int = 1
     refusal: Exception | None = None
-    deadline: float | None = None
     notes: dict[str, Any] = field(default_factory=dict, init=False)
     outcomes: list[FoldOutcome] = field(default_factory=list, init=False)
+    verdict: TrialState | None = field(default=None, init=False)
+    seconds: float = field(default=0.0, init=False)
     duration: float = field(default=0.0, init=False)
     started: float | None = field(default=None, init=False)
-    # Seconds for starting processes, which do not count as duration of the trial.
-    _waited: float = field(default=0.0, init=False)
 
     @property
     def n_folds(self) -> int:
@@ -170,38 +168,32 @@ class Evaluation:
         return scores if np.all(np.isfinite(scores)) else None
 
     def __call__(self, parallel: Parallel) -> list[FoldOutcome]:
-        """Run the trial; return one outcome per fold, fewer if it was pruned."""
+        """Run the trial; return one outcome per fold, fewer if it was ended early.
+
+        Folds run in groups if an aspect requires it. The time of a group is that of its
+        longest fold, measured in the workers, so that waiting for a worker does not
+        count.
+        """
+        outcomes: list[FoldOutcome] = []
         if self.refusal is not None:
-            return []
-        begin, self._waited = time.perf_counter(), 0.0
-        self.started = time.time()
-        try:
-            if self._needs_groups(parallel.n_jobs):
-                return self._run_in_groups(parallel)
-            return self._run(parallel, range(self.n_folds), [], 0.0)
-        finally:
-            self.duration = time.perf_counter() - begin - self._waited
-
-    def _needs_groups(self, n_jobs: int) -> bool:
-        """Return whether later folds depend on the outcomes of earlier ones."""
-        if any(aspect.one_fold_at_a_time for aspect in self.aspects):
-            return True
-        if n_jobs == 1 and any(aspect.uses_earlier_folds for aspect in self.aspects):
-            return True
-        is_checked = n_jobs == 1 and self.deadline is not None
-        return is_checked or self.run.options.limits_trials
-
-    def _run(
-        self,
-        parallel: Parallel,
-        places: Sequence[int],
-        earlier: Sequence[FoldOutcome],
-        seconds: float,
-    ) -> list[FoldOutcome]:
-        """Run folds in parallel, after other folds have run for some seconds."""
-        calls = (self.send(self._fold(i, earlier), seconds) for i in places)
-        outcomes = list(parallel(calls))
-        self._waited += max((outcome.waited for outcome in outcomes), default=0.0)
+            return outcomes
+        self.verdict, self.seconds, self.started = None, 0.0, time.time()
+        begin, waited = time.perf_counter(), 0.0
+        sizes = [aspect.folds_at_a_time(parallel.n_jobs) for aspect in self.aspects]
+        size = int(max(1, min([self.n_folds, *sizes])))
+        while len(outcomes) < self.n_folds and self.verdict is None:
+            places = range(len(outcomes), min(len(outcomes) + size, self.n_folds))
+            folds = [self._fold(index, outcomes) for index in places]
+            group = self.backend.run(parallel, folds, self.seconds)
+            outcomes += group
+            self.seconds += max(outcome.seconds for outcome in group)
+            # Processes for fits were started in this time.
+            waited += max(outcome.waited for outcome in group)
+            if has_status(group, FoldStatus.INTERRUPTED):
+                break
+            verdicts = (aspect.verdict(self, outcomes) for aspect in self.aspects)
+            self.verdict = next((state for state in verdicts if state), None)
+        self.duration = time.perf_counter() - begin - waited
         return outcomes
 
     def _fold(self, index: int, earlier: Sequence[FoldOutcome]) -> Fold:
@@ -213,34 +205,25 @@ class Evaluation:
         progress = (self.number, self.n_planned)
         return Fold(index, self.params, progress, self.fidelity, parts)
 
-    def _run_in_groups(self, parallel: Parallel) -> list[FoldOutcome]:
-        """Run folds in groups, until the trial is over or its time limit is reached.
 
-        A group has one fold per worker. Its running time is that of its longest fold,
-        measured in the workers, so that waiting for a worker does not count.
-        """
-        one_by_one = any(aspect.one_fold_at_a_time for aspect in self.aspects)
-        size = 1 if one_by_one else max(1, parallel.n_jobs)
-        timeout = self.run.options.trial_timeout
-        outcomes: list[FoldOutcome] = []
-        seconds, has_ended = 0.0, False
-        while len(outcomes) < self.n_folds:
-            if has_ended or (timeout is not None and seconds > timeout):
-                n_left = self.n_folds - len(outcomes)
-                return outcomes + [FoldOutcome(FoldStatus.SKIPPED)] * n_left
-            if self.deadline is not None and time.monotonic() > self.deadline:
-                raise SearchTimeout
-            first = len(outcomes)
-            places = range(first, min(first + size, self.n_folds))
-            group = self._run(parallel, places, outcomes, seconds)
-            has_ended = has_status(group, FoldStatus.ABORTED)
-            seconds += max(outcome.seconds for outcome in group)
-            outcomes += group
-            if has_status(group, FoldStatus.INTERRUPTED):
-                break
-            if any(aspect.is_over(self, outcomes) for aspect in self.aspects):
-                break
-        return outcomes
+def fold_task(run: SearchRun, X: Any) -> FoldTask:
+    """Return the inputs that all fits of a search on `X` share."""
+    options = run.options
+    parts = [aspect.fold_aspect() for aspect in aspects_of(run)]
+    return FoldTask(
+        run.estimator,
+        dataclasses.replace(run.inputs, X=X),
+        {
+            "scorer": run.scorers,
+            "error_score": options.error_score,
+            "return_train_score": options.return_train_score,
+            "return_n_test_samples": True,
+            "return_times": True,
+            "return_parameters": False,
+            "verbose": options.verbose,
+        },
+        tuple(part for part in parts if part is not None),
+    )
 
 
 @dataclass
@@ -255,55 +238,28 @@ class CandidateEvaluator:
     ----------
     run : SearchRun
         Estimator, splits, scorers and options of the search.
-    transfer : DataTransfer
-        Provides the fits with the data.
-    catch_errors : bool
-        Whether exceptions are returned from the workers before they are raised.
+    backend : Backend
+        Backend that runs the fits.
     n_planned : int
         Number of planned trials, for the progress messages of scikit-learn.
     assign : callable, default=on_full_data
         Maps the number of a trial and its proposal to the parameters to set and the
         :class:`~skbayes.evaluation.subsets.Fidelity` of the trial.
-    limits : TrialLimits or None, default=None
-        Limits at which running fits are aborted.
-    deadline : float or None, default=None
-        End of the timeout of the search, on the clock `time.monotonic`.
 
     Attributes
     ----------
     aspects : list of Aspect
         Aspects of the trials.
-    task : FoldTask
-        Inputs that all fits share.
     """
 
     run: SearchRun
-    transfer: DataTransfer
-    catch_errors: bool = False
+    backend: Backend
     n_planned: int = 1
     assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
-    limits: TrialLimits | None = None
-    deadline: float | None = None
     _complete_scores: list[FoldScores] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
-        options = self.run.options
         self.aspects = aspects_of(self.run)
-        parts = [aspect.fold_aspect() for aspect in self.aspects]
-        self.task = FoldTask(
-            self.run.estimator,
-            {
-                "scorer": self.run.scorers,
-                "error_score": options.error_score,
-                "return_train_score": options.return_train_score,
-                "return_n_test_samples": True,
-                "return_times": True,
-                "return_parameters": False,
-                "verbose": options.verbose,
-            },
-            self.catch_errors,
-            tuple(part for part in parts if part is not None),
-        )
 
     @property
     def kept(self) -> dict[int, list]:
@@ -311,39 +267,25 @@ class CandidateEvaluator:
         kept = (getattr(aspect, "kept", None) for aspect in self.aspects)
         return next((fits for fits in kept if fits is not None), {})
 
-    def end_after(self, seconds: float) -> None:
-        """End all fits after some seconds, as far as this is possible."""
-        self.deadline = time.monotonic() + seconds
-        if self.limits is not None:
-            self.limits.end_at(self.deadline)
-
     def prepare(self, number: int, params: Params) -> Evaluation:
         """Prepare the evaluation of a proposal; called in the main thread."""
-        self.transfer.restore()
+        self.backend.restore()
         params, fidelity = self.assign(number, params)
         plan = Evaluation(
             self.run,
             number,
             params,
-            self._send,
+            self.backend,
             fidelity,
             self.aspects,
             # Trials that finish later are excluded, because they depend on timing.
             tuple(self._complete_scores),
             self.n_planned,
             _refusal(self.run.estimator, params),
-            self.deadline,
         )
         for aspect in self.aspects:
             aspect.begin(plan)
         return plan
-
-    def _send(self, fold: Fold, seconds: float) -> Any:
-        """Return the call of a fold, after earlier folds ran for some seconds."""
-        # The handle is replaced if the first one was lost.
-        if self.limits is not None:
-            return self.limits.call(self.transfer.handle, self.task, fold, seconds)
-        return delayed(run_fold)(self.transfer.handle, self.task, fold)
 
     def conclude(self, plan: Evaluation, outcomes: list[FoldOutcome]) -> Trial | None:
         """Create a trial from its folds, or None if interrupted; in the main thread.
@@ -432,7 +374,7 @@ class CandidateEvaluator:
             if scores is not None:
                 places = [i for i, fold in enumerate(by_split) if fold is not None]
                 score, noise = race_of(plan.complete_scores, places).estimate(scores)
-        return self._make(plan, folds, score, _partial_state(outcomes), noise)
+        return self._make(plan, folds, score, _partial_state(plan, outcomes), noise)
 
     def _make(
         self,
@@ -499,14 +441,13 @@ class CandidateEvaluator:
             aspect.learn(trial)
 
 
-def _partial_state(outcomes: Sequence[FoldOutcome]) -> TrialState:
+def _partial_state(plan: Evaluation, outcomes: Sequence[FoldOutcome]) -> TrialState:
     """Return the state of a trial that was pruned or aborted."""
     states = {outcome.reason.state for outcome in outcomes if outcome.reason}
     for state in (TrialState.OUT_OF_MEMORY, TrialState.TIMED_OUT):
         if state in states:
             return state
-    skipped = has_status(outcomes, FoldStatus.SKIPPED)
-    return TrialState.TIMED_OUT if skipped else TrialState.PRUNED
+    return plan.verdict or TrialState.PRUNED
 
 
 def _with_origin(outcome: FoldOutcome) -> BaseException:

@@ -27,8 +27,8 @@ import joblib
 import numpy as np
 from sklearn import config_context
 
-from skbayes.evaluation.data_transfer import PortableHandle
-from skbayes.evaluation.fold import FoldOutcome, FoldTask, raised_outcome, run_fold
+from skbayes.evaluation.data_transfer import DataHandle
+from skbayes.evaluation.fold import FoldOutcome, raised_outcome, run_folds
 from skbayes.utils.blas import set_blas_threads
 from skbayes.utils.process_tree import (
     data_size,
@@ -94,19 +94,18 @@ class FitRequest:
     Parameters
     ----------
     fold : bytes or None
-        Pickled `Fold`; None to load only the data and the task.
+        Pickled `Fold`; None to load only the inputs.
     settings : Settings
         Settings during the fit.
-    data, task : bytes or None
-        Pickled `PortableHandle` and `FoldTask`; None for those of the previous fit.
+    handle : bytes or None
+        Pickled `DataHandle`; None for that of the previous fit.
     memory : int or None
         Memory limit in bytes.
     """
 
     fold: bytes | None
     settings: Settings
-    data: bytes | None = None
-    task: bytes | None = None
+    handle: bytes | None = None
     memory: int | None = None
 
 
@@ -180,8 +179,7 @@ class _Server:
     """State of the process between two fits."""
 
     messages: Messages
-    handle: PortableHandle | None = None
-    task: FoldTask | None = None
+    handle: DataHandle | None = None
     idle_since: float | None = field(default_factory=time.monotonic)
 
     def answer(self, request: FitRequest) -> None:
@@ -189,22 +187,20 @@ class _Server:
         pid = os.getpid()
         with _as_told(request.settings) as caught:
             try:
-                if request.data is not None:
-                    self.handle = pickle.loads(request.data)
-                if request.task is not None:
-                    self.task = pickle.loads(request.task)
-                assert self.handle is not None and self.task is not None
+                if request.handle is not None:
+                    self.handle = pickle.loads(request.handle)
+                assert self.handle is not None
                 self.handle.load()
                 # This may import modules, which is not part of the fit.
                 fold = None if request.fold is None else pickle.loads(request.fold)
             except Exception as error:
                 return self._reply(_failed(error), [])
-            if request.memory is not None and request.data is not None:
+            if request.memory is not None and request.handle is not None:
                 _limit_data(request.memory)
             self.messages.send(BEGUN)
             outcome = FoldOutcome()
             if fold is not None:
-                outcome = run_fold(self.handle, self.task, fold)  # type: ignore[arg-type]
+                (outcome,) = run_folds(self.handle, [fold])
         if os.getpid() != pid:  # a child process that the fit forked returned here
             os._exit(0)
         with contextlib.suppress(OSError, ValueError):

@@ -17,7 +17,6 @@ import time
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_executable
 from typing import Any
@@ -27,7 +26,7 @@ import numpy as np
 from sklearn import get_config
 
 from skbayes import compat
-from skbayes.evaluation.data_transfer import DataHandle, PortableHandle
+from skbayes.evaluation.data_transfer import DataHandle
 from skbayes.evaluation.fit_process import BEGUN, FitRequest, Messages, Settings
 from skbayes.evaluation.fold import FoldOutcome
 from skbayes.evaluation.limits import AbortReason, FitLimits
@@ -37,9 +36,8 @@ from skbayes.utils.process_tree import TreeMemory, end_tree
 
 __all__ = [
     "FitServer",
-    "PortableTask",
     "end_servers",
-    "run_limited_fold",
+    "run_limited_folds",
     "start_server",
 ]
 
@@ -63,22 +61,6 @@ serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 """
 
 
-@dataclass(frozen=True)
-class PortableTask:
-    """Inputs that all folds of a search share, pickled once.
-
-    Parameters
-    ----------
-    key : str
-        Name of the task.
-    content : bytes
-        Pickled `FoldTask`.
-    """
-
-    key: str
-    content: bytes
-
-
 class FitServer:
     """Process that runs fits for this process.
 
@@ -92,7 +74,6 @@ class FitServer:
 
     def __init__(self) -> None:
         self.data_key: str | None = None
-        self._task_key: str | None = None
         self._is_loading = False
         self._n_shared = 0
         self._memory: TreeMemory | None = None
@@ -100,21 +81,16 @@ class FitServer:
         self._process, self._connection = _started()
         self._messages = Messages(self._connection)
 
-    def load(
-        self, handle: PortableHandle, task: PortableTask, limits: FitLimits
-    ) -> None:
-        """Request the process to load data and task, without waiting."""
-        self.data_key, self._task_key = handle.key, task.key
+    def load(self, handle: DataHandle, limits: FitLimits) -> None:
+        """Request the process to load the inputs, without waiting."""
+        self.data_key = handle.key
         self._n_shared, self._is_loading = handle.n_shared, True
-        data = cloudpickle.dumps(handle)
-        self._send(
-            FitRequest(None, _settings(), data, task.content, limits.trial_memory)
-        )
+        content = cloudpickle.dumps(handle)
+        self._send(FitRequest(None, _settings(), content, limits.trial_memory))
 
     def run(
         self,
-        handle: PortableHandle,
-        task: PortableTask,
+        handle: DataHandle,
         fold: bytes,
         limits: FitLimits,
         stopped: Callable[[], bool],
@@ -124,8 +100,8 @@ class FitServer:
         An EOFError is raised if the process ends before the fit has begun.
         """
         begin = time.perf_counter()
-        if (self.data_key, self._task_key) != (handle.key, task.key):
-            self.load(handle, task, limits)
+        if self.data_key != handle.key:
+            self.load(handle, limits)
         outcome = self.loaded(limits, stopped) if self._is_loading else None
         if outcome is None:
             self._send(FitRequest(fold, _settings()))
@@ -138,10 +114,10 @@ class FitServer:
     def loaded(
         self, limits: FitLimits, stopped: Callable[[], bool]
     ) -> FoldOutcome | None:
-        """Wait until the data are loaded; return the outcome if this fails."""
+        """Wait until the inputs are loaded; return the outcome if this fails."""
         outcome = self._begun(limits, stopped)
         if outcome is not None:
-            self._task_key = None
+            self.data_key = None
             return outcome
         self._receive()
         self._is_loading = False
@@ -336,17 +312,17 @@ def end_servers(data_key: str) -> None:
 
 
 def start_server(
-    handle: DataHandle, task: PortableTask, limits: FitLimits
+    handle: DataHandle, limits: FitLimits
 ) -> tuple[FoldOutcome | None, int]:
     """Start a process for the first fit.
 
     Returns the outcome if it cannot fit, and its memory in bytes.
     """
-    portable = _portable(handle)
+    portable = handle.portable()
     for _ in range(N_STARTS):
         server = _SERVERS.take(portable.key)
         try:
-            server.load(portable, task, limits)
+            server.load(portable, limits)
             outcome = server.loaded(limits, handle.stopped)
         except EOFError:
             server.end()
@@ -362,9 +338,9 @@ def start_server(
     )
 
 
-def run_limited_fold(
-    handle: DataHandle, task: PortableTask, fold: bytes, limits: FitLimits
-) -> FoldOutcome:
+def run_limited_folds(
+    handle: DataHandle, fold: bytes, limits: FitLimits
+) -> list[FoldOutcome]:
     """Fit and score one fold in another process, which is killed at a limit.
 
     Nothing is raised: exceptions of the fit and Ctrl-C are part of the outcome.
@@ -372,21 +348,13 @@ def run_limited_fold(
     limits = limits.received()
     try:
         with handle.room():
-            return _limited(handle, task, fold, limits)
+            return [_limited(handle, fold, limits)]
     except (_Stopped, KeyboardInterrupt):
-        return FoldOutcome(FoldStatus.INTERRUPTED)
+        return [FoldOutcome(FoldStatus.INTERRUPTED)]
 
 
-def _portable(handle: DataHandle) -> PortableHandle:
+def _limited(handle: DataHandle, fold: bytes, limits: FitLimits) -> FoldOutcome:
     portable = handle.portable()
-    assert portable is not None
-    return portable
-
-
-def _limited(
-    handle: DataHandle, task: PortableTask, fold: bytes, limits: FitLimits
-) -> FoldOutcome:
-    portable = _portable(handle)
     for _ in range(N_STARTS):
         if handle.stopped():
             raise _Stopped
@@ -395,7 +363,7 @@ def _limited(
             return aborted_outcome(reason)
         server = _SERVERS.take(portable.key)
         try:
-            outcome = server.run(portable, task, fold, limits, handle.stopped)
+            outcome = server.run(portable, fold, limits, handle.stopped)
         except EOFError:
             server.end()
             continue
@@ -410,7 +378,7 @@ def _limited(
             # It is ready when the next fit starts.
             _SERVERS.put_back(successor := FitServer())
             with contextlib.suppress(EOFError):
-                successor.load(portable, task, limits)
+                successor.load(portable, limits)
         return outcome
     text = f"The process of the fit ended {N_STARTS} times before the fit began."
     return aborted_outcome(AbortReason(TrialState.FAILED, text))

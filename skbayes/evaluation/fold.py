@@ -8,7 +8,7 @@ import pickle
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import cloudpickle
@@ -37,7 +37,7 @@ __all__ = [
     "named_scores",
     "portable_error",
     "raised_outcome",
-    "run_fold",
+    "run_folds",
     "wrapped_fit",
 ]
 
@@ -133,29 +133,32 @@ class _WrappedFit:
 
 @dataclass(frozen=True)
 class FoldTask:
-    """Inputs that all folds of a search share, sent to the workers with each fold.
+    """Inputs that all folds of a search share, which each process receives once.
 
     Parameters
     ----------
     estimator : estimator
         Estimator that is cloned for each fit.
+    inputs : Inputs
+        Data and splits.
     options : dict
         Keyword arguments of scikit-learn's fit-and-score function.
-    catch_errors : bool
-        Whether exceptions are returned instead of raised. An exception in a worker
-        would end the pool, and thereby the folds of other trials.
     aspects : tuple of FoldAspect
         Aspects of the fits, in the order of their hooks.
     """
 
     estimator: Any
+    inputs: Inputs
     options: dict[str, Any]
-    catch_errors: bool = False
     aspects: Sequence[FoldAspect] = ()
 
-    def without(self, *names: str) -> tuple[FoldAspect, ...]:
-        """Return the aspects except for those of some names."""
-        return tuple(aspect for aspect in self.aspects if aspect.name not in names)
+    def raising(self) -> FoldTask:
+        """Return a task whose fits only raise their errors, such as those of scores."""
+        scorer = compat.raising_scorer(self.options["scorer"])
+        options = {"error_score": "raise", "verbose": 0, "scorer": scorer}
+        omitted = ("shared_steps", "kept_fits")
+        aspects = tuple(part for part in self.aspects if part.name not in omitted)
+        return replace(self, options={**self.options, **options}, aspects=aspects)
 
 
 @dataclass(frozen=True)
@@ -174,6 +177,8 @@ class Fold:
         Training rows of the fit.
     parts : dict of str to object
         Parts of the fold by name of the aspect, as returned by `Aspect.for_fold`.
+    raises : bool
+        Whether only the errors of the fit are of interest, see `FoldTask.raising`.
     """
 
     index: int
@@ -181,6 +186,7 @@ class Fold:
     candidate_progress: tuple[int, int] = (0, 1)
     fidelity: Fidelity = FULL_DATA
     parts: dict[str, Any] = field(default_factory=dict)
+    raises: bool = False
 
 
 @dataclass
@@ -189,17 +195,15 @@ class FoldCall:
 
     Parameters
     ----------
-    inputs : Inputs
-        Data and splits.
     task : FoldTask
         Inputs that all folds share.
     fold : Fold
         The fold.
-    train, test : array-like
-        Rows of the training set and of the test set.
 
     Attributes
     ----------
+    train, test : array-like
+        Rows of the training set and of the test set.
     estimator : estimator
         Clone that is fitted.
     options : dict
@@ -213,21 +217,29 @@ class FoldCall:
     attempt : int
         Number of earlier attempts to fit.
     repeats : bool
-        Whether to fit again, because the context of an aspect failed.
+        Whether to fit, for the first time or because the context of an aspect failed.
     """
 
-    inputs: Inputs
     task: FoldTask
     fold: Fold
-    train: Any
-    test: Any
     estimator: Any = None
     options: dict[str, Any] = field(default_factory=dict)
     result: dict[str, Any] = field(default_factory=dict)
     cpu_seconds: float = 0.0
     state: dict[str, Any] = field(default_factory=dict)
     attempt: int = 0
-    repeats: bool = False
+    repeats: bool = True
+
+    def __post_init__(self) -> None:
+        if self.fold.raises:
+            self.task = self.task.raising()
+        self.train, self.test = self.inputs.split(self.fold.index, self.fold.fidelity)
+        self._begin, self._begin_cpu = time.perf_counter(), time.process_time()
+
+    @property
+    def inputs(self) -> Inputs:
+        """Data and splits."""
+        return self.task.inputs
 
     @property
     def looks_inside(self) -> bool:
@@ -273,8 +285,9 @@ class FoldCall:
         X, y = compat.safe_split(estimator, inputs.X, inputs.y, rows, others)
         return X, y
 
-    def fit_and_score(self) -> None:
-        """Fit a clone and score it, in the contexts of the aspects."""
+    @contextlib.contextmanager
+    def arguments(self) -> Iterator[dict[str, Any]]:
+        """Yield arguments of scikit-learn's function, in contexts of the aspects."""
         self.repeats = False
         self.estimator = clone(self.task.estimator)
         aspects = self.task.aspects
@@ -282,10 +295,10 @@ class FoldCall:
         with contextlib.ExitStack() as stack:
             for aspect in aspects:
                 stack.enter_context(aspect.around(self))
-            self.result = compat.fit_and_score(
-                self.estimator,
-                self.inputs.X,
-                self.inputs.y,
+            yield compat.fit_and_score_arguments(
+                estimator=self.estimator,
+                X=self.inputs.X,
+                y=self.inputs.y,
                 train=self.train,
                 test=self.test,
                 parameters=self.fold.params,
@@ -297,58 +310,59 @@ class FoldCall:
             )
         self.attempt += 1
 
+    def outcome(self) -> FoldOutcome:
+        """Return the outcome of the fit, with the measurements of the aspects."""
+        self.cpu_seconds = time.process_time() - self._begin_cpu
+        result, error_score = self.result, self.options["error_score"]
+        train_scores = result.get("train_scores")
+        fold = FoldResult(
+            named_scores(result["test_scores"], error_score),
+            result["fit_time"],
+            result["score_time"],
+            result["n_test_samples"],
+            None if train_scores is None else named_scores(train_scores, error_score),
+            result["fit_error"],
+        )
+        several = isinstance(result["test_scores"], dict)
+        if several and fold.test_scores.keys() == {"score"}:
+            # GridSearchCV distinguishes this scorer from one that returns a number.
+            fold.extras["multimetric"] = 1
+        seconds = time.perf_counter() - self._begin
+        outcome = FoldOutcome(result=fold, seconds=seconds)
+        for aspect in self.task.aspects:
+            aspect.measure(self, outcome)
+        return outcome
 
-def run_fold(handle: DataHandle, task: FoldTask, fold: Fold) -> FoldOutcome:
-    """Fit and score one fold on the data of `handle`."""
-    try:
-        with handle.room():
-            if handle.stopped():
-                return FoldOutcome(FoldStatus.INTERRUPTED)
-            inputs = handle.load()
-            rows = inputs.split(fold.index, fold.fidelity)
-            return _run(FoldCall(inputs, task, fold, *rows))
-    except KeyboardInterrupt:
-        # A terminal sends Ctrl-C to the workers, too.
-        if not task.catch_errors:
-            raise
-        return FoldOutcome(FoldStatus.INTERRUPTED)
-    except BaseException as error:  # SystemExit would also make joblib end the pool
-        if not task.catch_errors:
-            raise
-        text = traceback.format_exc()
-        return raised_outcome(error, text)
+
+def run_folds(handle: DataHandle, folds: Sequence[Fold]) -> list[FoldOutcome]:
+    """Fit and score folds on the task of `handle`, one after the other."""
+    outcomes = []
+    for fold in folds:
+        try:
+            with handle.room():
+                if handle.stopped():
+                    outcome = FoldOutcome(FoldStatus.INTERRUPTED)
+                else:
+                    call = FoldCall(handle.load(), fold)
+                    while call.repeats:
+                        with call.arguments() as arguments:
+                            call.result = compat.fit_and_score(**arguments)
+                    outcome = call.outcome()
+        except BaseException as error:  # SystemExit would also make joblib end the pool
+            if not handle.returns_errors:
+                raise
+            outcome = raised_outcome(error, traceback.format_exc())
+        outcomes.append(outcome)
+    return outcomes
 
 
 def raised_outcome(error: BaseException, text: str) -> FoldOutcome:
     """Return the outcome of a fit with an exception and its traceback."""
+    # A terminal sends Ctrl-C to the workers, too.
+    if isinstance(error, KeyboardInterrupt):
+        return FoldOutcome(FoldStatus.INTERRUPTED)
     error = portable_error(error)
     return FoldOutcome(FoldStatus.RAISED, exception=error, traceback_text=text)
-
-
-def _run(call: FoldCall) -> FoldOutcome:
-    """Fit and score, and let the aspects measure the fit."""
-    begin, begin_cpu = time.perf_counter(), time.process_time()
-    call.fit_and_score()
-    while call.repeats:
-        call.fit_and_score()
-    call.cpu_seconds = time.process_time() - begin_cpu
-    result, error_score = call.result, call.options["error_score"]
-    train_scores = result.get("train_scores")
-    fold = FoldResult(
-        named_scores(result["test_scores"], error_score),
-        result["fit_time"],
-        result["score_time"],
-        result["n_test_samples"],
-        None if train_scores is None else named_scores(train_scores, error_score),
-        result["fit_error"],
-    )
-    if fold.test_scores.keys() == {"score"} and isinstance(result["test_scores"], dict):
-        # GridSearchCV distinguishes this scorer from one that returns a number.
-        fold.extras["multimetric"] = 1
-    outcome = FoldOutcome(result=fold, seconds=time.perf_counter() - begin)
-    for aspect in call.task.aspects:
-        aspect.measure(call, outcome)
-    return outcome
 
 
 def portable_error(error: BaseException) -> BaseException:

@@ -156,8 +156,6 @@ class SearchRun:
         Trials in the rows of `cv_results_`.
     constraints : Constraints or None
         Bounds on outcomes of trials.
-    limits : TrialLimits or None
-        Limits at which running fits are aborted, while the trials run.
     """
 
     estimator: Any
@@ -186,7 +184,6 @@ class SearchRun:
     ranked: History = field(default_factory=History)
     constraints: Constraints | None = None
     outcome_params: dict[str, Any] = field(default_factory=dict)
-    limits: Any = None
 
     @property
     def costs(self) -> Mapping[str, Callable[[Any, dict], float]]:
@@ -206,6 +203,11 @@ class SearchRun:
         if isinstance(racing, bool | np.bool_):
             return RACING_RISK if racing else None
         return float(racing)
+
+    @property
+    def has_limits(self) -> bool:
+        """Whether there are limits of a trial, or of the time of the search."""
+        return self.options.limits_trials or self.options.timeout is not None
 
     @property
     def cuts_trials(self) -> bool:

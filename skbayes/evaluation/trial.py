@@ -51,8 +51,6 @@ class FoldStatus(StrEnum):
 
     FITTED = "fitted"
     """The fit ended, also if it failed."""
-    SKIPPED = "skipped"
-    """The fit was not started because of the time limit of the trial."""
     STOPPED = "stopped"
     """The fit was stopped because the trial cannot become the best one."""
     ABORTED = "aborted"

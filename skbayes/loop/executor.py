@@ -24,6 +24,12 @@ from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel
 
 from skbayes import compat
+from skbayes.evaluation.backend import (
+    Backend,
+    DaskBackend,
+    ProcessBackend,
+    ThreadBackend,
+)
 from skbayes.utils.blas import shared_blas_threads
 
 __all__ = ["TrialExecutor", "ExecutionContext"]
@@ -72,17 +78,26 @@ class ExecutionContext:
         self.n_workers = int(joblib.effective_n_jobs(n_jobs))
 
     @property
-    def transport(self) -> str:
-        """Transport of the data to the fits, by its name in `data_transfer.ship`."""
+    def kind(self) -> type[Backend]:
+        """Class of the backend for the fits."""
         # With one worker, joblib runs everything in the calling thread.
         if self.n_workers == 1 or getattr(self.backend, "supports_sharedmem", False):
-            return "memory"
+            return ThreadBackend
         if hasattr(getattr(self.backend, "client", None), "scatter"):
-            return "scatter"
-        kind = type(self.backend)
+            return DaskBackend
         # Derived backends may run on another machine.
-        of_joblib = kind.__module__.partition(".")[0] == "joblib"
-        return "disk" if of_joblib else "value"
+        of_joblib = type(self.backend).__module__.partition(".")[0] == "joblib"
+        return ProcessBackend if of_joblib else Backend
+
+    @property
+    def backend_options(self) -> dict[str, Any]:
+        """Arguments of this class."""
+        return {
+            "n_workers": self.n_workers,
+            "temp_folder": self.temp_folder,
+            "max_nbytes": self.max_nbytes,
+            "client": getattr(self.backend, "client", None),
+        }
 
     @property
     def temp_folder(self) -> str | None:
@@ -102,7 +117,7 @@ class ExecutionContext:
 
         joblib and Dask do the same for processes.
         """
-        if self.n_workers == 1 or self.transport != "memory":
+        if self.n_workers == 1 or not self.kind.is_here:
             return contextlib.nullcontext()
         return shared_blas_threads(self.n_workers)
 

@@ -215,7 +215,8 @@ class Scheduler:
                 while self._ask_for_room():
                     first = min(self._asked)
                     while first not in self._done:
-                        dead = self._keep_finished(self._finished())
+                        seconds = self._until_deadline()
+                        dead = self._keep_finished(self.executor.finished(seconds))
                         if dead:
                             self._recover(dead)
                     self._tell(first)
@@ -338,19 +339,18 @@ class Scheduler:
 
     # -- finishing ----------------------------------------------------------------
 
-    def _finished(self) -> Mapping[int, Any]:
-        """Wait for at least one trial to end; raise SearchTimeout at the deadline."""
-        left = self.budget.deadline - self.budget.clock()
-        futures = self.executor.finished(max(0.0, left))
-        if not futures:
-            raise SearchTimeout
-        return futures
+    def _until_deadline(self) -> float:
+        """Return the seconds for which to wait for trials."""
+        return max(0.0, self.budget.deadline - self.budget.clock())
 
     def _keep_finished(self, futures: Mapping[int, Any]) -> dict[int, BaseException]:
         """Store the finished trials; return those whose workers crashed.
 
         An exception of one trial is raised after the others have been stored.
+        SearchTimeout is raised if no trial has finished.
         """
+        if not futures:
+            raise SearchTimeout
         dead: dict[int, BaseException] = {}
         raised: BaseException | None = None
         for number, future in futures.items():
@@ -391,7 +391,8 @@ class Scheduler:
         trial it is.
         """
         while self.executor.under_way:
-            dead |= self._keep_finished(self._finished())
+            seconds = self._until_deadline()
+            dead |= self._keep_finished(self.executor.finished(seconds))
         self._on_death()
         for number in sorted(dead):
             logger.warning("trial %d: a worker died: %s", number, dead[number])
@@ -405,7 +406,8 @@ class Scheduler:
         """Run a trial until it ends, or return its last crash if there are too many."""
         while True:
             self.executor.start(number, self._evaluations[number], alone=True)
-            error = self._keep_finished(self._finished()).get(number)
+            futures = self.executor.finished(self._until_deadline())
+            error = self._keep_finished(futures).get(number)
             if error is None:
                 return None
             if is_unreadable(error):

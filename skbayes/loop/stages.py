@@ -143,8 +143,8 @@ def run_stages(
             score_of=run.objective.of_trial,
             history=outcome.history,
         )
-        transfer = evaluator.transfer
-        outcome.stop_reason = scheduler.run(transfer.stop, transfer.renew)
+        backend = evaluator.backend
+        outcome.stop_reason = scheduler.run(backend.stop, backend.renew)
         outcome.kept |= its_evaluator.kept
         outcome.unfinished |= scheduler.unfinished
         if outcome.stop_reason in (StopReason.INTERRUPTED, StopReason.CALLBACK):

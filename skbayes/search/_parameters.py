@@ -145,27 +145,6 @@ class SharedEntries:
         Stopping criteria. Each callable is called with ``trials_`` after every trial.
         The search ends when one of them returns True; running trials are completed. See
         :mod:`skbayes.loop` for predefined criteria.
-    trial_timeout : float, str or None, default=None
-        Time limit for the fits of a trial, as a number of seconds or a string such as
-        "5 min". The time that a fit waits for a worker or for the start of a process
-        does not count. The fits of a trial run in groups of as many as there are
-        workers, or one after the other with `racing`. A group takes as long as its
-        longest fit. A fit that is still running at this limit is stopped, and no
-        further fit of the trial is started. The state of the trial is then "timed_out".
-        The surrogate uses the score that is predicted from the completed fits; the
-        trial cannot be chosen as the best.
-
-        Each worker runs its fits in a separate process, even if there is only one
-        worker (see :ref:`limits`). With `trial_timeout`, the proposals depend on
-        measured times. None means no limit.
-    trial_memory : int, str or None, default=None
-        Memory limit for a fit, in bytes or as a string such as "2 GB" or "500 MiB". The
-        limit applies to the resident memory of the process that runs the fit and of its
-        child processes, including Python and its libraries (about 150 MB). Data that
-        all workers map into memory do not count. A fit that exceeds the limit is
-        stopped, and the state of its trial is "out_of_memory". Otherwise, such a trial
-        is treated like a trial that exceeds `trial_timeout`. Requires psutil, which the
-        extra `limits` installs. None means no limit.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search on the same data, scored by the same metric:
 
@@ -304,8 +283,6 @@ SHARED = (
     Parameter(
         "stopper", "no_validation", default=None, changes_trials=False, is_sent=False
     ),
-    Parameter("trial_timeout", [_POSITIVE, str, None], default=None),
-    Parameter("trial_memory", [_COUNT, str, None], default=None),
     Parameter("warm_start_from", "no_validation", default=None, is_sent=False),
     Parameter("journal", [str, PathLike, None], default=None, changes_trials=False),
     Parameter("progress_bar", ["boolean"], default=False, changes_trials=False),

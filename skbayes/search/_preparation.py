@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import math
 import os
-import pickle
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -21,17 +19,20 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from skbayes import compat
-from skbayes.evaluation.data_transfer import DataTransfer, transfer_data
-from skbayes.evaluation.evaluator import CandidateEvaluator, check_candidates
-from skbayes.evaluation.fold import Fold, FoldTask, run_fold
-from skbayes.evaluation.limits import FitLimits, parse_memory, parse_time
+from skbayes.evaluation.backend import Backend, make_backend
+from skbayes.evaluation.evaluator import (
+    CandidateEvaluator,
+    check_candidates,
+    fold_task,
+)
+from skbayes.evaluation.fold import Fold
+from skbayes.evaluation.limits import parse_memory, parse_time
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.prefix_store import PrefixStore, temporary_store
 from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, TrialState
-from skbayes.evaluation.trial_limits import limit_fits, warn_of_soft_limits
 from skbayes.journal.fingerprint import (
     describe_search,
     search_facts,
@@ -93,10 +94,10 @@ def fit_options(search: Any, rounds: RoundLimits | None = None) -> FitOptions:
     )
 
 
-def seconds_left(run: SearchRun, begin: float) -> float | None:
+def seconds_left(run: SearchRun, begin: float, start_time: float) -> float | None:
     """Return the remaining seconds of the timeout of a search, or None.
 
-    The search began at `begin`, on the clock `time.perf_counter`. Of the start of the
+    The search began at `begin`, on the clock `time.perf_counter`. Of the time to start
     processes for the fits, one second and 10 % of the timeout do not count. The search
     should return one second later at most.
     """
@@ -104,7 +105,6 @@ def seconds_left(run: SearchRun, begin: float) -> float | None:
     if timeout is None:
         return None
     elapsed = time.perf_counter() - begin
-    start_time = 0.0 if run.limits is None else run.limits.start_time
     return timeout - elapsed + min(start_time, 1.0 + 0.1 * timeout)
 
 
@@ -307,24 +307,11 @@ def plan_stages(
     ]
 
 
-def failing_start(run: SearchRun, stage: Stage, task: FoldTask) -> FailingStart:
+def failing_start(run: SearchRun, stage: Stage, backend: Backend) -> FailingStart:
     """Return the stopper that detects errors in the data when the first trials fail."""
-    options = {**task.options, "error_score": "raise", "verbose": 0}
-    options["scorer"] = compat.raising_scorer(options["scorer"])
-    task = dataclasses.replace(
-        task,
-        options=options,
-        catch_errors=False,
-        aspects=task.without("shared_steps", "kept_fits"),
-    )
-    inputs = run.inputs
 
     def fit(params: dict[str, Any], split: int) -> float:
-        fold = Fold(split, params)
-        if run.limits is not None and run.limits.local_handle is not None:
-            outcome = run.limits.run(task, fold)
-        else:
-            outcome = run_fold(transfer_data(inputs, "value").handle, task, fold)
+        outcome = backend.fit_here(Fold(split, params, raises=True))
         if outcome.exception is not None:
             raise outcome.exception
         if outcome.result is None:
@@ -398,84 +385,20 @@ def trial_workers(
         check_partition(run.splits, run.n_samples)
     n_planned = sum(stage.n_trials for stage in plan)
     n_points = max(run.n_points, *(stage.n_points for stage in stages))
-    with (
-        _store(search, run) as store,
-        _trial_data(run, store) as X,
-        _transfer(search, run, X) as transfer,
-        context.bounded_blas(),
-        run.tasks.searching(n_planned),
-        TrialExecutor(context, n_points, n_splits) as executor,
-        _reporting(search, run, plan) as report,
-    ):
+    with _store(search, run) as store, _trial_data(run, store) as X:
         if store is not None and _has_prefixes(run):
-            run.cache = PrefixCache(
-                store, run.space.n_values, only_known=search.cache == "auto"
-            )
-        catch_errors = not executor.in_this_thread
-        evaluator = CandidateEvaluator(run, transfer, catch_errors, n_planned)
-        with _limited(run, evaluator, executor) as evaluator.limits:
-            run.limits = evaluator.limits
-            yield evaluator, executor, report
-
-
-def _ends_fits(run: SearchRun) -> bool:
-    """Return whether fits run in processes that can be killed at a limit.
-
-    This is not the case for a timeout of the search alone if fits run on a cluster, or
-    if callbacks observe fits in this process.
-    """
-    if run.options.limits_trials or run.options.timeout is None:
-        return run.options.limits_trials
-    if run.context.transport == "memory":
-        return not run.tasks.is_observed
-    return bool(run.context.transport == "disk")
-
-
-def _transfer(search: Any, run: SearchRun, X: Any) -> DataTransfer:
-    """Transfer the data to the workers."""
-    context = run.context
-    ends_fits = context.transport == "memory" and _ends_fits(run)
-    for transport in ["copy"] * ends_fits + [context.transport]:
-        try:
-            return transfer_data(
-                dataclasses.replace(run.inputs, X=X),
-                transport,
-                n_slots=context.n_workers,
-                client=getattr(context.backend, "client", None),
-                temp_folder=context.temp_folder,
-                max_nbytes=context.max_nbytes,
-            )
-        except (pickle.PicklingError, TypeError, AttributeError, OSError) as error:
-            full = isinstance(error, OSError) and run.options.limits_trials
-            if transport != "copy" or full:
-                raise
-            warn_of_soft_limits(error, _fit_limits(run))
-    raise AssertionError
-
-
-def _fit_limits(run: SearchRun) -> FitLimits:
-    options = run.options
-    return FitLimits(options.trial_timeout, options.trial_memory, options.timeout)
-
-
-def _limited(
-    run: SearchRun,
-    evaluator: CandidateEvaluator,
-    executor: TrialExecutor,
-) -> contextlib.AbstractContextManager:
-    """Enforce the limits of running fits, if there are any."""
-    transfer = evaluator.transfer
-    if transfer.transport == "memory" or not _ends_fits(run):
-        return contextlib.nullcontext()
-
-    def warm_up(call: Any) -> None:
-        calls = [call] * run.context.n_workers
-        seconds = run.options.timeout or math.inf
-        executor.warm_up(lambda parallel: parallel(calls), seconds)
-
-    return limit_fits(
-        transfer.handle, evaluator.task, _fit_limits(run), transfer.transport, warm_up
-    )
+            known = search.cache == "auto"
+            cache = PrefixCache(store, run.space.n_values, only_known=known)
+            run = dataclasses.replace(run, cache=cache)
+        with (
+            make_backend(run, fold_task(run, X)) as backend,
+            context.bounded_blas(),
+            run.tasks.searching(n_planned),
+            TrialExecutor(context, n_points, n_splits) as executor,
+            _reporting(search, run, plan) as report,
+        ):
+            backend.warm_up(executor)
+            yield CandidateEvaluator(run, backend, n_planned), executor, report
 
 
 def _store(
@@ -490,8 +413,7 @@ def _store(
 def _has_prefixes(run: SearchRun) -> bool:
     """Tell whether fits can share the first steps of a pipeline on this machine."""
     has_steps = type(run.estimator) is Pipeline and len(run.estimator.steps) > 1
-    here = run.context.transport in ("memory", "disk")
-    return has_steps and here and run.trial_data is None
+    return has_steps and run.context.kind.is_local and run.trial_data is None
 
 
 def _trial_data(

@@ -322,10 +322,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
                 report,
             ):
                 n_planned = sum(stage.n_trials for stage in plan)
-                stoppers = [failing_start(run, stages[0], evaluator.task), *stoppers]
-                left = seconds_left(run, begin)
+                stoppers = [failing_start(run, stages[0], evaluator.backend), *stoppers]
+                left = seconds_left(run, begin, evaluator.backend.start_time)
                 if left is not None:
-                    evaluator.end_after(left)
+                    evaluator.backend.end_after(left)
                 budget = Budget(n_planned, left, stoppers=stoppers)
                 outcome = run_stages(
                     run, stages, optimizer, evaluator, executor, budget, report

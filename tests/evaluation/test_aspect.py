@@ -1,6 +1,7 @@
 """Aspects of trials: the list, and the example of the contributing guide."""
 
 import inspect
+import math
 import pickle
 import subprocess
 import sys
@@ -15,7 +16,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skbayes import BayesSearchCV
 from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect
 from skbayes.evaluation.aspects import registry
-from skbayes.evaluation.fold import run_fold
+from skbayes.evaluation.fold import run_folds
 from skbayes.search._parameters import share_parameters
 
 X, y = load_iris(return_X_y=True)
@@ -138,12 +139,12 @@ def test_workers_do_not_import_the_search():
     """Sixteen workers on two cores otherwise spend seconds on imports."""
     tasks = []
 
-    def recorded(handle, task, fold):
-        tasks.append(pickle.dumps((task, fold)))
-        return run_fold(handle, task, fold)
+    def recorded(handle, folds):
+        tasks.append(pickle.dumps((handle.load(), folds)))
+        return run_folds(handle, folds)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skbayes.evaluation.evaluator.run_fold", recorded)
+        patch.setattr("skbayes.evaluation.backend.run_folds", recorded)
         search(racing=True, constraints={"n_features": "<= 4"}).fit(X, y)
     assert tasks
     done = subprocess.run(
@@ -160,7 +161,8 @@ def test_hooks_have_no_effect_by_default():
     aspect, of_fold = Aspect(None), FoldAspect()
     assert aspect.fold_aspect() is None
     assert aspect.for_fold(None, 0, []) is None
-    assert not aspect.is_over(None, [])
+    assert aspect.verdict(None, []) is None
+    assert aspect.folds_at_a_time(2) == math.inf
     assert aspect.stopped(None, []) is None
     for hook in (aspect.conclude(None, [], "complete"), aspect.observation(None)):
         assert hook == {}

@@ -14,12 +14,13 @@ import pytest
 import scipy.sparse as sp
 
 from skbayes.evaluation import data_transfer
-from skbayes.evaluation.data_transfer import Inputs, transfer_data
+from skbayes.evaluation.backend import Backend, ProcessBackend, ThreadBackend
+from skbayes.evaluation.data_transfer import Inputs
 from skbayes.utils.process_tree import machine_name
 
 TABLE = np.arange(600.0).reshape(100, 6)
 SPLITS = [(np.arange(50), np.arange(50, 100)), (np.arange(50, 100), np.arange(50))]
-TRANSPORTS = ["memory", "disk", "value"]
+BACKENDS = [ThreadBackend, ProcessBackend, Backend]
 
 
 def inputs(X, y=None, **kwargs):
@@ -79,7 +80,7 @@ KINDS = {
 def test_data_arrive_from_disk_as_they_were(kind, max_nbytes, tmp_path):
     X = KINDS[kind](tmp_path)
     sent = inputs(X, None, fit_params={"sample_weight": X}, score_params={"note": 1})
-    with transfer_data(sent, "disk", max_nbytes=max_nbytes) as transfer:
+    with ProcessBackend(sent, max_nbytes=max_nbytes) as transfer:
         got = arrived(transfer.handle)
         assert_equal(got.X, X)
         assert got.y is None
@@ -88,11 +89,9 @@ def test_data_arrive_from_disk_as_they_were(kind, max_nbytes, tmp_path):
         np.testing.assert_equal(got.splits, SPLITS)
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_every_transport_hands_the_data_over(transport):
-    with transfer_data(
-        inputs(TABLE, TABLE[:, 0], fit_params={"a": 1}), transport
-    ) as transfer:
+@pytest.mark.parametrize("kind", BACKENDS)
+def test_every_backend_hands_the_data_over(kind):
+    with kind(inputs(TABLE, TABLE[:, 0], fit_params={"a": 1})) as transfer:
         got = transfer.handle.load()
         np.testing.assert_array_equal(got.X, TABLE)
         np.testing.assert_array_equal(got.y, TABLE[:, 0])
@@ -103,13 +102,13 @@ def test_every_transport_hands_the_data_over(transport):
 
 def test_nothing_is_copied_in_memory():
     sent = inputs(TABLE)
-    for transport in ("memory", "value"):
-        assert transfer_data(sent, transport).handle.load() is sent
+    for kind in (ThreadBackend, Backend):
+        assert kind(sent).handle.load() is sent
 
 
 def test_only_empty_arrays():
     sent = Inputs(np.empty((0, 3)), None, [(np.empty(0, int), np.empty(0, int))])
-    with transfer_data(sent, "disk") as transfer:
+    with ProcessBackend(sent) as transfer:
         assert arrived(transfer.handle).X.shape == (0, 3)
 
 
@@ -117,7 +116,7 @@ def test_only_empty_arrays():
     "X", [TABLE, np.asfortranarray(TABLE), TABLE[:, ::2], pd.DataFrame(TABLE)[::2]]
 )
 def test_small_arrays_can_be_written_to_and_large_ones_cannot(X):
-    with transfer_data(inputs(X, np.arange(3)), "disk", max_nbytes=1000) as transfer:
+    with ProcessBackend(inputs(X, np.arange(3)), max_nbytes=1000) as transfer:
         got = arrived(transfer.handle)
         values = got.X.to_numpy() if isinstance(X, pd.DataFrame) else got.X
         assert not values.flags.writeable
@@ -128,8 +127,8 @@ def test_small_arrays_can_be_written_to_and_large_ones_cannot(X):
 
 def test_a_worker_maps_the_data_once():
     with (
-        transfer_data(inputs(TABLE), "disk", max_nbytes=0) as transfer,
-        transfer_data(inputs(TABLE + 1), "disk", max_nbytes=0) as other,
+        ProcessBackend(inputs(TABLE), max_nbytes=0) as transfer,
+        ProcessBackend(inputs(TABLE + 1), max_nbytes=0) as other,
     ):
         first = arrived(transfer.handle)
         again = pickle.loads(pickle.dumps(transfer.handle)).load()
@@ -150,7 +149,7 @@ def resident_bytes(path):
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_what_a_fit_read_is_given_back():
     X = np.random.default_rng(0).random((1000, 1000))
-    with transfer_data(inputs(X), "disk") as transfer:
+    with ProcessBackend(inputs(X)) as transfer:
         there = arrived(transfer.handle)
         file = Path(transfer.handle.folder) / "arrays"
         for _ in range(2):
@@ -162,29 +161,29 @@ def test_what_a_fit_read_is_given_back():
 
 def test_arrays_that_are_shared_are_written_once():
     sent = inputs(TABLE, TABLE, fit_params={"w": TABLE})
-    with transfer_data(sent, "disk") as transfer:
+    with ProcessBackend(sent) as transfer:
         size = (Path(transfer.handle.folder) / "arrays").stat().st_size
     assert TABLE.nbytes < size < 2 * TABLE.nbytes
 
 
 def test_the_handle_itself_is_small():
-    with transfer_data(inputs(TABLE), "disk") as transfer:
+    with ProcessBackend(inputs(TABLE)) as transfer:
         assert len(pickle.dumps(transfer.handle)) < 1000
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_stop(transport):
-    with transfer_data(inputs(TABLE), transport) as transfer:
+@pytest.mark.parametrize("kind", BACKENDS)
+def test_stop(kind):
+    with kind(inputs(TABLE)) as transfer:
         handle = transfer.handle
-        if transport == "disk":
+        if kind is ProcessBackend:
             handle = pickle.loads(pickle.dumps(handle))
         transfer.stop()
         # Data that are sent by value cannot be told to stop.
-        assert handle.stopped() == (transport != "value")
+        assert handle.stopped() == (kind is not Backend)
 
 
 def test_no_more_rooms_than_slots():
-    handle = transfer_data(inputs(TABLE), "memory", n_slots=2).handle
+    handle = ThreadBackend(inputs(TABLE), n_workers=2).handle
     with handle.room(), handle.room():
         assert not handle.room().acquire(blocking=False)
     assert handle.room().acquire(blocking=False)
@@ -196,19 +195,17 @@ def test_temp_folder_is_honored_and_made(tmp_path, monkeypatch):
         (str(tmp_path / "said"), tmp_path / "said"),
         (None, tmp_path / "from environment"),
     ]:
-        with transfer_data(inputs(TABLE), "disk", temp_folder=temp_folder) as transfer:
+        with ProcessBackend(inputs(TABLE), temp_folder=temp_folder) as transfer:
             assert Path(transfer.handle.folder).parent == expected
         assert list(expected.iterdir()) == []
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    with transfer_data(inputs(TABLE), "disk", temp_folder="~/here") as transfer:
+    with ProcessBackend(inputs(TABLE), temp_folder="~/here") as transfer:
         assert Path(transfer.handle.folder).parent == tmp_path / "home" / "here"
 
 
 def test_nothing_remains_after_an_error(tmp_path):
     with pytest.raises(ZeroDivisionError):
-        with transfer_data(
-            inputs(TABLE), "disk", temp_folder=str(tmp_path)
-        ) as transfer:
+        with ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path)) as transfer:
             assert os.listdir(tmp_path)
             transfer.stop()
             raise ZeroDivisionError
@@ -216,7 +213,7 @@ def test_nothing_remains_after_an_error(tmp_path):
 
 
 def test_a_forked_process_leaves_the_folder_to_its_parent(tmp_path, monkeypatch):
-    transfer = transfer_data(inputs(TABLE), "disk", temp_folder=str(tmp_path))
+    transfer = ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path))
     with monkeypatch.context() as patch:
         patch.setattr(os, "getpid", lambda: -1)
         transfer.__exit__(None, None, None)
@@ -227,7 +224,7 @@ def test_a_forked_process_leaves_the_folder_to_its_parent(tmp_path, monkeypatch)
 
 def test_nothing_remains_of_what_cannot_be_pickled(tmp_path):
     with pytest.raises(TypeError, match="generator"):
-        transfer_data(inputs(i for i in range(3)), "disk", temp_folder=str(tmp_path))
+        ProcessBackend(inputs(i for i in range(3)), temp_folder=str(tmp_path))
     assert os.listdir(tmp_path) == []
 
 
@@ -235,7 +232,7 @@ def test_a_folder_that_cannot_be_written_to_is_named(tmp_path):
     (tmp_path / "file").write_text("in the way")
     place = str(tmp_path / "file" / "folder")
     with pytest.raises(OSError, match="temp_folder") as raised:
-        transfer_data(inputs(TABLE), "disk", temp_folder=place)
+        ProcessBackend(inputs(TABLE), temp_folder=place)
     assert raised.value.filename == place
 
 
@@ -243,14 +240,14 @@ def test_a_full_disk_is_named_and_nothing_remains(tmp_path, monkeypatch):
     def full(self):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(data_transfer._Folder, "_write", full)
+    monkeypatch.setattr(ProcessBackend, "_write", full)
     with pytest.raises(OSError, match="No space left on device.*temp_folder"):
-        transfer_data(inputs(TABLE), "disk", temp_folder=str(tmp_path))
+        ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path))
     assert os.listdir(tmp_path) == []
 
 
 def test_what_another_program_removed_is_put_back(tmp_path):
-    with transfer_data(inputs(TABLE), "disk", temp_folder=str(tmp_path)) as transfer:
+    with ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path)) as transfer:
         (folder,) = tmp_path.iterdir()
         shutil.rmtree(folder)
         transfer.restore()
@@ -279,9 +276,10 @@ def test_what_a_killed_process_leaves_is_removed(tmp_path):
     (tmp_path / "data").mkdir()
     text = f"""
 import os, signal
-from skbayes.evaluation.data_transfer import Inputs, transfer_data
+from skbayes.evaluation.backend import Backend, ProcessBackend, ThreadBackend
+from skbayes.evaluation.data_transfer import Inputs
 from skbayes.utils.process_tree import machine_name
-transfer_data(Inputs([1], None, []), "disk", temp_folder={str(tmp_path / "data")!r})
+ProcessBackend(Inputs([1], None, []), temp_folder={str(tmp_path / "data")!r})
 print(os.listdir({str(tmp_path / "data")!r}), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -330,8 +328,8 @@ def test_folders_of_killed_searches_are_removed(tmp_path):
     for folder in (here, elsewhere):
         folder.mkdir()
         (folder / "arrays").touch()
-    with transfer_data(inputs(TABLE), "disk", temp_folder=str(tmp_path)) as one:
-        with transfer_data(inputs(TABLE), "disk", temp_folder=str(tmp_path)) as other:
+    with ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path)) as one:
+        with ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path)) as other:
             assert not here.exists() and elsewhere.exists()
             assert len({elsewhere.name, *os.listdir(tmp_path)}) == 3
             assert one.handle.load() and other.handle.load()

@@ -17,11 +17,13 @@ from sklearn.svm import SVC
 from sklearn.utils.parallel import Parallel
 
 from skbayes import compat
-from skbayes.evaluation.data_transfer import Inputs, transfer_data
+from skbayes.evaluation.aspects.limits import Limits
+from skbayes.evaluation.backend import Backend, ThreadBackend
 from skbayes.evaluation.evaluator import (
     CandidateEvaluator,
     Evaluation,
     check_candidates,
+    fold_task,
 )
 from skbayes.evaluation.fold import FoldOutcome
 from skbayes.evaluation.run import FitOptions, SearchRun
@@ -62,7 +64,8 @@ def evaluator(estimator, catch_errors=False, scorers=None, settings=None, **opti
         options=FitOptions(**options),
         splits=SPLITS,
     )
-    return CandidateEvaluator(run, transfer_data(run.inputs, "value"), catch_errors)
+    kind = Backend if catch_errors else ThreadBackend
+    return CandidateEvaluator(run, kind(fold_task(run, X)))
 
 
 def test_a_trial_knows_when_it_began():
@@ -80,7 +83,7 @@ def trial_of(run, number, params, n_jobs=None):
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_scores_are_those_of_cross_val_score(n_jobs):
-    trial = trial_of(evaluator(SVC()), 4, {"C": 0.3}, n_jobs)
+    trial = trial_of(evaluator(SVC(), n_jobs == 2), 4, {"C": 0.3}, n_jobs)
     expected = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)
     np.testing.assert_array_equal(trial.scores["score"], expected)
     assert trial.score == pytest.approx(expected.mean())
@@ -172,14 +175,16 @@ def test_error_scores_of_several_metrics_are_told_apart():
 
 
 class Workers:
-    """Executor that takes a given time for each fold, after an optional delay."""
+    """Backend that takes a given time for each fold."""
+
+    deadline = None
 
     def __init__(self, n_jobs, seconds):
         self.n_jobs = n_jobs
         self.seconds = dict(enumerate(seconds))
 
-    def __call__(self, folds):
-        return [FoldOutcome(seconds=self.seconds.pop(k)) for k in folds]
+    def run(self, parallel, folds, spent):
+        return [FoldOutcome(seconds=self.seconds.pop(fold.index)) for fold in folds]
 
 
 @pytest.mark.parametrize(
@@ -199,10 +204,11 @@ def test_a_limit_counts_the_time_that_folds_run(n_jobs, seconds, limit, n_run):
     run = SearchRun(
         None, None, None, X, y, options=FitOptions(trial_timeout=limit), splits=[()] * 5
     )
-    evaluation = Evaluation(run, 0, {}, lambda fold, seconds: fold.index)
-    outcomes = evaluation(Workers(n_jobs, seconds))
-    expected = ["fitted"] * n_run + ["skipped"] * (5 - n_run)
-    assert [outcome.status for outcome in outcomes] == expected
+    workers = Workers(n_jobs, seconds)
+    evaluation = Evaluation(run, 0, {}, workers, aspects=[Limits(run)])
+    assert len(evaluation(workers)) == n_run
+    if n_run < 5:
+        assert evaluation.verdict == "timed_out"
 
 
 def test_a_fold_tells_how_long_it_ran():
@@ -300,9 +306,7 @@ def test_a_fit_that_calls_sys_exit_ends_the_search(catch_errors, caplog):
     assert ("A fit called sys.exit" in caplog.text) == catch_errors
 
 
-def test_a_stopped_transfer_interrupts():
-    transfer = transfer_data(Inputs(X, y, SPLITS), "memory")
+def test_a_stopped_backend_interrupts():
     run = evaluator(SVC())
-    run.transfer = transfer
-    transfer.stop()
+    run.backend.stop()
     assert trial_of(run, 0, {"C": 1.0}) is None

@@ -34,8 +34,9 @@ def server(monkeypatch):
     EVENTS.clear()
     messages = SimpleNamespace(send=EVENTS.append)
     handle = SimpleNamespace(load=lambda: None)
-    monkeypatch.setattr(fit_process, "run_fold", lambda *args: FoldOutcome(seconds=7.0))
-    return fit_process._Server(messages, handle, task=object())
+    outcomes = [FoldOutcome(seconds=7.0)]
+    monkeypatch.setattr(fit_process, "run_folds", lambda *args: outcomes)
+    return fit_process._Server(messages, handle)
 
 
 def test_the_parameters_are_loaded_before_the_fit_begins(server):

@@ -19,6 +19,7 @@ from joblib.parallel import (
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from skbayes.evaluation.backend import Backend, ProcessBackend, ThreadBackend
 from skbayes.loop.executor import _SHARED_WORKERS, ExecutionContext, TrialExecutor
 
 PLACE = contextvars.ContextVar("PLACE", default="elsewhere")
@@ -117,7 +118,7 @@ def test_a_backend_of_others_keeps_its_settings():
     assert own.color == "blue"
     assert around.can_overlap
     # It may run anywhere.
-    assert around.transport == "value"
+    assert around.kind is Backend
 
 
 def test_a_backend_that_cannot_be_made_anew_serves_one_thread():
@@ -127,19 +128,19 @@ def test_a_backend_that_cannot_be_made_anew_serves_one_thread():
 
 
 @pytest.mark.parametrize(
-    "backend, n_jobs, n_workers, way, can_overlap",
+    "backend, n_jobs, n_workers, kind, can_overlap",
     [
-        ("loky", 1, 1, "memory", False),
-        ("loky", 2, 2, "disk", True),
-        ("threading", 2, 2, "memory", True),
-        ("sequential", 2, 1, "memory", False),
+        ("loky", 1, 1, ThreadBackend, False),
+        ("loky", 2, 2, ProcessBackend, True),
+        ("threading", 2, 2, ThreadBackend, True),
+        ("sequential", 2, 1, ThreadBackend, False),
         # Each trial in flight would start a pool of its own.
-        ("multiprocessing", 2, 2, "disk", False),
+        ("multiprocessing", 2, 2, ProcessBackend, False),
     ],
 )
-def test_where_fits_run(backend, n_jobs, n_workers, way, can_overlap):
+def test_where_fits_run(backend, n_jobs, n_workers, kind, can_overlap):
     around = environment(n_jobs, backend=backend)
-    assert (around.n_workers, around.transport) == (n_workers, way)
+    assert (around.n_workers, around.kind) == (n_workers, kind)
     assert around.can_overlap == can_overlap
 
 

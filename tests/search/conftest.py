@@ -7,8 +7,8 @@ from fake_clock import CLOCK
 
 from skbayes.evaluation import evaluator as evaluation
 from skbayes.evaluation import fold
+from skbayes.evaluation.backend import ThreadBackend
 from skbayes.loop import scheduler as scheduling
-from skbayes.search import _preparation as preparation
 
 # scikit-learn 1.6 passes options to L-BFGS-B that newer SciPy releases warn about.
 OLD_RELEASE = "ignore:scipy.optimize. The `disp` and `iprint`:DeprecationWarning"
@@ -20,9 +20,7 @@ def fake_clock(monkeypatch):
     for module in (evaluation, fold, scheduling):
         monkeypatch.setattr(module, "time", CLOCK)
     # With a timeout of the search alone, fits run in this process, too.
-    monkeypatch.setattr(
-        preparation, "_ends_fits", lambda run: run.options.limits_trials
-    )
+    monkeypatch.setattr(ThreadBackend, "ends_at_timeout", lambda is_observed: False)
     return CLOCK
 
 

@@ -117,15 +117,18 @@ class OutcomeConstraints(Aspect):
         """Return the part that measures the outcomes of a fit."""
         return _FoldOutcomes(self.constraints.measures)
 
-    def is_over(self, plan: Evaluation, earlier: Sequence[FoldOutcome]) -> bool:
-        """Return whether racing skips the other folds because a bound is broken."""
+    def verdict(
+        self, plan: Evaluation, earlier: Sequence[FoldOutcome]
+    ) -> TrialState | None:
+        """Prune a trial if racing is on and a bound is broken."""
         risk = self.run.racing_risk
         if risk is None or len(earlier) == plan.n_folds or not plan.complete_scores:
-            return False
+            return None
         if plan.guiding_scores(earlier) is None:
-            return False
+            return None
         folds = [outcome.result for outcome in earlier if outcome.result is not None]
-        return self.constraints.surely_broken(folds, plan.n_folds, risk)
+        is_broken = self.constraints.surely_broken(folds, plan.n_folds, risk)
+        return TrialState.PRUNED if is_broken else None
 
     def settle(self, folds: Sequence[FoldResult], missing: Any = math.nan) -> None:
         """Set the outcomes that are metrics to the scores of the folds."""

@@ -10,6 +10,7 @@ from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, Parameter
 from skbayes.evaluation.fold import FoldOutcome
 from skbayes.evaluation.racing import race_of
+from skbayes.evaluation.trial import TrialState
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
@@ -41,14 +42,19 @@ class Racing(Aspect):
             default=False,
         ),
     )
-    one_fold_at_a_time = True
 
-    def is_over(self, plan: Evaluation, earlier: Sequence[FoldOutcome]) -> bool:
-        """Return whether the probability to become the best is below the risk."""
+    def folds_at_a_time(self, n_workers: int) -> float:
+        """Return 1."""
+        return 1
+
+    def verdict(
+        self, plan: Evaluation, earlier: Sequence[FoldOutcome]
+    ) -> TrialState | None:
+        """Prune a trial whose probability to become the best is below the risk."""
         scores = plan.guiding_scores(earlier)
         if scores is None or len(scores) == plan.n_folds:
-            return False
+            return None
         risk = self.run.racing_risk
         assert risk is not None
         race = race_of(plan.complete_scores, range(len(scores)))
-        return race.chance(scores) < risk
+        return TrialState.PRUNED if race.chance(scores) < risk else None

@@ -153,7 +153,6 @@ class Rounds(Aspect):
             default=None,
         ),
     )
-    uses_earlier_folds = True
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
@@ -185,9 +184,16 @@ class Rounds(Aspect):
             return shortest, None, 0.0
         return shortest, race, risk
 
-    def is_over(self, plan: Evaluation, earlier: Sequence[FoldOutcome]) -> bool:
-        """Return whether a fit was stopped because the trial has no chance."""
-        return has_status(earlier, FoldStatus.STOPPED)
+    def folds_at_a_time(self, n_workers: int) -> float:
+        """Let folds depend on earlier ones if they run one after the other anyway."""
+        return 1 if n_workers == 1 else math.inf
+
+    def verdict(
+        self, plan: Evaluation, earlier: Sequence[FoldOutcome]
+    ) -> TrialState | None:
+        """Prune a trial if a fit was stopped because the trial has no chance."""
+        stopped = has_status(earlier, FoldStatus.STOPPED)
+        return TrialState.PRUNED if stopped else None
 
     def settle(self, folds: Sequence[FoldResult], missing: float = math.nan) -> None:
         """Score each fold at the number of rounds that the others choose."""

@@ -1,0 +1,87 @@
+"""Time limits that are checked between folds; the backend ends running fits."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import TYPE_CHECKING
+
+from skbayes import compat
+from skbayes.evaluation.aspect import Aspect, Parameter
+from skbayes.evaluation.fold import FoldOutcome, has_status
+from skbayes.evaluation.limits import SearchTimeout
+from skbayes.evaluation.trial import FoldStatus, TrialState
+
+if TYPE_CHECKING:
+    from skbayes.evaluation.evaluator import Evaluation
+
+__all__ = ["Limits"]
+
+
+class Limits(Aspect):
+    """Limits of the time of a trial and of the search.
+
+    Parameters
+    ----------
+    trial_timeout : float, str or None, default=None
+        Time limit for the fits of a trial, as a number of seconds or a string such as
+        "5 min". The time that a fit waits for a worker or for the start of a process
+        does not count. The fits of a trial run in groups of as many as there are
+        workers, or one after the other with `racing`. A group takes as long as its
+        longest fit. A fit that is still running at this limit is stopped, and no
+        further fit of the trial is started. The state of the trial is then "timed_out".
+        The surrogate uses the score that is predicted from the completed fits; the
+        trial cannot be chosen as the best.
+
+        Each worker runs its fits in a separate process, even if there is only one
+        worker (see :ref:`limits`). With `trial_timeout`, the proposals depend on
+        measured times. None means no limit.
+    trial_memory : int, str or None, default=None
+        Memory limit for a fit, in bytes or as a string such as "2 GB" or "500 MiB". The
+        limit applies to the resident memory of the process that runs the fit and of its
+        child processes, including Python and its libraries (about 150 MB). Data that
+        all workers map into memory do not count. A fit that exceeds the limit is
+        stopped, and the state of its trial is "out_of_memory". Otherwise, such a trial
+        is treated like a trial that exceeds `trial_timeout`. Requires psutil, which the
+        extra `limits` installs. None means no limit.
+    """
+
+    name = "limits"
+    parameters = (
+        Parameter(
+            "trial_timeout",
+            [compat.Interval(Real, 0, None, closed="neither"), str, None],
+            default=None,
+        ),
+        Parameter(
+            "trial_memory",
+            [compat.Interval(Integral, 1, None, closed="left"), str, None],
+            default=None,
+        ),
+    )
+    condition = "has_limits"
+
+    def folds_at_a_time(self, n_workers: int) -> float:
+        """Return the number of workers, if the time is checked between folds."""
+        is_checked = self.run.options.limits_trials or n_workers == 1
+        return n_workers if is_checked else math.inf
+
+    def for_fold(
+        self, plan: Evaluation, index: int, earlier: Sequence[FoldOutcome]
+    ) -> None:
+        """Raise SearchTimeout if the timeout of the search is over."""
+        deadline = plan.backend.deadline
+        if deadline is not None and time.monotonic() > deadline:
+            raise SearchTimeout
+
+    def verdict(
+        self, plan: Evaluation, earlier: Sequence[FoldOutcome]
+    ) -> TrialState | None:
+        """End a trial whose fits took too long, or one of whose fits was aborted."""
+        timeout = self.run.options.trial_timeout
+        over = timeout is not None and plan.seconds > timeout
+        if over or has_status(earlier, FoldStatus.ABORTED):
+            return TrialState.TIMED_OUT
+        return None
