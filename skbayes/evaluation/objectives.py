@@ -42,7 +42,7 @@ class Objectives:
     scorers : dict
         Scorers by name.
     measures : dict
-        Measures of the fits by name, see :func:`skbayes.evaluation.fold.run_fold`.
+        Measures of the fits by name, see :func:`skbayes.evaluation.fold.run_folds`.
 
     Raises
     ------

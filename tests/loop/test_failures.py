@@ -266,16 +266,27 @@ class Sealed:
         return int, ("sealed",)
 
 
-def test_what_cannot_be_unpickled_in_a_worker_is_an_error():
+@pytest.mark.parametrize(
+    "estimator, more, error, message",
+    [
+        # The task of the search is loaded once per worker.
+        (Sometimes(bad=Sealed()), {}, ValueError, "sealed"),
+        (Sometimes(), {"bad": [Sealed()]}, RuntimeError, "un-serialize"),
+    ],
+    ids=["estimator", "parameter"],
+)
+def test_what_cannot_be_unpickled_in_a_worker_is_an_error(
+    estimator, more, error, message
+):
     search = BayesSearchCV(
-        Sometimes(bad=Sealed()),
-        {"quality": (0.0, 1.0)},
+        estimator,
+        {"quality": (0.0, 1.0), **more},
         n_iter=3,
         cv=2,
         n_jobs=2,
         random_state=0,
     )
-    with pytest.raises(RuntimeError, match="un-serialize"):
+    with pytest.raises(error, match=message):
         search.fit(X, y)
 
 

@@ -180,11 +180,8 @@ def test_a_part_of_the_start_does_not_count_toward_the_timeout(
 ):
     clock = types.SimpleNamespace(perf_counter=lambda: 110.0)
     monkeypatch.setattr(_preparation, "time", clock)
-    run = types.SimpleNamespace(
-        options=types.SimpleNamespace(timeout=30),
-        limits=types.SimpleNamespace(start_time=start_time),
-    )
-    assert _preparation.seconds_left(run, 100.0) == left
+    run = types.SimpleNamespace(options=types.SimpleNamespace(timeout=30))
+    assert _preparation.seconds_left(run, 100.0, start_time) == left
 
 
 def test_processes_start_before_the_first_trial(tmp_path, monkeypatch):
