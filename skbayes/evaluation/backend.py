@@ -12,8 +12,6 @@ import dataclasses
 import math
 import os
 import pickle
-import shutil
-import tempfile
 import time
 import warnings
 from collections.abc import Iterator, Sequence
@@ -24,7 +22,6 @@ import cloudpickle
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from skbayes import compat
 from skbayes.evaluation.data_transfer import DataHandle, DiskHandle, LocalHandle
 from skbayes.evaluation.fit_server import (
     end_servers,
@@ -33,8 +30,8 @@ from skbayes.evaluation.fit_server import (
 )
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_folds
 from skbayes.evaluation.limits import FitLimits, memory_text
-from skbayes.evaluation.prefix_store import remove_abandoned
 from skbayes.utils.process_tree import machine_name
+from skbayes.utils.temporary_folder import TemporaryFolder, place_of_folders
 
 __all__ = [
     "Backend",
@@ -112,14 +109,6 @@ class Backend:
     def __exit__(self, *exception: object) -> None:
         """Remove the transferred inputs."""
 
-    @classmethod
-    def ends_at_timeout(cls, is_observed: bool) -> bool:
-        """Return whether the timeout of a search ends running fits.
-
-        Callbacks that observe the fits may have to run in this process.
-        """
-        return False
-
     def warm_up(self, executor: Any) -> None:
         """Start processes for the fits before the first trial, if there are any."""
 
@@ -151,7 +140,8 @@ class Backend:
         """Request that fits that have not started are skipped, if supported."""
 
     def renew(self) -> None:
-        """Transfer the inputs again if a worker was lost; replaces `handle`."""
+        """Transfer the inputs again if a worker was lost; may replace `handle`."""
+        self.restore()
 
     def restore(self) -> None:
         """Restore files that another program has removed."""
@@ -164,11 +154,6 @@ class ThreadBackend(Backend):
 
     def _transfer(self) -> Any:
         return LocalHandle(self.task, self.n_workers)
-
-    @classmethod
-    def ends_at_timeout(cls, is_observed: bool) -> bool:
-        """Return whether the fits can run in other processes."""
-        return not is_observed
 
     def stop(self) -> None:
         """Request that fits that have not started are skipped."""
@@ -193,25 +178,15 @@ class ProcessBackend(Backend):
 
     is_local = True
 
-    @classmethod
-    def ends_at_timeout(cls, is_observed: bool) -> bool:
-        """Return True."""
-        return True
-
     def _transfer(self) -> Any:
-        place = self.temp_folder or os.environ.get("JOBLIB_TEMP_FOLDER")
-        place = os.path.expanduser(place or tempfile.gettempdir())
-        self._pid = os.getpid()
+        place = place_of_folders(self.temp_folder)
         try:
-            os.makedirs(place, exist_ok=True)
-            prefix = f"skbayes-data-{machine_name()}-"
-            remove_abandoned(place, prefix)
-            self._folder = tempfile.mkdtemp(prefix=f"{prefix}{self._pid}-", dir=place)
-            compat.guard_folder(self._folder)
+            self._temporary = TemporaryFolder(place, f"skbayes-data-{machine_name()}-")
+            self._folder = self._temporary.path
             try:
                 return DiskHandle(self._folder, self._write())
             except BaseException:
-                self._remove()
+                self._temporary.remove()
                 raise
         except OSError as error:
             raise OSError(
@@ -246,16 +221,9 @@ class ProcessBackend(Backend):
             yield file
         os.replace(draft, Path(self._folder) / name)
 
-    def _remove(self) -> None:
-        # A process that was forked by a fit must not remove the folder.
-        if os.getpid() != self._pid:
-            return
-        shutil.rmtree(self._folder, ignore_errors=True)
-        compat.release_folder(self._folder)
-
     def __exit__(self, *exception: object) -> None:
         """Remove the folder."""
-        self._remove()
+        self._temporary.remove()
 
     def stop(self) -> None:
         """Request that fits that have not started are skipped."""
@@ -263,10 +231,6 @@ class ProcessBackend(Backend):
         with contextlib.suppress(OSError):
             os.makedirs(self._folder, mode=0o700, exist_ok=True)
             (Path(self._folder) / "stop").touch()
-
-    def renew(self) -> None:
-        """Restore the files."""
-        self.restore()
 
     def restore(self) -> None:
         """Restore files that another program has removed."""
@@ -431,21 +395,18 @@ class KillableBackend(Backend):
 
 
 def make_backend(run: Any, task: FoldTask) -> Backend:
-    """Make the backend of a search.
-
-    Parameters
-    ----------
-    run : SearchRun
-        Run of the search, whose context has the class of the backend and its options.
-    task : FoldTask
-        Inputs that all fits share.
-    """
+    """Make the backend of a search, for the inputs that all fits share."""
     options, kind = run.options, run.context.kind
     backend: Backend = kind(task, **run.context.backend_options)
     limits = FitLimits(options.trial_timeout, options.trial_memory, options.timeout)
-    ends_search = limits.timeout is not None and kind.ends_at_timeout(
-        run.tasks.is_observed
-    )
-    if limits.of_trials or ends_search:
+    if limits.of_trials or (limits.timeout is not None and ends_at_timeout(kind, run)):
         return KillableBackend(backend, limits)
     return backend
+
+
+def ends_at_timeout(kind: type[Backend], run: Any) -> bool:
+    """Return whether the timeout of a search ends fits that are running.
+
+    Callbacks that observe fits of this process may have to remain in this process.
+    """
+    return kind.is_local and not (kind.is_here and run.is_observed)

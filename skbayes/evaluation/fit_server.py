@@ -319,23 +319,34 @@ def start_server(
     Returns the outcome if it cannot fit, and its memory in bytes.
     """
     portable = handle.portable()
+
+    def load(server: FitServer) -> FoldOutcome | None:
+        server.load(portable, limits)
+        return server.loaded(limits, handle.stopped)
+
+    server, outcome = _served(portable, load)
+    if server is None:
+        raise RuntimeError(
+            f"trial_timeout and trial_memory: a process for the fits was started "
+            f"{N_STARTS} times, and ended each time before the first fit."
+        )
+    _SERVERS.put_back(server)
+    return outcome, server.first_size
+
+
+def _served(
+    handle: DataHandle, function: Callable[[FitServer], FoldOutcome | None]
+) -> tuple[FitServer | None, FoldOutcome | None]:
+    """Call a function with a server, and again if its process ends before a fit."""
     for _ in range(N_STARTS):
-        server = _SERVERS.take(portable.key)
+        server = _SERVERS.take(handle.key)
         try:
-            server.load(portable, limits)
-            outcome = server.loaded(limits, handle.stopped)
-        except EOFError:
+            return server, function(server)
+        except BaseException as error:
             server.end()
-            continue
-        except BaseException:
-            server.end()
-            raise
-        _SERVERS.put_back(server)
-        return outcome, server.first_size
-    raise RuntimeError(
-        f"trial_timeout and trial_memory: a process for the fits was started "
-        f"{N_STARTS} times, and ended each time before the first fit."
-    )
+            if not isinstance(error, EOFError):
+                raise
+    return None, None
 
 
 def run_limited_folds(
@@ -355,33 +366,29 @@ def run_limited_folds(
 
 def _limited(handle: DataHandle, fold: bytes, limits: FitLimits) -> FoldOutcome:
     portable = handle.portable()
-    for _ in range(N_STARTS):
-        if handle.stopped():
-            raise _Stopped
-        reason = limits.overrun_search()
-        if reason is not None:
-            return aborted_outcome(reason)
-        server = _SERVERS.take(portable.key)
-        try:
-            outcome = server.run(portable, fold, limits, handle.stopped)
-        except EOFError:
-            server.end()
-            continue
-        except BaseException:
-            server.end()
-            raise
-        if outcome.reason is None and server.is_fresh(limits):
-            _SERVERS.put_back(server)
-            return outcome
-        server.end()
-        if limits.overrun_search() is None:
-            # It is ready when the next fit starts.
-            _SERVERS.put_back(successor := FitServer())
-            with contextlib.suppress(EOFError):
-                successor.load(portable, limits)
+
+    def run(server: FitServer) -> FoldOutcome:
+        return server.run(portable, fold, limits, handle.stopped)
+
+    if handle.stopped():
+        raise _Stopped
+    reason = limits.overrun_search()
+    if reason is not None:
+        return aborted_outcome(reason)
+    server, outcome = _served(portable, run)
+    if server is None or outcome is None:
+        text = f"The process of the fit ended {N_STARTS} times before the fit began."
+        return aborted_outcome(AbortReason(TrialState.FAILED, text))
+    if outcome.reason is None and server.is_fresh(limits):
+        _SERVERS.put_back(server)
         return outcome
-    text = f"The process of the fit ended {N_STARTS} times before the fit began."
-    return aborted_outcome(AbortReason(TrialState.FAILED, text))
+    server.end()
+    if limits.overrun_search() is None:
+        # It is ready when the next fit starts.
+        _SERVERS.put_back(successor := FitServer())
+        with contextlib.suppress(EOFError):
+            successor.load(portable, limits)
+    return outcome
 
 
 def _started() -> tuple[subprocess.Popen, Connection]:

@@ -10,9 +10,7 @@ import contextlib
 import errno
 import functools
 import os
-import shutil
 import sqlite3
-import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -23,12 +21,11 @@ import joblib
 import numpy as np
 import numpy.typing as npt
 
-from skbayes import compat
 from skbayes.evaluation import prefix_files
 from skbayes.utils.optional import warn_or_log
-from skbayes.utils.process_tree import is_running
+from skbayes.utils.temporary_folder import TemporaryFolder, place_of_folders
 
-__all__ = ["PrefixStore", "remove_abandoned", "temporary_store"]
+__all__ = ["PrefixStore", "temporary_store"]
 
 _PREFIX = "skbayes-prefixes-"
 
@@ -195,27 +192,18 @@ def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | N
     Folders left behind by killed processes are removed first. At the end, a warning is
     issued if values were computed again because of a lack of space.
     """
-    place = place or os.environ.get("JOBLIB_TEMP_FOLDER") or tempfile.gettempdir()
-    place = os.path.expanduser(place)
-    pid = os.getpid()
+    place = place_of_folders(place)
     try:
-        os.makedirs(place, exist_ok=True)
-        remove_abandoned(place, _PREFIX)
-        folder = tempfile.mkdtemp(prefix=f"{_PREFIX}{pid}-", dir=place)
-        compat.guard_folder(folder)
+        folder = TemporaryFolder(place, _PREFIX)
     except OSError:
         yield None
         return
     try:
-        yield PrefixStore(folder, limit)
+        yield PrefixStore(folder.path, limit)
     finally:
-        # A process that was forked by a fit must not remove the folder.
-        if os.getpid() == pid:
-            made_again = os.path.exists(os.path.join(folder, _MADE_AGAIN))
-            shutil.rmtree(folder, ignore_errors=True)
-            compat.release_folder(folder)
-            if made_again:
-                _warn_of_limit(place, limit)
+        made_again = os.path.exists(os.path.join(folder.path, _MADE_AGAIN))
+        if folder.remove() and made_again:
+            _warn_of_limit(place, limit)
 
 
 def _warn_of_limit(place: str, limit: float) -> None:
@@ -226,14 +214,3 @@ def _warn_of_limit(place: str, limit: float) -> None:
         "cache_limit, or choose a folder with more space by temp_folder of "
         "joblib.parallel_config.",
     )
-
-
-def remove_abandoned(place: str, prefix: str) -> None:
-    """Remove the folders of this user's processes that no longer exist.
-
-    The name of a folder is the prefix, the id of its process, and a random part.
-    """
-    for path in Path(place).glob(f"{prefix}*-*"):
-        owner = path.name.removeprefix(prefix).partition("-")[0]
-        if owner.isdigit() and not is_running(int(owner)):
-            shutil.rmtree(path, ignore_errors=True)

@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import tempfile
 import time
 import warnings
 from copy import deepcopy
@@ -676,7 +677,7 @@ def test_no_folder_can_be_made(iris, monkeypatch):
     def denied(**kwargs):
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(prefix_store.tempfile, "mkdtemp", denied)
+    monkeypatch.setattr(tempfile, "mkdtemp", denied)
     fit_both(pipeline(StandardScaler()), *iris)
 
 
