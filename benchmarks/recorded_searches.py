@@ -460,8 +460,8 @@ SLOW = {"limits": {*KINDS}, "aborted": {"Bayes", "MultiStage"}}
 WITH_LIMITS = {"racing", "rounds", "failures", "constraints", "callbacks", "kept fits"}
 # Arguments that two aspects may both set.
 COMBINED = {"constraints", "cv", "n_iter"}
-# Aspects that cannot be combined with rounds today.
-REFUSED_BY_ROUNDS = {"constraints", "costs"}
+# Aspects that are left out of some searches with rounds and limits.
+NOT_WITH_ROUNDS = {"constraints", "costs"}
 
 
 def of_pairs() -> Iterator[tuple[str, Any, tuple, dict]]:
@@ -485,7 +485,7 @@ def of_pairs() -> Iterator[tuple[str, Any, tuple, dict]]:
             yield full, *_search(kind, full, names)
         common = [a for a in aspects if a not in {*SLOW, *MINOR, "failures", "journal"}]
         for name in SLOW:
-            for left_out in ({"rounds"}, REFUSED_BY_ROUNDS):
+            for left_out in ({"rounds"}, NOT_WITH_ROUNDS):
                 if kind in SLOW[name] and ("rounds" in common or "rounds" in left_out):
                     full = f"{kind} + {name} + all but {' and '.join(sorted(left_out))}"
                     names = [name, *(a for a in common if a not in left_out)]
