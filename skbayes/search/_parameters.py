@@ -315,23 +315,18 @@ def share_parameters(cls: _Class) -> _Class:
     """
     constructor = vars(cls)["__init__"]
     declared = parameters_of(cls)
-    own = inspect.signature(constructor).parameters.values()
-    named = [p for p in own if p.kind is not p.VAR_KEYWORD]
-    found = {p.name: p for p in named}
-    for base in cls.__mro__[1:]:
-        for inherited in getattr(vars(base).get("__init__"), "own_parameters", ()):
-            if inherited.name in declared:
-                found.setdefault(inherited.name, inherited)
-    for name, param in declared.items():
-        found.setdefault(
-            name,
-            inspect.Parameter(
-                name, inspect.Parameter.KEYWORD_ONLY, default=param.default
-            ),
-        )
-    constructor.own_parameters = [p for p in named if p.name != "self"]
-    in_order = sorted(found.values(), key=lambda p: p.kind)
-    constructor.__signature__ = inspect.Signature(in_order)
+    arguments = _arguments(cls, declared)
+    cls.__doc__ = _complete(cls, arguments)
+    # Under `python -OO` there are no docstrings.
+    listed = ["self", *_entries(cls), *arguments]
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+
+    def place(param: inspect.Parameter) -> tuple[int, int]:
+        in_docstring = listed.index(param.name) if param.kind is keyword_only else 0
+        return param.kind, in_docstring
+
+    signature = inspect.Signature(sorted(arguments.values(), key=place))
+    constructor.__signature__ = signature
     setattr(cls, "__init__", with_hints(constructor))  # noqa: B010
     cls._parameter_constraints = _constraints(declared)  # type: ignore[attr-defined]
     # The initial distribution of the values, `_prior`, is not needed either.
@@ -341,9 +336,26 @@ def share_parameters(cls: _Class) -> _Class:
     cls._without_effect = {  # type: ignore[attr-defined]
         name for name, param in declared.items() if not param.changes_trials
     }
-    # Under `python -OO` there are no docstrings.
-    cls.__doc__ = _complete(cls, [name for name in found if name != "self"])
     return cls
+
+
+def _arguments(
+    cls: type, declared: Mapping[str, Parameter]
+) -> dict[str, inspect.Parameter]:
+    """Return all arguments of the constructor of a search by name."""
+    constructor = vars(cls)["__init__"]
+    own = inspect.signature(constructor).parameters.values()
+    constructor.own = [p for p in own if p.kind is not p.VAR_KEYWORD]
+    found = {param.name: param for param in constructor.own}
+    for base in cls.__mro__[1:]:
+        for param in getattr(vars(base).get("__init__"), "own", ()):
+            if param.name in declared:
+                found.setdefault(param.name, param)
+    keyword_only = inspect.Parameter.KEYWORD_ONLY
+    for name, parameter in declared.items():
+        default = parameter.default
+        found.setdefault(name, inspect.Parameter(name, keyword_only, default=default))
+    return found
 
 
 def _constraints(declared: Mapping[str, Parameter]) -> dict[str, Any]:
@@ -363,7 +375,7 @@ def _entries(cls: type) -> dict[str, str]:
     return {match[1]: match[0] for match in _ENTRY.finditer(doc)}
 
 
-def _complete(cls: type, parameters: list[str]) -> str:
+def _complete(cls: type, parameters: Mapping[str, inspect.Parameter]) -> str:
     """Return the docstring of a class with the entries that it refers to."""
     sources: list[type] = [
         SharedEntries,
@@ -387,14 +399,13 @@ def _complete(cls: type, parameters: list[str]) -> str:
         | omitted
     )
     listed = {
-        "parameters": [name for name in parameters if name not in present],
+        "parameters": [name for name in parameters if name not in {"self", *present}],
         "attributes": [name for name in attributes if name not in present],
     }
-    defaults = inspect.signature(cls).parameters
 
     def entry(match: re.Match[str]) -> str:
         names = listed.get(match["name"], [match["name"]])
-        texts = [_with_default(entries[name], defaults.get(name)) for name in names]
+        texts = [_with_default(entries[name], parameters.get(name)) for name in names]
         return textwrap.indent("\n".join(texts), match["indent"])
 
     return _REFERENCE_LINE.sub(entry, doc)

@@ -48,6 +48,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     Parameters
     ----------
+    {estimator}
     {search_spaces}
     objectives : dict of str to str or tuple
         Two or more objectives by name, each with its direction, "max" or "min". A name
