@@ -36,7 +36,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -84,7 +85,8 @@ MAX_LOG = 100.0
 
 
 @functools.lru_cache(maxsize=64)
-class Guide(NamedTuple):
+@dataclass(frozen=True)
+class Guide:
     """Metric whose curves choose the number of rounds.
 
     Parameters
