@@ -23,13 +23,10 @@ MAX_PATH = 512
 # First bytes of a rollback journal; at its end, they mark the name of a super-journal.
 ROLLBACK_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
-KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFLNK: "a symbolic link",
+_KINDS = {
+    **dict.fromkeys((stat.S_IFCHR, stat.S_IFBLK), "a device"),
+    **{stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO"},
+    **{stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a symbolic link"},
 }
 
 
@@ -126,4 +123,4 @@ def refuse(path: str, *suffixes: str) -> None:
 
 
 def _kind(status: os.stat_result) -> str:
-    return KINDS.get(stat.S_IFMT(status.st_mode), "a special file")
+    return _KINDS.get(stat.S_IFMT(status.st_mode), "a special file")

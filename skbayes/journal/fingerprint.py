@@ -51,12 +51,7 @@ _NOT_OF_A_STATE = frozenset({"__doc__", "_sklearn_version"})
 # Maximum length of a list that is described in full, and depth of nested values.
 MAX_ITEMS, MAX_DEPTH = 200, 50
 
-_GENERATORS = (
-    np.random.RandomState,
-    np.random.Generator,
-    np.random.BitGenerator,
-    random.Random,
-)
+_NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
 
 def describe_search(
@@ -283,7 +278,7 @@ class _Describer:
             return self._branch(value, value.tree)
         if isinstance(value, list | tuple | AbstractSet | Mapping):
             return self._collection(value)
-        if isinstance(value, _GENERATORS):
+        if isinstance(value, (*_NUMPY_GENERATORS, random.Random)):
             return _qualified(type(value))
         if hasattr(value, "get_params"):
             return self._estimator(value)

@@ -37,26 +37,9 @@ class Journal:
     """File with the trials of a search, open during one `fit`.
 
     Use :meth:`open` as a context manager. A proposal is durable before its evaluation,
-    and a result is durable before the next proposal is made from it.
-
-    Attributes
-    ----------
-    seed : int
-        Seed of the proposals.
-    n_points : int
-        Largest number of trials in flight.
-    identity : dict of str to str
-        Descriptions of the parts of the search, which must be equal in a later run.
-    splits : list of (train, test)
-        Splits of all trials, as indices.
-    proposals : list of dict
-        Configurations proposed by earlier runs, in order.
-    expected_improvements : list of float or None
-        Improvement that the surrogate expected of each proposal.
-    results : dict of int to Trial
-        Finished trials of earlier runs, by number.
-    stages : dict of int to int
-        First trial of each stage that has begun, except the first stage.
+    and a result is durable before the next proposal is made from it. The attributes are
+    those of :class:`skbayes.loop.scheduler.NullJournal`, and the `identity` of the
+    search, which must be equal in a later run.
     """
 
     def __init__(self, file: JournalFile, space: Space) -> None:

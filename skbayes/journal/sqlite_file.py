@@ -36,19 +36,15 @@ SCHEMA = (
 # Kind and content of a row. The content is JSON.
 Row = tuple[str, str]
 
-# Seconds for which the writer waits for readers.
-PATIENCE = 30.0
+# Seconds for which the writer waits for readers, and between commits that are
+# synchronized with the disk.
+PATIENCE, SYNC_INTERVAL = 30.0, 5.0
 
-# Seconds between commits that are synchronized with the disk.
-SYNC_INTERVAL = 5.0
-
-# Number of attempts to read while other processes change the files.
-MAX_TRIES = 20
+# Maximum number of attempts to read while other processes change the files, and of
+# bytes of the files of a killed search for reading from a copy.
+MAX_TRIES, MAX_COPY = 20, 2**28
 
 SCAN = "SELECT type, name, sql FROM sqlite_master"
-
-# Maximum bytes of the files of a killed search for reading from a copy.
-MAX_COPY = 2**28
 
 # Files that this process writes. Closing another handle of such a file, except by
 # SQLite, would release its locks.

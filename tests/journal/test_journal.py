@@ -665,26 +665,6 @@ def test_a_truncated_file_is_refused(written, keep):
     assert_refused(written, "journal: .* is damaged")
 
 
-def test_damage_is_noticed_or_does_not_matter(written):
-    """Random noise at any position never leads to wrong results."""
-    data = written.read_bytes()
-    noise = np.random.default_rng(0).bytes(64)
-    refused = 0
-    for start in range(0, len(data), 331):
-        damaged = data[:start] + noise + data[start + len(noise) :]
-        written.write_bytes(damaged)
-        try:
-            with open_journal(written) as journal:
-                for number in range(3):
-                    assert exact(journal.results[number]) == exact(trial_of(number))
-                assert len(journal.results) == 3
-        except ValueError as error:
-            assert "journal: " in str(error)
-            assert written.read_bytes() == damaged
-            refused += 1
-    assert refused >= 5
-
-
 def content_of(kind, text):
     return "UPDATE journal SET content = ? WHERE kind = ?", (text, kind)
 
