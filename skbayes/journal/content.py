@@ -52,28 +52,30 @@ MAX_DEPTH = 100
 def _fits(value: Any, spec: Any) -> bool:
     """Return whether a value has the structure of a specification.
 
-    This is None, a type, a function, a tuple of alternatives, a list for lists of such
-    elements, or a dict of fields. Those whose names end in "!" are needed, and "*" is
-    any other field.
+    This is a type, a function, a tuple of alternatives (which may be None), a list for
+    lists of such elements, or a dict of fields. Its entry "!" are the names of fields
+    that are needed, and "*" is any other field.
     """
-    if spec is None or isinstance(spec, type):
-        return value is None if spec is None else type(value) is spec
-    if callable(spec):
-        return bool(spec(value))
-    if type(spec) is tuple:
-        return any(_fits(value, option) for option in spec)
-    if type(spec) is list:
+    kind = type(spec)
+    if kind is type:
+        return type(value) is spec
+    if kind is tuple:
+        for option in spec:
+            if value is None if option is None else _fits(value, option):
+                return True
+        return False
+    if kind is list:
         return type(value) is list and all(_fits(item, spec[0]) for item in value)
+    if kind is not dict:
+        return bool(spec(value))
     if type(value) is not dict or len(value) > MAX_NAMES:
         return False
-    for name in spec:
-        if name[-1] == "!" and name[:-1] not in value:
-            raise ValueError(f"{name[:-1]!r} is missing")
+    others = spec.get("*", ())
+    for name in spec.get("!", ()):
+        if name not in value:
+            raise ValueError(f"{name!r} is missing")
     for name, field in value.items():
-        known = (
-            None if name[-1:] in ("!", "*") else spec.get(name, spec.get(f"{name}!"))
-        )
-        if not _fits(field, known or spec.get("*", ())):
+        if not _fits(field, others if name in ("!", "*") else spec.get(name, others)):
             raise ValueError(f"{name[:60]!r} is unknown, or has an invalid value")
     return True
 
@@ -122,7 +124,8 @@ def _outline(value: Any, depth: int = MAX_DEPTH) -> bool:
 _score = (_real, bool)
 _setting = (_real, str, [_real])
 _option = {
-    "column!": _number,
+    "!": ("column",),
+    "column": _number,
     "option": _number,
     "position": _fraction,
     "value": (None, _score, _short),
@@ -138,7 +141,8 @@ _facts = {
     "space": (None, lambda value: type(value) is list and _outline(value)),
 }
 _fold = {
-    "test_scores!": _metrics,
+    "!": ("test_scores",),
+    "test_scores": _metrics,
     "fit_time": _real,
     "score_time": _real,
     "n_test_samples": _count,
@@ -158,26 +162,29 @@ _fold = {
 }
 _rows: dict[str, dict[str, Any]] = {
     "search": {
-        "seed!": _integer,
-        "n_points!": lambda value: _number(value) and value > 0,
-        "splits!": [[str]],
-        "identity!": {"*": str},
-        "facts!": _facts,
+        "!": ("seed", "n_points", "splits", "identity", "facts"),
+        "seed": _integer,
+        "n_points": lambda value: _number(value) and value > 0,
+        "splits": [[str]],
+        "identity": {"*": str},
+        "facts": _facts,
     },
-    "stage": {"stage!": _number, "first!": _number},
+    "stage": {"!": ("stage", "first"), "stage": _number, "first": _number},
     "proposal": {
-        "number!": _number,
-        "params!": {"*": (_real, _option)},
-        "expected_improvement!": (None, _real),
-        "asked!": _time,
+        "!": ("number", "params", "expected_improvement", "asked"),
+        "number": _number,
+        "params": {"*": (_real, _option)},
+        "expected_improvement": (None, _real),
+        "asked": _time,
     },
     "result": {
-        "number!": _number,
-        "finished!": _time,
-        "folds!": [_fold],
-        "score!": _real,
+        "!": ("number", "finished", "folds", "score", "state"),
+        "number": _number,
+        "finished": _time,
+        "folds": [_fold],
+        "score": _real,
         "duration": _real,
-        "state!": lambda value: type(value) is str and value in list(TrialState),
+        "state": lambda value: type(value) is str and value in list(TrialState),
         "error": (None, str),
         "stop_requested": bool,
         "expected_improvement": (None, _real),

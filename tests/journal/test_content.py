@@ -216,7 +216,7 @@ def fold(**changes):
         {"folds": [fold(skipped=0)]},
         {"folds": [fold(train_scores={"a": 1.0}), fold()]},
         {"folds": [fold(more=1)]},
-        {"folds": [fold(**{"skipped!": True})]},
+        {"folds": [fold(**{"!": ["test_scores"]})]},
         {"folds": [fold(**{"*": 1})]},
         {"folds": [fold(extras=1)]},
         {"folds": [fold(extras={"own": "text"})]},
