@@ -156,6 +156,7 @@ _fold = {
         "outcomes": _metrics,
         "curves": {"*": [_score]},
         "train_curves": {"*": [_score]},
+        "outcome_curves": {"*": [_score]},
         "max_rounds": _count,
         "*": _real,
     },
@@ -214,9 +215,9 @@ def parse_row(row: Row) -> dict[str, Any]:
             raise ValueError("an option is incomplete")
     folds = fields.get("folds", ())
     for extras in (fold.get("extras", {}) for fold in folds):
-        curves = [*extras.get("curves", {}).values()]
-        curves += extras.get("train_curves", {}).values()
-        if curves and ("max_rounds" not in extras or not all(curves)):
+        names = {"curves", "train_curves", "outcome_curves"} & extras.keys()
+        curves = [curve for name in names for curve in extras[name].values()]
+        if names and ("max_rounds" not in extras or not all(curves)):
             raise ValueError("its curves are incomplete")
     if len({fold.get("train_scores") is None for fold in folds}) > 1:
         raise ValueError("some folds have no 'train_scores'")

@@ -224,6 +224,8 @@ def fold(**changes):
         {"folds": [fold(extras={"warm_up": 1})]},
         {"folds": [fold(extras={"costs": {"a": "1"}})]},
         {"folds": [fold(extras={"curves": {"a": [1.0]}})]},
+        {"folds": [fold(extras={"curves": {}})]},
+        {"folds": [fold(extras={"outcome_curves": {"a": [1.0]}})]},
         {"folds": [fold(extras={"curves": {"a": []}, "max_rounds": 3})]},
         {"folds": [fold(extras={"curves": {"a": 1}, "max_rounds": 3})]},
         {"folds": [fold(extras={"max_rounds": -1})]},
