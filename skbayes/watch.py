@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from skbayes.inspection.report import render_history
-from skbayes.journal.sqlite_file import is_held
+from skbayes.journal.lock import is_held
 
 __all__ = ["Pages", "main", "make_server"]
 

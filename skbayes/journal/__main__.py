@@ -10,70 +10,12 @@ from __future__ import annotations
 
 import argparse
 import os
-import sqlite3
-import zlib
 from collections.abc import Sequence
 
-from skbayes.journal.rows import (
-    COLUMNS,
-    Content,
-    Row,
-    first_fault,
-    parse_content,
-    read_rows,
-    whole_rows,
-)
-from skbayes.journal.sqlite_file import JournalFile, check_schema, reader
+from skbayes.journal.content import Content
+from skbayes.journal.sqlite_file import JournalFile, guarded, read_file
 
-__all__ = ["check", "main", "save"]
-
-# Name of the first row of each run of a search; that of the first run ends the header.
-FIRST_RUN = "run 0"
-
-
-def check(path: str) -> tuple[list[Row], list[str]]:
-    """Return the rows before the first fault, and the faults."""
-    rows: list[Row] = []
-    faults = []
-    with reader(path, allow_damage=True) as connection:
-        check_schema(connection)
-        for table in COLUMNS:
-            try:
-                rows += read_rows(connection.execute, table)
-            except (sqlite3.DatabaseError, ValueError) as error:
-                faults.append(f"table {table!r} cannot be read to its end: {error}")
-        try:
-            verdicts = connection.execute("PRAGMA quick_check(3)").fetchall()
-            faults += [text for (text,) in verdicts if text != "ok"]
-        except (sqlite3.DatabaseError, ValueError) as error:
-            faults.append(str(error))
-    whole, _ = whole_rows(rows)
-    fault = first_fault(rows, len(whole))
-    return whole, faults if fault is None else [fault, *faults]
-
-
-def save(rows: Sequence[Row], path: str) -> None:
-    """Write rows to a new journal; ValueError if the file exists."""
-    if os.path.lexists(path):
-        raise ValueError(f"--save: {path!r} already exists and was not changed.")
-    tables: dict[str, list[tuple]] = {table: [] for table in COLUMNS}
-    for row in rows:
-        tables[row.table].append((*row.values, row.place, row.digest))
-    file = JournalFile(path)
-    try:
-        file.create(tables)
-    finally:
-        file.close()
-
-
-def _count(content: Content) -> str:
-    n_finished = sum(one.details is not None for one in content.trials)
-    return f"{len(content.trials)} trials, {n_finished} of them finished"
-
-
-def _is_complete(rows: Sequence[Row]) -> bool:
-    """Return whether the rows contain everything that precedes the trials."""
-    return any(row.values[0] == FIRST_RUN for row in rows)
+__all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -88,20 +30,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     options = parser.parse_args(arguments)
     try:
-        rows, faults = check(options.file)
-        if faults and not _is_complete(rows):
+        rows, faults = read_file(options.file, salvage=True)
+        if faults and not rows:
             print(f"{options.file}: damaged: {faults[0]}. No trial can be saved.")
             return 1
-        kept = _count(parse_content(rows))
+        with guarded(options.file):
+            trials = Content(rows).trials
+        n_finished = sum(trial.details is not None for trial in trials)
+        kept = f"{len(trials)} trials, {n_finished} of them finished"
         if faults:
             print(f"{options.file}: damaged: {'; '.join(faults)}.")
             print(f"Undamaged before that: {kept}.")
         else:
             print(f"{options.file}: undamaged: {kept}.")
         if options.save is not None:
-            save(rows, options.save)
+            if os.path.lexists(options.save):
+                raise ValueError(
+                    f"--save: {options.save!r} already exists and was not changed."
+                )
+            JournalFile(options.save, rows).close()
             print(f"Saved to {options.save}.")
-    except (OSError, ValueError, zlib.error) as error:
+    except (OSError, ValueError) as error:
         print(error)
         return 1
     return bool(faults)

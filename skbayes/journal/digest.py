@@ -10,7 +10,7 @@ and are never copied as a whole.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,8 @@ from skbayes.utils.to_host import to_host
 
 __all__ = ["Digest", "is_data"]
 
-# Bytes to rearrange at a time; a block fits into the processor's caches.
-BLOCK = 2**20
-
-# Number of Python objects to hash at a time.
-CHUNK = 4096
+# Bytes to rearrange, and number of Python objects to hash, at a time.
+BLOCK, CHUNK = 2**20, 4096
 
 # Kinds of NumPy types whose elements are hashed as bytes.
 _NUMERIC = frozenset("biufcmM")
@@ -37,15 +34,14 @@ def is_data(value: Any) -> bool:
     """Return whether a value is an array, a sparse matrix, or a frame or column."""
     if isinstance(value, type | np.generic):
         return False
-    if isinstance(value, np.ndarray) or scipy.sparse.issparse(value):
-        return True
-    if _library(value) in ("pandas", "polars"):
-        return hasattr(value, "to_numpy") and hasattr(value, "shape")
-    return hasattr(value, "__array__") and hasattr(value, "shape")
+    arrays = hasattr(value, "__array__") or hasattr(value, "to_numpy")
+    return scipy.sparse.issparse(value) or (arrays and hasattr(value, "shape"))
 
 
 def _library(value: Any) -> str:
-    return type(value).__module__.partition(".")[0]
+    """Return the name of the library of frames that a value belongs to, or ""."""
+    name = type(value).__module__.partition(".")[0]
+    return name if name in ("pandas", "polars") else ""
 
 
 class Digest:
@@ -61,19 +57,19 @@ class Digest:
 
     def _add(self, data: Any) -> str:
         """Add data to the hash; return a description of their type."""
+        library = _library(data)
         if isinstance(data, list | tuple):
             self._add_list(data)
             return f"{type(data).__name__} of {len(data)} items"
         if scipy.sparse.issparse(data):
             self._add_sparse(data)
             return f"sparse matrix of {data.dtype.name} with shape {data.shape}"
-        library = _library(data)
-        if library in ("pandas", "polars"):
-            if hasattr(data, "columns"):
-                return self._add_frame(data, library)
+        if library and hasattr(data, "columns"):
+            return self._add_frame(data, library)
+        if library:
             self._add_column(data)
-            name = type(data).__name__
-            return f"{library}.{name} of {data.dtype} with {len(data)} items"
+            name = f"{library}.{type(data).__name__}"
+            return f"{name} of {data.dtype} with {len(data)} items"
         array = to_host(data)
         if not isinstance(array, np.ma.MaskedArray):
             array = np.asarray(array)
@@ -83,8 +79,6 @@ class Digest:
     def _tag(self, *facts: Any) -> None:
         """Hash the format of the bytes that follow."""
         self._hash.update(repr(facts).encode() + b"\n")
-
-    # -- arrays -------------------------------------------------------------------
 
     def _add_array(self, array: np.ndarray) -> None:
         self._tag("array", _name(array.dtype), array.shape)
@@ -97,18 +91,15 @@ class Digest:
         elif array.dtype.kind in _NUMERIC:
             self._add_bytes(array)
         else:
-            flat = array.ravel()
-            self._add_objects(flat[i : i + CHUNK].tolist() for i in _steps(flat))
+            self._add_objects(array.ravel())
 
     def _add_bytes(self, array: np.ndarray) -> None:
         little = array.dtype.newbyteorder("<")
-        if array.flags.c_contiguous and array.dtype == little:
-            self._hash.update(array.reshape(-1).view(np.uint8).data)
-            return
-        # Successive rows are in C order for any layout.
         rows = np.atleast_1d(array)
-        bytes_per_row = max(rows[:1].nbytes, 1)
-        step = max(BLOCK // bytes_per_row, 1)
+        step = max(BLOCK // max(rows[:1].nbytes, 1), 1)
+        if array.flags.c_contiguous and array.dtype == little:
+            step = max(len(rows), 1)
+        # Successive rows are in C order for any layout.
         for i in range(0, len(rows), step):
             block = np.ascontiguousarray(rows[i : i + step], dtype=little)
             self._hash.update(block.reshape(-1).view(np.uint8).data)
@@ -125,70 +116,67 @@ class Digest:
                 self._add_bytes(part[i : i + BLOCK].astype(np.int64))
         self._add_array(csr.data)
 
-    # -- objects ------------------------------------------------------------------
-
     def _add_list(self, items: Sequence[Any]) -> None:
-        array = _numbers(items)
-        if array is not None:
+        array = None
+        if len(items) and isinstance(items[0], int | float | list | tuple):
+            try:
+                array = np.asarray(items)
+            except (ValueError, OverflowError):  # rows of different lengths
+                pass
+        if array is not None and array.dtype.kind in "biuf":
             self._add_array(array)
         else:
-            self._add_objects(items[i : i + CHUNK] for i in _steps(items))
+            self._add_objects(items)
 
-    def _add_objects(self, chunks: Iterator[Sequence[Any]]) -> None:
-        for chunk in chunks:
+    def _add_objects(self, items: Any) -> None:
+        """Add the elements of a list, an array or a column."""
+        for i in range(0, len(items), CHUNK):
+            chunk = items[i : i + CHUNK]
+            chunk = chunk.tolist() if hasattr(chunk, "tolist") else list(chunk)
             strings = all(type(item) is str for item in chunk)
             texts = chunk if strings else [self._describe(item) for item in chunk]
             self._tag("strings" if strings else "objects", len(texts))
             self._add_bytes(np.array([len(text) for text in texts], dtype=np.int64))
             self._hash.update("".join(texts).encode("utf-8", "surrogatepass"))
 
-    # -- data frames --------------------------------------------------------------
-
     def _add_frame(self, frame: Any, library: str) -> str:
         names = [self._describe(name) for name in frame.columns]
         dtypes = [str(dtype) for dtype in frame.dtypes]
         self._tag("frame", names, dtypes, frame.shape)
-        numeric = [_is_numeric(dtype) for dtype in frame.dtypes]
-        if all(numeric) and len(set(dtypes)) == 1 and library == "pandas":
+        if library == "pandas" and len(set(frame.dtypes)) == 1 and _is_numeric(frame):
             self._add_bytes(frame.to_numpy())
         else:
             for j in range(frame.shape[1]):
-                column = frame.iloc[:, j] if library == "pandas" else frame[:, j]
-                self._add_column(column)
+                self._add_column(
+                    frame.iloc[:, j] if library == "pandas" else frame[:, j]
+                )
         shown = ", ".join(map("{}: {}".format, names, dtypes))
-        if len(names) > MAX_COLUMNS:
-            shown = f"{len(names)} columns"
+        shown = shown if len(names) <= MAX_COLUMNS else f"{len(names)} columns"
         return f"{library}.DataFrame with {len(frame)} rows of ({shown})"
 
     def _add_column(self, column: Any) -> None:
+        dtype = column.dtype
+        self._tag("column", str(dtype))
         if _library(column) == "polars":
-            self._add_polars(column)
-            return
-        dtype = str(column.dtype)
-        self._tag("column", dtype)
-        if _is_numeric(column.dtype):
+            self._tag(column.null_count())
+            column = column.to_physical() if dtype.is_temporal() else column
+            if column.dtype.is_numeric() and not column.null_count():
+                self._add_array(column.to_numpy())
+            else:
+                self._add_objects(column.to_list())
+        elif isinstance(dtype, np.dtype) and dtype.kind in _NUMERIC:
             self._add_array(column.to_numpy())
-        elif dtype == "category":
+        elif str(dtype) == "category":
             categorical = getattr(column, "cat", column)
             self._add_array(np.asarray(categorical.codes))
             self._add_list(categorical.categories.tolist())
         else:
-            rows = getattr(column, "iloc", column)
-            self._add_objects(
-                list(rows[i : i + CHUNK].tolist()) for i in _steps(column)
-            )
-
-    def _add_polars(self, column: Any) -> None:
-        self._tag("column", str(column.dtype), column.null_count())
-        if column.dtype.is_temporal():
-            column = column.to_physical()
-        if column.dtype.is_numeric() and not column.null_count():
-            self._add_array(column.to_numpy())
-        else:
-            self._add_objects(column.slice(i, CHUNK).to_list() for i in _steps(column))
+            self._add_objects(column.tolist())
 
 
-def _is_numeric(dtype: Any) -> bool:
+def _is_numeric(frame: Any) -> bool:
+    """Return whether a frame of one dtype is stored as one array of numbers."""
+    dtype = frame.dtypes.iloc[0]
     return isinstance(dtype, np.dtype) and dtype.kind in _NUMERIC
 
 
@@ -200,18 +188,3 @@ def _name(dtype: np.dtype) -> str:
     if dtype.kind in _NUMERIC:
         return dtype.newbyteorder("=").name
     return {"U": "str", "S": "bytes", "T": "str"}.get(dtype.kind, "object")
-
-
-def _steps(items: Any) -> range:
-    return range(0, len(items), CHUNK)
-
-
-def _numbers(items: Sequence[Any]) -> np.ndarray | None:
-    """Return a list of numbers, or of lists of numbers, as an array."""
-    if not len(items) or not isinstance(items[0], int | float | list | tuple):
-        return None
-    try:
-        array = np.asarray(items)
-    except (ValueError, OverflowError):  # rows of different lengths
-        return None
-    return array if array.dtype.kind in "biuf" else None

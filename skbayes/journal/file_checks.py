@@ -2,7 +2,8 @@
 
 SQLite processes the files next to a database as soon as it opens it. It merges a `-wal`
 into the database, rolls back the changes in a `-journal`, and deletes a file that the
-latter names.
+latter names. No file is opened before its type is known: opening a named pipe waits,
+opening a device may affect it, and closing a file releases the locks of this process.
 """
 
 from __future__ import annotations
@@ -10,16 +11,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-import tempfile
 
-__all__ = [
-    "check_companions",
-    "check_lock_file",
-    "check_names",
-    "has_locks",
-    "in_wal_mode",
-    "resolve",
-]
+__all__ = ["check_beside", "check_companions", "refuse", "resolve", "status_of"]
 
 # Longest suffix of the files that SQLite looks for next to a journal.
 LONGEST_SUFFIX = "-lock-journal"
@@ -30,31 +23,39 @@ MAX_PATH = 512
 # First bytes of a rollback journal; at its end, they mark the name of a super-journal.
 ROLLBACK_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
-KINDS = {
-    stat.S_IFDIR: "a folder",
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFLNK: "a symbolic link",
+_KINDS = {
+    **dict.fromkeys((stat.S_IFCHR, stat.S_IFBLK), "a device"),
+    **{stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO"},
+    **{stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a symbolic link"},
 }
 
 
-def resolve(path: str | os.PathLike[str]) -> str:
-    """Return the canonical path of a file, which may be missing, or raise a ValueError.
+def status_of(path: str) -> tuple[int, ...] | None:
+    """Identify a version of a file without opening it; None if there is none."""
+    status = _stat(path)
+    if status is None:
+        return None
+    # The time is needed because inode numbers are reused.
+    return status.st_dev, status.st_ino, status.st_size, status.st_ctime_ns
 
-    No file is opened: opening a named pipe waits, and opening a device may affect it.
-    """
+
+def _stat(path: str, follow: bool = True) -> os.stat_result | None:
+    try:
+        return os.stat(path, follow_symlinks=follow)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+
+
+def resolve(path: str | os.PathLike[str], for_writing: bool = False) -> str:
+    """Return the canonical path of a file, which may be missing, or raise an error."""
     name = os.fsdecode(path)
     try:
         real = os.path.realpath(name)
-        status = _status(os.stat, real)
-        _status(os.stat, real + LONGEST_SUFFIX)
+        status = _stat(real)
+        _stat(real + LONGEST_SUFFIX)
         too_long = len(os.fsencode(real + LONGEST_SUFFIX)) > MAX_PATH
-    except ValueError as error:
-        raise ValueError(f"journal: {name!r} is not a path: {error}.") from error
-    except OSError as error:
-        if error.errno not in (errno.ENAMETOOLONG, errno.ELOOP):
+    except (ValueError, OSError) as error:
+        if getattr(error, "errno", None) not in (None, errno.ENAMETOOLONG, errno.ELOOP):
             raise type(error)(f"journal: {name!r} cannot be read: {error}") from error
         raise ValueError(f"journal: {name!r} is not a path: {error}.") from error
     if too_long:
@@ -64,53 +65,28 @@ def resolve(path: str | os.PathLike[str]) -> str:
         )
     if status is not None and not stat.S_ISREG(status.st_mode):
         raise ValueError(f"journal: {name!r} is {_kind(status)}, not a regular file.")
+    folder = os.path.dirname(real)
+    if for_writing and not os.path.isdir(folder):
+        raise FileNotFoundError(f"journal: there is no folder {folder!r}.")
+    if for_writing and status is not None and status.st_nlink > 1:
+        raise ValueError(
+            f"journal: {real!r} has {status.st_nlink} names (hard links), which have "
+            "separate locks. Use a copy of the file, or a symbolic link."
+        )
     return real
 
 
-def check_names(path: str) -> None:
-    """Raise ValueError for a file with several names, which have separate locks."""
-    status = _status(os.stat, path)
-    if status is not None and status.st_nlink > 1:
-        raise ValueError(
-            f"journal: {path!r} has {status.st_nlink} names (hard links). A search "
-            "under another name would write to the same file. Use a copy of the file, "
-            "or a symbolic link."
-        )
-
-
-def in_wal_mode(path: str) -> bool:
-    """Return whether the header requires a `-wal` file of another program."""
-    with open(path, "rb") as file:
-        return file.read(20)[18:] == b"\2\2"
-
-
-def check_companions(path: str, with_wal: bool = False) -> None:
+def check_companions(path: str) -> None:
     """Raise a ValueError for files next to a journal that were not written with it.
 
-    A search that was killed while writing leaves only a rollback journal. Another
-    program can switch a journal to the mode with a `-wal` and its index.
+    A search that was killed while writing leaves only a rollback journal.
     """
-    if not with_wal:
-        _refuse(path, ("-wal", "-shm"))
-    elif _status(os.lstat, path + "-wal") is None:
-        raise ValueError(
-            f"journal: {path!r} is the journal of a killed search. Its last trials "
-            f"are in {path + '-wal'!r}, which is missing. Restore that file."
-        )
-    for suffix in ("-journal", "-wal", "-shm"):
-        status = _status(os.lstat, path + suffix)
-        if status is not None:
-            _check_regular(path, path + suffix, status)
-    _check_rollback_journal(path, path + "-journal")
-
-
-def _check_rollback_journal(path: str, beside: str) -> None:
-    """Reject a rollback journal of another program, or one that names another file."""
-    status = _status(os.lstat, beside)
+    refuse(path, "-wal", "-shm")
+    status = check_beside(path, "-journal")
     if status is None:
         return
     try:
-        file = open(beside, "rb")
+        file = open(path + "-journal", "rb")
     except FileNotFoundError:
         return  # the commit of a running search has ended
     with file:
@@ -118,71 +94,33 @@ def _check_rollback_journal(path: str, beside: str) -> None:
         file.seek(max(status.st_size - len(ROLLBACK_MAGIC), 0))
         end = file.read()
     # SQLite first writes zeros instead; a file that begins with zeros has no effect
-    # yet.
-    known = ROLLBACK_MAGIC.startswith(begin.rstrip(b"\0"))
-    if not known or end == ROLLBACK_MAGIC:
-        raise _not_ours(path, beside)
+    # yet. A name of another file at the end is not that of a journal.
+    if not ROLLBACK_MAGIC.startswith(begin.rstrip(b"\0")) or end == ROLLBACK_MAGIC:
+        refuse(path, "-journal")
 
 
-def check_lock_file(path: str, lock_path: str) -> None:
-    """Raise a ValueError for a file at the path of the lock that is not a lock file.
-
-    The file is not opened: closing it would release the lock of this process.
-    """
-    _refuse(path, ("-lock-journal", "-lock-wal", "-lock-shm"))
-    status = _status(os.lstat, lock_path)
-    if status is not None:
-        _check_regular(path, lock_path, status)
-        if status.st_size:
-            raise _not_ours(path, lock_path)
+def check_beside(path: str, suffix: str) -> os.stat_result | None:
+    """Return the status of a file next to a journal; ValueError if it is special."""
+    status = _stat(path + suffix, follow=False)
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        raise ValueError(
+            f"journal: {path!r} is not opened, because {path + suffix!r} next to it is "
+            f"{_kind(status)}. Remove it, or use another file name for the journal."
+        )
+    return status
 
 
-def has_locks(folder: str) -> bool:
-    """Return whether files in a folder can be locked; SQLite reports them as busy."""
-    try:
-        import fcntl
-    except ImportError:
-        return True
-    try:
-        file = tempfile.TemporaryFile(dir=folder)
-    except OSError:
-        return True
-    with file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return False
-    return True
-
-
-def _status(function, path: str) -> os.stat_result | None:
-    try:
-        return function(path)
-    except (FileNotFoundError, NotADirectoryError):
-        return None
+def refuse(path: str, *suffixes: str) -> None:
+    """Raise a ValueError for files next to a journal, if they exist."""
+    for suffix in suffixes:
+        if os.path.lexists(path + suffix):
+            raise ValueError(
+                f"journal: {path!r} is not opened, because skbayes did not write "
+                f"{path + suffix!r} next to it, and SQLite could change or delete "
+                "files because of that file. Remove it, or use another file name for "
+                "the journal."
+            )
 
 
 def _kind(status: os.stat_result) -> str:
-    return KINDS.get(stat.S_IFMT(status.st_mode), "a special file")
-
-
-def _refuse(path: str, suffixes: tuple[str, ...]) -> None:
-    for suffix in suffixes:
-        if os.path.lexists(path + suffix):
-            raise _not_ours(path, path + suffix)
-
-
-def _check_regular(path: str, beside: str, status: os.stat_result) -> None:
-    if not stat.S_ISREG(status.st_mode):
-        raise ValueError(
-            f"journal: {path!r} is not opened, because {beside!r} next to it is "
-            f"{_kind(status)}. Remove it, or use another file name for the journal."
-        )
-
-
-def _not_ours(path: str, beside: str) -> ValueError:
-    return ValueError(
-        f"journal: {path!r} is not opened, because skbayes did not write {beside!r} "
-        "next to it, and SQLite could change or delete files because of that file. "
-        "Remove it, or use another file name for the journal."
-    )
+    return _KINDS.get(stat.S_IFMT(status.st_mode), "a special file")

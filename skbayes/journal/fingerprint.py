@@ -10,13 +10,12 @@ are described by their names and a digest of their code.
 from __future__ import annotations
 
 import enum
-import functools
 import inspect
 import os
 import random
 import types
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -26,7 +25,7 @@ from skbayes.evaluation.limits import parse_time
 from skbayes.journal.code_digest import code_of
 from skbayes.journal.digest import Digest, is_data
 from skbayes.journal.reader import read_journal
-from skbayes.space import Distribution, Integer, Ordinal, Real, Space
+from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
 from skbayes.space.equality import keeps_more_than_parameters, same
 from skbayes.space.lists import Progression
@@ -39,9 +38,8 @@ _PARTS = frozenset(
     {"constraint", "cv", "estimator", "scoring", "search_spaces", "target_metric"}
 )
 
-# Parameters that are omitted if they are None, so that journals of releases without
-# them can be continued.
-ABSENT_IF_NONE = frozenset({"constraints", "rounds", "trial_memory"})
+# Parameters of searches for readers of a journal.
+_FACTS = ("tradeoff", "cost", "score_range")
 
 # Parameters of estimators that do not change the fit. A cache is a different object in
 # each process.
@@ -50,22 +48,10 @@ NOT_OF_AN_ESTIMATOR = frozenset({"memory", "n_jobs", "verbose"})
 # Further entries in the states of objects, which differ between releases of a library.
 _NOT_OF_A_STATE = frozenset({"__doc__", "_sklearn_version"})
 
-# Maximum length of a list that is described in full; longer ones have a digest.
-MAX_ITEMS = 200
+# Maximum length of a list that is described in full, and depth of nested values.
+MAX_ITEMS, MAX_DEPTH = 200, 50
 
-# Maximum depth of nested values that are described.
-MAX_DEPTH = 50
-
-_GENERATORS = (
-    np.random.RandomState,
-    np.random.Generator,
-    np.random.BitGenerator,
-    random.Random,
-)
-
-
-# Parameters of searches for readers of a journal.
-_FACTS = ("tradeoff", "cost", "score_range")
+_NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
 
 
 def describe_search(
@@ -83,30 +69,28 @@ def describe_search(
     if "trial_timeout" in params:
         seconds = parse_time("trial_timeout", params["trial_timeout"])
         params["trial_timeout"] = seconds
+    if "warm_start_from" in params:
+        params["warm_start_from"] = _knowledge(params["warm_start_from"])
+    data = {"X": X, "y": y}
+    data |= {f"fit_params: {name}": fit_params[name] for name in sorted(fit_params)}
     parts: dict[str, Any] = {
         "search": type(search),
         "estimator": params["estimator"],
         "search_spaces": space,
         "constraint": space.constraint,
-        "X": X,
-        "y": y,
         "scoring": params.get("scoring"),
         "target_metric": _target_metric(params),
         "splits": _splitter(params.get("cv")),
-        **{f"fit_params: {name}": fit_params[name] for name in sorted(fit_params)},
     }
-    absent = {name for name in ABSENT_IF_NONE if params.get(name) is None}
-    for name in sorted(params.keys() - search._without_effect - _PARTS - absent):
-        known = name == "warm_start_from"
-        parts[f"settings: {name}"] = _knowledge(params[name]) if known else params[name]
+    for name in sorted(params.keys() - search._without_effect - _PARTS):
+        parts[f"settings: {name}"] = params[name]
     describer = _Describer()
     identity = {}
-    for part, value in parts.items():
-        describer.part = part
-        data = part in ("X", "y") or part.startswith("fit_params")
+    for describer.part, value in (data | parts).items():
         # Lists of data of any length are described by their digest.
-        digest = data and isinstance(value, list | tuple)
-        identity[part] = Digest(describer).text(value) if digest else describer(value)
+        digest = describer.part in data and isinstance(value, list | tuple)
+        text = Digest(describer).text(value) if digest else describer(value)
+        identity[describer.part] = text
     describer.warn()
     return identity
 
@@ -120,7 +104,7 @@ def search_facts(search: Any) -> dict[str, Any]:
     `chooses_train_size`.
     """
     params = search.get_params(deep=False)
-    settings = {name: _plain(params[name]) for name in _FACTS if name in params}
+    settings = {name: _plain(params.get(name)) for name in _FACTS}
     return {
         "search": type(search).__name__,
         "scoring": _plain(params.get("scoring")),
@@ -147,13 +131,6 @@ def describe(value: Any) -> str:
     """Describe any value by a text that is the same in every process.
 
     Warns about values that cannot be pickled.
-
-    Examples
-    --------
-    >>> from skbayes.journal.fingerprint import describe
-    >>> from sklearn.preprocessing import Normalizer
-    >>> describe([Normalizer(norm="l1"), 1.0, len])
-    "[sklearn.preprocessing.Normalizer(norm='l1'), 1.0, builtins.len]"
     """
     describer = _Describer()
     text = describer(value)
@@ -202,9 +179,7 @@ def _knowledge(source: Any) -> Any:
     """
     if isinstance(source, list | tuple):
         return [
-            _journal_scores(one)
-            if isinstance(one, str | os.PathLike)
-            else _knowledge(one)
+            _scores_in(one) if isinstance(one, str | os.PathLike) else _knowledge(one)
             for one in source
         ]
     study = study_of(source)
@@ -217,11 +192,10 @@ def _knowledge(source: Any) -> Any:
     return {name: results[name] for name in results if "_time" not in str(name)}
 
 
-def _journal_scores(path: Any) -> list[tuple]:
-    """Return configurations and scores of the trials in a journal."""
-    _, trials = read_journal(path)
-    finished = [one for one in trials if one.details is not None]
-    return [(one.record, one.trial({}).score) for one in finished]
+def _scores_in(path: str | os.PathLike[str]) -> list[tuple]:
+    """Return configurations and scores of the finished trials in a journal."""
+    trials = read_journal(path)[1]
+    return [(t.record, t.details["score"]) for t in trials if t.details is not None]
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
@@ -245,11 +219,7 @@ def _parameters(estimator: Any) -> dict[str, Any]:
 def _qualified(thing: Any) -> str:
     """Return the name of a class or function with the public parts of its module."""
     module = getattr(thing, "__module__", None) or ""
-    parts = [
-        part
-        for part in module.split(".")
-        if not part.startswith("_") or part.startswith("__")
-    ]
+    parts = [part for part in module.split(".") if part[:1] != "_" or part[:2] == "__"]
     return ".".join([*filter(None, parts), thing.__qualname__])
 
 
@@ -259,7 +229,6 @@ class _Describer:
     def __init__(self) -> None:
         self.part = "value"
         self._unverifiable: list[str] = []
-        self._codes: dict[int, tuple[Any, str]] = {}
         # Values that are being described: a value may contain itself.
         self._open: list[Any] = []
         # Whether the states of fitted estimators count.
@@ -279,15 +248,6 @@ class _Describer:
     def _not_verifiable(self, name: str) -> str:
         self._unverifiable.append(f"{name} in {self.part}")
         return f"{name} (not verifiable)"
-
-    def _named_thing(self, thing: Any) -> str:
-        """Describe a class or function by its name and, for a user's, its code."""
-        if id(thing) not in self._codes:
-            code = code_of(thing, self)
-            text = _qualified(thing) + ("" if code is None else f" [code {code}]")
-            # The object is kept too, so that its id is not reused.
-            self._codes[id(thing)] = thing, text
-        return self._codes[id(thing)][1]
 
     def __call__(self, value: Any) -> str:
         value = native(value)
@@ -315,80 +275,80 @@ class _Describer:
         if is_data(value):
             return Digest(self).text(value)
         if isinstance(value, Space):
-            return self._space(value)
+            return self._branch(value, value.tree)
         if isinstance(value, list | tuple | AbstractSet | Mapping):
             return self._collection(value)
-        if isinstance(value, _GENERATORS):
+        if isinstance(value, (*_NUMPY_GENERATORS, random.Random)):
             return _qualified(type(value))
         if hasattr(value, "get_params"):
             return self._estimator(value)
         if all(hasattr(value, name) for name in ("dist", "args", "kwds", "ppf")):
             return self._distribution(value)
-        if isinstance(value, functools.partial):
-            parts = [self(value.func), *map(self, value.args)]
-            return f"partial({', '.join(parts + self._named(value.keywords))})"
         if isinstance(value, np.ufunc):
             return f"ufunc {value.__name__}"
         if callable(value) and hasattr(value, "__qualname__"):
-            return self._function(value)
+            owner = getattr(value, "__self__", None)
+            if owner is not None and not isinstance(owner, types.ModuleType):
+                return f"{self(owner)}.{value.__name__}"
+            return self._named_thing(value)
         return self._object(value)
 
     def _collection(self, value: Any) -> str:
         """Describe a collection; those without an order, or with keys, are sorted."""
         if len(value) > MAX_ITEMS and isinstance(value, list | tuple):
             return Digest(self).text(value)
+        name = ""
+        if type(value) not in (list, tuple, dict, set, frozenset):
+            name = self._named_thing(type(value))
         if isinstance(value, Mapping):
             items = sorted(f"{self(key)}: {self(value[key])}" for key in value)
-            text = f"{{{', '.join(items)}}}"
-        elif isinstance(value, AbstractSet):
-            text = f"{{{', '.join(sorted(map(self, value)))}}}"
-        elif isinstance(value, list):
-            text = f"[{', '.join(map(self, value))}]"
-        else:
-            comma = "," if len(value) == 1 else ""
-            text = f"({', '.join(map(self, value))}{comma})"
-        plain = type(value) in (list, tuple, dict, set, frozenset)
-        return text if plain else f"{self._named_thing(type(value))}{text}"
+            return f"{name}{{{', '.join(items)}}}"
+        if isinstance(value, AbstractSet):
+            return f"{name}{{{', '.join(sorted(map(self, value)))}}}"
+        begin, end = "[]" if isinstance(value, list) else "()"
+        return f"{name}{begin}{', '.join(map(self, value))}{end}"
 
-    def _space(self, space: Space) -> str:
-        """Describe a space with all conditional dimensions."""
-
-        def branch(tree: Iterable[tuple[int, list]]) -> str:
-            return f"{{{', '.join(entry(*pair) for pair in tree)}}}"
-
-        def entry(place: int, options: list) -> str:
-            column, opened = space.columns[place], " or ".join(map(branch, options))
-            if column.name is None:
-                return f"either {opened}"
-            text = f"{column.name!r}: {self._dimension(column.dimension)}"
-            return f"{text} opens {opened}" if options else text
-
-        return branch(space.tree)
+    def _branch(self, space: Space, tree: Sequence[tuple[int, list]]) -> str:
+        """Describe a part of a space with all conditional dimensions."""
+        entries = []
+        for place, options in tree:
+            opened = " or ".join(self._branch(space, option) for option in options)
+            name, dimension = space.columns[place].name, space.columns[place].dimension
+            text = f"{name!r}: {self._dimension(dimension)}"
+            text = text if not options else f"{text} opens {opened}"
+            entries.append(f"either {opened}" if name is None else text)
+        return f"{{{', '.join(entries)}}}"
 
     def _dimension(self, dimension: Any) -> str:
-        if isinstance(dimension, Distribution):
-            return self(dimension.distribution)
         if hasattr(dimension, "values"):
             scale = f" ({dimension.scale})" if isinstance(dimension, Ordinal) else ""
             options = self(list(dimension.values))
             return f"{type(dimension).__name__}{scale} {options}"
         ranged = isinstance(dimension, Real | Integer | Progression)
-        return repr(dimension) if ranged else self(dimension)
+        return (
+            repr(dimension)
+            if ranged
+            else self(getattr(dimension, "distribution", dimension))
+        )
+
+    def _named_thing(self, thing: Any) -> str:
+        """Describe a class or function by its name and, for a user's, its code."""
+        code = code_of(thing, self)
+        return _qualified(thing) + ("" if code is None else f" [code {code}]")
 
     def _named(self, values: Mapping[str, Any]) -> list[str]:
         return [f"{name}={self(values[name])}" for name in sorted(values)]
 
     def _estimator(self, estimator: Any) -> str:
-        if self._whole:
-            return self._object(estimator)
-        if not keeps_more_than_parameters(estimator):
+        whole, self._whole = self._whole, True
+        if not whole and not keeps_more_than_parameters(estimator):
+            self._whole = False
             named = self._named(_parameters(estimator))
             return f"{self._named_thing(type(estimator))}({', '.join(named)})"
-        self._whole = True
         try:
             return self._object(estimator)
         finally:
-            self._whole = False
+            self._whole = whole
 
     def _distribution(self, frozen: Any) -> str:
         """Describe a frozen distribution of scipy.stats."""
@@ -399,12 +359,6 @@ class _Describer:
         arguments = [*map(self, frozen.args), *self._named(frozen.kwds)]
         name = dist.name if known else self._object(dist)
         return f"{name}({', '.join(arguments)})"
-
-    def _function(self, function: Any) -> str:
-        owner = getattr(function, "__self__", None)
-        if owner is not None and not isinstance(owner, types.ModuleType):
-            return f"{self(owner)}.{function.__name__}"
-        return self._named_thing(function)
 
     def _object(self, value: Any) -> str:
         """Describe any other object by the contents of its pickle."""
@@ -424,8 +378,7 @@ class _Describer:
         if isinstance(state, dict) and all(isinstance(key, str) for key in state):
             # Attributes that are None in one release may be missing in another.
             names = state.keys() - _NOT_OF_A_STATE
-            own = {name: state[name] for name in names if state[name] is not None}
-            parts += self._named(own)
+            parts += self._named({n: state[n] for n in names if state[n] is not None})
         elif state is not None:
             parts.append(self(state))
         parts += [self(list(more)) for more in items if isinstance(more, Iterator)]

@@ -11,13 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skbayes.evaluation.trial import Trial
-from skbayes.journal.json_params import adapt_record, readable
-from skbayes.journal.rows import Content, StoredTrial, read_content
-from skbayes.journal.sqlite_file import (
-    guard_against_damage,
-    is_held,
-    reader,
-)
+from skbayes.journal.content import Content, StoredTrial
+from skbayes.journal.json_space import adapt_record, readable
+from skbayes.journal.lock import is_held
+from skbayes.journal.sqlite_file import guarded, read_file
 from skbayes.space import Space
 from skbayes.space.dimensions import is_number
 
@@ -97,7 +94,7 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
             "`pip install pandas`."
         ) from error
     facts, trials = read_journal(path)
-    with guard_against_damage(os.fspath(path)):
+    with guarded(path):
         rows, columns = _table(trials)
     frame = pd.DataFrame(rows, columns=columns, dtype=object).infer_objects()
     for name in ("started", "finished"):
@@ -159,7 +156,7 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
     found = []
     n_dropped = 0
     content = _read(path)
-    with guard_against_damage(os.fspath(path)):
+    with guarded(path):
         for stored in content.trials:
             if stored.details is None:
                 continue
@@ -172,8 +169,9 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
 
 
 def _read(path: str | os.PathLike[str]) -> Content:
-    with reader(path) as connection:
-        return read_content(connection.execute)[0]
+    rows, _ = read_file(path)
+    with guarded(path):
+        return Content(rows)
 
 
 # -- rows of the data frame -------------------------------------------------------
@@ -184,40 +182,32 @@ _FIDELITY = {"stage": 0, "train_fraction": 1.0, "subset": 0}
 def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return a dict for each trial, without missing values, and all column names."""
     trials = [None if one.details is None else one.trial({}) for one in stored]
-    finished = [trial for trial in trials if trial is not None]
-    params = [
-        {f"param_{name}": readable(entry) for name, entry in one.record.items()}
-        for one in stored
-    ]
-    measured = [{} if trial is None else _measures(trial) for trial in trials]
     mixed = any(
-        getattr(t, n) != plain for t in finished for n, plain in _FIDELITY.items()
+        trial is not None and getattr(trial, name) != usual
+        for trial in trials
+        for name, usual in _FIDELITY.items()
     )
     fidelity = list(_FIDELITY) if mixed else []
-    columns = [
-        *("number", "state", "score", "expected_improvement"),
-        *sorted({name for row in params for name in row}),
-        *dict.fromkeys(name for row in measured for name in row),
-        *fidelity,
-        *("started", "finished", "duration", "error"),
-    ]
-    rows = []
-    for one, trial, shown, measures in zip(
-        stored, trials, params, measured, strict=True
-    ):
-        row = {
-            "number": one.number,
-            "state": "unfinished",
-            "expected_improvement": one.expected_improvement,
-            "started": one.asked,
-            "error": None,
-        }
+    rows: list[dict[str, Any]] = []
+    params: set[str] = set()
+    measures: dict[str, float] = {}
+    for one, trial in zip(stored, trials, strict=True):
+        row: dict[str, Any] = {"number": one.number, "state": "unfinished"}
+        row["started"] = one.asked
+        row |= {"expected_improvement": one.expected_improvement, "error": None}
+        shown = {f"param_{name}": readable(one.record[name]) for name in one.record}
+        params |= shown.keys()
         if trial is not None:
             names = ("state", "score", *fidelity, "duration", "error")
             row |= {name: getattr(trial, name) for name in names}
             row |= {"started": _started(one, trial), "finished": one.finished}
-        rows.append({**row, **shown, **measures})
-    return rows, columns
+            measured = _measures(trial)
+            measures |= measured
+            row |= measured
+        rows.append(row | shown)
+    first = ("number", "state", "score", "expected_improvement")
+    last = ("started", "finished", "duration", "error")
+    return rows, [*first, *sorted(params), *measures, *fidelity, *last]
 
 
 def _started(stored: StoredTrial, trial: Trial) -> float:
@@ -229,18 +219,17 @@ def _started(stored: StoredTrial, trial: Trial) -> float:
 
 def _measures(trial: Trial) -> dict[str, float]:
     """Return the scores and times of one trial, by column."""
-    fitted = trial.fitted
     columns: dict[str, float] = {}
     for kind, table in (("test", trial.scores), ("train", trial.train_scores)):
         for metric, scores in table.items():
-            columns[f"mean_{kind}_{metric}"] = _mean(scores[fitted])
+            columns[f"mean_{kind}_{metric}"] = _mean(scores[trial.fitted])
             for i, score in enumerate(scores):
                 columns[f"split{i}_{kind}_{metric}"] = float(score)
     if trial.violation is not None:
         columns["feasible"] = trial.feasible
     columns |= {f"mean_constraint_{n}": mean for n, mean in trial.outcomes.items()}
-    columns["mean_fit_time"] = _mean(trial.fit_times[fitted])
-    columns["mean_score_time"] = _mean(trial.score_times[fitted])
+    for name in ("fit_time", "score_time"):
+        columns[f"mean_{name}"] = _mean(getattr(trial, f"{name}s")[trial.fitted])
     return columns
 
 

@@ -14,8 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes.evaluation.objectives import Objectives
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
-from skbayes.journal.json_params import adapt_record, readable
-from skbayes.journal.json_space import from_outline
+from skbayes.journal.json_space import adapt_record, from_outline, readable
 from skbayes.journal.reader import read_journal
 from skbayes.results.record import LoadedTrials, SearchRecord, make_record
 from skbayes.results.warm_start import n_rounds, own_params

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.evaluation.trial import Trial
-from skbayes.journal.json_params import readable_by
+from skbayes.journal.json_space import readable_by
 from skbayes.journal.reader import read_journal
 from skbayes.results.warm_start import known_rows, own_params, rows_of_trials
 from skbayes.space import Space

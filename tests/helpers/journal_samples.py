@@ -2,8 +2,7 @@
 
 import contextlib
 import os
-import subprocess
-import sys
+import signal
 from dataclasses import asdict
 
 import numpy as np
@@ -77,29 +76,43 @@ def exact(trial):
     return repr(asdict(trial))
 
 
-def run(program, *args, **kwargs):
-    command = [sys.executable, "-c", program, os.path.dirname(__file__)]
-    return subprocess.run(
-        [*command, *map(str, args)], capture_output=True, text=True, **kwargs
-    )
+def in_child(function, *args):
+    """Run a function in a forked process; return its exit code or minus its signal."""
+    child = os.fork()
+    if not child:
+        code = 1
+        try:
+            function(*args)
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 @contextlib.contextmanager
-def running(program, *args):
-    """Run a program until the end of the context, and wait for its first line."""
-    command = [sys.executable, "-c", program, os.path.dirname(__file__)]
-    with subprocess.Popen(
-        [*command, *map(str, args)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as process:
+def running(function, *args):
+    """Run a function in a forked process until the end of the context.
+
+    Its first argument is a function that sends a number; the context starts when the
+    first one has arrived, and yields the process id and a list of all numbers, which is
+    complete after the context.
+    """
+    receiving, sending = os.pipe()
+    child = os.fork()
+    if not child:
         try:
-            process.first_line = process.stdout.readline()
-            yield process
+            function(lambda number: os.write(sending, b"%d\n" % number), *args)
         finally:
-            process.kill()
+            os._exit(1)
+    os.close(sending)
+    with os.fdopen(receiving) as file:
+        numbers = [int(file.readline())]
+        try:
+            yield child, numbers
+        finally:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+        numbers += map(int, file.read().split())
 
 
 fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork and signals")

@@ -1,9 +1,9 @@
 """Digests of code: changes that affect them, and changes that do not."""
 
-import dataclasses
 import functools
 import importlib.util
 import itertools
+import sys
 
 import pytest
 from sklearn.base import BaseEstimator, TransformerMixin
@@ -132,25 +132,17 @@ def test_what_changes_nothing_does_not_count(tmp_path, before, edit):
     assert {name: describe(getattr(made, name)) for name in NAMES} == before
 
 
-def test_digests_are_the_same_in_all_releases_of_python(before):
-    assert before["scorer"] == "code_of_a_user.scorer [code 0e72c2ebb3f84160]"
+def test_digests_name_the_release_of_python(before):
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert before["scorer"].startswith(f"code_of_a_user.scorer [code {version}-")
 
 
-def test_source_that_was_edited_after_the_import_is_not_believed(tmp_path):
+def test_source_that_was_edited_after_the_import_does_not_count(tmp_path):
     made = module(tmp_path)
     text = describe(made.scorer)
-    path = made.__file__
-    with open(path, "w") as file:
+    with open(made.__file__, "w") as file:
         file.write(SOURCE.replace("return -helper", "return helper"))
-    other = describe(made.scorer)
-    assert other != text
-    assert "[code of Python 3." in other
-    # Nor is it without a source.
-    scope = {"__name__": "code_of_a_user"}
-    exec("def double(x): return 2 * x\ndef halve(x): return x / 2", scope)
-    texts = {describe(scope[name]) for name in ("double", "halve")}
-    assert len(texts) == 2
-    assert all("[code of Python 3." in text for text in texts)
+    assert describe(made.scorer) == text
 
 
 def test_the_code_of_packages_is_left_to_its_name():
@@ -195,11 +187,6 @@ def test_what_a_name_stands_for_counts(source, edit):
     assert _digest(source.replace(*edit)) != _digest(source)
 
 
-def test_methods_that_python_writes_do_not_count():
-    made = dataclasses.make_dataclass("Mine", ["x"], namespace={"__module__": __name__})
-    assert "of Python" not in code_of(made, describe)
-
-
 def test_methods_that_a_package_wraps_count():
     class One(TransformerMixin, BaseEstimator):
         def transform(self, X):
@@ -241,21 +228,13 @@ def test_a_declared_version_takes_the_place_of_the_code(tmp_path):
 @pytest.mark.parametrize(
     "stored, given, same",
     [
-        ("f [code 1a]", "f [code 2b]", False),
-        ("f [code of Python 3.11 1a]", "f [code of Python 3.12 2b]", True),
-        ("f [code of Python 3.11 1a]", "f [code of Python 3.11 2b]", False),
-        ("f [code of Python 3.11 1a]", "g [code of Python 3.12 2b]", False),
-        ("f [code of Python 3.11 1a]", "f [code 2b]", False),
-        (
-            "f [code of Python 3.11 1a](g [code 1a])",
-            "f [code of Python 3.12 2b](g [code 2b])",
-            False,
-        ),
-        # A journal of an earlier release.
-        ("f", "f [code 2b]", True),
-        ("<lambda> (not verifiable)", "<lambda> [code 2b]", True),
-        ("f", "g [code 2b]", False),
-        ("f [code 1a]", "f", False),
+        ("f [code 3.11-1a]", "f [code 3.11-2b]", False),
+        ("f [code 3.11-1a]", "f [code 3.12-2b]", True),
+        ("f [code 3.11-1a]", "g [code 3.12-2b]", False),
+        ("f [code 3.11-1a](g [code 2])", "f [code 3.12-2b](g [code 2])", True),
+        ("f [code 3.11-1a](g [code 2])", "f [code 3.12-2b](g [code 3])", False),
+        ("f", "f [code 3.12-2b]", False),
+        ("f [code 3.11-1a]", "f", False),
     ],
 )
 def test_which_digests_cannot_be_compared(stored, given, same):

@@ -2,21 +2,23 @@
 
 import contextlib
 import errno
+import gc
 import os
-import shutil
+import signal
 import socket
 import sqlite3
 import struct
+import subprocess
+import sys
 
 import pytest
 from journal_samples import (
     SPACE,
     fork,
+    in_child,
     open_journal,
     params_of,
     record,
-    run,
-    running,
     trial_of,
 )
 from sklearn.dummy import DummyClassifier
@@ -227,36 +229,29 @@ def test_other_files_in_the_place_of_the_lock_are_refused(make, written, tmp_pat
     assert len(load_history(written)) == 3
 
 
-# Kills itself in a commit, when a part of its pages is written.
-TORN_WRITER = """
-import os, signal, sys
-sys.path.insert(0, sys.argv[1])
-import journal_samples as t
-
-path = sys.argv[2]
-journal = t.open_journal(path)
-t.record(journal, range(3))
-file = journal._file
-before = open(path, "rb").read()
-file._connection.execute("PRAGMA cache_size=1")
-file._connection.execute("PRAGMA cache_spill=ON")
-file._connection.execute("BEGIN")
-for number in range(3, 300):
-    file._connection.execute(
-        "INSERT INTO proposals (number, params) "
-        "SELECT ?, params FROM proposals WHERE number = 0",
-        (number,),
-    )
-assert open(path, "rb").read() != before
-os.kill(os.getpid(), signal.SIGKILL)
-"""
+def tear(path):
+    """Kill this process in a commit, when a part of its pages is written."""
+    journal = open_journal(path)
+    record(journal, range(3))
+    before = path.read_bytes()
+    execute = journal._file._execute
+    execute("PRAGMA cache_size=1")
+    execute("PRAGMA cache_spill=ON")
+    execute("BEGIN")
+    for number in range(3, 300):
+        execute(
+            "INSERT INTO journal SELECT ?, kind, content, digest FROM journal "
+            "WHERE place = 1",
+            (number + 99,),
+        )
+    assert path.read_bytes() != before
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.fixture
 def torn(path):
     """Return a journal whose writer was killed in a commit."""
-    outcome = run(TORN_WRITER, path)
-    assert outcome.returncode == -9, outcome.stderr
+    assert in_child(tear, path) == -signal.SIGKILL
     assert os.path.getsize(f"{path}-journal")
     return path
 
@@ -276,21 +271,12 @@ def test_a_commit_that_was_killed_is_undone(torn):
     assert len(load_history(torn)) == 4
 
 
-def test_a_write_ahead_log_is_read_and_not_touched(written, tmp_path):
-    """A killed search of an older release leaves trials in a write-ahead log."""
-    sent = tmp_path / "sent"
-    sent.mkdir()
+@every_reader
+def test_a_journal_with_a_write_ahead_log_is_refused(read, written):
+    """SQLite would read and create further files next to it."""
     with contextlib.closing(sqlite3.connect(written)) as connection:
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("VACUUM")
-        for suffix in ("", "-wal"):
-            shutil.copy(f"{written}{suffix}", sent)
-    before = {p: p.read_bytes() for p in sent.iterdir()}
-    assert len(load_history(sent / written.name)) == 3
-    assert {p: p.read_bytes() for p in sent.iterdir()} == before
-    (sent / f"{written.name}-wal").unlink()
-    with pytest.raises(ValueError, match="journal: .*-wal', which is missing"):
-        load_history(sent / written.name)
+    assert_refused(read, written, "journal: .* does not write such a header")
 
 
 # -- locks ------------------------------------------------------------------------
@@ -317,7 +303,7 @@ def test_a_program_that_keeps_the_file_open_is_named(path, monkeypatch):
         contextlib.closing(sqlite3.connect(path)) as other,
     ):
         other.execute("BEGIN")
-        other.execute("SELECT count(*) FROM search").fetchall()
+        other.execute("SELECT count(*) FROM journal").fetchall()
         with pytest.raises(OSError, match="another program has kept it open") as caught:
             record(journal, [0])
         other.execute("ROLLBACK")
@@ -339,68 +325,57 @@ def test_a_journal_that_was_moved_is_not_written_silently(path, gone):
 
 def test_a_journal_without_locks_can_be_read(written, monkeypatch):
     """On a file system without locks, every lock fails."""
-    plain = sqlite_file._connect
+    plain = sqlite_file.connect
 
     def connect(path, mode, *args):
         if "immutable" not in mode:
             raise sqlite3.OperationalError("disk I/O error")
         return plain(path, mode, *args)
 
-    monkeypatch.setattr(sqlite_file, "_connect", connect)
+    monkeypatch.setattr(sqlite_file, "connect", connect)
     assert len(load_history(written)) == 3
 
 
+@fork
 def test_reading_in_the_process_of_the_search_keeps_its_locks(path):
     with open_journal(path) as journal:
         record(journal, range(2))
-        journal._file.execute("BEGIN IMMEDIATE")
+        journal._file._execute("BEGIN IMMEDIATE")
         assert len(load_history(path)) == 2
-        outcome = run(
-            "import sqlite3, sys; c = sqlite3.connect(sys.argv[2], timeout=0); "
-            "c.execute('BEGIN IMMEDIATE')",
-            path,
+        # A child of the writer has its locks in memory, unlike another process.
+        program = (
+            f"import sqlite3; c = sqlite3.connect({str(path)!r}, timeout=0); "
+            "c.execute('BEGIN IMMEDIATE')"
         )
+        command = [sys.executable, "-IS", "-c", program]
+        outcome = subprocess.run(command, capture_output=True, text=True)
         assert "database is locked" in outcome.stderr
-        journal._file.execute("ROLLBACK")
+        journal._file._execute("ROLLBACK")
 
 
 # -- forks ------------------------------------------------------------------------
 
-FORKED = """
-import os, sys
-sys.path.insert(0, sys.argv[1])
-import journal_samples as t
 
-with t.open_journal(sys.argv[2]) as journal:
-    t.record(journal, range(3))
-    for way in ("raise", "exit", "close"):
-        child = os.fork()
-        if not child:
-            t.record(journal, range(3, 6))
-            if way == "raise":
-                raise ZeroDivisionError
-            if way == "close":
-                journal.close()
-                del journal
-            sys.exit(7)
-        status = os.waitpid(child, 0)[1]
-        assert os.path.exists(sys.argv[2] + "-lock")
-        print(os.waitstatus_to_exitcode(status), end=" ")
-    print(flush=True)
-    sys.stdin.readline()
-    t.record(journal, [3])
-"""
+def go_on(journal, way):
+    """Use the journal of the parent process."""
+    record(journal, range(3, 6))
+    if way == "raise":
+        raise ZeroDivisionError
+    if way == "close":
+        journal.close()
+    del journal
+    gc.collect()
 
 
 @fork
 def test_a_forked_child_leaves_the_journal_to_its_parent(path):
-    with running(FORKED, path) as parent:
-        assert parent.first_line.split() == ["1", "7", "7"]
-        assert len(load_history(path)) == 3
-        with pytest.raises(RuntimeError, match="is in use"):
-            open_journal(path)
-        parent.communicate("\n")
-        assert parent.returncode == 0
+    with open_journal(path) as journal:
+        record(journal, range(3))
+        for way in ("raise", "end", "close"):
+            assert in_child(go_on, journal, way) == (way == "raise")
+            assert os.path.exists(f"{path}-lock")
+            assert len(load_history(path)) == 3
+        record(journal, [3])
     assert os.listdir(path.parent) == [path.name]
     with open_journal(path) as journal:
         assert journal.proposals == [params_of(number) for number in range(4)]

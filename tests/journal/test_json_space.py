@@ -1,14 +1,243 @@
-"""Spaces as JSON."""
+"""Configurations and spaces as JSON."""
 
 import json
+import math
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
+from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from skbayes.journal.json_space import from_outline, to_outline
-from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
+from skbayes.journal.json_space import (
+    adapt_record,
+    from_outline,
+    from_record,
+    readable,
+    to_outline,
+    to_record,
+)
+from skbayes.space import Categorical, Choice, Dimension, Integer, Ordinal, Real, Space
+
+
+def square(x):
+    return x * x
+
+
+OBJECTS = [
+    SVC(C=2),
+    LogisticRegression(),
+    square,
+    np.log1p,
+    lambda x: x,
+    (1, 2),
+    ("a",),
+]
+LEAVES = [
+    [1, 2, 3],
+    [0.1, 1, 2.0],
+    [True, False, None, "a", 1.5],
+    ["text", "x" * 500, "\ud800", 10**400, math.inf, math.nan],
+    OBJECTS,
+    [(1, 1), (1, 2), [1]],
+    (0.0, 1.0),
+    (-1e300, 1e-300),
+    (1e-3, 1e3, "log-uniform"),
+    (1, 30),
+    (2**40, 2**43, "log-uniform"),
+    stats.loguniform(1e-3, 1e3),
+    stats.norm(3, 2),
+    stats.randint(1, 9),
+    stats.poisson(3),
+]
+
+
+@st.composite
+def trees(draw, depth=2, prefix="p"):
+    """Draw a dict of notations with nested choices."""
+    space = {
+        f"{prefix}{place}": draw(st.sampled_from(LEAVES))
+        for place in range(draw(st.integers(1, 3)))
+    }
+    if depth and draw(st.booleans()):
+        options = draw(st.lists(st.sampled_from(range(len(OBJECTS))), unique=True))
+        pairs = [(OBJECTS[i], draw(trees(depth - 1, f"{prefix}c"))) for i in options]
+        space[f"{prefix}choice"] = Choice([("none", {}), *pairs])
+    return space
+
+
+NOTATIONS = st.one_of(trees(), st.lists(trees(depth=1), min_size=1, max_size=3))
+
+
+def assert_same(one, other):
+    """Check equality of values, types and order, and identity of the options."""
+    assert list(one) == list(other)
+    for name in one:
+        assert type(one[name]) is type(other[name])
+        assert one[name] is other[name] or one[name] == other[name]
+
+
+def there_and_back(space, params, other_space=None):
+    text = json.dumps(to_record(space, params), allow_nan=False)
+    return from_record(other_space or space, json.loads(text))
+
+
+@settings(max_examples=25)
+@given(NOTATIONS, st.integers(0, 2**31))
+def test_what_is_proposed_comes_back_exactly(notation, seed):
+    space = Space.from_notation(notation)
+    U = np.random.default_rng(seed).random((10, space.n_columns))
+    # A space made again, as by the process that resumes.
+    again = Space.from_notation(notation)
+    for params in space.decode(space.from_uniform(U)):
+        assert_same(there_and_back(space, params, again), params)
+
+
+@settings(max_examples=25)
+@given(
+    st.floats(0.0, 1.0),
+    st.floats(1e-3, 1e3),
+    st.floats(-1e6, 1e6),
+    st.integers(1, 30),
+)
+def test_what_users_give_off_the_lattice_comes_back_exactly(a, b, c, d):
+    space = Space.from_notation(
+        [
+            {
+                "a": (0.0, 1.0),
+                "b": (1e-3, 1e3, "log-uniform"),
+                "c": stats.norm(0, 1e5),
+                "d": (1, 30),
+            },
+            {"a": (-5.0, -1.0)},
+        ]
+    )
+    params = {"a": a, "b": b, "c": c, "d": d}
+    assert_same(there_and_back(space, params), params)
+    assert_same(there_and_back(space, {"a": -1 - a}), {"a": -1 - a})
+
+
+def test_values_of_other_types_become_those_that_are_proposed():
+    space = Space.from_notation({"a": (0.0, 5.0), "b": (1, 9), "c": [1, 2]})
+    params = {"a": np.int64(3), "b": np.float32(4), "c": 2.0}
+    assert_same(there_and_back(space, params), {"a": 3.0, "b": 4, "c": 2})
+
+
+@pytest.mark.parametrize("value", [1, 2, 1.0, 1.5])
+def test_overlapping_alternatives_keep_the_type(value):
+    space = Space.from_notation([{"a": (0.0, 5.0)}, {"a": [1, 2]}])
+    assert_same(there_and_back(space, {"a": value}), {"a": value})
+
+
+class Letters(Dimension):
+    """Custom dimension that is neither numeric nor a list."""
+
+    n_values = 3
+    is_categorical = True
+
+    def encode(self, values):
+        return np.array(["abc".index(value) / 2 for value in values])
+
+    def decode(self, positions):
+        return ["abc"[round(2 * p)] for p in positions]
+
+    def snap(self, positions):
+        return np.round(2 * positions) / 2
+
+
+@pytest.mark.parametrize("letter", "abc")
+def test_a_dimension_of_another_kind_is_recorded_by_position(letter):
+    space = Space.from_notation({"letter": Letters()})
+    assert to_record(space, {"letter": letter})["letter"]["value"] == letter
+    assert there_and_back(space, {"letter": letter}) == {"letter": letter}
+
+
+def test_a_record_can_be_read():
+    space = Space.from_notation(
+        {"C": (0.1, 10.0), "f": OBJECTS, "k": ["rbf", None], "d": ["x" * 500, "y"]}
+    )
+    params = {"C": 0.5, "f": square, "k": None, "d": "x" * 500}
+    record = to_record(space, params)
+    shown = {name: readable(entry) for name, entry in record.items()}
+    assert shown["C"] == 0.5
+    assert shown["f"] == "square"
+    assert shown["k"] is None
+    assert len(shown["d"]) < 200
+    assert readable(to_record(space, params | {"f": OBJECTS[0]})["f"]) == "SVC(C=2)"
+    assert readable(to_record(space, params | {"k": "rbf"})["k"]) == "rbf"
+
+
+def test_an_object_without_a_repr_is_named_by_its_class():
+    class Shy:
+        def __repr__(self):
+            raise RuntimeError
+
+    shy = Shy()
+    space = Space.from_notation({"a": [shy, None]})
+    record = to_record(space, {"a": shy})
+    assert "Shy" in readable(record["a"])
+    assert from_record(space, record)["a"] is shy
+
+
+SPACE = Space.from_notation({"a": (0.0, 1.0), "b": ["x", "y"], "n": [1, 2]})
+RECORD = to_record(SPACE, {"a": 0.5, "b": "y", "n": 1})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"a": "0.5"},
+        {"a": 7.0},
+        {"a": math.nan},
+        {"a": True},
+        {"a": [0.5]},
+        {"a": {"column": 0, "option": 0}},
+        {"b": "z"},
+        {"b": {"column": 1, "option": -1}},
+        {"b": {"column": 1, "option": 2}},
+        {"b": {"column": 1, "option": True}},
+        {"b": {"column": -2, "option": 0}},
+        {"b": {"column": 2, "option": 0}},
+        {"b": {"column": "1", "option": 0}},
+        {"b": {}},
+        {"c": 1.0},
+    ],
+)
+def test_what_is_no_record_of_the_space_is_refused(change):
+    assert from_record(SPACE, RECORD) == {"a": 0.5, "b": "y", "n": 1}
+    with pytest.raises(ValueError):
+        from_record(SPACE, RECORD | change)
+
+
+def test_what_is_no_configuration_is_refused():
+    with pytest.raises(ValueError, match="'a'"):
+        to_record(SPACE, {"a": 3.0, "b": "x", "n": 1})
+    with pytest.raises(ValueError, match="'n'"):
+        from_record(SPACE, {"a": 0.5, "b": RECORD["b"]})
+
+
+def test_a_record_is_found_again_in_another_space():
+    old = Space.from_notation({"C": [0.1, 1, 10], "clf": [SVC(), LogisticRegression()]})
+    new = Space.from_notation(
+        {"C": (0.5, 20.0), "clf": [None, LogisticRegression(), SVC()]}
+    )
+    ten = adapt_record(new, to_record(old, {"C": 10, "clf": SVC()}))
+    assert_same(ten, {"C": 10.0, "clf": new.columns[1].dimension.values[2]})
+    assert adapt_record(new, to_record(old, {"C": 0.1, "clf": SVC()})) is None
+
+
+def test_an_option_whose_text_fits_several_or_none_is_not_found_again():
+    space = Space.from_notation({"f": [lambda: 1, lambda: 2, (1,)]})
+    first, second, third = space.columns[0].dimension.values
+    assert adapt_record(space, to_record(space, {"f": first})) is None
+    assert adapt_record(space, to_record(space, {"f": third})) == {"f": (1,)}
+    other = Space.from_notation({"f": [(2,), (3,)]})
+    assert adapt_record(other, to_record(space, {"f": third})) is None
+
+
+# -- spaces -----------------------------------------------------------------------
 
 KERNEL = Choice(
     {
@@ -26,14 +255,14 @@ SPACES = {
 }
 
 
-def there_and_back(space):
+def space_again(space):
     return from_outline(json.loads(json.dumps(to_outline(space))))
 
 
 @pytest.mark.parametrize("name", SPACES)
 def test_plain_spaces_come_back(name):
     space = Space.from_notation(SPACES[name])
-    again = there_and_back(space)
+    again = space_again(space)
     assert repr(again) == repr(space)
     assert again.tree == space.tree
     assert again.n_configurations == space.n_configurations
@@ -43,7 +272,7 @@ def test_plain_spaces_come_back(name):
 
 
 def test_objects_become_texts():
-    again = there_and_back(Space.from_notation({"model": [SVC(C=3), len, "text"]}))
+    again = space_again(Space.from_notation({"model": [SVC(C=3), len, "text"]}))
     (column,) = again.columns
     assert column.dimension.values == ("SVC(C=3)", "len", "text")
 
@@ -60,7 +289,7 @@ def test_objects_become_texts():
     ],
 )
 def test_distributions_with_bounds_become_ranges(distribution, expected):
-    again = there_and_back(Space.from_notation({"a": distribution}))
+    again = space_again(Space.from_notation({"a": distribution}))
     dimension = again.columns[0].dimension
     assert type(dimension) is type(expected)
     assert dimension.prior == expected.prior

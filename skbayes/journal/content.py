@@ -1,0 +1,388 @@
+"""Content of a journal: rows of JSON, and their validation.
+
+The first row is the "search", whose content is fixed. The others are each "proposal" of
+a configuration, each "result" of a trial, and the beginning of each "stage".
+
+A journal may come from another person, or have damage that no checksum detects. A
+ValueError contains the reason for which content is invalid. Reading it takes not much
+more memory or time than the content requires.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+from skbayes.journal.json_space import MAX_TEXT
+from skbayes.journal.sqlite_file import Row
+
+__all__ = [
+    "Content",
+    "StoredTrial",
+    "make_row",
+    "pack_split",
+    "parse_row",
+    "result_row",
+    "rows_of",
+    "unpack_split",
+]
+
+# Maximum numbers of names in a dict, of names of metrics, of trials and options, and of
+# cells in a table beyond those filled by trials.
+MAX_NAMES, MAX_METRICS, MAX_NUMBER, MAX_CELLS = 10_000, 1_000, 10**9, 5_000_000
+
+# Latest time that pandas supports, in seconds since 1970, and largest integer that a
+# float can represent (less than sys.float_info.max).
+MAX_TIME, MAX_INT = 9.2e9, 2**1000
+
+# Maximum depth of nested lists and dicts, which is that of a space.
+MAX_DEPTH = 100
+
+
+# -- schema -----------------------------------------------------------------------
+
+
+def _fits(value: Any, spec: Any) -> bool:
+    """Return whether a value has the structure of a specification.
+
+    This is a type, a function, a tuple of alternatives (which may be None), a list for
+    lists of such elements, or a dict of fields. Its entry "!" are the names of fields
+    that are needed, and "*" is any other field.
+    """
+    kind = type(spec)
+    if kind is type:
+        return type(value) is spec
+    if kind is tuple:
+        for option in spec:
+            if value is None if option is None else _fits(value, option):
+                return True
+        return False
+    if kind is list:
+        return type(value) is list and all(_fits(item, spec[0]) for item in value)
+    if kind is not dict:
+        return bool(spec(value))
+    if type(value) is not dict or len(value) > MAX_NAMES:
+        return False
+    others = spec.get("*", ())
+    for name in spec.get("!", ()):
+        if name not in value:
+            raise ValueError(f"{name!r} is missing")
+    for name, field in value.items():
+        if not _fits(field, others if name in ("!", "*") else spec.get(name, others)):
+            raise ValueError(f"{name[:60]!r} is unknown, or has an invalid value")
+    return True
+
+
+def _short(value: Any) -> bool:
+    return type(value) is str and len(value) <= MAX_TEXT
+
+
+def _real(value: Any) -> bool:
+    return type(value) is float or (type(value) is int and abs(value) < MAX_INT)
+
+
+def _integer(value: Any) -> bool:
+    return type(value) is int and abs(value) < MAX_INT
+
+
+def _number(value: Any) -> bool:
+    return type(value) is int and 0 <= value < MAX_NUMBER
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 2**63
+
+
+def _time(value: Any) -> bool:
+    return _real(value) and 0 <= value <= MAX_TIME
+
+
+def _fraction(value: Any) -> bool:
+    return _real(value) and 0 <= value <= 1
+
+
+def _metrics(value: Any) -> bool:
+    return _fits(value, {"*": _score}) and len(value) <= MAX_METRICS
+
+
+def _outline(value: Any, depth: int = MAX_DEPTH) -> bool:
+    """Return whether a value is plain JSON of limited depth."""
+    if depth and type(value) in (list, dict):
+        items = value if type(value) is list else value.values()
+        return all(_outline(item, depth - 1) for item in items)
+    return _fits(value, (None, str, _score))
+
+
+# Some scorers return bools.
+_score = (_real, bool)
+_setting = (_real, str, [_real])
+_option = {
+    "!": ("column",),
+    "column": _number,
+    "option": _number,
+    "position": _fraction,
+    "value": (None, _score, _short),
+    "text": _short,
+}
+_facts = {
+    "search": str,
+    "scoring": (None, _setting),
+    "target_metric": (None, _setting),
+    "objectives": {"*": lambda value: value in ("max", "min")},
+    "settings": {"*": _setting},
+    "chooses_train_size": bool,
+    "space": (None, lambda value: type(value) is list and _outline(value)),
+}
+_fold = {
+    "!": ("test_scores",),
+    "test_scores": _metrics,
+    "fit_time": _real,
+    "score_time": _real,
+    "n_test_samples": _count,
+    "train_scores": (None, _metrics),
+    "fit_error": (None, str),
+    "skipped": bool,
+    # Values of aspects of trials; those that are not named here are numbers.
+    "extras": {
+        "costs": _metrics,
+        "warm_up": bool,
+        "outcomes": _metrics,
+        "curves": {"*": [_score]},
+        "train_curves": {"*": [_score]},
+        "outcome_curves": {"*": [_score]},
+        "max_rounds": _count,
+        "*": _real,
+    },
+}
+_rows: dict[str, dict[str, Any]] = {
+    "search": {
+        "!": ("seed", "n_points", "splits", "identity", "facts"),
+        "seed": _integer,
+        "n_points": lambda value: _number(value) and value > 0,
+        "splits": [[str]],
+        "identity": {"*": str},
+        "facts": _facts,
+    },
+    "stage": {"!": ("stage", "first"), "stage": _number, "first": _number},
+    "proposal": {
+        "!": ("number", "params", "expected_improvement", "asked"),
+        "number": _number,
+        "params": {"*": (_real, _option)},
+        "expected_improvement": (None, _real),
+        "asked": _time,
+    },
+    "result": {
+        "!": ("number", "finished", "folds", "score", "state"),
+        "number": _number,
+        "finished": _time,
+        "folds": [_fold],
+        "score": _real,
+        "duration": _real,
+        "state": lambda value: type(value) is str and value in list(TrialState),
+        "error": (None, str),
+        "stop_requested": bool,
+        "expected_improvement": (None, _real),
+        "noise": (None, _real),
+        "stage": _number,
+        "train_fraction": lambda value: _fraction(value) and value > 0,
+        "subset": _number,
+        "started": (None, _time),
+        "extras": {"rounds": _count, "*": _real},
+    },
+}
+
+
+def parse_row(row: Row) -> dict[str, Any]:
+    """Return the fields of a row; ValueError if they are invalid."""
+    kind, text = row
+    if kind not in _rows:
+        raise ValueError("rows have no such kind")
+    fields = json.loads(text)
+    if not _fits(fields, _rows[kind]):
+        raise ValueError("it is not a dict, or too large")
+    if any(len(pair) != 2 for pair in fields.get("splits", ())):
+        raise ValueError("a split does not have two parts")
+    for entry in fields.get("params", {}).values():
+        pairs = {"option", "position"}, {"value", "text"}
+        if type(entry) is dict and any(len(p & entry.keys()) != 1 for p in pairs):
+            raise ValueError("an option is incomplete")
+    folds = fields.get("folds", ())
+    for extras in (fold.get("extras", {}) for fold in folds):
+        names = {"curves", "train_curves", "outcome_curves"} & extras.keys()
+        curves = [curve for name in names for curve in extras[name].values()]
+        if names and ("max_rounds" not in extras or not all(curves)):
+            raise ValueError("its curves are incomplete")
+    if len({fold.get("train_scores") is None for fold in folds}) > 1:
+        raise ValueError("some folds have no 'train_scores'")
+    return fields
+
+
+# -- rows -------------------------------------------------------------------------
+
+
+def _plain(value: Any) -> Any:
+    """Return the Python number for a NumPy number or an array of one element."""
+    if not hasattr(value, "item"):
+        raise TypeError(f"journal: {value!r} in the results of a trial is not numeric.")
+    return value.item()
+
+
+# A shared encoder for all trials: json.dumps creates one for each call.
+_encode = json.JSONEncoder(default=_plain).encode
+
+
+def make_row(kind: str, fields: Mapping[str, Any]) -> Row:
+    """Return a row of any kind."""
+    return kind, _encode(fields)
+
+
+def result_row(trial: Trial, finished: float) -> Row:
+    """Return the row of a finished trial; ValueError if it could not be read again.
+
+    Its configuration is in the row of its proposal.
+    """
+    fields = {**vars(trial), "folds": [vars(fold) for fold in trial.folds]}
+    del fields["params"]
+    row = make_row("result", {**fields, "finished": finished})
+    try:
+        parse_row(row)
+    except ValueError as error:
+        raise ValueError(
+            f"journal: trial {trial.number} cannot be stored: {error}"
+        ) from error
+    return row
+
+
+@dataclass(frozen=True)
+class StoredTrial:
+    """Trial in the journal; `asked` and `finished` are seconds since 1970.
+
+    `record` is the configuration in the format of :mod:`skbayes.journal.json_space`.
+    `details` contains the other fields of the trial, and is None for an unfinished
+    trial.
+    """
+
+    number: int
+    record: dict[str, Any]
+    expected_improvement: float | None
+    asked: float
+    details: dict[str, Any] | None = None
+    finished: float | None = None
+
+    def trial(self, params: dict[str, Any]) -> Trial:
+        """Return the finished trial, given the configuration of `record`."""
+        assert self.details is not None
+        folds = [FoldResult(**fold) for fold in self.details["folds"]]
+        details = {**self.details, "folds": folds}
+        return Trial(number=self.number, params=params, **details)
+
+
+class Content:
+    """Checked content of the rows of a journal.
+
+    `splits` are pairs of texts in the format of `pack_split`. `stages` are the numbers
+    of the first trials of stages.
+    """
+
+    def __init__(self, rows: Sequence[Row]) -> None:
+        self.stages: dict[int, int] = {}
+        proposals: list[dict[str, Any]] = []
+        results: dict[int, dict[str, Any]] = {}
+        for place, row in enumerate(rows):
+            try:
+                if (row[0] == "search") != (place == 0):
+                    raise ValueError("the first row is that of the search")
+                self._add(row, proposals, results)
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"row {place} ({row[0][:20]}): {error}") from error
+        for kind in ("test_scores", "train_scores"):
+            # A failed fold may have no scores.
+            tables = [
+                f.get(kind) or {} for one in results.values() for f in one["folds"]
+            ]
+            if len({frozenset(scores) for scores in tables if scores}) > 1:
+                raise ValueError(f"its trials have different metrics in {kind!r}")
+            _check_cells(kind, tables)
+        _check_cells("params", [one["params"] for one in proposals])
+        if not rows:
+            raise ValueError("it has no rows")
+        self.trials = []
+        for number, asked in enumerate(proposals):
+            details = results.get(number)
+            finished = None if details is None else details.pop("finished")
+            values = asked["params"], asked["expected_improvement"], asked["asked"]
+            self.trials.append(StoredTrial(number, *values, details, finished))
+
+    def _add(self, row: Row, proposals: list[dict], results: dict[int, dict]) -> None:
+        fields = parse_row(row)
+        if row[0] == "search":
+            self.seed, self.n_points = fields["seed"], fields["n_points"]
+            self.splits, self.identity = fields["splits"], fields["identity"]
+            self.facts = fields["facts"]
+        elif row[0] == "stage":
+            self.stages[fields["stage"]] = fields["first"]
+        elif row[0] == "proposal":
+            if fields["number"] != len(proposals):
+                raise ValueError(f"trial {len(proposals)} is missing")
+            proposals.append(fields)
+        else:
+            number = fields.pop("number")
+            if number >= len(proposals) or number in results:
+                raise ValueError(f"trial {number} is missing, or finished twice")
+            if len(fields["folds"]) != len(self.splits):
+                raise ValueError(
+                    f"{len(fields['folds'])} folds for {len(self.splits)} splits"
+                )
+            results[number] = fields
+
+
+def _check_cells(kind: str, rows: Sequence[Collection[str]]) -> None:
+    """Check that a table of all rows and names would not be nearly empty."""
+    names: set[str] = set().union(*rows)
+    if len(names) * len(rows) > max(MAX_CELLS, 100 * sum(map(len, rows))):
+        raise ValueError(f"most of its {len(names)} {kind!r} are missing in each trial")
+
+
+# -- splits -----------------------------------------------------------------------
+
+
+def rows_of(indices: Any) -> np.ndarray:
+    """Return the indices of a split; TypeError for other than indices or a mask."""
+    array = np.asarray(indices)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iub"):
+        raise TypeError(
+            "journal: each split must be a pair of index arrays or boolean masks, got "
+            f"{array!r}."
+        )
+    return np.flatnonzero(array) if array.dtype.kind == "b" else array.astype(np.intp)
+
+
+def pack_split(indices: Any) -> str:
+    """Compress a split as text."""
+    # The differences of ascending indices are mostly equal, and compress well.
+    steps = np.diff(rows_of(indices).astype("<i8"), prepend=0)
+    return base64.b85encode(zlib.compress(steps.tobytes(), level=1)).decode()
+
+
+def unpack_split(text: str, max_items: int, n_samples: int | None = None) -> np.ndarray:
+    """Return the indices that `pack_split` compressed.
+
+    ValueError if there are more than `max_items`, or if some are outside of `n_samples`
+    rows.
+    """
+    unzipping = zlib.decompressobj()
+    data = unzipping.decompress(base64.b85decode(text), 8 * max_items + 1)
+    if len(data) > 8 * max_items or not unzipping.eof:
+        raise ValueError(f"a split has more than {max_items} items, or is truncated")
+    indices = np.cumsum(np.frombuffer(data, "<i8"), dtype=np.intp)
+    if n_samples is not None and indices.size:
+        if indices.min() < -n_samples or indices.max() >= n_samples:
+            raise ValueError(f"a split does not fit {n_samples} samples")
+    return indices
