@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
@@ -15,7 +14,6 @@ from skbayes.evaluation.constraints import Constraints
 from skbayes.evaluation.data_transfer import Inputs
 from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.prefix import PrefixCache
-from skbayes.evaluation.prefix_store import PrefixStore
 from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import FoldResult, History, Trial, fill_scores
@@ -103,9 +101,11 @@ class FitOptions:
         return self.trial_timeout is not None or self.trial_memory is not None
 
 
-@dataclass
+@dataclass(frozen=True)
 class SearchRun:
     """Data, splits, scorers, seed and budget of a search.
+
+    It is frozen: each step of `fit` that adds something makes a copy.
 
     Parameters
     ----------
@@ -148,10 +148,6 @@ class SearchRun:
         Earlier searches on other data.
     cache : PrefixCache or None
         Cache of the first steps of pipelines that the fits share.
-    trial_data : callable or None
-        Called with the store of shared results, or None. It returns a context manager
-        that yields the data of the trials in place of `X`, such as documents with
-        their counts.
     ranked : History
         Trials in the rows of `cv_results_`.
     constraints : Constraints or None
@@ -180,7 +176,6 @@ class SearchRun:
     known: list[tuple] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     cache: PrefixCache | None = None
-    trial_data: Callable[[PrefixStore | None], AbstractContextManager] | None = None
     ranked: History = field(default_factory=History)
     constraints: Constraints | None = None
     outcome_params: dict[str, Any] = field(default_factory=dict)

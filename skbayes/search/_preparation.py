@@ -28,7 +28,7 @@ from skbayes.evaluation.evaluator import (
 from skbayes.evaluation.fold import Fold
 from skbayes.evaluation.limits import parse_memory, parse_time
 from skbayes.evaluation.prefix import PrefixCache
-from skbayes.evaluation.prefix_store import PrefixStore, temporary_store
+from skbayes.evaluation.prefix_store import temporary_store
 from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets
@@ -385,11 +385,8 @@ def trial_workers(
         check_partition(run.splits, run.n_samples)
     n_planned = sum(stage.n_trials for stage in plan)
     n_points = max(run.n_points, *(stage.n_points for stage in stages))
-    with _store(search, run) as store, _trial_data(run, store) as X:
-        if store is not None and _has_prefixes(run):
-            known = search.cache == "auto"
-            cache = PrefixCache(store, run.space.n_values, only_known=known)
-            run = dataclasses.replace(run, cache=cache)
+    with _shared_results(search, run) as (X, cache):
+        run = dataclasses.replace(run, cache=cache)
         with (
             make_backend(run, fold_task(run, X)) as backend,
             context.bounded_blas(),
@@ -401,28 +398,32 @@ def trial_workers(
             yield CandidateEvaluator(run, backend, n_planned), executor, report
 
 
-def _store(
+@contextlib.contextmanager
+def _shared_results(
     search: Any, run: SearchRun
-) -> contextlib.AbstractContextManager[PrefixStore | None]:
-    """Make the store of results that the fits share, or None if they share nothing."""
-    if run.trial_data is None and not (search.cache and _has_prefixes(run)):
-        return contextlib.nullcontext()
-    return temporary_store(run.context.temp_folder, float(search.cache_limit))
+) -> Iterator[tuple[Any, PrefixCache | None]]:
+    """Yield the data of the trials, and the cache of steps that the fits share."""
+    trial_data = search._trial_data(run)
+    shares_steps = trial_data is None and search.cache and _has_prefixes(run)
+    if trial_data is None and not shares_steps:
+        yield run.X, None
+        return
+    limit = float(search.cache_limit)
+    with temporary_store(run.context.temp_folder, limit) as store:
+        if trial_data is not None:
+            with trial_data(store) as X:
+                yield X, None
+        elif store is None:
+            yield run.X, None
+        else:
+            known = search.cache == "auto"
+            yield run.X, PrefixCache(store, run.space.n_values, only_known=known)
 
 
 def _has_prefixes(run: SearchRun) -> bool:
-    """Tell whether fits can share the first steps of a pipeline on this machine."""
+    """Return whether fits can share the first steps of a pipeline on this machine."""
     has_steps = type(run.estimator) is Pipeline and len(run.estimator.steps) > 1
-    return has_steps and run.context.kind.is_local and run.trial_data is None
-
-
-def _trial_data(
-    run: SearchRun, store: PrefixStore | None
-) -> contextlib.AbstractContextManager:
-    """Return the context manager of the data for the trials."""
-    if run.trial_data is None:
-        return contextlib.nullcontext(run.X)
-    return run.trial_data(store)
+    return has_steps and run.context.kind.is_local
 
 
 @contextlib.contextmanager

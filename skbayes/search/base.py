@@ -8,7 +8,7 @@ import math
 import time
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -113,14 +113,16 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     3. ``_known_results(run)``: observations of an earlier search.
     4. ``_stages(run)``: the stages, each with its trials, fidelities and optimizer.
     5. ``_make_optimizer(space, seed)``: the optimizer of the only stage.
-    6. ``_tabulate(run, outcome)``: ``cv_results_``, and the attributes that describe
+    6. ``_trial_data(run)``: data of the trials in place of `X`.
+    7. ``_ranked(history)``: the trials in the rows of ``cv_results_``.
+    8. ``_tabulate(run, outcome)``: ``cv_results_``, and the attributes that describe
        the trials.
-    7. ``_extra_columns(run, history)``: columns of ``cv_results_`` in addition to those
+    9. ``_extra_columns(run, history)``: columns of ``cv_results_`` in addition to those
        of GridSearchCV.
-    8. ``_select(run, results, refit_metric)``: the ``best_*`` attributes.
-    9. ``_selection_scores(results)``: the scores by which the best row is chosen.
-    10. ``_refit_rows(run)``: the rows for the refit.
-    11. ``_unfitted_best()``: the estimator for the refit.
+    10. ``_select(run, results, refit_metric)``: the ``best_*`` attributes.
+    11. ``_selection_scores(results)``: the scores by which the best row is chosen.
+    12. ``_refit_rows(run)``: the rows for the refit.
+    13. ``_unfitted_best()``: the estimator for the refit.
     """
 
     learning_curves_ = FrameAttribute()
@@ -198,6 +200,18 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     @abstractmethod
     def _make_optimizer(self, space: Space, seed: int) -> Any:
         """Return the optimizer that proposes configurations."""
+
+    def _trial_data(self, run: SearchRun) -> Callable[[Any], Any] | None:
+        """Return a function that makes the data of the trials, or None for `X`.
+
+        It is called with the store of shared results, or None. It returns a context
+        manager that yields the data in place of `X`, such as documents with counts.
+        """
+        return None
+
+    def _ranked(self, history: History) -> History:
+        """Return the trials in the rows of `cv_results_`."""
+        return history
 
     def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
         """Return `cv_results_`; set the attributes that describe the trials."""
@@ -330,6 +344,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
                 outcome = run_stages(
                     run, stages, optimizer, evaluator, executor, budget, report
                 )
+            run = replace(run, ranked=self._ranked(outcome.history))
             self._set_results(run, outcome)
             self._select(run, self.cv_results_, refit_metric)
             set_winner_fits(self, run, outcome.kept)
@@ -456,7 +471,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _table(self, run: SearchRun, history: History) -> dict[str, Any]:
         """Return `cv_results_` of some trials."""
-        run.ranked = history
         more = self._extra_columns(run, history)
         with warnings.catch_warnings():
             if all(t.state.is_partial or _has_finite_scores(t) for t in history):

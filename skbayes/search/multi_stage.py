@@ -382,7 +382,7 @@ class MultiStageSearchCV(BayesSearchCV):
             for key, column in super()._tabulate(run, outcome).items()
             if not key.startswith("rank_test_")
         }
-        return self._table(run, self._ranked(history))
+        return self._table(run, run.ranked)
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         return super()._extra_columns(run, history) | {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -29,7 +29,6 @@ from skbayes import compat
 from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History
-from skbayes.loop.stages import Stage
 from skbayes.search._parameters import share_parameters
 from skbayes.search.base import with_params
 from skbayes.search.bayes import BayesSearchCV
@@ -75,10 +74,10 @@ class _CountingSearch(MultiStageSearchCV):
     n_members = 1
     n_own_points = 0  # points of the user; others can be left out
 
-    def _stages(self, run: SearchRun) -> list[Stage]:
-        if self.cache and _has_vectorizer(run):
-            run.trial_data = partial(counted_texts, run.X, limit=self.cache_limit)
-        return super()._stages(run)
+    def _trial_data(self, run: SearchRun) -> Callable[[Any], Any] | None:
+        if not (self.cache and _has_vectorizer(run)):
+            return None
+        return partial(counted_texts, run.X, limit=self.cache_limit)
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
         super()._warn_of_untried(points[: self.n_own_points], space, n_iter)
