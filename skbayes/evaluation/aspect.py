@@ -19,6 +19,11 @@ The hooks are called in this order:
 8. ``Aspect.learn(trial)``, in the order of the trials;
 9. ``Aspect.row_params(trial)`` and ``Aspect.columns(history)``, which return
    parameters of a row and columns of ``cv_results_``.
+
+Hooks 2, 4 and 5 can be called in the thread of a trial, all other hooks of `Aspect` in
+the main thread. For trials from a journal, only hooks 7 to 9 are called. A trial that
+is dropped at the timeout of the search is not concluded. Hook 9 is called on new
+objects, which have not observed the trials.
 """
 
 from __future__ import annotations
@@ -125,13 +130,14 @@ class FoldAspect:
     Attributes
     ----------
     name : str
-        Name of the aspect. ``call.fold.parts[name]`` is the return value of
+        Name of the aspect, set by the evaluator. ``call.fold.parts[name]`` and
+        ``call.state[name]`` belong to it. The former is the return value of
         `Aspect.for_fold`.
     needs_estimator : bool
         Whether `measure` uses the fitted estimator.
     """
 
-    name: ClassVar[str]
+    name: str = ""
     needs_estimator: bool = False
 
     def looks_inside(self, call: FoldCall) -> bool:
@@ -214,7 +220,10 @@ class Aspect:
     def verdict(
         self, plan: Evaluation, earlier: Sequence[FoldOutcome]
     ) -> TrialState | None:
-        """Return the state of a trial whose other folds are skipped; None to go on."""
+        """Return the state of a trial whose other folds are skipped; None to go on.
+
+        It is called as long as folds are left.
+        """
         return None
 
     def settle(self, folds: Sequence[FoldResult], missing: float = math.nan) -> None:

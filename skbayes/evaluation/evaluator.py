@@ -189,7 +189,8 @@ class Evaluation:
             self.seconds += max(outcome.seconds for outcome in group)
             # Processes for fits were started in this time.
             waited += max(outcome.waited for outcome in group)
-            if has_status(group, FoldStatus.INTERRUPTED):
+            is_complete = len(outcomes) == self.n_folds
+            if is_complete or has_status(group, FoldStatus.INTERRUPTED):
                 break
             verdicts = (aspect.verdict(self, outcomes) for aspect in self.aspects)
             self.verdict = next((state for state in verdicts if state), None)
@@ -209,7 +210,12 @@ class Evaluation:
 def fold_task(run: SearchRun, X: Any) -> FoldTask:
     """Return the inputs that all fits of a search on `X` share."""
     options = run.options
-    parts = [aspect.fold_aspect() for aspect in aspects_of(run)]
+    parts = []
+    for aspect in aspects_of(run):
+        part = aspect.fold_aspect()
+        if part is not None:
+            part.name = aspect.name
+            parts.append(part)
     return FoldTask(
         run.estimator,
         dataclasses.replace(run.inputs, X=X),
@@ -222,7 +228,7 @@ def fold_task(run: SearchRun, X: Any) -> FoldTask:
             "return_parameters": False,
             "verbose": options.verbose,
         },
-        tuple(part for part in parts if part is not None),
+        tuple(parts),
     )
 
 

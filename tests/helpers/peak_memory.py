@@ -15,8 +15,6 @@ from skbayes.evaluation.trial import History
 class _FoldPeak(FoldAspect):
     """Peak of the memory that Python and NumPy allocate during a fit."""
 
-    name = "peak_memory"
-
     @contextlib.contextmanager
     def around(self, call: FoldCall) -> Iterator[None]:
         """Trace the allocations of the fit."""

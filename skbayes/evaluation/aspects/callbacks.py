@@ -19,8 +19,6 @@ __all__ = ["Callbacks"]
 class _FoldCallbacks(FoldAspect):
     """Report of a fit to the callbacks."""
 
-    name = "callbacks"
-
     def looks_inside(self, call: FoldCall) -> bool:
         """Return whether callbacks can access the fitted estimator."""
         task = call.fold.parts.get(self.name)

@@ -25,8 +25,6 @@ __all__ = ["OutcomeConstraints"]
 class _FoldOutcomes(FoldAspect):
     """Measurement of the outcomes of a fit that have constraints."""
 
-    name = "constraints"
-
     def __init__(self, measures: OutcomeMeasures) -> None:
         self.measures = measures
         self.needs_estimator = measures.needs_fit
@@ -122,7 +120,7 @@ class OutcomeConstraints(Aspect):
     ) -> TrialState | None:
         """Prune a trial if racing is on and a bound is broken."""
         risk = self.run.racing_risk
-        if risk is None or len(earlier) == plan.n_folds or not plan.complete_scores:
+        if risk is None or not plan.complete_scores:
             return None
         if plan.guiding_scores(earlier) is None:
             return None

@@ -28,8 +28,6 @@ class _FoldCosts(FoldAspect):
         `warm_up` then marks the first fit of its kind in the process.
     """
 
-    name = "costs"
-
     def __init__(self, measures: Mapping[str, Measure], are_separate: bool) -> None:
         self.measures, self.are_separate = measures, are_separate
         self.needs_estimator = needs_fit(measures)

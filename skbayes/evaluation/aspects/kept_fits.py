@@ -19,7 +19,6 @@ __all__ = ["KeptFits"]
 class _FoldFits(FoldAspect):
     """Return of the fitted estimator."""
 
-    name = "kept_fits"
     needs_estimator = True
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:

@@ -52,7 +52,7 @@ class Racing(Aspect):
     ) -> TrialState | None:
         """Prune a trial whose probability to become the best is below the risk."""
         scores = plan.guiding_scores(earlier)
-        if scores is None or len(scores) == plan.n_folds:
+        if scores is None:
             return None
         risk = self.run.racing_risk
         assert risk is not None

@@ -43,8 +43,6 @@ class _FoldRounds(FoldAspect):
     search, the race with the learning curves of complete trials, and its risk.
     """
 
-    name = "rounds"
-
     def __init__(self, limits: RoundLimits) -> None:
         self.limits = limits
 

@@ -18,8 +18,6 @@ __all__ = ["SharedSteps"]
 class _FoldSteps(FoldAspect):
     """Fits of pipelines whose first steps are fitted once for equal parameters."""
 
-    name = "shared_steps"
-
     def __init__(self, cache: PrefixCache) -> None:
         self.cache = cache
 
