@@ -292,15 +292,15 @@ def _joblib_settings(content: bytes) -> dict[str, Any]:
 
 def _portable(caught: list[Any]) -> list[tuple]:
     """Return the warnings that can be pickled."""
-    told = []
-    for one in caught:
-        message = one.message
+    portable = []
+    for warning in caught:
+        message = warning.message
         try:
             pickle.loads(cloudpickle.dumps(message))
         except Exception:
             message = UserWarning(str(message))
-        told.append((message, type(message), one.filename, one.lineno))
-    return told
+        portable.append((message, type(message), warning.filename, warning.lineno))
+    return portable
 
 
 def _limit_data(n_bytes: int) -> None:

@@ -235,10 +235,10 @@ class _Test:
         return self.expected is None or _are_same(X, self.expected)
 
 
-def _are_same(one: Any, other: Callable[[], Any]) -> bool:
+def _are_same(X: Any, other: Callable[[], Any]) -> bool:
     """Return whether rows are known to equal those that a function returns."""
     try:
-        return _same(one, other())
+        return _same(X, other())
     except Exception:  # elements that cannot be compared
         return False
 
@@ -504,24 +504,24 @@ class _Run:
         return output
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(X: Any, other: Any) -> bool:
     """Return whether two containers of rows are equal in all elements."""
-    if type(one) is not type(other):
+    if type(X) is not type(other):
         return False
-    if isinstance(one, np.ndarray):
-        return _same_arrays(one, other)
-    if sparse.issparse(one):
-        if one.format not in ("csr", "csc") or one.shape != other.shape:
+    if isinstance(X, np.ndarray):
+        return _same_arrays(X, other)
+    if sparse.issparse(X):
+        if X.format not in ("csr", "csc") or X.shape != other.shape:
             return False
         parts = ("data", "indices", "indptr")
-        return all(_same_arrays(getattr(one, p), getattr(other, p)) for p in parts)
-    if isinstance(one, list):
-        return bool(one == other)
-    equals = getattr(one, "equals", None)
+        return all(_same_arrays(getattr(X, p), getattr(other, p)) for p in parts)
+    if isinstance(X, list):
+        return bool(X == other)
+    equals = getattr(X, "equals", None)
     return bool(equals(other)) if callable(equals) else False
 
 
-def _same_arrays(one: np.ndarray, other: np.ndarray) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
+def _same_arrays(array: np.ndarray, other: np.ndarray) -> bool:
+    if array.shape != other.shape or array.dtype != other.dtype:
         return False
-    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
+    return bool(np.array_equal(array, other, equal_nan=array.dtype.kind in "fc"))

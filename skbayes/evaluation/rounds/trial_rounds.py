@@ -189,8 +189,8 @@ def _guiding_curves(
     curves = [guide.curve(_curves_of(fold)) for fold in folds]
     if not curves or any(curve is None for curve in curves):
         return None
-    known = [one for one in curves if one is not None]
-    return [np.where(np.isnan(one), -np.inf, one) for one in known]
+    known = [curve for curve in curves if curve is not None]
+    return [np.where(np.isnan(curve), -np.inf, curve) for curve in known]
 
 
 def _scores_at(
