@@ -34,7 +34,7 @@ __all__ = [
     "most_rounds",
     "params_with_rounds",
     "rounds_by_fold",
-    "settle_rounds",
+    "score_at_rounds",
 ]
 
 
@@ -56,7 +56,7 @@ def params_with_rounds(
     return {**params, **round_params(estimator, rounds)}
 
 
-def settle_rounds(
+def score_at_rounds(
     folds: Sequence[FoldResult], guide: Guide, missing: float = math.nan
 ) -> int | None:
     """Choose the number of rounds of a trial and set the scores of its folds.
