@@ -185,7 +185,7 @@ class _Server:
     def answer(self, request: FitRequest) -> None:
         """Run one fit, and send its outcome."""
         pid = os.getpid()
-        with _as_told(request.settings) as caught:
+        with _with_settings(request.settings) as caught:
             try:
                 if request.handle is not None:
                     self.handle = pickle.loads(request.handle)
@@ -268,7 +268,7 @@ def _watch(server: _Server, parent: int, search: int) -> None:
 
 
 @contextlib.contextmanager
-def _as_told(settings: Settings) -> Iterator[list[Any]]:
+def _with_settings(settings: Settings) -> Iterator[list[Any]]:
     """Apply settings in the context; yield the list of its warnings."""
     set_blas_threads(settings.blas_threads)
     with (
