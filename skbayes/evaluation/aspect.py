@@ -13,7 +13,7 @@ The hooks are called in this order:
    ``FoldAspect.after_round(call, estimator, X, y)`` after rounds of the fit that are
    scored, and ``FoldAspect.measure(call, outcome)`` after it, in the worker;
 4. ``Aspect.verdict(plan, earlier)`` after some folds;
-5. ``Aspect.settle(folds)`` before the scores of folds are used;
+5. ``Aspect.set_scores(folds)`` before the scores of folds are used;
 6. ``Aspect.conclude(plan, folds, state)``, which returns extras of the trial;
 7. ``Aspect.observation(trial)``, which returns arguments of `Optimizer.tell`;
 8. ``Aspect.learn(trial)``, in the order of the trials;
@@ -226,7 +226,9 @@ class Aspect:
         """
         return None
 
-    def settle(self, folds: Sequence[FoldResult], missing: float = math.nan) -> None:
+    def set_scores(
+        self, folds: Sequence[FoldResult], missing: float = math.nan
+    ) -> None:
         """Set scores and outcomes of folds that depend on other folds.
 
         Scores of NaN are replaced by `missing`.

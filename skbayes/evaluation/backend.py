@@ -277,7 +277,7 @@ class KillableBackend(Backend):
     def __init__(self, backend: Backend, limits: FitLimits) -> None:
         self._backend, self._limits = backend, limits
         self._copy: ProcessBackend | None = None
-        self._is_soft = self._has_warned = False
+        self._runs_in_backend = self._has_warned = False
         super().__init__(backend.task, n_workers=backend.n_workers)
 
     def _transfer(self) -> Any:
@@ -295,11 +295,11 @@ class KillableBackend(Backend):
             except (pickle.PicklingError, TypeError, AttributeError, OSError) as error:
                 if isinstance(error, OSError) and self._limits.of_trials:
                     raise
-                self._soften(error)
+                self._run_in_backend(error)
 
-    def _soften(self, error: BaseException) -> None:
+    def _run_in_backend(self, error: BaseException) -> None:
         """Run the fits in the backend, with a warning if this is this process."""
-        self._is_soft = True
+        self._runs_in_backend = True
         if self.is_here:
             self._warn(error)
 
@@ -317,14 +317,14 @@ class KillableBackend(Backend):
         ValueError is raised if a process exceeds the memory limit before its first fit.
         In other workers than this process, the first fits find other errors.
         """
-        if self._is_soft or not self.is_local:
+        if self._runs_in_backend or not self.is_local:
             return
         begin, limits, handle = time.perf_counter(), self._limits, self._backend.handle
         if self.is_here or limits.trial_memory is not None:
             outcome, size = start_server(handle, limits)
             if outcome is not None:
                 assert outcome.exception is not None
-                return self._soften(outcome.exception)
+                return self._run_in_backend(outcome.exception)
             if limits.trial_memory is not None and size >= limits.trial_memory:
                 raise ValueError(
                     f"trial_memory={memory_text(limits.trial_memory)} is too small: "
@@ -339,7 +339,7 @@ class KillableBackend(Backend):
         self.start_time = time.perf_counter() - begin
 
     def _call(self, folds: Sequence[Fold], spent: float) -> Any:
-        if not self._is_soft:
+        if not self._runs_in_backend:
             limits = self._limits.after(spent, self.is_local)
             try:
                 content = cloudpickle.dumps(*folds)
@@ -354,7 +354,7 @@ class KillableBackend(Backend):
 
     def fit_here(self, fold: Fold) -> FoldOutcome:
         """Run one fold in another process, if this is possible."""
-        if self._is_soft or not self.is_local:
+        if self._runs_in_backend or not self.is_local:
             return self._backend.fit_here(fold)
         content, handle = cloudpickle.dumps(fold), self._backend.handle
         return run_limited_folds(handle, content, self._limits)[0]

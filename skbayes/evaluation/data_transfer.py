@@ -193,9 +193,9 @@ class DiskHandle(DataHandle):
         try:
             yield
         finally:
-            self._let_go()
+            self._release_pages()
 
-    def _let_go(self) -> None:
+    def _release_pages(self) -> None:
         """Release the mapped pages; the file remains in the system's cache.
 
         They would otherwise count as memory of this process. loky replaces a worker

@@ -163,7 +163,7 @@ class Evaluation:
         for result in results:
             self.run.objective.learn(result.test_scores)
         for aspect in self.aspects:
-            aspect.settle(results)
+            aspect.set_scores(results)
         scores = np.array([self.run.objective(r.test_scores) for r in results])
         return scores if np.all(np.isfinite(scores)) else None
 
@@ -323,7 +323,7 @@ class CandidateEvaluator:
         for result in finished:
             self.run.objective.learn(result.test_scores)
         for aspect in self.aspects:
-            aspect.settle(finished, self.run.options.missing_score)
+            aspect.set_scores(finished, self.run.options.missing_score)
         if len(finished) < len(self.run.splits):
             return self._partial_trial(plan, outcomes)
         score = self._mean(finished)

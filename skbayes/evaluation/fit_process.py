@@ -185,7 +185,7 @@ class _Server:
     def answer(self, request: FitRequest) -> None:
         """Run one fit, and send its outcome."""
         pid = os.getpid()
-        with _as_told(request.settings) as caught:
+        with _with_settings(request.settings) as caught:
             try:
                 if request.handle is not None:
                     self.handle = pickle.loads(request.handle)
@@ -268,7 +268,7 @@ def _watch(server: _Server, parent: int, search: int) -> None:
 
 
 @contextlib.contextmanager
-def _as_told(settings: Settings) -> Iterator[list[Any]]:
+def _with_settings(settings: Settings) -> Iterator[list[Any]]:
     """Apply settings in the context; yield the list of its warnings."""
     set_blas_threads(settings.blas_threads)
     with (
@@ -292,15 +292,15 @@ def _joblib_settings(content: bytes) -> dict[str, Any]:
 
 def _portable(caught: list[Any]) -> list[tuple]:
     """Return the warnings that can be pickled."""
-    told = []
-    for one in caught:
-        message = one.message
+    portable = []
+    for warning in caught:
+        message = warning.message
         try:
             pickle.loads(cloudpickle.dumps(message))
         except Exception:
             message = UserWarning(str(message))
-        told.append((message, type(message), one.filename, one.lineno))
-    return told
+        portable.append((message, type(message), warning.filename, warning.lineno))
+    return portable
 
 
 def _limit_data(n_bytes: int) -> None:

@@ -141,7 +141,7 @@ class FitServer:
         except OSError as error:
             raise EOFError from error
         if reason is not None:
-            return self._cut(reason, 0.0)
+            return self._abort(reason, 0.0)
         message = self._receive()
         return None if message == BEGUN else _received(message)
 
@@ -169,10 +169,10 @@ class FitServer:
         try:
             reason = self._wait(stopped, excess, left)
             if reason is None:
-                return _judged(_received(self._receive()), limits)
+                return _with_memory_limit(_received(self._receive()), limits)
         except (OSError, EOFError):
             reason = AbortReason(TrialState.FAILED, self._death_text())
-        return self._cut(reason, time.perf_counter() - begin)
+        return self._abort(reason, time.perf_counter() - begin)
 
     def _wait(
         self,
@@ -195,7 +195,7 @@ class FitServer:
                 return reason
         return None
 
-    def _cut(self, reason: AbortReason, seconds: float) -> FoldOutcome:
+    def _abort(self, reason: AbortReason, seconds: float) -> FoldOutcome:
         self.end()
         return aborted_outcome(reason, seconds)
 
@@ -469,7 +469,7 @@ def _module_of(filename: str) -> str | None:
     return next((k for k, v in modules if getattr(v, "__file__", 0) == filename), None)
 
 
-def _judged(outcome: FoldOutcome, limits: FitLimits) -> FoldOutcome:
+def _with_memory_limit(outcome: FoldOutcome, limits: FitLimits) -> FoldOutcome:
     """Return the outcome of a fit; a failed allocation counts as memory limit."""
     error = outcome.traceback_text
     if outcome.result is not None:

@@ -39,7 +39,7 @@ __all__ = ["PrefixCache", "shared_steps"]
 COVERED = ("fit_transform", "transform", "__sklearn_clone__", "__getstate__")
 
 # Settings whose steps this process fitted without storing any, by folder of the store.
-_NOT_WORTH_SHARING: dict[str, set] = {}
+_UNSHARED_SETTINGS: dict[str, set] = {}
 
 # Seconds of a fit below which loading its output may take longer.
 LEAST_SECONDS = 1e-3
@@ -142,7 +142,7 @@ class _SharedFit:
         n_values = {
             name: self.cache.n_values.get(name, math.inf) for name in self.params
         }
-        if self._settings(n_values) in self._not_worth_sharing():
+        if self._settings(n_values) in self._unshared_settings():
             return fit(X, y, **fit_params)
         try:
             runs = list(find_runs(estimator, n_values, self.cache.only_known))
@@ -157,7 +157,7 @@ class _SharedFit:
         fitted = fit(X, y, **fit_params)
         settings = self._settings(n_values)
         if self.cache.only_known and not self.is_used and settings is not None:
-            self._not_worth_sharing().add(settings)
+            self._unshared_settings().add(settings)
         return fitted
 
     def _settings(self, n_values: Mapping[str, float]) -> tuple | None:
@@ -172,12 +172,12 @@ class _SharedFit:
             return None
         return settings
 
-    def _not_worth_sharing(self) -> set:
+    def _unshared_settings(self) -> set:
         """Return the settings of this search of which no step is stored."""
         folder = self.cache.store.folder
-        if folder not in _NOT_WORTH_SHARING:
-            _NOT_WORTH_SHARING.clear()
-        return _NOT_WORTH_SHARING.setdefault(folder, set())
+        if folder not in _UNSHARED_SETTINGS:
+            _UNSHARED_SETTINGS.clear()
+        return _UNSHARED_SETTINGS.setdefault(folder, set())
 
     def key(self, step: Step) -> str:
         """Return the key of a step with its settings, on this fold."""
@@ -235,10 +235,10 @@ class _Test:
         return self.expected is None or _are_same(X, self.expected)
 
 
-def _are_same(one: Any, other: Callable[[], Any]) -> bool:
+def _are_same(X: Any, other: Callable[[], Any]) -> bool:
     """Return whether rows are known to equal those that a function returns."""
     try:
-        return _same(one, other())
+        return _same(X, other())
     except Exception:  # elements that cannot be compared
         return False
 
@@ -329,12 +329,12 @@ class _Run:
         self._output: Any = None
         # States of the steps of a segment that are fitted in this fit.
         self._fitted: list[dict[str, Any]] = []
-        self._asleep: dict[int, Callable[[], dict[str, Any]]] = {}
+        self._unloaded: dict[int, Callable[[], dict[str, Any]]] = {}
         # Last returned output of the test rows, with the index of its step; times of
         # the steps that produced it; output of a later step, if it is already known.
-        self._given: tuple[int, Any] = (-1, None)
+        self._last_output: tuple[int, Any] = (-1, None)
         self._test_times: list[tuple[float, float]] = []
-        self._ahead: tuple[int, Any] | None = None
+        self._later_output: tuple[int, Any] | None = None
 
     def prepare(self) -> None:
         """Load the stored results of the first steps, and cover all steps."""
@@ -411,7 +411,7 @@ class _Run:
         uncover(transformer)
         self._fit.is_used = True
         if self._is_lazy:
-            self._asleep[i] = self._states[i]
+            self._unloaded[i] = self._states[i]
         else:
             transformer.__dict__.update(self._states[i]())
         seconds, cpu_seconds = self._times[i]
@@ -433,8 +433,8 @@ class _Run:
         self._fit.cover(transformer, methods)
 
     def _transform(self, i: int, transformer: Any, X: Any, **params: Any) -> Any:
-        if i in self._asleep:
-            transformer.__dict__.update(self._asleep.pop(i)())
+        if i in self._unloaded:
+            transformer.__dict__.update(self._unloaded.pop(i)())
         return type(transformer).transform(transformer, X, **params)
 
     def transform(
@@ -450,20 +450,20 @@ class _Run:
             return self._transform(i, transformer, X, **params)
         if i == 0:
             self._test_times = []
-            self._ahead = self._load_ahead() if self._is_lazy else None
-        if self._ahead is not None and i <= self._ahead[0]:
-            end, output = self._ahead
+            self._later_output = self._load_later_output() if self._is_lazy else None
+        if self._later_output is not None and i <= self._later_output[0]:
+            end, output = self._later_output
             output = output if i == end else _NotLoaded()
         else:
             output = self._transform_test(i, transformer, X)
-        self._given = i, output
+        self._last_output = i, output
         return output
 
     def _is_test(self, i: int, X: Any) -> bool:
         """Return whether rows are the test rows, or the previous step's output."""
         if i == 0:
             return self._test is not None and self._test.recognizes(X)
-        if self._given[0] != i - 1 or X is not self._given[1]:
+        if self._last_output[0] != i - 1 or X is not self._last_output[1]:
             return False
         # A scorer may have modified them in place.
         return self._is_lazy or _are_same(X, lambda: self._load_test(i - 1)[0])
@@ -471,7 +471,7 @@ class _Run:
     def _load_test(self, i: int) -> Any:
         return self._fit.cache.store.load(f"{self._keys[i]}-{i}-test")
 
-    def _load_ahead(self) -> tuple[int, Any] | None:
+    def _load_later_output(self) -> tuple[int, Any] | None:
         """Load the output of the test rows for the last step that has one stored."""
         for end in reversed(self._ends):
             stored = self._load_test(end)
@@ -504,24 +504,24 @@ class _Run:
         return output
 
 
-def _same(one: Any, other: Any) -> bool:
+def _same(X: Any, other: Any) -> bool:
     """Return whether two containers of rows are equal in all elements."""
-    if type(one) is not type(other):
+    if type(X) is not type(other):
         return False
-    if isinstance(one, np.ndarray):
-        return _same_arrays(one, other)
-    if sparse.issparse(one):
-        if one.format not in ("csr", "csc") or one.shape != other.shape:
+    if isinstance(X, np.ndarray):
+        return _same_arrays(X, other)
+    if sparse.issparse(X):
+        if X.format not in ("csr", "csc") or X.shape != other.shape:
             return False
         parts = ("data", "indices", "indptr")
-        return all(_same_arrays(getattr(one, p), getattr(other, p)) for p in parts)
-    if isinstance(one, list):
-        return bool(one == other)
-    equals = getattr(one, "equals", None)
+        return all(_same_arrays(getattr(X, p), getattr(other, p)) for p in parts)
+    if isinstance(X, list):
+        return bool(X == other)
+    equals = getattr(X, "equals", None)
     return bool(equals(other)) if callable(equals) else False
 
 
-def _same_arrays(one: np.ndarray, other: np.ndarray) -> bool:
-    if one.shape != other.shape or one.dtype != other.dtype:
+def _same_arrays(array: np.ndarray, other: np.ndarray) -> bool:
+    if array.shape != other.shape or array.dtype != other.dtype:
         return False
-    return bool(np.array_equal(one, other, equal_nan=one.dtype.kind in "fc"))
+    return bool(np.array_equal(array, other, equal_nan=array.dtype.kind in "fc"))

@@ -161,14 +161,14 @@ class PrefixStore:
                 with contextlib.suppress(FileNotFoundError):  # removed by others
                     status = entry.stat()
                     files.append((status.st_mtime_ns, status.st_size, entry.path))
-        total = size + sum(one[1] for one in files)
-        for _, freed, path in sorted(files):
+        total = size + sum(n_bytes for _, n_bytes, _ in files)
+        for _, n_bytes, path in sorted(files):
             # A value above the limit cannot be stored in any case.
             if total <= self.limit or size > self.limit:
                 break
             with contextlib.suppress(OSError):
                 os.unlink(path)
-                total -= freed
+                total -= n_bytes
                 self._note(os.path.basename(path))
         if total > self.limit:
             raise OSError(errno.ENOSPC, "the limit is reached")

@@ -107,11 +107,11 @@ class Subsets:
 
         rows = [_indices(train, n_samples) for train, _ in splits]
         sizes = tuple(map(len, rows))
-        partial = [one for one in fidelities if not one.is_whole]
+        partial = [fidelity for fidelity in fidelities if not fidelity.is_whole]
         classes = _classes(labels)
         units = None if groups is None else np.unique(groups, return_inverse=True)[1]
         ranks = {}
-        for subset in sorted({one.subset for one in partial}):
+        for subset in sorted({fidelity.subset for fidelity in partial}):
             ranks[subset] = [
                 _ranks(
                     None if classes is None else classes[train],
@@ -124,13 +124,14 @@ class Subsets:
         drawn = cls(ranks, sizes)
         needed = {
             subset: [
-                _least(one, None if classes is None else classes[train])
-                for one, train in zip(of_splits, rows, strict=True)
+                _least(of_split, None if classes is None else classes[train])
+                for of_split, train in zip(of_splits, rows, strict=True)
             ]
             for subset, of_splits in ranks.items()
         }
-        for one in partial:
-            drawn._check(one, needed[one.subset], parameter, classes is not None)
+        for fidelity in partial:
+            least = needed[fidelity.subset]
+            drawn._check(fidelity, least, parameter, classes is not None)
         return drawn
 
     def rows(self, split: int, train: Any, fidelity: Fidelity) -> Any:

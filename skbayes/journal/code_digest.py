@@ -213,5 +213,5 @@ def _functions_in(value: Any) -> Iterator[Any]:
         yield from (value.fget, value.fset, value.fdel)
     elif not isinstance(value, types.FunctionType | type):
         held = getattr(value, "__dict__", None)
-        functions = held.values() if type(held) is dict else ()
-        yield from (one for one in functions if isinstance(one, types.FunctionType))
+        values = held.values() if type(held) is dict else ()
+        yield from (item for item in values if isinstance(item, types.FunctionType))

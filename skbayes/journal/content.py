@@ -305,12 +305,14 @@ class Content:
         for kind in ("test_scores", "train_scores"):
             # A failed fold may have no scores.
             tables = [
-                f.get(kind) or {} for one in results.values() for f in one["folds"]
+                fold.get(kind) or {}
+                for details in results.values()
+                for fold in details["folds"]
             ]
             if len({frozenset(scores) for scores in tables if scores}) > 1:
                 raise ValueError(f"its trials have different metrics in {kind!r}")
             _check_cells(kind, tables)
-        _check_cells("params", [one["params"] for one in proposals])
+        _check_cells("params", [proposal["params"] for proposal in proposals])
         if not rows:
             raise ValueError("it has no rows")
         self.trials = []

@@ -179,8 +179,10 @@ def _knowledge(source: Any) -> Any:
     """
     if isinstance(source, list | tuple):
         return [
-            _scores_in(one) if isinstance(one, str | os.PathLike) else _knowledge(one)
-            for one in source
+            _scores_in(item)
+            if isinstance(item, str | os.PathLike)
+            else _knowledge(item)
+            for item in source
         ]
     study = study_of(source)
     if study is not None:
@@ -207,8 +209,8 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     params = estimator.get_params(deep=False)
     defaults: dict[str, Any] = {}
     if type(estimator).__module__.startswith("sklearn."):
-        signature = inspect.signature(type(estimator))
-        defaults = {name: one.default for name, one in signature.parameters.items()}
+        known = inspect.signature(type(estimator)).parameters
+        defaults = {name: parameter.default for name, parameter in known.items()}
     return {
         name: params[name]
         for name in params.keys() - NOT_OF_AN_ESTIMATOR
@@ -371,7 +373,9 @@ class _Describer:
             return f"{name} {reduced}"
         function, arguments, *rest = reduced
         # The class itself comes first among the arguments of copyreg.__newobj__.
-        parts = [self(one) for one in arguments if one is not type(value)]
+        parts = [
+            self(argument) for argument in arguments if argument is not type(value)
+        ]
         if function is not type(value) and function.__name__ != "__newobj__":
             parts.insert(0, self(function))
         state, *items = rest or [None]

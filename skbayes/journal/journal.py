@@ -52,7 +52,7 @@ class Journal:
         self.stages, self.identity = content.stages, content.identity
         self._content = content
         self._n_proposed = len(content.trials)
-        self._finished = {one.number for one in content.trials if one.details}
+        self._finished = {trial.number for trial in content.trials if trial.details}
         self.splits: Splits = []
         self.proposals: list[dict[str, Any]] = []
         self.expected_improvements: list[float | None] = []

@@ -187,7 +187,7 @@ def to_outline(space: Space) -> Outline | None:
         column = space.columns[place]
         outline = {"name": column.name, **_entry_of(column.dimension)}
         if options:
-            outline |= {"kind": "Choice", "opens": [branch(one) for one in options]}
+            outline |= {"kind": "Choice", "opens": [branch(tree) for tree in options]}
         return outline
 
     try:

@@ -181,7 +181,7 @@ _FIDELITY = {"stage": 0, "train_fraction": 1.0, "subset": 0}
 
 def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return a dict for each trial, without missing values, and all column names."""
-    trials = [None if one.details is None else one.trial({}) for one in stored]
+    trials = [None if item.details is None else item.trial({}) for item in stored]
     mixed = any(
         trial is not None and getattr(trial, name) != usual
         for trial in trials
@@ -191,16 +191,16 @@ def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
     rows: list[dict[str, Any]] = []
     params: set[str] = set()
     measures: dict[str, float] = {}
-    for one, trial in zip(stored, trials, strict=True):
-        row: dict[str, Any] = {"number": one.number, "state": "unfinished"}
-        row["started"] = one.asked
-        row |= {"expected_improvement": one.expected_improvement, "error": None}
-        shown = {f"param_{name}": readable(one.record[name]) for name in one.record}
+    for item, trial in zip(stored, trials, strict=True):
+        row: dict[str, Any] = {"number": item.number, "state": "unfinished"}
+        row["started"] = item.asked
+        row |= {"expected_improvement": item.expected_improvement, "error": None}
+        shown = {f"param_{name}": readable(item.record[name]) for name in item.record}
         params |= shown.keys()
         if trial is not None:
             names = ("state", "score", *fidelity, "duration", "error")
             row |= {name: getattr(trial, name) for name in names}
-            row |= {"started": _started(one, trial), "finished": one.finished}
+            row |= {"started": _started(item, trial), "finished": item.finished}
             measured = _measures(trial)
             measures |= measured
             row |= measured

@@ -22,12 +22,12 @@ def unreachable_bounds(constraints: Constraints, trials: History) -> list[str]:
 
     Only trials of the last stage count.
     """
-    complete = [one for one in trials if one.state == TrialState.COMPLETE]
-    last = max((one.stage for one in complete), default=0)
-    outcomes = [one.outcomes for one in complete if one.stage == last]
+    complete = [trial for trial in trials if trial.state == TrialState.COMPLETE]
+    last = max((trial.stage for trial in complete), default=0)
+    by_trial = [trial.outcomes for trial in complete if trial.stage == last]
     sentences = []
     for bound in constraints.bounds:
-        values = np.array([one.get(bound.name, math.nan) for one in outcomes])
+        values = np.array([outcomes.get(bound.name, math.nan) for outcomes in by_trial])
         values = values[np.isfinite(values)]
         if len(values) and not any(bound.slack(float(v)) <= 0.0 for v in values):
             sentences.append(_sentence(bound, values))
@@ -60,14 +60,14 @@ class FeasibilityMessages:
     ) -> None:
         self._constraints = constraints
         self._tell = tell
-        self._told = False
+        self._has_warned = False
 
     def __call__(self, trial: Trial, history: History) -> None:
         """Check the trials after each one."""
-        n_complete = sum(one.state == TrialState.COMPLETE for one in history)
-        if self._told or n_complete < N_FIRST:
+        n_complete = sum(t.state == TrialState.COMPLETE for t in history)
+        if self._has_warned or n_complete < N_FIRST:
             return
-        self._told = True
+        self._has_warned = True
         sentences = unreachable_bounds(self._constraints, history)
         if not sentences:
             return

@@ -217,8 +217,8 @@ def _type_of(values: list[Any]) -> type:
         types = {float}
     if types == {int} and any(abs(value) > _MAX_INT for value in values):
         return object
-    (one,) = types if len(types) == 1 else (object,)
-    return one if one in (bool, int, float, str) else object
+    (kind,) = types if len(types) == 1 else (object,)
+    return kind if kind in (bool, int, float, str) else object
 
 
 def _pandas_column(pandas: Any, values: list[Any], missing: np.ndarray) -> Any:

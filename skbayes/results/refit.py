@@ -202,19 +202,19 @@ def _check_metric(metric: Any) -> None:
         raise TypeError(f"metric must be the name of a metric, got {metric!r}")
 
 
-def _numbers(by: str | Callable, params: Sequence[dict[str, Any]]) -> FloatArray:
+def _numbers(by: str | Callable, candidates: Sequence[dict[str, Any]]) -> FloatArray:
     """Return the value of `by` for each candidate, NaN for None."""
     found = []
-    for one in params:
-        value = native(by(one) if callable(by) else one.get(by))
+    for params in candidates:
+        value = native(by(params) if callable(by) else params.get(by))
         if not (value is None or isinstance(value, bool) or is_number(value)):
             raise ValueError(
-                f"by={by!r} must give numbers, got {value!r} for {one!r}; pass a "
+                f"by={by!r} must give numbers, got {value!r} for {params!r}; pass a "
                 "callable that returns the complexity of a candidate"
             )
         found.append(math.nan if value is None else float(value))
-    if isinstance(by, str) and not any(by in one for one in params):
-        names = sorted({name for one in params for name in one})
+    if isinstance(by, str) and not any(by in params for params in candidates):
+        names = sorted({name for params in candidates for name in params})
         raise ValueError(f"by={by!r} is not a hyper-parameter; they are {names}")
     return np.array(found)
 

@@ -87,11 +87,11 @@ def _expected(trials: list[Trial], optimizer: Any) -> np.ndarray | None:
     return mean
 
 
-def spearman(one: Any, other: Any) -> float:
+def spearman(values: Any, other: Any) -> float:
     """Return the rank correlation of two lists; NaN if one is constant or too short."""
-    if one is None or len(one) < 2:
+    if values is None or len(values) < 2:
         return float("nan")
-    ranks = np.array([rankdata(one), rankdata(other)])
+    ranks = np.array([rankdata(values), rankdata(other)])
     if np.any(np.ptp(ranks, axis=1) == 0.0):
         return float("nan")
     return float(np.corrcoef(ranks)[0, 1])

@@ -27,7 +27,7 @@ def is_list_of_sources(value: Any) -> bool:
     """Return whether `warm_start_from` is a list of searches on other data."""
     if not isinstance(value, list | tuple) or not value:
         return False
-    return not any(isinstance(one, Trial) for one in value)
+    return not any(isinstance(item, Trial) for item in value)
 
 
 def read_sources(values: Sequence[Any], space: Space, metric: str) -> list[Source]:
@@ -105,9 +105,9 @@ def _rows(value: Any, space: Space, metric: str) -> Sequence[tuple]:
     except FileNotFoundError as error:
         raise FileNotFoundError(f"there is no journal {os.fspath(value)!r}.") from error
     trials = [
-        one.trial({k: readable_by(space, k, v) for k, v in one.record.items()})
-        for one in stored
-        if one.details is not None
+        item.trial({k: readable_by(space, k, v) for k, v in item.record.items()})
+        for item in stored
+        if item.details is not None
     ]
     return rows_of_trials(trials, metric, "score")
 

@@ -117,7 +117,7 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     [{'C': 1.0}, {'C': 10.0}, {'C': 100.0}]
     """
     known = known_trials(source, space, metric, failures=False)
-    return [(one.params, one.score, one.noise) for one in known]
+    return [(trial.params, trial.score, trial.noise) for trial in known]
 
 
 def known_trials(
@@ -215,7 +215,7 @@ def known_rows(source: Any, metric: str) -> Sequence[tuple]:
     if isinstance(results, Mapping):
         return _rows_of_results(results, metric)
     trials = list(results) if hasattr(results, "__iter__") else [None]
-    if not all(isinstance(one, Trial) for one in trials):
+    if not all(isinstance(trial, Trial) for trial in trials):
         raise TypeError(
             "warm_start_from must be a fitted search, its cv_results_ as a dict or "
             "data frame, trials, a study of Optuna, or a result of scikit-optimize, "

@@ -36,11 +36,11 @@ def take_rounds_out(
     _check_options(search)
     model, path = final_model(search.estimator)
     replacing = _values_of(search.search_spaces_, path) if path else []
-    models = [one for one in [model, *replacing] if hasattr(one, "get_params")]
+    models = [m for m in [model, *replacing] if hasattr(m, "get_params")]
     found = {
-        full_name(path, learner.parameter(one))
-        for one in models
-        for learner in [learner_of(one)]
+        full_name(path, learner.parameter(model))
+        for model in models
+        for learner in [learner_of(model)]
         if learner is not None
     }
     _check_models(search, models, any_rounds=bool(found))
@@ -76,7 +76,7 @@ def _check_models(search: Any, models: Sequence[Any], any_rounds: bool) -> None:
 
     With ``rounds="auto"``, a model without scores after its rounds may be among others.
     """
-    objections = [text for one in models if (text := objection_to(one)) is not None]
+    objections = [text for model in models if (text := objection_to(model)) is not None]
     if objections and not (any_rounds and search.rounds == "auto"):
         raise ValueError(
             f"rounds={search.rounds!r}: {objections[0]}. Its scores after each round "
@@ -98,7 +98,7 @@ def _check_fit_params(
     """Check that no parameter of `fit` changes the number of rounds of a fit."""
     prefix = full_name(path, "")
     # With metadata routing, the names have no prefix.
-    given = {name.removeprefix(prefix): one for name, one in fit_params.items()}
+    given = {name.removeprefix(prefix): value for name, value in fit_params.items()}
     for model in models:
         learner = learner_of(model)
         name = None if learner is None else learner.fit_objection(given)
@@ -127,8 +127,8 @@ def _parts_of(notation: Any, path: str = "") -> Iterator[Mapping[str, Any]]:
                     if key != path or learner_of(option) is not None:
                         yield from _parts_of(sub, path)
     elif isinstance(notation, list | tuple):
-        for one in notation:
-            yield from _parts_of(one, path)
+        for part in notation:
+            yield from _parts_of(part, path)
 
 
 def _options(choice: Choice) -> list[tuple[Any, Any]]:
@@ -180,7 +180,7 @@ def _without(notation: Any, names: set[str], path: str) -> Any:
             return space
         return kept
     if isinstance(notation, list | tuple):
-        return [_without(one, names, path) for one in notation]
+        return [_without(part, names, path) for part in notation]
     return notation
 
 

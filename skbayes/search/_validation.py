@@ -62,16 +62,16 @@ def check_arguments(search: Any) -> None:
             stacklevel=5,
         )
     known = get_scorer_names()
-    for one in _metrics(search.scoring):
-        if isinstance(one, str) and one not in known:
+    for metric in _metrics(search.scoring):
+        if isinstance(metric, str) and metric not in known:
             raise ValueError(
-                f"scoring: {one!r} is not the name of a metric."
-                f"{did_you_mean(one, known)} sklearn.metrics.get_scorer_names() "
+                f"scoring: {metric!r} is not the name of a metric."
+                f"{did_you_mean(metric, known)} sklearn.metrics.get_scorer_names() "
                 "lists them."
             )
-        module = getattr(one, "__module__", None) or ""
-        if inspect.isfunction(one) and module.startswith("sklearn.metrics."):
-            _check_scorer(one)
+        module = getattr(metric, "__module__", None) or ""
+        if inspect.isfunction(metric) and module.startswith("sklearn.metrics."):
+            _check_scorer(metric)
 
 
 def check_source(search: Any, source: Any) -> None:
@@ -103,13 +103,14 @@ def check_stoppers(stopper: Any) -> list[Callable]:
     """Return the stopping criteria as a list."""
     given = [] if stopper is None else stopper
     stoppers = list(given) if isinstance(given, list | tuple) else [given]
-    for one in stoppers:
-        if callable(one) and not isinstance(one, type):
+    for criterion in stoppers:
+        if callable(criterion) and not isinstance(criterion, type):
             continue
+        name = getattr(criterion, "__name__", "")
         advice = (
-            f"the class {one.__name__}; write {one.__name__}(...) with its parameters."
-            if isinstance(one, type)
-            else f"{one!r}; skbayes.loop.stopping has ready-made ones, such as "
+            f"the class {name}; write {name}(...) with its parameters."
+            if isinstance(criterion, type)
+            else f"{criterion!r}; skbayes.loop.stopping has ready-made ones, such as "
             "NoImprovement(10)."
         )
         raise TypeError(
@@ -143,7 +144,7 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
     if y is not None:
         if kind == "classifier":
             _check_labels(y)
-        named = [one for one in _metrics(search.scoring) if isinstance(one, str)]
+        named = [name for name in _metrics(search.scoring) if isinstance(name, str)]
         labels = {f"scoring={name!r}": name for name in named}
         check_metrics_suit(search.estimator, labels, y)
     elif needs_y:
@@ -163,7 +164,7 @@ def _check_labels(y: Any) -> None:
     if labels.dtype.kind != "O" or labels.ndim != 1:
         return
     # Missing values differ from themselves, or are None, or cannot be compared.
-    missing = [i for i, one in enumerate(labels) if _is_missing(one)]
+    missing = [i for i, label in enumerate(labels) if _is_missing(label)]
     if missing:
         rows = "row" if len(missing) == 1 else "rows"
         shown = ", ".join(map(str, missing[:5])) + ", …" * (len(missing) > 5)

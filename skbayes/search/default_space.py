@@ -47,8 +47,8 @@ def set_search_spaces(search: Any, X: Any, y: Any) -> Facts:
         )
     if isinstance(given, list | tuple) and any(map(_is_laid_over, given)):
         search.search_spaces_ = [
-            _resolved(search, one, facts) if _is_laid_over(one) else one
-            for one in given
+            _resolved(search, space, facts) if _is_laid_over(space) else space
+            for space in given
         ]
     elif given is None or isinstance(given, str) or _is_laid_over(given):
         search.search_spaces_ = _resolved(search, given, facts)
@@ -60,8 +60,8 @@ def set_search_spaces(search: Any, X: Any, y: Any) -> Facts:
     return facts
 
 
-def _is_laid_over(one: Any) -> bool:
-    return isinstance(one, Mapping) and "auto" in one
+def _is_laid_over(space: Any) -> bool:
+    return isinstance(space, Mapping) and "auto" in space
 
 
 def _resolved(search: Any, given: Any, facts: Facts) -> Any:
@@ -113,7 +113,7 @@ def train_share(search: Any, X: Any, y: Any) -> float:
 
 def _share_of_splits(cv: Any, n_samples: int) -> float:
     if isinstance(cv, list | tuple):
-        sizes = [len(one[0]) for one in cv if hasattr(one[0], "__len__")]
+        sizes = [len(split[0]) for split in cv if hasattr(split[0], "__len__")]
         return min(sizes, default=0) / n_samples or CAUTIOUS_SHARE
     if cv is None or isinstance(cv, Integral):
         cv = check_cv(5 if cv is None else int(cv))

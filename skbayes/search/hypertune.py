@@ -258,9 +258,9 @@ class HyperTuneSearchCV(BayesSearchCV):
                     surrogate=self.surrogate,
                     acquisition=self.acquisition,
                     n_initial_points=self._n_initial(),
-                    random_state=int(one),
+                    random_state=int(subset_seed),
                 )
-                for one in seeds
+                for subset_seed in seeds
             ]
         )
 

@@ -40,12 +40,12 @@ def fit_folds(
     fitted = []
     by_split = [params] * len(splits) if isinstance(params, dict) else params
     for own, (train, _) in zip(by_split, splits, strict=True):
-        one = clone(estimator).set_params(**clone(own, safe=False))
-        X_train, y_train = compat.safe_split(one, X, y, train)
+        model = clone(estimator).set_params(**clone(own, safe=False))
+        X_train, y_train = compat.safe_split(model, X, y, train)
         cut = compat.check_fit_params(X, fit_params, train)
         data = (X_train,) if y is None else (X_train, y_train)
-        with refit_by_rounds(one, rounds):
-            fitted.append(one.fit(*data, **cut))
+        with refit_by_rounds(model, rounds):
+            fitted.append(model.fit(*data, **cut))
     return fitted
 
 

@@ -280,15 +280,16 @@ class ParetoSearchCV(BaseBayesSearchCV):
                     # The warnings are the same for each objective.
                     warnings.simplefilter("ignore")
                 rows = known_results(source, space, name)
-            keys = [key_of(row) for row in space.encode([one[0] for one in rows])]
+            encoded = space.encode([params for params, *_ in rows])
+            keys = list(map(key_of, encoded))
             columns.append(dict(zip(keys, rows, strict=True)))
-        known = [key for key in columns[0] if all(key in one for one in columns)]
+        known = [key for key in columns[0] if all(key in column for column in columns)]
         return [
             (
                 columns[0][key][0],
                 [
-                    float(objectives.signs[j] * one[key][1])
-                    for j, one in enumerate(columns)
+                    float(objectives.signs[j] * column[key][1])
+                    for j, column in enumerate(columns)
                 ],
                 None,
             )

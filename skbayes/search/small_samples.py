@@ -169,7 +169,9 @@ class MonotonicityPlan:
     def weakened(self) -> list[str]:
         """Parameters about which the samples strongly disagree."""
         return [
-            name for name, one in self.disagreement.items() if one > MAX_DISAGREEMENT
+            name
+            for name, disagreement in self.disagreement.items()
+            if disagreement > MAX_DISAGREEMENT
         ]
 
 

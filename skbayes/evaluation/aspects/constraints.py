@@ -128,7 +128,7 @@ class OutcomeConstraints(Aspect):
         is_broken = self.constraints.surely_broken(folds, plan.n_folds, risk)
         return TrialState.PRUNED if is_broken else None
 
-    def settle(self, folds: Sequence[FoldResult], missing: Any = math.nan) -> None:
+    def set_scores(self, folds: Sequence[FoldResult], missing: Any = math.nan) -> None:
         """Set the outcomes that are metrics to the scores of the folds."""
         for fold in folds:
             if fold.fit_error is None and "outcomes" in fold.extras:

@@ -19,7 +19,7 @@ from skbayes.evaluation.rounds.trial_rounds import (
     last_round,
     most_rounds,
     params_with_rounds,
-    settle_rounds,
+    score_at_rounds,
 )
 from skbayes.evaluation.rounds.watched_fit import (
     RoundLimits,
@@ -193,9 +193,11 @@ class Rounds(Aspect):
         stopped = has_status(earlier, FoldStatus.STOPPED)
         return TrialState.PRUNED if stopped else None
 
-    def settle(self, folds: Sequence[FoldResult], missing: float = math.nan) -> None:
+    def set_scores(
+        self, folds: Sequence[FoldResult], missing: float = math.nan
+    ) -> None:
         """Score each fold at the number of rounds that the others choose."""
-        settle_rounds(folds, self.run.objective.guide, missing)
+        score_at_rounds(folds, self.run.objective.guide, missing)
 
     def comparable(self, trial: Trial, scores: FoldScores) -> FoldScores:
         """Remember the first curve, and add the curves of the folds to the scores."""
@@ -222,7 +224,7 @@ class Rounds(Aspect):
         """Choose the number of rounds; a missing score becomes the error score."""
         fitted = [fold for fold in folds if not fold.skipped]
         guide, missing = self.run.objective.guide, self.run.options.missing_score
-        return {"rounds": settle_rounds(fitted, guide, missing)}
+        return {"rounds": score_at_rounds(fitted, guide, missing)}
 
     def row_params(self, trial: Trial) -> dict[str, Any]:
         """Return the parameters that set the number of rounds, if it was chosen."""

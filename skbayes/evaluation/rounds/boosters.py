@@ -93,7 +93,7 @@ class _LightGBM(LearnerWithRounds):
     def fit_objection(self, params: Mapping[str, Any]) -> str | None:
         # Early stopping changes the predictions of fits with fewer rounds, too.
         callbacks = params.get("callbacks") or []
-        if any(hasattr(one, "stopping_rounds") for one in callbacks):
+        if any(hasattr(callback, "stopping_rounds") for callback in callbacks):
             return "callbacks"
         return "init_model" if params.get("init_model") is not None else None
 
@@ -110,7 +110,7 @@ class _LightGBM(LearnerWithRounds):
 
         # `classes_` is not available before the end of the fit.
         classes = np.unique(y) if is_classifier(model) else None
-        raw: list[Any] = [0.0] * len(watch.sets)
+        sums: list[Any] = [0.0] * len(watch.sets)
         own = model.get_params()  # slow, so once per fit
         has_raw = hasattr(model, "decision_function")  # since LightGBM 4.7
         seen = 0
@@ -121,14 +121,14 @@ class _LightGBM(LearnerWithRounds):
             if n_rounds not in on_grid:
                 return
             for i, rows in enumerate(watch.sets):
-                raw[i] = raw[i] + env.model.predict(
+                sums[i] = sums[i] + env.model.predict(
                     rows,
                     start_iteration=seen,
                     num_iteration=n_rounds - seen,
                     raw_score=True,
                 )
             seen = n_rounds
-            if watch([_lightgbm_outputs(own, one, classes, has_raw) for one in raw]):
+            if watch([_lightgbm_outputs(own, raw, classes, has_raw) for raw in sums]):
                 raise EarlyStopException(env.iteration, [])
 
         on_grid = set(watch.grid.tolist())
@@ -154,7 +154,9 @@ class _XGBoost(LearnerWithRounds):
 
     def is_kind_of(self, model: Any) -> bool:
         # Forests have one round.
-        is_forest = any(one.__name__.startswith("XGBRF") for one in type(model).__mro__)
+        is_forest = any(
+            kind.__name__.startswith("XGBRF") for kind in type(model).__mro__
+        )
         return super().is_kind_of(model) and not is_forest
 
     def _unsuited_setting(self, model: Any) -> str | None:
@@ -166,7 +168,8 @@ class _XGBoost(LearnerWithRounds):
         # Boosters with "multi:softmax" predict no probabilities.
         if callable(objective) or objective == "multi:softmax":
             return _objective_text(objective)
-        if any(type(one).__name__ == "EarlyStopping" for one in own["callbacks"] or []):
+        kinds = map(type, own["callbacks"] or [])
+        if any(kind.__name__ == "EarlyStopping" for kind in kinds):
             return "callbacks with EarlyStopping"
         return None
 
@@ -180,7 +183,7 @@ class _XGBoost(LearnerWithRounds):
         import xgboost
 
         classes = np.unique(y) if is_classifier(model) else None
-        rows = [_as_matrix(model, one) for one in watch.sets]
+        matrices = [_as_matrix(model, rows) for rows in watch.sets]
         on_grid = set(watch.grid.tolist())
 
         class Look(xgboost.callback.TrainingCallback):
@@ -188,8 +191,8 @@ class _XGBoost(LearnerWithRounds):
                 if epoch + 1 not in on_grid:
                     return False
                 # XGBoost caches the predictions of a matrix, and adds new trees.
-                found = [model.predict(one) for one in rows]
-                return watch([_xgboost_outputs(one, classes) for one in found])
+                found = [model.predict(matrix) for matrix in matrices]
+                return watch([_xgboost_outputs(raw, classes) for raw in found])
 
         own = model.get_params()["callbacks"]
         model.set_params(callbacks=[*(own or []), Look()])
@@ -267,7 +270,7 @@ class _CatBoost(LearnerWithRounds):
                 **params,
             }
         model.fit(X, y, **params)
-        stages = [_catboost_stages(model, one) for one in watch.sets]
+        stages = [_catboost_stages(model, rows) for rows in watch.sets]
         on_grid = set(watch.grid.tolist())
         for n_rounds in range(1, model.tree_count_ + 1):
             outputs = [next(stage) for stage in stages]

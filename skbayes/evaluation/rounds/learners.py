@@ -94,7 +94,7 @@ def replaced(kind: type, base: type) -> str | None:
         return None
     public = [name for name in dir(base) if not name.startswith("__")]
     for name in dict.fromkeys([*_SCORED, *_SPECIAL, *public]):
-        own, inherited = (getattr_static(one, name, None) for one in (kind, base))
+        own, inherited = (getattr_static(cls, name, None) for cls in (kind, base))
         is_request = name.startswith("set_") and name.endswith("_request")
         is_method = callable(own) or hasattr(own, "__get__") or callable(inherited)
         if is_request or name in _HARMLESS or not is_method:
@@ -190,11 +190,11 @@ class _Boosting(LearnerWithRounds):
         def monitor(i: int, estimator: Any, variables: Any) -> bool:
             # Predictions are computed on request, from the existing trees.
             if not stages:
-                stages.extend(_raw_stages(model, one) for one in watch.sets)
-            raw = [next(stage) for stage in stages]
+                stages.extend(_raw_stages(model, rows) for rows in watch.sets)
+            found = [next(stage) for stage in stages]
             if i + 1 not in on_grid:
                 return False
-            return watch([_raw_outputs(model, one) for one in raw])
+            return watch([_raw_outputs(model, raw) for raw in found])
 
         on_grid = set(watch.grid.tolist())
         model.fit(X, y, monitor=monitor, **params)
@@ -288,7 +288,7 @@ class _Epochs(LearnerWithRounds):
         def look(n_rounds: int) -> bool:
             if n_rounds not in on_grid:
                 return False
-            return watch([_own_outputs(model, one) for one in watch.sets])
+            return watch([_own_outputs(model, rows) for rows in watch.sets])
 
         _pass_over(model, X, y, params, int(watch.grid[-1]), look)
 
@@ -348,12 +348,12 @@ def _show(
 ) -> bool:
     """Pass the rounds after `begin` to the watch; return whether it stops the fit."""
     on_grid = set(watch.grid.tolist())
-    each = [stages(model, one) for one in watch.sets]
+    by_set = [stages(model, rows) for rows in watch.sets]
     for n_rounds in range(1, end + 1):
-        raw = [next(one) for one in each]
+        found = [next(stage) for stage in by_set]
         if n_rounds <= begin or n_rounds not in on_grid:
             continue
-        if watch([outputs(model, one) for one in raw]):
+        if watch([outputs(model, raw) for raw in found]):
             return True
     return False
 
@@ -429,8 +429,8 @@ def _tree_means(model: Any, X: Any) -> Iterator[np.ndarray]:
         X = np.asarray(X, dtype=np.float32)
     total: Any = 0.0
     for n, tree in enumerate(model.estimators_, 1):
-        one = tree.predict_proba(X) if is_classifier(model) else tree.predict(X)
-        total = total + one
+        values = tree.predict_proba(X) if is_classifier(model) else tree.predict(X)
+        total = total + values
         yield total / n
 
 

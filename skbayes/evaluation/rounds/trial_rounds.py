@@ -34,7 +34,7 @@ __all__ = [
     "most_rounds",
     "params_with_rounds",
     "rounds_by_fold",
-    "settle_rounds",
+    "score_at_rounds",
 ]
 
 
@@ -56,7 +56,7 @@ def params_with_rounds(
     return {**params, **round_params(estimator, rounds)}
 
 
-def settle_rounds(
+def score_at_rounds(
     folds: Sequence[FoldResult], guide: Guide, missing: float = math.nan
 ) -> int | None:
     """Choose the number of rounds of a trial and set the scores of its folds.
@@ -189,8 +189,8 @@ def _guiding_curves(
     curves = [guide.curve(_curves_of(fold)) for fold in folds]
     if not curves or any(curve is None for curve in curves):
         return None
-    known = [one for one in curves if one is not None]
-    return [np.where(np.isnan(one), -np.inf, one) for one in known]
+    known = [curve for curve in curves if curve is not None]
+    return [np.where(np.isnan(curve), -np.inf, curve) for curve in known]
 
 
 def _scores_at(

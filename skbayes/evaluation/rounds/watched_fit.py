@@ -107,7 +107,7 @@ def objection_to(model: Any) -> str | None:
 
 def _kind_of(model: Any) -> LearnerWithRounds | None:
     learners = (*BOOSTERS, *SKLEARN_LEARNERS)
-    return next((one for one in learners if one.is_kind_of(model)), None)
+    return next((learner for learner in learners if learner.is_kind_of(model)), None)
 
 
 def _replaced_in(pipeline: Pipeline) -> str | None:
@@ -289,8 +289,8 @@ class WatchedFit:
     def observe(self, stages: Sequence[Any], rows: Sequence[ScoredRows]) -> None:
         """Score the current estimators, one per set of rows."""
         self._last = [
-            self._scorer(stage, *_arguments(one), **one.params)
-            for stage, one in zip(stages, rows, strict=True)
+            self._scorer(stage, *_arguments(scored), **scored.params)
+            for stage, scored in zip(stages, rows, strict=True)
         ]
         if not self.curves:
             self.curves = [{} for _ in rows]
@@ -351,16 +351,16 @@ class _Watch:
     ) -> None:
         self.grid = round_grid(cap)
         self.sets = [features for _, features in rows]
-        self.labels = [one.y for one, _ in rows]
-        self._rows = [one for one, _ in rows]
+        self._rows = [scored for scored, _ in rows]
+        self.labels = [scored.y for scored in self._rows]
         self._fit, self._model, self._classes = fit, model, classes
 
     def __call__(self, outputs: Sequence[Outputs]) -> bool:
         begin = time.perf_counter()
         try:
             stages = [
-                stage_of(self._model, one.X, predictions, self._classes)
-                for one, predictions in zip(self._rows, outputs, strict=True)
+                stage_of(self._model, scored.X, predictions, self._classes)
+                for scored, predictions in zip(self._rows, outputs, strict=True)
             ]
             self._fit.observe(stages, self._rows)
         except Exception as error:
