@@ -339,10 +339,8 @@ class CandidateEvaluator:
         """Return a placeholder for the result of a fold that was not fitted."""
         seconds = math.nan if error is None else 0.0
         train_scores: dict | None = {} if self.run.options.return_train_score else None
-        skipped = error is None
-        return FoldResult(
-            {}, seconds, seconds, size, train_scores, error, skipped=skipped
-        )
+        status = FoldStatus.SKIPPED if error is None else FoldStatus.FITTED
+        return FoldResult({}, seconds, seconds, size, train_scores, error, status)
 
     def _mean(self, folds: list[FoldResult]) -> float:
         """Return the mean score that guides the search; NaN if there is none."""
@@ -359,6 +357,7 @@ class CandidateEvaluator:
         """Create a trial that was stopped during its first fit."""
         folds = [self._no_fold(None, size) for size in self.run.test_sizes]
         folds[0].extras = first.extras
+        folds[0].status = FoldStatus.STOPPED
         return self._make(plan, folds, score, TrialState.PRUNED, noise)
 
     def _partial_trial(self, plan: Evaluation, outcomes: list[FoldOutcome]) -> Trial:
@@ -373,6 +372,7 @@ class CandidateEvaluator:
         for fold, outcome in zip(folds, outcomes, strict=False):
             if outcome.reason is not None:
                 fold.fit_error = outcome.reason.text
+                fold.status = FoldStatus.ABORTED
         score, noise = math.nan, None
         if begun:
             score = self._mean([fold for fold in by_split if fold is not None])

@@ -136,7 +136,7 @@ class Objectives:
 
     def of_trial(self, trial: Trial) -> list[float]:
         """Return the mean objectives of a trial over the fitted folds."""
-        folds = [fold.test_scores for fold in trial.folds if not fold.skipped]
+        folds = [fold.test_scores for fold in trial.folds if fold.is_fitted]
         if trial.state == TrialState.FAILED or not folds:
             return [math.nan] * len(self.names)
         means = [np.mean([scores[name] for scores in folds]) for name in self.names]

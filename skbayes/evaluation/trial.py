@@ -51,6 +51,8 @@ class FoldStatus(StrEnum):
 
     FITTED = "fitted"
     """The fit ended, also if it failed."""
+    SKIPPED = "skipped"
+    """The fit was not started."""
     STOPPED = "stopped"
     """The fit was stopped because the trial cannot become the best one."""
     ABORTED = "aborted"
@@ -78,8 +80,8 @@ class FoldResult:
         Scores on the training set; None if they are not requested.
     fit_error : str or None
         Traceback of a failed fit, or the reason for which a fit was aborted.
-    skipped : bool
-        Whether the fit was not started or not finished. Its scores and times are NaN.
+    status : FoldStatus, default="fitted"
+        Status of the fit. Unless it is "fitted", scores and times are NaN.
     extras : dict of str to object
         Measurements of the aspects of trials, in the types of JSON. `costs` are stored
         separately from the scores. `multimetric` is 1 if a scorer returned a dict with
@@ -96,8 +98,16 @@ class FoldResult:
     n_test_samples: int = 0
     train_scores: dict[str, float] | None = None
     fit_error: str | None = None
-    skipped: bool = False
+    status: FoldStatus = FoldStatus.FITTED
     extras: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.status = FoldStatus(self.status)
+
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the fit ended."""
+        return self.status == FoldStatus.FITTED
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entries from which scikit-learn creates `cv_results_`."""
@@ -248,14 +258,14 @@ class Trial:
     @property
     def shared_time(self) -> float:
         """Mean time per fold in seconds that was saved by shared pipeline steps."""
-        fitted = [fold for fold in self.folds if not fold.skipped]
+        fitted = [fold for fold in self.folds if fold.is_fitted]
         seconds = [fold.extras.get("shared_time", 0.0) for fold in fitted]
         return float(np.mean(seconds)) if seconds else 0.0
 
     @property
     def fitted(self) -> np.ndarray:
         """Boolean array of shape (n_splits,), True for splits that were fitted."""
-        return np.array([not fold.skipped for fold in self.folds], bool)
+        return np.array([fold.is_fitted for fold in self.folds], bool)
 
     @property
     def fit_times(self) -> np.ndarray:
@@ -284,7 +294,7 @@ def _numbers(values: list[Any]) -> np.ndarray:
 
 def mean_outcomes(folds: Sequence[FoldResult]) -> dict[str, float]:
     """Return the mean over the fitted folds of each outcome, NaN if one is unknown."""
-    fitted = [fold.extras.get("outcomes", {}) for fold in folds if not fold.skipped]
+    fitted = [fold.extras.get("outcomes", {}) for fold in folds if fold.is_fitted]
     names = dict.fromkeys(name for outcomes in fitted for name in outcomes)
     return {
         name: float(np.mean([outcomes.get(name, math.nan) for outcomes in fitted]))
@@ -296,7 +306,7 @@ def fill_scores(folds: Sequence[FoldResult], error_scores: Mapping[str, float]) 
     """Set scores where there are none: NaN in skipped folds, or else error scores."""
     for fold in folds:
         missing = (
-            dict.fromkeys(error_scores, math.nan) if fold.skipped else error_scores
+            error_scores if fold.is_fitted else dict.fromkeys(error_scores, math.nan)
         )
         fold.test_scores = fold.test_scores or dict(missing)
         if fold.train_scores is not None:

@@ -343,7 +343,7 @@ def _facts(
     source: Any, record: SearchRecord, trials: Sequence[Trial]
 ) -> dict[str, Any]:
     """Return the data of the template."""
-    fits = [fold for trial in trials for fold in trial.folds if not fold.skipped]
+    fits = [fold for trial in trials for fold in trial.folds if fold.is_fitted]
     times = [getattr(fold, t) for fold in fits for t in ("fit_time", "score_time")]
     both = np.array(times, dtype=float).reshape(-1, 2).sum(axis=1)
     ends = record.finished

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
 from skbayes.journal.json_space import MAX_TEXT
 from skbayes.journal.sqlite_file import Row
 
@@ -148,7 +148,7 @@ _fold = {
     "n_test_samples": _count,
     "train_scores": (None, _metrics),
     "fit_error": (None, str),
-    "skipped": bool,
+    "status": lambda value: type(value) is str and value in list(FoldStatus),
     # Values of aspects of trials; those that are not named here are numbers.
     "extras": {
         "costs": _metrics,

@@ -187,7 +187,7 @@ class FailingStart:
 
 def _fitted(trial: Trial) -> dict[int, FoldResult]:
     """Return the folds that were fitted, by number."""
-    return {i: fold for i, fold in enumerate(trial.folds) if not fold.skipped}
+    return {i: fold for i, fold in enumerate(trial.folds) if fold.is_fitted}
 
 
 def _errors(trial: Trial) -> dict[int, str | None]:

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes.evaluation.objectives import Objectives
-from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
+from skbayes.evaluation.trial import FoldResult, FoldStatus, History, Trial, TrialState
 from skbayes.journal.json_space import adapt_record, from_outline, readable
 from skbayes.journal.reader import read_journal
 from skbayes.results.record import LoadedTrials, SearchRecord, make_record
@@ -72,7 +72,7 @@ def read_record(
     Examples
     --------
     >>> from skbayes.inspection import read_record
-    >>> from skbayes.evaluation import FoldResult, History, Trial
+    >>> from skbayes.evaluation import FoldResult, FoldStatus, History, Trial
     >>> folds = [FoldResult({"score": 0.7}, 0.1, 0.0)]
     >>> record = read_record(History([Trial(0, {"C": 1}, folds, score=0.7)]))
     >>> len(record), record.score, record.label
@@ -333,7 +333,7 @@ def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial
     for fold in folds:
         scores = fold.test_scores.values()
         if row["state"] != "failed" and all(math.isnan(score) for score in scores):
-            fold.skipped = True
+            fold.status = FoldStatus.SKIPPED
     error = row["error"]
     return Trial(
         int(row["number"]),

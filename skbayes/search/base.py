@@ -451,7 +451,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         history = outcome.history
         if not history:
             raise ValueError(unfinished_text(run, outcome.unfinished))
-        fitted = [fold.as_dict() for fold in history.folds if not fold.skipped]
+        fitted = [fold.as_dict() for fold in history.folds if fold.is_fitted]
         compat.report_failures(fitted, self.error_score)
         # Before the first valid score, the metrics of a callable are not known.
         metrics = run.objective.metrics or ["score"]

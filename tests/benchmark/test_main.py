@@ -65,7 +65,7 @@ def test_command_with_a_table_and_a_method_of_ones_own(tmp_path, capsys):
     [
         (["--tables", "en-zh"], "pair must be one of"),
         (["--tables", "zh-en", "--methods", "nonsense"], "nonsense"),
-        (["--tables", "json:decoder"], "no LookupTable"),
+        (["--tables", "json:decoder"], "is not a LookupTable"),
         (["--tables", "zh-en", "--cap", "2"], "cap must be at least"),
     ],
 )

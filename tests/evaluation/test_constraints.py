@@ -65,7 +65,7 @@ BOTH = Constraints(
 def test_outcomes_are_means_over_the_fitted_folds():
     some = [
         *folds({"a": 1.0, "b": 8.0}, {"a": 2.0, "b": 8.0}),
-        FoldResult(skipped=True),
+        FoldResult(status="skipped"),
     ]
     assert mean_outcomes(some) == {"a": 1.5, "b": 8.0}
     assert BOTH.names == ["a", "b"]

@@ -227,7 +227,7 @@ def test_a_limit_keeps_later_folds_from_being_begun(n_jobs, catch_errors):
     workers.n_jobs = 1
     trial = run.conclude(evaluation, evaluation(workers))
     assert trial.state == "timed_out"
-    fitted = [not fold.skipped for fold in trial.folds]
+    fitted = [fold.is_fitted for fold in trial.folds]
     assert fitted == [True, False, False]
     first = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)[0]
     assert trial.score == first
@@ -247,7 +247,7 @@ def test_a_race_prunes_a_trial_without_a_chance():
         run.learn(complete(number, [0.96, 0.95 + 0.001 * number, 0.96]))
     pruned = trial_of(run, 4, {"C": 1e-9, "kernel": "linear"})
     assert pruned.state == "pruned"
-    assert [fold.skipped for fold in pruned.folds] == [False, True, True]
+    assert [fold.is_fitted for fold in pruned.folds] == [True, False, False]
     assert pruned.noise > 0
     # It is compared on the split that both saw.
     shift = pruned.folds[0].test_scores["score"] - 0.96

@@ -40,7 +40,7 @@ def test_what_is_told_of_a_trial():
     folds = [fold(0.5, 2.0), fold(0.7, 4.0)]
     assert objectives.of_trial(Trial(0, {}, folds, score=-3.0)) == [-3.0, 0.6]
     assert objectives(folds[0].test_scores) == -2.0
-    folds.append(fold(math.nan, math.nan, skipped=True))
+    folds.append(fold(math.nan, math.nan, status="skipped"))
     timed_out = Trial(0, {}, folds, score=-3.0, state="timed_out")
     assert objectives.of_trial(timed_out) == [-3.0, 0.6]
     failed = Trial(0, {}, folds, score=math.nan, state="failed")

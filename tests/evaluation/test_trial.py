@@ -51,7 +51,7 @@ def test_a_fold_without_scores_counts_for_every_metric():
 def test_missing_scores_are_filled_by_metric():
     folds = [
         fold({}, "Traceback", train_scores={}),
-        fold({}, skipped=True),
+        fold({}, status="skipped"),
         fold({"a": 1.0, "b": 2.0}),
     ]
     fill_scores(folds, {"a": 0.0, "b": -1.0})
@@ -130,6 +130,6 @@ def test_equality_copies_and_pickles():
 
 
 def test_fitted_says_which_splits_were_not_skipped():
-    one = Trial(0, {}, [fold(0.5), fold(0.5, skipped=True), fold(0.5)], score=0.5)
+    one = Trial(0, {}, [fold(0.5), fold(0.5, status="skipped"), fold(0.5)], score=0.5)
     assert one.fitted.tolist() == [True, False, True]
     assert Trial(0, {}, [], score=0.5).fitted.dtype == bool

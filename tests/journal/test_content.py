@@ -213,7 +213,7 @@ def fold(**changes):
         {"folds": [fold(n_test_samples=-1)]},
         {"folds": [fold(n_test_samples=2**63)]},
         {"folds": [fold(fit_time="1")]},
-        {"folds": [fold(skipped=0)]},
+        {"folds": [fold(status="done")]},
         {"folds": [fold(train_scores={"a": 1.0}), fold()]},
         {"folds": [fold(more=1)]},
         {"folds": [fold(**{"!": ["test_scores"]})]},

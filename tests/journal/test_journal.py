@@ -41,7 +41,7 @@ from journal_samples import (
 )
 from sklearn.model_selection import KFold, ShuffleSplit
 
-from skbayes.evaluation.trial import FoldResult, Trial
+from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial
 from skbayes.journal.content import pack_split, unpack_split
 from skbayes.journal.json_space import to_record
 from skbayes.journal.lock import Lock
@@ -67,7 +67,7 @@ def lists_of_trials(draw):
         n_test_samples=st.integers(0, 2**40),
         train_scores=scores if draw(st.booleans()) else st.none(),
         fit_error=TEXTS,
-        skipped=st.booleans(),
+        status=st.sampled_from(FoldStatus),
         extras=st.sampled_from(
             [
                 {},

@@ -153,7 +153,7 @@ def test_metrics_training_scores_and_failures(path):
             {"a": math.nan, "b": math.nan},
             n_test_samples=10,
             train_scores={"a": math.nan, "b": math.nan},
-            skipped=True,
+            status="skipped",
         ),
     ]
     failure = {"folds": failed, "score": math.nan, "error": "Traceback: no"}

@@ -501,7 +501,7 @@ def _trial(number, *errors, skipped=0, score=math.nan):
         FoldResult({"score": math.nan if error else score}, fit_error=error)
         for error in errors
     ]
-    folds += [FoldResult(skipped=True)] * skipped
+    folds += [FoldResult(status="skipped")] * skipped
     return Trial(number, {"a": number / 4}, folds, math.nan, state="failed")
 
 

@@ -46,7 +46,7 @@ def times_left(capsys):
 
 def test_a_line_per_trial(capsys):
     lines = Lines([PlannedStage(5)], None, clock=Clock(10.0, 12.0, 16.0, 17.0, 18.0))
-    skipped = FoldResult(skipped=True)
+    skipped = FoldResult(status="skipped")
     told(
         lines,
         [

@@ -109,7 +109,9 @@ def test_names_and_values_are_such_as_mlflow_takes(mlflow):
 
 
 def test_pruned_trials_say_so(mlflow):
-    trial = trial_of(0, state="pruned", folds=[fold(0.5), fold(math.nan, skipped=True)])
+    trial = trial_of(
+        0, state="pruned", folds=[fold(0.5), fold(math.nan, status="skipped")]
+    )
     log_to_mlflow(History([trial]))
     (parent,) = mlflow.parents
     child = mlflow.children(parent)[0]

@@ -222,7 +222,7 @@ class Rounds(Aspect):
         self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState
     ) -> dict[str, Any]:
         """Choose the number of rounds; a missing score becomes the error score."""
-        fitted = [fold for fold in folds if not fold.skipped]
+        fitted = [fold for fold in folds if fold.is_fitted]
         guide, missing = self.run.objective.guide, self.run.options.missing_score
         return {"rounds": score_at_rounds(fitted, guide, missing)}
 

@@ -88,7 +88,7 @@ def test_a_fit_that_takes_too_long_is_ended(backend, n_jobs, ways, tmp_path):
             assert re.match(r"The fit was ended after 3(\.\d+)? s", trial.error)
             assert "trial_timeout is 3 s" in trial.error
             assert np.isnan(trial.score)
-            assert all(fold.skipped for fold in trial.folds)
+            assert all(not fold.is_fitted for fold in trial.folds)
             assert trial.duration >= 3
     assert search.best_params_["way"] in ("good", "leave", "return")
     assert list(search.cv_results_["state"]) == [t.state for t in search.trials_]
@@ -245,7 +245,9 @@ def test_what_cannot_be_sent_is_not_ended():
         with pytest.raises(ValueError, match="No trial was finished"):
             search.fit(X, y)
     # A running fit goes on; the next is not begun.
-    assert [[f.skipped for f in t.folds] for t in search.trials_] == 2 * [[False, True]]
+    assert [[f.is_fitted for f in t.folds] for t in search.trials_] == 2 * [
+        [True, False]
+    ]
 
 
 INTERRUPTED = """

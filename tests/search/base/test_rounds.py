@@ -286,7 +286,7 @@ def test_a_trial_without_a_chance_is_pruned_after_its_first_rounds():
         assert np.isnan(results["mean_test_score"][trial.number])
         assert results["state"][trial.number] == "pruned"
         assert "curves" in trial.folds[0].extras
-        assert "curves" not in trial.folds[-1].extras and trial.folds[-1].skipped
+        assert "curves" not in trial.folds[-1].extras and not trial.folds[-1].is_fitted
     assert fitted.trials_[fitted.best_index_].state == TrialState.COMPLETE
 
 

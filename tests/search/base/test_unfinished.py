@@ -54,7 +54,7 @@ def test_pruned_trials_are_told_with_noise(found):
         partial = trial.state == "pruned"
         assert (trial.noise is not None) == partial
         assert np.isfinite(trial.score)
-        assert sum(fold.skipped for fold in trial.folds) == (
+        assert sum(not fold.is_fitted for fold in trial.folds) == (
             np.isnan(trial.scores["score"]).sum()
         )
         # What the first folds predict is no better than the best.
@@ -151,7 +151,7 @@ def test_what_takes_too_long_times_out(n_jobs, fake_clock, monkeypatch):
     slow, *fast = sorted(search.trials_, key=lambda trial: -trial.params["quality"])
     assert [trial.state for trial in fast] == ["complete"] * 2
     assert slow.state == "timed_out"
-    n_fitted = sum(not fold.skipped for fold in slow.folds)
+    n_fitted = sum(fold.is_fitted for fold in slow.folds)
     # A running fold is not interrupted; no further one is begun.
     assert n_fitted == n_jobs
     assert slow.duration == pytest.approx(1.2 * n_jobs)
