@@ -133,7 +133,7 @@ class Backend:
         return run_folds(DataHandle(self.task, returns_errors=False), [fold])[0]
 
     def end_after(self, seconds: float) -> None:
-        """End all fits after some seconds, as far as this is possible."""
+        """Abort all fits after some seconds, as far as this is possible."""
         self.deadline = time.monotonic() + seconds
 
     def stop(self) -> None:
@@ -365,16 +365,16 @@ class KillableBackend(Backend):
         names = ("timeout", "trial_timeout", "trial_memory")
         given = [name for name in names if getattr(self._limits, name) is not None]
         warnings.warn(
-            f"{' and '.join(given)} cannot end a running fit, since it cannot be sent "
-            f"to another process ({type(error).__name__}: {error}). Time limits are "
-            "checked between the folds of a trial only, and trial_memory is not "
+            f"{' and '.join(given)} cannot abort a running fit, since it cannot be "
+            f"sent to another process ({type(error).__name__}: {error}). Time limits "
+            "are checked between the folds of a trial only, and trial_memory is not "
             "checked.",
             UserWarning,
             stacklevel=2,
         )
 
     def end_after(self, seconds: float) -> None:
-        """End all fits after some seconds."""
+        """Abort all fits after some seconds."""
         super().end_after(seconds)
         self._limits = dataclasses.replace(self._limits, deadline=self.deadline)
 
@@ -399,13 +399,15 @@ def make_backend(run: Any, task: FoldTask) -> Backend:
     options, kind = run.options, run.context.kind
     backend: Backend = kind(task, **run.context.backend_options)
     limits = FitLimits(options.trial_timeout, options.trial_memory, options.timeout)
-    if limits.of_trials or (limits.timeout is not None and ends_at_timeout(kind, run)):
+    if limits.of_trials or (
+        limits.timeout is not None and aborts_at_timeout(kind, run)
+    ):
         return KillableBackend(backend, limits)
     return backend
 
 
-def ends_at_timeout(kind: type[Backend], run: Any) -> bool:
-    """Return whether the timeout of a search ends fits that are running.
+def aborts_at_timeout(kind: type[Backend], run: Any) -> bool:
+    """Return whether running fits are aborted at the timeout of a search.
 
     Callbacks that observe fits of this process may have to remain in this process.
     """

@@ -168,7 +168,7 @@ class Evaluation:
         return scores if np.all(np.isfinite(scores)) else None
 
     def __call__(self, parallel: Parallel) -> list[FoldOutcome]:
-        """Run the trial; return one outcome per fold, fewer if it was ended early.
+        """Run the trial; return one outcome per fold, fewer if pruned or aborted.
 
         Folds run in groups if an aspect requires it. The time of a group is that of its
         longest fold, measured in the workers, so that waiting for a worker does not
@@ -296,7 +296,7 @@ class CandidateEvaluator:
     def conclude(self, plan: Evaluation, outcomes: list[FoldOutcome]) -> Trial | None:
         """Create a trial from its folds, or None if interrupted; in the main thread.
 
-        SearchTimeout is raised if the timeout of the search ended a fold.
+        SearchTimeout is raised if a fold was aborted at the timeout of the search.
         """
         if plan.refusal is not None:
             if self.run.options.error_score == "raise":

@@ -118,7 +118,7 @@ def limits_text(options: Any) -> str:
 
 
 def unfinished_text(run: Any, unfinished: dict[int, dict[str, Any]]) -> str:
-    """Format the message for a search whose timeout ended its first trials."""
+    """Format the message for a search whose timeout aborted its first trials."""
     number, params = next(iter(unfinished.items()))
     others = f" (one of {len(unfinished)})" if len(unfinished) > 1 else ""
     shown = one_line(repr(params))[:MAX_TEXT]
@@ -126,12 +126,12 @@ def unfinished_text(run: Any, unfinished: dict[int, dict[str, Any]]) -> str:
         f"No trial was finished within timeout={run.options.timeout:g} s. Trial "
         f"{number}{others} was running, with {len(run.splits)} fits of {shown}. "
         "Increase timeout, reduce cv or the number of rows, or set trial_timeout to "
-        "end slow trials."
+        "abort slow trials."
     )
 
 
 class SearchTimeout(Exception):
-    """The time limit of the search ended a fit."""
+    """A fit was aborted at the time limit of the search."""
 
 
 @dataclass(frozen=True)
@@ -227,14 +227,14 @@ class FitLimits:
 
     @staticmethod
     def _too_long(seconds: float, reason: str, of_search: bool = False) -> AbortReason:
-        text = f"The fit was ended after {seconds:.3g} s: {reason}."
+        text = f"The fit was aborted after {seconds:.3g} s: {reason}."
         return AbortReason(TrialState.TIMED_OUT, text, of_search)
 
     def oversize(self, size: int | None) -> AbortReason | None:
         """Return the reason to abort a fit with too large a process, if any."""
         if size is None:
             return None
-        text = f"The fit was ended with {memory_text(size)} in memory"
+        text = f"The fit was aborted with {memory_text(size)} in memory"
         return AbortReason(TrialState.OUT_OF_MEMORY, self._of_memory(text))
 
     def unallocated(self, error: str | None) -> AbortReason | None:

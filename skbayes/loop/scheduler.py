@@ -114,8 +114,8 @@ class Budget:
         Time limit in seconds. If a trial is expected to exceed it, a shorter trial is
         started instead if the optimizer finds one. The first trial is always started.
     deadline : float, default=inf
-        Time by `clock` at which trials in flight are dropped. Their fits are ended if
-        the backend can end them.
+        Time by `clock` at which trials in flight are dropped. Their fits are aborted if
+        the backend can abort them.
     n_configurations : float, default=inf
         Size of the search space.
     stoppers : sequence of callable, default=()
@@ -487,7 +487,7 @@ class Scheduler:
                 continue
             if unfinished is not None:
                 unfinished[number] = self._asked[number][0].params
-                logger.info("trial %d was ended at the timeout", number)
+                logger.info("trial %d was aborted at the timeout", number)
             self._withdraw(number)
 
     def _abandon(self, on_interrupt: Callable[[], None]) -> None:

@@ -88,11 +88,11 @@ class SharedEntries:
         such as "90 s", "5 min" or "1h30m". The duration of each trial is predicted by a
         model. A trial that is expected to exceed the limit is not started. The search
         then looks for a trial that is expected to finish in time, and ends if there is
-        none. Fits that are still running at the limit are stopped, and their trials are
+        none. Fits that are still running at the limit are aborted, and their trials are
         dropped. If no trial was finished, a ValueError is raised.
 
         Each worker runs its fits in a separate process, even if there is only one
-        worker. Running fits cannot be stopped on a cluster, with callbacks in the
+        worker. Running fits cannot be aborted on a cluster, with callbacks in the
         process of the search, or if they cannot be pickled (see :ref:`timeout`).
     constraint : callable or None, default=None
         Function ``constraint(params) -> bool``. Configurations for which it returns

@@ -63,7 +63,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     cv_results_ : dict of str to ndarray
         Results with one row per trial and the columns of GridSearchCV. It can be
         converted to a pandas DataFrame. With `racing`, `trial_timeout` or
-        `trial_memory`, the column `state` shows which trials were pruned or stopped;
+        `trial_memory`, the column `state` shows which trials were pruned or aborted;
         their mean scores are NaN.
     {attributes}
 
@@ -81,7 +81,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     routing and callbacks therefore have the same meaning.
 
     If the search is interrupted by Ctrl-C, it starts no new fits, and ends with the
-    trials that have finished. Running fits are ended, except in threads and on a
+    trials that have finished. Running fits are aborted, except in threads and on a
     cluster, where they are completed. The best configuration is refitted as usual. A
     second Ctrl-C raises KeyboardInterrupt, as does a first one before the first trial
     has finished or during the refit. If the refit ends with an error or an interrupt,

@@ -97,7 +97,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     timeout : float, str or None, default=None
         Time limit of the search, including the small samples but not the refit: a
         number of seconds, or a string such as "5 min". Fits that are still running at
-        the limit are stopped. Each part of the search gets the share of the time that
+        the limit are aborted. Each part of the search gets the share of the time that
         its trials would need if durations were proportional to the number of rows.
     surrogate : {"gp", "gp-matern52", "gp-rbf"}, default="gp"
         Model of the scores: a Gaussian process with a twice differentiable kernel,

@@ -83,7 +83,7 @@ class MultiStageSearchCV(BayesSearchCV):
         larger training sets are usually higher.
     timeout : float, str or None, default=None
         Time limit of the search, without the refit: a number of seconds, or a string
-        such as "5 min". Fits that are still running at the limit are stopped, and no
+        such as "5 min". Fits that are still running at the limit are aborted, and no
         further stage begins. Each stage gets a share
         of the time that remains when it begins, proportional to its number of trials
         times the size of its training sets. Time that it does not use is available to
@@ -285,7 +285,7 @@ class MultiStageSearchCV(BayesSearchCV):
         return self._optimizer_for(space, seed, self._n_trials()[0])
 
     def _mixes_fidelities(self) -> bool:
-        """Tell whether surrogates use earlier stages; ValueError if they cannot."""
+        """Return whether surrogates use earlier stages; ValueError if they cannot."""
         # None for a custom class, which is used only with multi_fidelity=True.
         takes_fidelity = capability(check_surrogate(self.surrogate), "takes_fidelity")
         if self.multi_fidelity == "auto":

@@ -598,7 +598,7 @@ def _has_vectorizer(run: SearchRun) -> bool:
 
 
 def _needs_primal(search_spaces: Any) -> bool:
-    """Tell whether a space has parameters that the dual problem does not support."""
+    """Return whether a space has parameters that the dual problem does not support."""
     if search_spaces is None or isinstance(search_spaces, str):
         return False
     try:
@@ -612,7 +612,7 @@ def _needs_primal(search_spaces: Any) -> bool:
 
 
 def _can_be_stratified(labels: Any) -> bool:
-    """Tell whether both parts of a split can contain all classes."""
+    """Return whether both parts of a split can contain all classes."""
     counts = np.unique(labels, return_counts=True)[1]
     return counts.min() > 1 and len(counts) <= TEST_SHARE * len(labels)
 

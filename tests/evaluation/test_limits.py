@@ -63,8 +63,8 @@ def test_time_that_earlier_fits_took_counts():
     assert limits.seconds_left(0.5) == 1.5
     assert limits.overrun(2.0) is None
     assert limits.overrun(2.5).text == (
-        "The fit was ended after 2.5 s: trial_timeout is 5 s, and the folds before it "
-        "took 3 s."
+        "The fit was aborted after 2.5 s: trial_timeout is 5 s, and the folds before "
+        "it took 3 s."
     )
 
 

@@ -19,7 +19,7 @@ def fake_clock(monkeypatch):
     for module in (evaluation, fold, scheduling):
         monkeypatch.setattr(module, "time", CLOCK)
     # With a timeout of the search alone, fits run in this process, too.
-    monkeypatch.setattr(backend, "ends_at_timeout", lambda kind, run: False)
+    monkeypatch.setattr(backend, "aborts_at_timeout", lambda kind, run: False)
     return CLOCK
 
 

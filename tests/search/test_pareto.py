@@ -536,7 +536,7 @@ def test_a_limit_per_trial_leaves_trials_unfinished(fake_clock):
         trial_timeout=0.04,
         random_state=0,
     )
-    with pytest.warns(UserWarning, match="cannot end a running fit"):
+    with pytest.warns(UserWarning, match="cannot abort a running fit"):
         found = search.fit(X, y)
     states = {t.params["max_depth"]: t.state for t in found.trials_}
     assert states == {1: "complete", 2: "timed_out", 3: "timed_out"}

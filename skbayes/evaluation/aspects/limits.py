@@ -1,4 +1,4 @@
-"""Time limits that are checked between folds; the backend ends running fits."""
+"""Time limits that are checked between folds; the backend aborts running fits."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Limits(Aspect):
         "5 min". The time that a fit waits for a worker or for the start of a process
         does not count. The fits of a trial run in groups of as many as there are
         workers, or one after the other with `racing`. A group takes as long as its
-        longest fit. A fit that is still running at this limit is stopped, and no
+        longest fit. A fit that is still running at this limit is aborted, and no
         further fit of the trial is started. The state of the trial is then "timed_out".
         The surrogate uses the score that is predicted from the completed fits; the
         trial cannot be chosen as the best.
@@ -43,7 +43,7 @@ class Limits(Aspect):
         limit applies to the resident memory of the process that runs the fit and of its
         child processes, including Python and its libraries (about 150 MB). Data that
         all workers map into memory do not count. A fit that exceeds the limit is
-        stopped, and the state of its trial is "out_of_memory". Otherwise, such a trial
+        aborted, and the state of its trial is "out_of_memory". Otherwise, such a trial
         is treated like a trial that exceeds `trial_timeout`. Requires psutil, which the
         extra `limits` installs. None means no limit.
     """
@@ -79,7 +79,7 @@ class Limits(Aspect):
     def verdict(
         self, plan: Evaluation, earlier: Sequence[FoldOutcome]
     ) -> TrialState | None:
-        """End a trial whose fits took too long, or one of whose fits was aborted."""
+        """Abort a trial whose fits took too long, or one of whose fits was aborted."""
         timeout = self.run.options.trial_timeout
         over = timeout is not None and plan.seconds > timeout
         if over or has_status(earlier, FoldStatus.ABORTED):

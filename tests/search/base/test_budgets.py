@@ -205,7 +205,7 @@ def test_a_timeout_is_checked_between_fits_that_cannot_be_ended():
             raise TypeError("not to be pickled")
 
     search = BayesSearchCV(Here(), SPACE, n_iter=3, cv=2, timeout=1e-9, n_jobs=1)
-    with pytest.warns(UserWarning, match="^timeout cannot end a running .* pickled"):
+    with pytest.warns(UserWarning, match="^timeout cannot abort a running .* pickled"):
         with pytest.raises(ValueError, match="No trial was finished within timeout"):
             search.fit(X, y)
 

@@ -85,7 +85,7 @@ def test_a_fit_that_takes_too_long_is_ended(backend, n_jobs, ways, tmp_path):
     for way, trial in trials.items():
         assert str(trial.state) == states.get(way, "complete")
         if trial.state == "timed_out":
-            assert re.match(r"The fit was ended after 3(\.\d+)? s", trial.error)
+            assert re.match(r"The fit was aborted after 3(\.\d+)? s", trial.error)
             assert "trial_timeout is 3 s" in trial.error
             assert np.isnan(trial.score)
             assert all(not fold.is_fitted for fold in trial.folds)
@@ -241,7 +241,7 @@ def test_what_cannot_be_sent_is_not_ended():
 
     space = {"quality": [0.1, 0.2]}
     search = BayesSearchCV(Here(), space, n_iter=2, cv=2, trial_timeout=1e-9)
-    with pytest.warns(UserWarning, match="cannot end a running.*TypeError: not to be"):
+    with pytest.warns(UserWarning, match="abort a running.*TypeError: not to be"):
         with pytest.raises(ValueError, match="No trial was finished"):
             search.fit(X, y)
     # A running fit goes on; the next is not begun.

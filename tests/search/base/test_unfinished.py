@@ -146,7 +146,7 @@ def test_what_takes_too_long_times_out(n_jobs, fake_clock, monkeypatch):
     monkeypatch.setattr(TakesTime, "__reduce__", stay_here)
     # Threads, which share the clock.
     with joblib.parallel_config("threading", n_jobs=n_jobs):
-        with pytest.warns(UserWarning, match="cannot end a running.*TypeError: stays"):
+        with pytest.warns(UserWarning, match="abort a running.*TypeError: stays"):
             search.fit(FLOWERS, KINDS)
     slow, *fast = sorted(search.trials_, key=lambda trial: -trial.params["quality"])
     assert [trial.state for trial in fast] == ["complete"] * 2
