@@ -130,7 +130,7 @@ class Surrogate(ABC):
         Returns
         -------
         mean, sd : ndarray of shape (S, m)
-            Prediction for each sample of the hyper-parameters.
+            Prediction for each sample of the hyper-parameters; `sd` is finite and > 0.
         d_mean, d_sd : ndarray of shape (S, m, D)
             Derivatives with respect to the positions, 0 in unordered columns. Only with
             `gradient`.

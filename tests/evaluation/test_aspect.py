@@ -5,6 +5,7 @@ import math
 import pickle
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from skbayes import BayesSearchCV
 from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect
 from skbayes.evaluation.aspects import registry
 from skbayes.evaluation.fold import run_folds
+from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.search._parameters import share_parameters
 
 X, y = load_iris(return_X_y=True)
@@ -76,6 +78,14 @@ def test_a_new_aspect_adds_a_column(with_peak_memory, more):
     column = search(peak_memory=True, **more).fit(X, y).cv_results_["mean_peak_memory"]
     assert len(column) == 4
     assert np.all(np.asarray(column) > 0)
+
+
+def test_the_column_of_a_new_aspect_is_nan_without_a_fit():
+    trial = Trial(0, {}, [FoldResult(status="skipped")], math.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        (found,) = PeakMemory(None).columns(History([trial]))["mean_peak_memory"]
+    assert math.isnan(found)
 
 
 def test_a_new_aspect_does_not_change_the_trials(with_peak_memory):

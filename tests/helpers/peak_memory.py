@@ -52,7 +52,7 @@ class PeakMemory(Aspect):
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return the mean peak in bytes; NaN without a fit."""
         peaks = [
-            [fold.extras.get(self.name, np.nan) for fold in trial.folds]
+            [fold.extras[self.name] for fold in trial.folds if self.name in fold.extras]
             for trial in history
         ]
-        return {"mean_peak_memory": [float(np.nanmean(row)) for row in peaks]}
+        return {"mean_peak_memory": [np.mean(row or [np.nan]) for row in peaks]}
