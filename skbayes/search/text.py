@@ -243,6 +243,18 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         :class:`~skbayes.text.NGramVectorizer`, trials share the first steps, as for
         :class:`~skbayes.BayesSearchCV`, where True and "auto" differ. Scores are
         identical to those without sharing.
+    racing : bool or float, default=True
+        Whether to prune trials that have practically no chance to become the best after
+        their first folds. A float is the chance below which a trial is pruned.
+    cache_limit : float, default=4e9
+        Maximum size of the temporary files in bytes, > 0. The least recently used files
+        are removed first. A warning is issued if n-grams were counted again because the
+        files would have been larger.
+    multi_fidelity : bool or "auto", default="auto"
+        Whether the surrogate of a later stage is also fitted to the trials of earlier
+        stages. "auto" enables it if the surrogate supports it.
+    best_of : {"last_stage", "all_stages"}, default="last_stage"
+        Trials among which the best configuration is chosen.
     {parameters}
 
     Attributes
