@@ -72,7 +72,7 @@ def read_record(
     Examples
     --------
     >>> from skbayes.inspection import read_record
-    >>> from skbayes.evaluation import FoldResult, FoldStatus, History, Trial
+    >>> from skbayes.evaluation import FoldResult, History, Trial
     >>> folds = [FoldResult({"score": 0.7}, 0.1, 0.0)]
     >>> record = read_record(History([Trial(0, {"C": 1}, folds, score=0.7)]))
     >>> len(record), record.score, record.label

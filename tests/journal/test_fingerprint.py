@@ -10,6 +10,7 @@ import random
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -417,9 +418,11 @@ def texts_of_everything():
 
 
 def test_texts_are_the_same_in_another_process():
+    # Last, so that an installed package precedes the one of the repository.
+    paths = [*sys.path, str(Path(__file__).parents[2])]
     program = f"""
 import sys
-sys.path[:] = {sys.path!r}
+sys.path[:] = {paths!r}
 from {__name__} import texts_of_everything
 print(texts_of_everything())
 """

@@ -168,8 +168,8 @@ def test_a_sample_is_at_most_half_of_few_rows():
 def test_small_samples_have_at_most_three_quarters_of_the_trials(n_iter, n_small):
     search = HyperTuneSearchCV(Growing(), SPACE, complexity=UP, n_iter=n_iter)
     space = Space.from_notation(SPACE)
-    run = SearchRun(search.estimator, None, None, X, y, space=space)
-    run.splits = list(KFold(3).split(X))
+    splits = list(KFold(3).split(X))
+    run = SearchRun(search.estimator, None, None, X, y, space=space, splits=splits)
     stages = search._stages(run)
     assert sum(stage.n_trials for stage in stages) == n_iter
     assert sum(stage.n_trials for stage in stages[:-1]) == n_small
