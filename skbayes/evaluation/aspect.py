@@ -105,11 +105,10 @@ class Conflict:
     def check(self, settings: Mapping[str, Any]) -> None:
         """Raise ValueError if both parameters have conflicting values."""
         first, second = settings.get(self.name), settings.get(self.other)
-        if not is_given(first):
-            return
-        if any(second is value for value in self.values) or (
-            not self.values and is_given(second)
-        ):
+        clashes = is_given(second)
+        if self.values:
+            clashes = any(second is value for value in self.values)
+        if is_given(first) and clashes:
             raise ValueError(
                 f"{self.name}={first!r} and {self.other}={second!r} cannot be "
                 f"combined. {self.reason}"

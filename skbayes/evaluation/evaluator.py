@@ -154,16 +154,22 @@ class Evaluation:
         """Number of folds of the trial; 0 if the parameters are refused."""
         return 0 if self.refusal is not None else len(self.run.splits)
 
+    def set_scores(
+        self, folds: Sequence[FoldResult], missing: float = math.nan
+    ) -> None:
+        """Let the objective learn the metrics, and aspects set scores of the folds."""
+        for fold in folds:
+            self.run.objective.learn(fold.test_scores)
+        for aspect in self.aspects:
+            aspect.set_scores(folds, missing)
+
     def guiding_scores(self, outcomes: Sequence[FoldOutcome]) -> np.ndarray | None:
         """Return the guiding scores of some folds; None if one of them is missing."""
         results = [outcome.result for outcome in outcomes if outcome.result is not None]
         failed = any(result.fit_error is not None for result in results)
         if failed or len(results) < len(outcomes):
             return None
-        for result in results:
-            self.run.objective.learn(result.test_scores)
-        for aspect in self.aspects:
-            aspect.set_scores(results)
+        self.set_scores(results)
         scores = np.array([self.run.objective(r.test_scores) for r in results])
         return scores if np.all(np.isfinite(scores)) else None
 
@@ -320,10 +326,7 @@ class CandidateEvaluator:
             if stopped is not None:
                 return self._stopped_trial(plan, *stopped)
         finished = [fold.result for fold in outcomes if fold.result is not None]
-        for result in finished:
-            self.run.objective.learn(result.test_scores)
-        for aspect in self.aspects:
-            aspect.set_scores(finished, self.run.options.missing_score)
+        plan.set_scores(finished, self.run.options.missing_score)
         if len(finished) < len(self.run.splits):
             return self._partial_trial(plan, outcomes)
         score = self._mean(finished)
