@@ -1,4 +1,4 @@
-"""Scores and measures of fitted models, which worker processes can import."""
+"""Scores and measures of fitted models with rounds, which workers can import."""
 
 import numpy as np
 
@@ -32,3 +32,15 @@ def n_trees_by_scorer(estimator, X, y):
 def last_row(results):
     """Return the last row of the results of a search."""
     return len(results["params"]) - 1
+
+
+def rounds_of_folds(fitted, trial):
+    """Return the number of rounds of each fold that is best for the other folds."""
+    frame = fitted.learning_curves_
+    table = frame[frame["trial"] == trial.number].pivot(
+        index="rounds", columns="split", values=f"test_{fitted.target_metric_}"
+    )
+    return [
+        table.drop(columns=i).dropna().mean(axis=1).idxmax()
+        for i in range(len(trial.folds))
+    ]

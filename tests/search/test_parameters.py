@@ -18,6 +18,16 @@ from skbayes.search._parameters import (
 
 SEARCHES = [BaseBayesSearchCV, *BaseBayesSearchCV.__subclasses__()]
 ENTRY = r"^    {} : .*$"
+ALL_ENTRIES = """Search.
+
+    Parameters
+    ----------
+    {parameters}
+
+    Attributes
+    ----------
+    {attributes}
+    """
 
 
 class _Speed(Aspect):
@@ -66,32 +76,14 @@ def test_a_parameter_of_an_aspect_is_a_parameter_of_the_searches(monkeypatch):
 
     @share_parameters
     class Fast(BayesSearchCV):
-        """Search.
-
-        Parameters
-        ----------
-        {parameters}
-
-        Attributes
-        ----------
-        {attributes}
-        """
+        __doc__ = ALL_ENTRIES
 
         def __init__(self, estimator, *, n_iter=7, **shared):
             self._store(locals())
 
     @share_parameters
     class Slow(Fast):
-        """Search.
-
-        Parameters
-        ----------
-        {parameters}
-
-        Attributes
-        ----------
-        {attributes}
-        """
+        __doc__ = ALL_ENTRIES
 
         _omitted = ("speed",)
 

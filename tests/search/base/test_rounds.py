@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from round_outcomes import rounds_of_folds
 from scipy.stats import randint
 from sklearn.base import clone, is_classifier
 from sklearn.compose import make_column_transformer
@@ -83,18 +84,6 @@ def check_scores_are_those_of_plain_fits(fitted, X, y, cv, scoring=None):
                     [score] = expected[f"{kind}_{name}"]
                     assert scores[i] == pytest.approx(score, rel=1e-9)
         assert trial.score == pytest.approx(np.mean(trial.scores[metric]), abs=1e-15)
-
-
-def rounds_of_folds(fitted, trial):
-    """Return the number of rounds of each fold that is best for the other folds."""
-    frame = fitted.learning_curves_
-    table = frame[frame["trial"] == trial.number].pivot(
-        index="rounds", columns="split", values=f"test_{fitted.target_metric_}"
-    )
-    return [
-        table.drop(columns=i).dropna().mean(axis=1).idxmax()
-        for i in range(len(trial.folds))
-    ]
 
 
 def name_of_rounds(fitted):

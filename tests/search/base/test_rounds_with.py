@@ -11,6 +11,7 @@ from round_outcomes import (
     loss,
     n_fitted_trees,
     n_trees_by_scorer,
+    rounds_of_folds,
 )
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer
@@ -98,18 +99,6 @@ def run(kind, names, path):
         more["journal"] = path
     search = make(kind, **more).fit(X, Y, **weights)
     return (pickle.loads(pickle.dumps(search)) if pickled else search), weights
-
-
-def rounds_of_folds(fitted, trial):
-    """Return the number of rounds of each fold that is best for the other folds."""
-    frame = fitted.learning_curves_
-    table = frame[frame["trial"] == trial.number].pivot(
-        index="rounds", columns="split", values=f"test_{fitted.target_metric_}"
-    )
-    return [
-        table.drop(columns=i).dropna().mean(axis=1).idxmax()
-        for i in range(len(trial.folds))
-    ]
 
 
 def plain_fit(fitted, trial, rounds, split, weights):
