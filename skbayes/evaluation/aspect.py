@@ -134,10 +134,14 @@ class FoldAspect:
         `Aspect.for_fold`.
     needs_estimator : bool
         Whether `measure` uses the fitted estimator.
+    affects_errors : bool
+        Whether the errors of a fit depend on the aspect. Otherwise, fits that are
+        repeated for their errors omit it.
     """
 
     name: str = ""
     needs_estimator: bool = False
+    affects_errors: bool = True
 
     def looks_inside(self, call: FoldCall) -> bool:
         """Return whether fitted steps are accessed other than by the pipeline."""

@@ -156,8 +156,7 @@ class FoldTask:
         """Return a task whose fits only raise their errors, such as those of scores."""
         scorer = compat.raising_scorer(self.options["scorer"])
         options = {"error_score": "raise", "verbose": 0, "scorer": scorer}
-        omitted = ("shared_steps", "kept_fits")
-        aspects = tuple(part for part in self.aspects if part.name not in omitted)
+        aspects = tuple(part for part in self.aspects if part.affects_errors)
         return replace(self, options={**self.options, **options}, aspects=aspects)
 
 

@@ -20,6 +20,7 @@ class _FoldFits(FoldAspect):
     """Return of the fitted estimator."""
 
     needs_estimator = True
+    affects_errors = False
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Add the fitted estimator to the outcome."""

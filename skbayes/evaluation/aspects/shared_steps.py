@@ -18,6 +18,8 @@ __all__ = ["SharedSteps"]
 class _FoldSteps(FoldAspect):
     """Fits of pipelines whose first steps are fitted once for equal parameters."""
 
+    affects_errors = False
+
     def __init__(self, cache: PrefixCache) -> None:
         self.cache = cache
 
