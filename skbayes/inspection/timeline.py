@@ -212,11 +212,7 @@ class TimelineDisplay(_Display):
 
 
 def _latest(record: SearchRecord) -> float:
-    """Return the displayed end of unfinished trials.
-
-    It is unknown whether they still run. They are drawn until the last known event, but
-    at least for the median duration of the finished trials.
-    """
+    """Return the displayed end of unfinished trials, which may still run."""
     starts = [trial.started for trial in record.running]
     last = max([0.0, *record.finished[np.isfinite(record.finished)], *starts])
     typical = float(np.median(record.duration)) if len(record) else 1.0
@@ -224,11 +220,7 @@ def _latest(record: SearchRecord) -> float:
 
 
 def _lanes(started: FloatArray, finished: FloatArray) -> np.ndarray:
-    """Give each trial the lowest lane that is free at its start.
-
-    `started` is ascending. A trial that replaces a finished one can start slightly
-    before the recorded end of the finished one.
-    """
+    """Give each trial the lowest lane that is free at its start; `started` ascends."""
     slack = 1e-3
     lanes = np.zeros(len(started), dtype=int)
     free: list[int] = []
