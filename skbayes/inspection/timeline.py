@@ -91,17 +91,8 @@ class TimelineDisplay(_Display):
 
         Parameters
         ----------
-        %(search)s
-        %(name)s
-        %(ax)s
         bar_kw : dict or None, default=None
             Keyword arguments for the bars, see ``matplotlib.axes.Axes.barh``.
-
-        Returns
-        -------
-        %(display)s
-
-        %(Raises)s
         """
         record = read_record(search, name=name)
         known = np.isfinite(record.started)
@@ -140,13 +131,8 @@ class TimelineDisplay(_Display):
 
         Parameters
         ----------
-        %(ax)s
         bar_kw : dict or None, default=None
             Keyword arguments for the bars.
-
-        Returns
-        -------
-        %(self)s
         """
         n_lanes = int(self.lane.max(initial=0)) + 1
         ax = get_axes(ax, (6.4, min(1.6 + 0.4 * n_lanes, 8.0)))
