@@ -32,15 +32,7 @@ SOCKET_TIMEOUT = 30.0
 
 
 class Pages:
-    """Cache of the pages of a journal.
-
-    Parameters
-    ----------
-    path : str
-        Journal of a search. The file may be created later.
-    refresh : float, default=10.0
-        Seconds between two renderings of the report while the search runs.
-    """
+    """Rendered pages of a journal, at most every `refresh` seconds while it grows."""
 
     def __init__(self, path: str, refresh: float = REFRESH) -> None:
         self.path = path
@@ -153,30 +145,7 @@ def _is_local(host: str) -> bool:
 def make_server(
     path: str, *, host: str = "127.0.0.1", port: int = PORT, refresh: float = REFRESH
 ) -> ThreadingHTTPServer:
-    """Return a server of the report of a journal.
-
-    Parameters
-    ----------
-    path : str
-        Journal of a search.
-    host : str, default="127.0.0.1"
-        Address to listen on. With a loopback address, only programs on this machine can
-        connect.
-    port : int, default=8470
-        TCP port. 0 chooses a free port.
-    refresh : float, default=10.0
-        Seconds between two renderings of the report.
-
-    Returns
-    -------
-    server : http.server.ThreadingHTTPServer
-        Server, which is bound to its address and does not run yet.
-
-    Raises
-    ------
-    OSError
-        If the address cannot be used, for example because the port is taken.
-    """
+    """Return a bound server of the report of a journal; port 0 chooses a free one."""
     pages = Pages(path, refresh)
     handler = functools.partial(_Handler, pages, _is_local(host))
     return ThreadingHTTPServer((host, port), handler)

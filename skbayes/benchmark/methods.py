@@ -82,11 +82,7 @@ class RandomSearch:
 
 
 class SkbayesMethod:
-    """:class:`skbayes.Optimizer` on the rows of the table.
-
-    The surrogate is used from the first proposal on, since a run has initial rows.
-    `options` are arguments of the optimizer, such as `surrogate`.
-    """
+    """:class:`skbayes.Optimizer` on the rows of the table, `options` its arguments."""
 
     def __init__(self, table: LookupTable, seed: int, **options: Any) -> None:
         options = {"n_initial_points": 0, "random_state": seed} | options

@@ -241,11 +241,10 @@ def quartiles(curves: FloatArray) -> FloatArray:
 
 
 def place_of_first(n: int, k: int) -> FloatArray:
-    """Return the distribution of the place of the first of `k` marked rows.
+    """Return the probabilities of places 1 to `n` of the first of `k` marked rows.
 
     The `n` rows are in random order. P(place > t) = C(n - k, t) / C(n, t), which is the
-    product of (n - k - i) / (n - i) over i < t. The result contains the probabilities
-    of the places 1 to `n`.
+    product of (n - k - i) / (n - i) over i < t.
     """
     i = np.arange(n)
     later = np.cumprod(np.maximum(n - k - i, 0) / (n - i))

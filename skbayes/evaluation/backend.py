@@ -50,30 +50,10 @@ class Backend:
     """Backend of joblib that is not known, to which the inputs are sent with each fit.
 
     It is the base class of the backends, and a context manager that removes the
-    transferred inputs at exit.
-
-    Parameters
-    ----------
-    task : FoldTask
-        Inputs that all fits share.
-    n_workers : int, default=1
-        Number of fits that can run in parallel.
-    temp_folder : str or None, default=None
-        Folder for temporary files.
-    max_nbytes : float, default=1e6
-        Size in bytes from which arrays are mapped into memory.
-    client : object, default=None
-        Client of a Dask cluster.
-
-    Attributes
-    ----------
-    handle : object
-        Object that is sent with each fit: a :class:`DataHandle`, or an object that is
-        converted to one during the transfer.
-    deadline : float or None
-        End of the timeout of the search, on the clock `time.monotonic`.
-    start_time : float
-        Seconds that the start of the first processes took.
+    transferred inputs at exit. The `handle`, which is sent with each fit, is a
+    :class:`DataHandle` or becomes one during the transfer. The `deadline` is the end of
+    the timeout of the search on the clock `time.monotonic`, and `start_time` the
+    seconds that the start of the first processes took.
     """
 
     # Whether the fits run on this machine.
@@ -263,13 +243,6 @@ class KillableBackend(Backend):
     """Processes that are killed at a limit, each of them for a worker of a backend.
 
     If the inputs cannot be sent to another process, the fits run in the backend itself.
-
-    Parameters
-    ----------
-    backend : Backend
-        Backend whose workers wait for the fits.
-    limits : FitLimits
-        Limits of the first fit of a trial.
     """
 
     batch_seconds = 0.0
@@ -312,11 +285,7 @@ class KillableBackend(Backend):
         self._backend.__exit__(*exception)
 
     def warm_up(self, executor: Any) -> None:
-        """Start processes, and check that they can load the inputs.
-
-        ValueError is raised if a process exceeds the memory limit before its first fit.
-        In other workers than this process, the first fits find other errors.
-        """
+        """Start processes; ValueError if the inputs exceed the memory limit."""
         if self._runs_in_backend or not self.is_local:
             return
         begin, limits, handle = time.perf_counter(), self._limits, self._backend.handle
@@ -407,8 +376,5 @@ def make_backend(run: Any, task: FoldTask) -> Backend:
 
 
 def aborts_at_timeout(kind: type[Backend], run: Any) -> bool:
-    """Return whether running fits are aborted at the timeout of a search.
-
-    Callbacks that observe fits of this process may have to remain in this process.
-    """
+    """Return whether fits are aborted at a timeout; callbacks may keep them here."""
     return kind.is_local and not (kind.is_here and run.is_observed)

@@ -25,21 +25,7 @@ __all__ = ["DataHandle", "DiskHandle", "Inputs", "LocalHandle"]
 
 @dataclass(frozen=True)
 class Inputs:
-    """Inputs that all fits of a search share.
-
-    Parameters
-    ----------
-    X, y : array-like
-        The data; `y` may be None.
-    splits : list of (train, test)
-        Index arrays.
-    fit_params, score_params : dict
-        Arguments of the estimator's `fit` and of the scorer.
-    subsets : Subsets or None
-        Training subsets, if some trials use a part of the rows.
-    outcome_params : dict
-        Arguments of the scorers of constrained outcomes.
-    """
+    """Inputs that all fits of a search share."""
 
     X: Any
     y: Any
@@ -58,22 +44,10 @@ class Inputs:
 
 
 class DataHandle:
-    """Handle that contains the task of a search.
+    """Handle that contains the task; the `key` is the same for all handles of the data.
 
-    Parameters
-    ----------
-    task : FoldTask
-        Inputs that all fits share.
-    returns_errors : bool, default=True
-        Whether exceptions are returned instead of raised. An exception in a worker
-        would end the pool, and thereby the folds of other trials.
-
-    Attributes
-    ----------
-    key : str
-        Name of the data, which is the same for all handles of the data.
-    n_shared : int
-        Bytes of files that a process maps into memory.
+    An exception in a worker would end its pool, and thereby the folds of other trials.
+    If `returns_errors`, it is therefore returned.
     """
 
     n_shared = 0
@@ -105,13 +79,7 @@ class DataHandle:
 
 
 class LocalHandle(DataHandle):
-    """Handle of a task in the memory of the search.
-
-    Attributes
-    ----------
-    on_disk : DataHandle or None
-        Handle for other processes, if the task was written to a disk.
-    """
+    """Handle of a task in memory, and of its copy `on_disk` for other processes."""
 
     on_disk: DataHandle | None = None
 
@@ -141,14 +109,9 @@ _loaded: dict[str, tuple[Any, mmap.mmap | None]] = {}
 
 
 class DiskHandle(DataHandle):
-    """Handle of a task in a folder, for other processes of this machine.
+    """Handle of a task in the files "head" and "arrays" of a folder on this machine.
 
-    Parameters
-    ----------
-    folder : str
-        Folder with the files "head" and "arrays".
-    places : tuple of (int, int, bool)
-        Begin and end of each array, and whether processes map it into memory.
+    `places` are the begin and end of each array, and whether it is mapped.
     """
 
     def __init__(self, folder: str, places: tuple[tuple[int, int, bool], ...]) -> None:
@@ -196,11 +159,7 @@ class DiskHandle(DataHandle):
             self._release_pages()
 
     def _release_pages(self) -> None:
-        """Release the mapped pages; the file remains in the system's cache.
-
-        They would otherwise count as memory of this process. loky replaces a worker
-        that has grown by 300 MB between two fits, because it assumes a memory leak.
-        """
+        """Release the mapped pages: loky replaces a worker that has grown by 300 MB."""
         _, mapped = _loaded.get(self.folder, (None, None))
         if mapped is not None and hasattr(mapped, "madvise"):
             mapped.madvise(mmap.MADV_DONTNEED)

@@ -61,23 +61,7 @@ RESERVE = 1 << 30
 
 @dataclass
 class Settings:
-    """Settings of the thread that requests a fit.
-
-    Parameters
-    ----------
-    sklearn : dict
-        Configuration of scikit-learn.
-    joblib : bytes
-        Pickled settings of joblib.
-    errstate : dict
-        NumPy's handling of floating-point errors.
-    filters : bytes
-        Pickled filters of warnings.
-    blas_threads : int or None
-        Number of linear algebra threads.
-    authkey : bytes
-        Key for processes that `multiprocessing` has started.
-    """
+    """Settings of the thread that requests a fit; bytes are pickled."""
 
     sklearn: Mapping[str, Any]
     joblib: bytes
@@ -89,19 +73,7 @@ class Settings:
 
 @dataclass
 class FitRequest:
-    """Request for a fit.
-
-    Parameters
-    ----------
-    fold : bytes or None
-        Pickled `Fold`; None to load only the inputs.
-    settings : Settings
-        Settings during the fit.
-    handle : bytes or None
-        Pickled `DataHandle`; None for that of the previous fit.
-    memory : int or None
-        Memory limit in bytes.
-    """
+    """Request for a fit of a pickled fold; None only loads the pickled `handle`."""
 
     fold: bytes | None
     settings: Settings
@@ -110,15 +82,10 @@ class FitRequest:
 
 
 class Messages:
-    """Messages from the process of a fit.
+    """Messages at one end of a pipe, to which a fit can write other bytes.
 
-    A fit can write other bytes to the connection. Therefore, messages have a mark, and
-    the receiver does not wait for the number of bytes that a wrong length announces.
-
-    Parameters
-    ----------
-    connection : Connection
-        One end of a pipe.
+    They have a mark, and the receiver does not wait for as many bytes as a wrong length
+    announces.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -134,10 +101,7 @@ class Messages:
             message = message[os.write(self.connection.fileno(), message) :]
 
     def arrived(self, seconds: float | None) -> bool:
-        """Wait for more bytes for some seconds; return whether a message is complete.
-
-        An EOFError is raised for bytes that are no message, and if there are no more.
-        """
+        """Wait for a complete message; EOFError for other bytes or the end of them."""
         if self._end() is None and self.connection.poll(seconds):
             self._received += self._read()
         return self._end() is not None

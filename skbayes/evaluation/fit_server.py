@@ -62,15 +62,7 @@ serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 
 
 class FitServer:
-    """Process that runs fits for this process.
-
-    Attributes
-    ----------
-    data_key : str or None
-        Key of the data that it has loaded.
-    first_size : int
-        Its memory in bytes before its first fit; 0 without `trial_memory`.
-    """
+    """Process that runs fits for this process."""
 
     def __init__(self) -> None:
         self.data_key: str | None = None
@@ -95,10 +87,7 @@ class FitServer:
         limits: FitLimits,
         stopped: Callable[[], bool],
     ) -> FoldOutcome:
-        """Run one fit; the process has ended if the outcome says that it was aborted.
-
-        An EOFError is raised if the process ends before the fit has begun.
-        """
+        """Run one fit; an aborted fit has ended the process."""
         begin = time.perf_counter()
         if self.data_key != handle.key:
             self.load(handle, limits)
@@ -180,10 +169,7 @@ class FitServer:
         excess: Callable[[], AbortReason | None],
         left: Callable[[], float] = lambda: PATIENCE,
     ) -> AbortReason | None:
-        """Wait for a message; return the reason to kill the process instead, if any.
-
-        _Stopped is raised if the search has stopped, and EOFError if the process ended.
-        """
+        """Wait for a message; return the reason to kill the process instead, if any."""
         while not self._messages.arrived(min(PATIENCE, max(0.0, left()))):
             if stopped() or _is_orphan():
                 raise _Stopped
@@ -282,10 +268,7 @@ class _Servers:
             server.end()
 
     def start(self, function: Callable[[], Any]) -> Any:
-        """Call a function that starts a process, in a permanent thread.
-
-        The end of the thread that started a process counts as the end of its parent.
-        """
+        """Call a function that starts a process, in a thread that does not end."""
         if threading.current_thread() is threading.main_thread():
             return function()
         with self._lock:
@@ -314,10 +297,7 @@ def end_servers(data_key: str) -> None:
 def start_server(
     handle: DataHandle, limits: FitLimits
 ) -> tuple[FoldOutcome | None, int]:
-    """Start a process for the first fit.
-
-    Returns the outcome if it cannot fit, and its memory in bytes.
-    """
+    """Start a process; return its memory, and an outcome if it cannot fit."""
     portable = handle.portable()
 
     def load(server: FitServer) -> FoldOutcome | None:
@@ -352,10 +332,7 @@ def _served(
 def run_limited_folds(
     handle: DataHandle, fold: bytes, limits: FitLimits
 ) -> list[FoldOutcome]:
-    """Fit and score one fold in another process, which is killed at a limit.
-
-    Nothing is raised: exceptions of the fit and Ctrl-C are part of the outcome.
-    """
+    """Fit and score one fold in another process; the outcome holds all exceptions."""
     limits = limits.received()
     try:
         with handle.room():

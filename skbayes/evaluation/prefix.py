@@ -49,15 +49,8 @@ LEAST_SECONDS = 1e-3
 class PrefixCache:
     """Inputs that the fits of a search need to share steps.
 
-    Parameters
-    ----------
-    store : PrefixStore
-        Store of the fitted steps.
-    n_values : dict of str to float
-        Number of values of each searched parameter; infinite for a range.
-    only_known : bool, default=False
-        Whether only steps of scikit-learn itself are shared, and only if their fit
-        takes longer than loading their output.
+    `n_values` counts the values of each searched parameter. If `only_known`, only steps
+    of scikit-learn are shared, whose fits take longer than loading their outputs.
     """
 
     store: PrefixStore
@@ -76,22 +69,10 @@ def shared_steps(
 ) -> Iterator[SavedTime]:
     """Share the first steps of an estimator that is fitted and scored in this context.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Unfitted estimator. Its parameters may be set in the context, before `fit`.
-    cache : PrefixCache or None
-        Cache of the steps; None if no steps are shared.
-    params : dict
-        Configuration of the trial.
-    fold : tuple
-        Identifier of the fold and its training rows within the search.
-    expected_test : callable or None
-        Returns the test rows in the form in which the estimator will receive them. None
-        means that the estimator receives no other rows after its fit.
-    looks_inside : bool, default=True
-        Whether the fitted steps are accessed other than by the pipeline. If not, a step
-        is only loaded to transform rows for which no output is stored.
+    Its parameters may be set in the context, before `fit`. `fold` identifies the fold
+    and its rows. `expected_test` returns the test rows as the estimator will receive
+    them; it is None if it receives none. Unless someone `looks_inside`, a fitted step
+    is only loaded to transform rows for which no output is stored.
     """
     saved = SavedTime()
     if cache is None or type(estimator) is not Pipeline:
@@ -114,11 +95,7 @@ class _LostStep(BaseException):
 
 @dataclass
 class _SharedFit:
-    """One fit of an estimator with shared steps.
-
-    If a step draws random numbers, `has_drawn` is set. Then neither its output nor that
-    of any later step is stored. `is_used` is set if a step is stored or loaded.
-    """
+    """One fit with shared steps; those after a step that `has_drawn` are not stored."""
 
     cache: PrefixCache
     params: Mapping[str, Any]
@@ -197,10 +174,7 @@ class _SharedFit:
 
 
 class _Draws:
-    """Detector of draws from the global random generators during a call.
-
-    Generators of other processes are not observed.
-    """
+    """Detector of draws from the global random generators of this process."""
 
     def __init__(self) -> None:
         self._before = self._state()

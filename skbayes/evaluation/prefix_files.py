@@ -130,10 +130,7 @@ def _places(end: int, sizes: Sequence[tuple[int, bool]]) -> list[Place]:
 
 
 def read(file: BinaryIO, keep_open: bool = True) -> Any:
-    """Return a copy of the value in a file; raise an exception if it is damaged.
-
-    Large arrays are mapped unless `keep_open` is False. The file then remains open.
-    """
+    """Return a copy of the value in a file, with arrays mapped if it stays open."""
     is_large = os.fstat(file.fileno()).st_size >= MAPPED
     if keep_open and is_large:
         view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))

@@ -51,17 +51,7 @@ Rule = Callable[[Any], bool]
 
 @dataclass(frozen=True)
 class Step:
-    """Pipeline step that can be shared.
-
-    Parameters
-    ----------
-    path : str
-        Path of the step in `get_params` of the estimator.
-    transformer : transformer
-        The step.
-    names : frozenset of str
-        Searched parameters that its result depends on.
-    """
+    """Step of a pipeline, whose result depends on the searched `names`."""
 
     path: str
     transformer: Any
@@ -71,12 +61,10 @@ class Step:
 def find_runs(
     estimator: Any, n_values: Mapping[str, float], only_known: bool = False
 ) -> Iterator[tuple[str, list[Step]]]:
-    """Yield the runs of an estimator, each with the path of its pipeline.
+    """Yield the runs of an estimator that can be shared, with the pipeline's path.
 
     There are none if a part of the estimator writes into its input: the training rows
-    would be scored with other values than those without shared steps. With
-    `only_known`, steps are shared only if all of their code belongs to scikit-learn and
-    NumPy.
+    would be scored with other values than those without shared steps.
     """
     if _writes(estimator):
         return
@@ -191,12 +179,7 @@ def full_name(path: str, name: str) -> str:
 
 
 def _is_deterministic(transformer: Any) -> bool:
-    """Return whether a transformer draws no numbers, except from known sources.
-
-    With a fixed seed, it draws the same numbers in each fit. With
-    ``random_state=None``, scikit-learn draws from the global generator of NumPy, which
-    is observed during the fit (`prefix`). Other processes cannot be observed.
-    """
+    """Return whether a step draws only from a seed or from NumPy's generator."""
     if not hasattr(transformer, "get_params"):
         return False
     inner = transformer.get_params(deep=True).values()
@@ -209,10 +192,7 @@ def _is_deterministic(transformer: Any) -> bool:
 
 
 def _is_known_step(transformer: Any) -> bool:
-    """Return whether a step is deterministic, with code of scikit-learn and NumPy only.
-
-    A part with ``verbose=True`` prints in each fit and is not shared.
-    """
+    """Return whether a step is silent, deterministic and made of known code."""
     if not _is_deterministic(transformer) or not _is_known(transformer):
         return False
     inner = transformer.get_params(deep=True)
@@ -220,10 +200,7 @@ def _is_known_step(transformer: Any) -> bool:
 
 
 def _is_known(value: Any) -> bool:
-    """Return whether a value is plain data or belongs to scikit-learn or NumPy.
-
-    Subclasses of scikit-learn's classes, and functions of other packages, do not.
-    """
+    """Return whether a value is plain, or of scikit-learn or NumPy, not a subclass."""
     kind = type(value)
     if value is None or kind in PLAIN or isinstance(value, np.generic | np.dtype):
         return True

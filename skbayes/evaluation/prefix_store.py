@@ -44,17 +44,10 @@ Arrays = Mapping[str, npt.NDArray]
 
 @dataclass(frozen=True)
 class PrefixStore:
-    """Store of values in files, from which the least recently used are removed.
+    """Store of values in files of up to `limit` bytes; the least recently used go.
 
     The caller computes values again that cannot be written or read. A full disk or a
     missing or damaged file therefore only costs time.
-
-    Parameters
-    ----------
-    folder : str
-        Folder of the files.
-    limit : float
-        Maximum total size of the files in bytes.
     """
 
     folder: str
@@ -70,10 +63,7 @@ class PrefixStore:
         return os.path.exists(os.path.join(self.folder, key))
 
     def load(self, key: str, mapped: bool = True) -> Any:
-        """Return a copy of the value under a key; None if there is no value.
-
-        If `mapped`, large arrays are mapped from the file, which is kept open for them.
-        """
+        """Return a copy of the value under a key, with mapped arrays, or None."""
         path = Path(self.folder) / key
         try:
             with open(path, "rb") as file:
@@ -88,10 +78,7 @@ class PrefixStore:
         self._write(key, lambda file: prefix_files.write(file, value))
 
     def arrays(self, key: str, make: Callable[[], Arrays]) -> Arrays:
-        """Map stored arrays into memory; call `make` if they are missing.
-
-        One process calls `make`, and other processes that need the same arrays wait.
-        """
+        """Map stored arrays into memory; one process makes them if they are missing."""
         stored = self._mapped(key)
         if stored is not None:
             return stored
@@ -187,11 +174,7 @@ def _locked(path: str, patience: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | None]:
-    """Create a store that is removed at the end; None if no folder can be created.
-
-    Folders left behind by killed processes are removed first. At the end, a warning is
-    issued if values were computed again because of a lack of space.
-    """
+    """Yield a store that is removed at the end; None if no folder can be created."""
     place = place_of_folders(place)
     try:
         folder = TemporaryFolder(place, _PREFIX)

@@ -202,11 +202,7 @@ def _is_limit(model: Any, name: str, end: Any, wider: Any) -> bool:
 
 
 def _without_effect(record: SearchRecord, space: Space) -> list[str]:
-    """Return the hyper-parameters that have no visible effect on the score.
-
-    A forest learns the ranks of the scores. Shuffled copies of the columns show how
-    much it uses columns without information.
-    """
+    """Return the hyper-parameters that a forest uses no more than shuffled columns."""
     rows = np.flatnonzero(record.comparable)
     if len(rows) < LEAST_FOR_EFFECT:
         return []

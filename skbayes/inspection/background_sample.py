@@ -62,11 +62,7 @@ class BackgroundSample:
     def of(
         self, columns: Sequence[int], positions: Sequence[float]
     ) -> tuple[FloatArray, FloatArray]:
-        """Return the configurations with given positions in some columns.
-
-        The configurations have shape (m, D), with all of these columns active, and
-        weights that sum to 1; m is 0 if there are none.
-        """
+        """Return configurations (m, D) with given positions, and their weights (m,)."""
         if self._listed is not None:
             X, weights = self._listed
             alike = np.all(X[:, list(columns)] == positions, axis=1)
@@ -123,12 +119,7 @@ def marginal(
     columns: Sequence[int],
     positions: Sequence[FloatArray],
 ) -> tuple[FloatArray, FloatArray]:
-    """Average the predictions of a surrogate over the other hyper-parameters.
-
-    Returns the mean and standard deviation of the mean score at each cell, of shape
-    (len(positions[0]), ...), over all samples of the hyper-parameters. NaN for cells
-    without configurations.
-    """
+    """Return means and standard deviations of the mean score at each cell, or NaN."""
     shape = tuple(len(grid) for grid in positions)
     mean, sd = np.full(shape, np.nan), np.full(shape, np.nan)
     for cell in np.ndindex(*shape):

@@ -20,8 +20,9 @@ class _Display:
     """Base class of the displays.
 
     A subclass defines `from_search`, which computes the data of the plot, and `plot`,
-    which draws it. In its docstrings, a line such as "%(metric)s" is replaced by the
-    entry of that name from the docstrings of this class.
+    which draws it. Their docstrings describe only parameters that are not described
+    here. In the docstring of the class, a line such as "%(score)s" is replaced by the
+    entry of that name.
 
     Parameters
     ----------
@@ -54,10 +55,12 @@ class _Display:
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
         entries = _shared_entries(cls.__name__)
-        members = [getattr(member, "__func__", member) for member in vars(cls).values()]
-        for documented in (cls, *filter(inspect.isfunction, members)):
-            if documented.__doc__:
-                documented.__doc__ = _filled(documented.__doc__, entries)
+        if cls.__doc__:
+            cls.__doc__ = _filled(cls.__doc__, entries)
+        for member in map(vars(cls).get, ("from_search", "plot")):
+            method = getattr(member, "__func__", member)
+            if method is not None and method.__doc__:
+                method.__doc__ = _completed(method, entries)
 
     @classmethod
     def from_search(cls, search: Any, *args: Any, **options: Any) -> Self:
@@ -221,11 +224,15 @@ def _shared_entries(name: str) -> dict[str, str]:
     entries = {}
     for thing in (_Display, _Display.from_search, _Display.plot):
         text = inspect.cleandoc(thing.__doc__ or "").replace("<class>", name)
-        for entry in re.split(r"(?m)^(?=\S)", text):
-            entries[re.split(r"\W+", entry.lstrip("*"))[0]] = entry.rstrip()
+        entries |= _entries(text)
         if "Raises\n" in text:
             entries["Raises"] = text[text.index("Raises\n") :]
     return entries
+
+
+def _entries(text: str) -> dict[str, str]:
+    parts = re.split(r"(?m)^(?=\S)", text)
+    return {re.split(r"\W+", part.lstrip("*"))[0]: part.rstrip() for part in parts}
 
 
 def _filled(docstring: str, entries: dict[str, str]) -> str:
@@ -234,6 +241,20 @@ def _filled(docstring: str, entries: dict[str, str]) -> str:
     def entry(match: re.Match[str]) -> str:
         return re.sub(r"(?m)^(?=.)", match[1], entries[match[2]])
 
-    text = inspect.cleandoc(docstring)
-    text += "\n" * ("\n" in text)
-    return re.sub(r"(?m)^( *)%\((\w+)\)s$", entry, text)
+    return re.sub(r"(?m)^( *)%\((\w+)\)s$", entry, inspect.cleandoc(docstring)) + "\n"
+
+
+def _completed(method: Any, entries: dict[str, str]) -> str:
+    """Add the shared parameters of `from_search` or `plot`, and the other sections."""
+    text = inspect.cleandoc(method.__doc__)
+    summary, _, text = text.partition("\n\nParameters\n----------\n")
+    own, _, raised = text.partition("\n\n")
+    entries = entries | _entries(own)
+    result = entries["self"]
+    if method.__name__ == "from_search":
+        result, raised = entries["display"], entries["Raises"]
+    names = list(inspect.signature(method).parameters)[1:]
+    listed = "\n".join(entries.get(name, name) for name in names)
+    parameters = f"Parameters\n----------\n{listed}"
+    parts = (summary, parameters, f"Returns\n-------\n{result}", raised)
+    return "\n\n".join(filter(None, parts)) + "\n"

@@ -108,22 +108,11 @@ class ConvergenceDisplay(_Display):
 
         Parameters
         ----------
-        %(search)s
-        %(metric)s
         by : {"trials", "seconds"}, default="trials"
             Horizontal axis: number of trials, or time. Searches of scikit-learn do not
             record when their trials ran.
-        %(name)s
-        %(ax)s
         line_kw : dict or None, default=None
             Keyword arguments for the line, see ``matplotlib.lines.Line2D``.
-        %(point_kw)s
-
-        Returns
-        -------
-        %(display)s
-
-        %(Raises)s
         """
         record = read_record(search, metric=metric, name=name)
         x = _position(record, by)
@@ -163,11 +152,6 @@ class ConvergenceDisplay(_Display):
             Name in the legend. By default, the name of the display.
         line_kw : dict or None, default=None
             Keyword arguments for the line.
-        %(point_kw)s
-
-        Returns
-        -------
-        %(self)s
         """
         ax = get_axes(ax)
         before = sum(line.get_gid() == LINE for line in ax.lines)

@@ -70,11 +70,7 @@ def dependences(
     n_averaged: int = 128,
     random_state: int = 0,
 ) -> list[Dependence]:
-    """Compute partial dependences of single hyper-parameters and of pairs.
-
-    A hyper-parameter with different values in different parts of the space occurs once
-    for each of them.
-    """
+    """Compute partial dependences of single hyper-parameters and of pairs."""
     _check_count(n_averaged, "n_averaged", 1)
     if resolution is not None:
         _check_count(resolution, "resolution", 2)

@@ -130,12 +130,7 @@ class _Domain:
 def tree_variances(
     tree: Any, domains: Sequence[_Domain], floor: float = -np.inf
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Decompose the variance of a regression tree.
-
-    Returns the variance over the domains, the part of each column, of shape (D,), and
-    the part of each pair beyond its columns, of shape (D, D), above the diagonal.
-    Values of leaves below `floor` are raised to `floor`.
-    """
+    """Return the variance of a tree, and parts of columns (D,) and pairs (D, D)."""
     D = len(domains)
     lower, upper, v = _boxes(tree, D)
     v = np.maximum(v, floor)

@@ -79,9 +79,6 @@ class ImportanceDisplay(_Display):
 
         Parameters
         ----------
-        %(search)s
-        %(search_spaces)s
-        %(metric)s
         top : float or None, default=None
             Restrict the analysis to the best configurations, as for
             :func:`skbayes.inspection.importance`.
@@ -91,15 +88,6 @@ class ImportanceDisplay(_Display):
             Number of trees.
         random_state : int, RandomState or None, default=0
             Random state of the forest.
-        %(name)s
-        %(ax)s
-        %(plot_options)s
-
-        Returns
-        -------
-        %(display)s
-
-        %(Raises)s
         """
         record = read_record(
             search, metric=metric, search_spaces=search_spaces, name=name
@@ -120,13 +108,8 @@ class ImportanceDisplay(_Display):
 
         Parameters
         ----------
-        %(ax)s
         n_shown : int, default=12
             Maximum number of hyper-parameters to show.
-
-        Returns
-        -------
-        %(self)s
         """
         found = self.importance
         names = list(found.single)[:n_shown]

@@ -111,20 +111,9 @@ class ParallelCoordinatesDisplay(_Display):
 
         Parameters
         ----------
-        %(search)s
-        %(params)s
-        %(metric)s
-        %(search_spaces)s
-        %(ax)s
         line_kw : dict or None, default=None
             Keyword arguments for the lines of the trials, see
             ``matplotlib.collections.LineCollection``.
-
-        Returns
-        -------
-        %(display)s
-
-        %(Raises)s
         """
         record = read_record(search, metric=metric, search_spaces=search_spaces)
         display = cls(**drawn_trials(record, params)[1])
@@ -135,13 +124,8 @@ class ParallelCoordinatesDisplay(_Display):
 
         Parameters
         ----------
-        %(ax)s
         line_kw : dict or None, default=None
             Keyword arguments for the lines of the trials.
-
-        Returns
-        -------
-        %(self)s
         """
         last = len(self.scales)
         ax = get_axes(ax, (min(max(6.4, STEP * last + 1.5), WIDEST), 4.0))

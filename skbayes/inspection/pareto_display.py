@@ -120,20 +120,10 @@ class ParetoDisplay(_Display):
 
         Parameters
         ----------
-        %(search)s
         objectives : dict of str to {"max", "min"} or None, default=None
             Objectives: two or more of the measured metrics and costs, including
             "fit_time" and "train_fraction". By default, the objectives of the search or
             of its journal; a history does not contain them.
-        %(name)s
-        %(ax)s
-        %(plot_options)s
-
-        Returns
-        -------
-        %(display)s
-
-        %(Raises)s
         """
         record = read_record(search, name=name)
         is_recorded = objectives is None
@@ -163,7 +153,6 @@ class ParetoDisplay(_Display):
 
         Parameters
         ----------
-        %(ax)s
         kind : {"front", "evolution"}, default="front"
             "front": all trials and the front, in a panel for each pair of objectives.
             "evolution": fronts after some of the trials, and the hypervolume after each
@@ -171,10 +160,6 @@ class ParetoDisplay(_Display):
             background.
         n_fronts : int, default=4
             Number of fronts to draw with ``kind="evolution"``.
-
-        Returns
-        -------
-        %(self)s
 
         Raises
         ------

@@ -157,13 +157,10 @@ class PartialDependenceDisplay(_Display):
 
         Parameters
         ----------
-        %(search)s
         params : list of str or tuple of (str, str), default=None
             Names of hyper-parameters for lines, and pairs of names for contours. By
             default, all hyper-parameters with more than one value. If there are more
             than 12, the 12 whose mean varies most are shown.
-        %(search_spaces)s
-        %(metric)s
         surrogate : str or object, default=None
             Surrogate to fit to the trials, as for :class:`skbayes.BayesSearchCV`. By
             default, the fitted surrogate of the search. If it does not predict this
@@ -176,15 +173,6 @@ class PartialDependenceDisplay(_Display):
             there are more.
         random_state : int, default=0
             Seed for the choice of these configurations and for a fitted surrogate.
-        %(name)s
-        %(ax)s
-        %(plot_options)s
-
-        Returns
-        -------
-        %(display)s
-
-        %(Raises)s
         """
         try:
             model = score_model(
@@ -222,16 +210,10 @@ class PartialDependenceDisplay(_Display):
 
         Parameters
         ----------
-        %(ax)s
-        %(n_cols)s
         n_sd : float, default=2.0
             Half-width of the bands in standard deviations; 0 for no bands.
         trials : bool, default=True
             Whether to mark the trials, with a star for the best one.
-
-        Returns
-        -------
-        %(self)s
         """
         pairs = any(len(dependence.names) == 2 for dependence in self.dependences)
         n = len(self.dependences)

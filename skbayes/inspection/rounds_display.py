@@ -133,19 +133,9 @@ class RoundsDisplay(_Display):
 
         Parameters
         ----------
-        %(search)s
-        %(metric)s
-        %(name)s
-        %(ax)s
         line_kw : dict or None, default=None
             Keyword arguments for the line of the best trial, see
             ``matplotlib.lines.Line2D``.
-
-        Returns
-        -------
-        %(display)s
-
-        %(Raises)s
         """
         record = read_record(search, metric=metric, name=name)
         known = [
@@ -176,13 +166,8 @@ class RoundsDisplay(_Display):
 
         Parameters
         ----------
-        %(ax)s
         line_kw : dict or None, default=None
             Keyword arguments for the line of the best trial.
-
-        Returns
-        -------
-        %(self)s
         """
         ax = get_axes(ax)
         means = [scores.mean(axis=0) for scores in self.scores]

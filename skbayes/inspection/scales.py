@@ -306,12 +306,7 @@ def _listed(dimension: Dimension) -> list[float]:
 def drawn_trials(
     record: SearchRecord, names: Sequence[str] | None = None
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the trials shown in plots of scores and hyper-parameters, and their data.
-
-    For a search in stages, only the trials on the most rows are shown, since others are
-    not comparable. If the training size is chosen for each trial, it is an additional
-    hyper-parameter.
-    """
+    """Return the comparable trials, on the most rows, and their drawn data."""
     scales = parameter_scales(record, names)
     chosen = np.ones(len(record), dtype=bool)
     if len(np.unique(record.stage)) > 1:

@@ -48,10 +48,7 @@ class ScoreModel:
 
     @property
     def floor(self) -> float | None:
-        """Displayed score that replaces all worse scores in the surrogate.
-
-        None if no scores are replaced.
-        """
+        """Displayed score that replaces all worse ones in the surrogate, or None."""
         surrogate = getattr(self.surrogate, "surrogate", self.surrogate)
         floor = getattr(surrogate, "floor_", None)
         return None if floor is None else self.unit * floor + self.offset
@@ -66,10 +63,7 @@ def score_model(
     random_state: int = 0,
     name: str | None = None,
 ) -> ScoreModel:
-    """Return the surrogate of a search, or fit one to its trials.
-
-    Raises `NoScores` if no trial has a score.
-    """
+    """Return the surrogate of a search, or fit one; `NoScores` if it has no score."""
     _check_surrogate(surrogate)
     record = read_record(source, metric=metric, search_spaces=search_spaces, name=name)
     if surrogate is None and search_spaces is None:
@@ -153,11 +147,7 @@ def _trials(
 
 
 def space_of_values(params: Sequence[Mapping[str, Any]], ranges: bool = True) -> Space:
-    """Guess a space from configurations that were chosen from it.
-
-    With `ranges`, numbers become ranges, which are logarithmic if the values are
-    positive and span a factor of 100. All other values become lists.
-    """
+    """Guess a space from configurations; numbers are ranges if `ranges`, else lists."""
     names = sorted(set().union(*params))
     for name in names:
         if any(name not in row for row in params):

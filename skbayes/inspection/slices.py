@@ -96,24 +96,7 @@ class SliceDisplay(_Display):
         n_cols: int = 3,
         point_kw: dict | None = None,
     ) -> Self:
-        """Draw the slices of a search.
-
-        Parameters
-        ----------
-        %(search)s
-        %(params)s
-        %(metric)s
-        %(search_spaces)s
-        %(ax)s
-        %(n_cols)s
-        %(point_kw)s
-
-        Returns
-        -------
-        %(display)s
-
-        %(Raises)s
-        """
+        """Draw the slices of a search."""
         record = read_record(search, metric=metric, search_spaces=search_spaces)
         chosen, shown = drawn_trials(record, params)
         display = cls(state=record.state[chosen], **shown)
@@ -122,18 +105,7 @@ class SliceDisplay(_Display):
     def plot(
         self, ax: Any = None, *, n_cols: int = 3, point_kw: dict | None = None
     ) -> Self:
-        """Draw the panels.
-
-        Parameters
-        ----------
-        %(ax)s
-        %(n_cols)s
-        %(point_kw)s
-
-        Returns
-        -------
-        %(self)s
-        """
+        """Draw the panels."""
         if not isinstance(n_cols, Integral) or n_cols < 1:
             raise ValueError(f"n_cols must be an integer >= 1, got {n_cols!r}.")
         size = (2.6, 2.3) if len(self.scales) > 1 else (5.0, 3.4)

@@ -106,21 +106,7 @@ class StagesDisplay(_Display):
         ax: Any = None,
         point_kw: dict | None = None,
     ) -> Self:
-        """Draw the stages of a search.
-
-        Parameters
-        ----------
-        %(search)s
-        %(metric)s
-        %(ax)s
-        %(point_kw)s
-
-        Returns
-        -------
-        %(display)s
-
-        %(Raises)s
-        """
+        """Draw the stages of a search."""
         record = read_record(search, metric=metric)
         n_stages = int(record.stage.max(initial=-1)) + 1
         shares = [record.train_fraction[record.stage == s] for s in range(n_stages)]
@@ -144,17 +130,7 @@ class StagesDisplay(_Display):
         return display.plot(ax, point_kw=point_kw)
 
     def plot(self, ax: Any = None, *, point_kw: dict | None = None) -> Self:
-        """Draw the stages.
-
-        Parameters
-        ----------
-        %(ax)s
-        %(point_kw)s
-
-        Returns
-        -------
-        %(self)s
-        """
+        """Draw the stages."""
         n_stages = len(self.train_fraction)
         ax = get_axes(ax, (min(2.2 + 2.0 * max(n_stages, 1), 10.0), 4.0))
         x = self._places()

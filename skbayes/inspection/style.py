@@ -192,10 +192,7 @@ def _contrast(color: RGB, other: RGB) -> float:
 
 
 def score_colors(dark: bool = False, sign: int = 1) -> Any:
-    """Return the color map of scores: better scores have a higher contrast.
-
-    The same holds in gray. `sign` is -1 if a lower score is better.
-    """
+    """Return the color map of scores: better ones have more contrast, also in gray."""
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
 

@@ -91,17 +91,8 @@ class TimelineDisplay(_Display):
 
         Parameters
         ----------
-        %(search)s
-        %(name)s
-        %(ax)s
         bar_kw : dict or None, default=None
             Keyword arguments for the bars, see ``matplotlib.axes.Axes.barh``.
-
-        Returns
-        -------
-        %(display)s
-
-        %(Raises)s
         """
         record = read_record(search, name=name)
         known = np.isfinite(record.started)
@@ -140,13 +131,8 @@ class TimelineDisplay(_Display):
 
         Parameters
         ----------
-        %(ax)s
         bar_kw : dict or None, default=None
             Keyword arguments for the bars.
-
-        Returns
-        -------
-        %(self)s
         """
         n_lanes = int(self.lane.max(initial=0)) + 1
         ax = get_axes(ax, (6.4, min(1.6 + 0.4 * n_lanes, 8.0)))
@@ -212,11 +198,7 @@ class TimelineDisplay(_Display):
 
 
 def _latest(record: SearchRecord) -> float:
-    """Return the displayed end of unfinished trials.
-
-    It is unknown whether they still run. They are drawn until the last known event, but
-    at least for the median duration of the finished trials.
-    """
+    """Return the displayed end of unfinished trials, which may still run."""
     starts = [trial.started for trial in record.running]
     last = max([0.0, *record.finished[np.isfinite(record.finished)], *starts])
     typical = float(np.median(record.duration)) if len(record) else 1.0
@@ -224,11 +206,7 @@ def _latest(record: SearchRecord) -> float:
 
 
 def _lanes(started: FloatArray, finished: FloatArray) -> np.ndarray:
-    """Give each trial the lowest lane that is free at its start.
-
-    `started` is ascending. A trial that replaces a finished one can start slightly
-    before the recorded end of the finished one.
-    """
+    """Give each trial the lowest lane that is free at its start; `started` ascends."""
     slack = 1e-3
     lanes = np.zeros(len(started), dtype=int)
     free: list[int] = []

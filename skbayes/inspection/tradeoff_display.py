@@ -173,8 +173,6 @@ class TradeoffDisplay(_Display):
 
         Parameters
         ----------
-        %(search)s
-        %(metric)s
         cost : str or None, default=None
             Name of a measured cost, such as "fit_time". By default, the cost of the
             search, or else "fit_time".
@@ -185,15 +183,6 @@ class TradeoffDisplay(_Display):
             Scores that are mapped to 0 and 1. By default, the range of the search, or
             else 0 and 1; if scores are outside of this range, the worst and the best
             score.
-        %(name)s
-        %(ax)s
-        %(plot_options)s
-
-        Returns
-        -------
-        %(display)s
-
-        %(Raises)s
         """
         record = read_record(search, metric=metric, name=name)
         settings = record.settings
@@ -236,16 +225,7 @@ class TradeoffDisplay(_Display):
     # -- drawing ------------------------------------------------------------------
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw both panels.
-
-        Parameters
-        ----------
-        %(ax)s
-
-        Returns
-        -------
-        %(self)s
-        """
+        """Draw both panels."""
         self._drawn_on_panels(get_many_axes(ax, 2, 2, (4.3, 3.3)))
         if not len(self.rows):
             style.annotate_empty(self.axes_[0], "no trial has both a score and a cost")

@@ -249,11 +249,7 @@ def _tell(
 
 
 def _dimension(distribution: Any) -> Any:
-    """Return the dimension that represents a distribution.
-
-    Its values are those of the distribution. For choices and for numbers with a step,
-    they are the indices of these values.
-    """
+    """Return the dimension of the values of a distribution, or of their indices."""
     if hasattr(distribution, "choices"):
         return Categorical(range(len(distribution.choices)))
     if distribution.step is not None and not distribution.log:

@@ -35,10 +35,7 @@ _CODE = re.compile(r" \[code ([0-9]+\.[0-9]+)-[0-9a-f]+\]")
 
 
 def code_of(thing: Any, describe: Callable[[Any], str]) -> str | None:
-    """Return a digest of a function or class; None if it is not a user's code.
-
-    `describe` returns a text for any default value or value of a closure.
-    """
+    """Return a digest of a function or class; None if it is not a user's code."""
     owned = _of_user(thing)
     if owned is None:
         return None
@@ -86,11 +83,7 @@ def _is_installed(module: str | None) -> bool:
 
 
 class _Code:
-    """Texts of functions and classes, and names that their code assigns.
-
-    `constants` are pairs of a name and a text. Those with a name in `assigned` are
-    counters and caches, whose values do not count.
-    """
+    """Texts of code; `assigned` are names of caches, whose `constants` do not count."""
 
     def __init__(self, describe: Callable[[Any], str]) -> None:
         self._describe = describe
@@ -168,10 +161,7 @@ class _Code:
                 self._add_library(name, value)
 
     def _add_library(self, name: str, value: Any) -> None:
-        """Add the library function that a name refers to, or the contents of an object.
-
-        Such objects are scorers, and the output of decorators of libraries.
-        """
+        """Add a library function, or the contents of scorers and decorated objects."""
         own = getattr(value, "__name__", name)
         if callable(value) and isinstance(own, str) and own != name:
             self.texts.append(f"{name} is {own}")

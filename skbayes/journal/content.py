@@ -244,10 +244,7 @@ def make_row(kind: str, fields: Mapping[str, Any]) -> Row:
 
 
 def result_row(trial: Trial, finished: float) -> Row:
-    """Return the row of a finished trial; ValueError if it could not be read again.
-
-    Its configuration is in the row of its proposal.
-    """
+    """Return the row of a finished trial; ValueError if it could not be read again."""
     fields = {**vars(trial), "folds": [vars(fold) for fold in trial.folds]}
     del fields["params"]
     row = make_row("result", {**fields, "finished": finished})
@@ -262,12 +259,7 @@ def result_row(trial: Trial, finished: float) -> Row:
 
 @dataclass(frozen=True)
 class StoredTrial:
-    """Trial in the journal; `asked` and `finished` are seconds since 1970.
-
-    `record` is the configuration in the format of :mod:`skbayes.journal.json_space`.
-    `details` contains the other fields of the trial, and is None for an unfinished
-    trial.
-    """
+    """Trial in the journal; `details` are its other fields, None if unfinished."""
 
     number: int
     record: dict[str, Any]
@@ -285,11 +277,7 @@ class StoredTrial:
 
 
 class Content:
-    """Checked content of the rows of a journal.
-
-    `splits` are pairs of texts in the format of `pack_split`. `stages` are the numbers
-    of the first trials of stages.
-    """
+    """Checked content of the rows of a journal; its splits are packed."""
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.stages: dict[int, int] = {}
@@ -374,11 +362,7 @@ def pack_split(indices: Any) -> str:
 
 
 def unpack_split(text: str, max_items: int, n_samples: int | None = None) -> np.ndarray:
-    """Return the indices that `pack_split` compressed.
-
-    ValueError if there are more than `max_items`, or if some are outside of `n_samples`
-    rows.
-    """
+    """Return the indices of a packed split; ValueError if they exceed a limit."""
     unzipping = zlib.decompressobj()
     data = unzipping.decompress(base64.b85decode(text), 8 * max_items + 1)
     if len(data) > 8 * max_items or not unzipping.eof:

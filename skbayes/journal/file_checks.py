@@ -77,10 +77,7 @@ def resolve(path: str | os.PathLike[str], for_writing: bool = False) -> str:
 
 
 def check_companions(path: str) -> None:
-    """Raise a ValueError for files next to a journal that were not written with it.
-
-    A search that was killed while writing leaves only a rollback journal.
-    """
+    """Raise a ValueError for files that a killed search does not leave."""
     refuse(path, "-wal", "-shm")
     status = check_beside(path, "-journal")
     if status is None:

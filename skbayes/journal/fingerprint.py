@@ -57,14 +57,7 @@ _NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGe
 def describe_search(
     search: Any, space: Space, X: Any, y: Any, fit_params: Mapping[str, Any]
 ) -> dict[str, str]:
-    """Describe the parts of a search that determine its trials.
-
-    These are its class, the parameters on which its trials depend, the data and the
-    arguments of `fit`. For `refit`, only the metric that guides the search counts. For
-    estimators, the parameters in `NOT_OF_AN_ESTIMATOR` do not count at any depth.
-    Estimators of scikit-learn are described by the parameters that differ from the
-    defaults. Values that cannot be pickled count as equal, with a warning.
-    """
+    """Describe the parts of a search that determine its trials, by name."""
     params = search.get_params(deep=False)
     if "trial_timeout" in params:
         seconds = parse_time("trial_timeout", params["trial_timeout"])
@@ -96,13 +89,7 @@ def describe_search(
 
 
 def search_facts(search: Any) -> dict[str, Any]:
-    """Return the facts about a search for readers of its journal, as plain JSON.
-
-    These are the name of its class (`search`), `scoring` and `target_metric` if they
-    are names (otherwise None), and the direction of each of its `objectives`. Further
-    facts are its `settings` that are numbers or names, and whether it
-    `chooses_train_size`.
-    """
+    """Return facts about a search for readers of its journal, as plain JSON."""
     params = search.get_params(deep=False)
     settings = {name: _plain(params.get(name)) for name in _FACTS}
     return {
@@ -128,10 +115,7 @@ def _plain(value: Any) -> Any:
 
 
 def describe(value: Any) -> str:
-    """Describe any value by a text that is the same in every process.
-
-    Warns about values that cannot be pickled.
-    """
+    """Describe any value by a text that is the same in every process."""
     describer = _Describer()
     text = describer(value)
     describer.warn()
@@ -139,10 +123,7 @@ def describe(value: Any) -> str:
 
 
 def splits_are_reproducible(cv: Any) -> bool:
-    """Return whether a `cv` draws the same splits again, in any process.
-
-    False for a splitter that shuffles without a seed, and for an iterator.
-    """
+    """Return whether a `cv` draws the same splits again, in any process."""
     if cv is None or isinstance(cv, int | np.integer):
         return True
     if not hasattr(cv, "split"):
@@ -173,10 +154,7 @@ def _target_metric(params: Mapping[str, Any]) -> Any:
 
 
 def _knowledge(source: Any) -> Any:
-    """Return the results of a warm start without times, which differ between runs.
-
-    Journals in a list of searches on other data are described by their trials.
-    """
+    """Return the results of a warm start without times, which differ between runs."""
     if isinstance(source, list | tuple):
         return [
             _scores_in(item)
@@ -201,11 +179,7 @@ def _scores_in(path: str | os.PathLike[str]) -> list[tuple]:
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
-    """Return the parameters that describe an estimator.
-
-    For estimators of scikit-learn, these are the parameters that differ from the
-    defaults. Releases have different other parameters and notations of defaults.
-    """
+    """Return the parameters that differ from the defaults, which releases change."""
     params = estimator.get_params(deep=False)
     defaults: dict[str, Any] = {}
     if type(estimator).__module__.startswith("sklearn."):

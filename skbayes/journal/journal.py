@@ -37,9 +37,7 @@ class Journal:
     """File with the trials of a search, open during one `fit`.
 
     Use :meth:`open` as a context manager. A proposal is durable before its evaluation,
-    and a result is durable before the next proposal is made from it. The attributes are
-    those of :class:`skbayes.loop.scheduler.NullJournal`, and the `identity` of the
-    search, which must be equal in a later run.
+    and a result is durable before the next proposal is made from it.
     """
 
     def __init__(self, file: JournalFile, space: Space) -> None:
@@ -76,16 +74,10 @@ class Journal:
     ) -> Journal:
         """Start a journal, or continue a journal of the same search.
 
-        `identity` and `facts` are outputs of :mod:`skbayes.journal.fingerprint`. If
-        `seed` or `n_points` is None, that of the journal is used; `drawn_seed` and
-        `default_n_points` are those of a new journal. The `splits` must equal those of
-        the journal if they are reproducible. Otherwise those of the journal are used,
-        which must fit `n_samples` rows, if it is given.
-
-        OSError if the file cannot be read or written. RuntimeError if another search is
-        using it. TypeError if the splits are not index arrays or masks. ValueError if
-        the file is not a journal, has another format, is damaged, or belongs to another
-        search. The file is then not changed.
+        If `seed` or `n_points` is None, that of the journal is used, or the drawn seed
+        and the default of a new one. The `splits` must equal those of the journal if
+        they are reproducible. Otherwise those of the journal are used, if they fit
+        `n_samples` rows. A file that is refused by an error is not changed.
         """
         header = {
             "seed": int(drawn_seed if seed is None else seed),
@@ -167,11 +159,7 @@ class Journal:
         params: Mapping[str, Any] | Configuration,
         expected_improvement: float | None,
     ) -> None:
-        """Record the configuration of trial `number`; numbers have no gaps.
-
-        OSError if it cannot be written. ValueError if `params` is outside of the space
-        or the number was recorded before. Earlier records are kept.
-        """
+        """Record the configuration of trial `number`; numbers have no gaps."""
         if number != self._n_proposed:
             raise ValueError(
                 f"journal: trial {number} is recorded already, or too soon."
@@ -186,11 +174,7 @@ class Journal:
         self._n_proposed += 1
 
     def record_result(self, trial: Trial) -> None:
-        """Record a finished trial; it is in the file on return.
-
-        OSError if it cannot be written. TypeError if it contains anything other than
-        numbers and texts. ValueError if it was recorded before.
-        """
+        """Record a finished trial; it is in the file on return."""
         if trial.number in self._finished or trial.number >= self._n_proposed:
             raise ValueError(
                 f"journal: trial {trial.number} is recorded already, or not proposed."

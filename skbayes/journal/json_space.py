@@ -107,10 +107,7 @@ def _short_text(value: Any) -> str:
 
 
 def from_record(space: Space, record: Mapping[str, Any]) -> Params:
-    """Return the configuration of a record, with the options of `space`.
-
-    ValueError for a record of another space.
-    """
+    """Return the configuration of a record, or a ValueError for another space."""
     params = {name: _value(space, name, entry) for name, entry in record.items()}
     own = space.canonicalize(params)
     if not all(same(own[name], params[name]) for name in own):
@@ -136,11 +133,7 @@ def _value(space: Space, name: str, entry: Any) -> Any:
 
 
 def adapt_record(space: Space, record: Mapping[str, Any]) -> Params | None:
-    """Return the configuration of any space that equals a record, or None.
-
-    Plain values are compared directly, other options by their texts. Each text must
-    match exactly one option.
-    """
+    """Return the configuration of any space that equals a record, or None."""
     params = {}
     for name, entry in record.items():
         params[name] = readable_by(space, name, entry)
@@ -221,10 +214,7 @@ def _entry_of(dimension: Dimension) -> dict[str, Any]:
 
 
 def from_outline(outline: Any) -> Space:
-    """Return the space of an outline, with texts instead of objects.
-
-    ValueError for anything else, and if two options have the same text.
-    """
+    """Return the space of an outline, with texts instead of objects."""
     try:
         return Space.from_notation(_notation(outline))
     except (LookupError, TypeError, AttributeError) as error:

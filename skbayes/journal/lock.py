@@ -39,10 +39,7 @@ def connect(path: str, mode: str, patience: float) -> sqlite3.Connection:
 
 
 class Lock:
-    """Lock of the journal at a canonical path, held until `release`.
-
-    RuntimeError if another search holds it. OSError if it cannot be taken.
-    """
+    """Lock of a journal; RuntimeError if another search holds it, else OSError."""
 
     def __init__(self, path: str) -> None:
         self._path = path + "-lock"

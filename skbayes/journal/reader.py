@@ -119,11 +119,7 @@ def read_journal(
 
 
 def while_running(source: Any, refresh: float | None) -> Iterator[bool]:
-    """Yield whether the search of a journal is running, every `refresh` seconds.
-
-    The last value is False, and is yielded after the last trial is in the journal. If
-    `refresh` is None, it is the only value.
-    """
+    """Yield whether a search is running; the last value, after the end, is False."""
     if refresh is None:
         return iter([False])
     if not is_number(refresh):
@@ -148,11 +144,7 @@ def _looks(path: str | os.PathLike[str], seconds: float) -> Iterator[bool]:
 
 
 def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial], int]:
-    """Read the finished trials that belong to a space, and count the others.
-
-    The space can differ from that of the journal: numbers and strings are compared
-    directly, other options by their texts.
-    """
+    """Read the finished trials that belong to any space, and count the others."""
     found = []
     n_dropped = 0
     content = _read(path)

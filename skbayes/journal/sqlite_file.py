@@ -62,9 +62,8 @@ class JournalFile:
 
     A new file gets the given rows; otherwise, `rows` are those in the file. A row is in
     the file when `append` returns, and survives the death of the process. Every five
-    seconds, a commit is synchronized with the disk. It and all earlier ones then
-    survive a power failure. A process forked from the one that opened the file writes
-    nothing.
+    seconds, a commit is synchronized with the disk, and survives a power failure. A
+    process forked from the one that opened the file writes nothing.
     """
 
     def __init__(self, path: str | os.PathLike[str], rows: Iterable[Row]) -> None:
@@ -148,10 +147,9 @@ class JournalFile:
 def read_file(
     path: str | os.PathLike[str], salvage: bool = False
 ) -> tuple[list[Row], list[str]]:
-    """Read a journal, also during its search; return its rows and its faults.
+    """Return the rows of a journal, also during its search, and its faults.
 
-    A damaged journal raises a ValueError. With `salvage`, the rows before the damage
-    are returned. Files next to the journal are neither written nor removed.
+    With `salvage`, these are the rows before a damage, which is else a ValueError.
     """
     path = resolve(path)
     status = status_of(path)
@@ -167,11 +165,7 @@ def read_file(
 
 
 def _check_header(path: str) -> bool:
-    """Return whether a file may be a journal; False if it is missing or empty.
-
-    Raises an error for other files and formats. The header is read as bytes, so that
-    SQLite never opens a foreign file.
-    """
+    """Return whether a file is a journal; False if empty, ValueError if foreign."""
     try:
         with open(path, "rb") as file:
             header = file.read(100)

@@ -34,17 +34,7 @@ class TrialCurves:
 
 
 def curves_of(trial: Trial, metric: str, direction: int = 1) -> TrialCurves | None:
-    """Return the curves of one metric; None for a failed trial or without rounds.
-
-    Parameters
-    ----------
-    trial : Trial
-        Finished trial.
-    metric : str
-        Name of the metric; ignored if there is only one.
-    direction : int, default=1
-        -1 for a metric for which lower is better.
-    """
+    """Return the curves of one metric; None for a failed trial or without rounds."""
     watched = [fold for fold in trial.folds if fold.extras.get("curves")]
     curves = [_curve(fold, metric) for fold in watched]
     if trial.state == TrialState.FAILED or not watched:

@@ -26,12 +26,7 @@ _MAX_INT = 2**63 - 1
 
 
 def mean_scores(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
-    """Return mean test scores, with NaN for candidates that are not comparable.
-
-    These are failed candidates, candidates that a successive halving scored with fewer
-    resources than its last ones, and candidates fitted on a smaller share of the
-    training sets than others.
-    """
+    """Return mean test scores, with NaN for failed and not comparable candidates."""
     if _MEAN + metric not in cv_results:
         raise ValueError(
             f"there are no scores {_MEAN + metric!r} among the results; the metrics "
@@ -146,10 +141,7 @@ def results_frame(
 def as_frame(
     columns: Mapping[str, Any], cv_results: Mapping[str, Any] | None = None
 ) -> Any:
-    """Return a pandas data frame, or a dict of arrays if pandas is not installed.
-
-    With `cv_results`, the hyper-parameters of the rows in column "trial" are appended.
-    """
+    """Return a pandas data frame, or a dict of arrays if pandas is not installed."""
     results = {k: v for k, v in (cv_results or {}).items() if k.startswith("param")}
     try:
         import pandas
@@ -164,11 +156,7 @@ def as_frame(
 
 
 class FrameAttribute:
-    """Attribute of a fitted search that is stored as arrays and read as a data frame.
-
-    A stored data frame would prevent unpickling the search without pandas. With
-    `with_params`, the hyper-parameters of the trials in column "trial" are added.
-    """
+    """Attribute stored as arrays, which need no pandas, and read as a data frame."""
 
     def __init__(self, with_params: bool = False) -> None:
         self._with_params = with_params

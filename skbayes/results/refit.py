@@ -234,10 +234,7 @@ def _usable_means(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
 
 
 def _cheapest(costs: FloatArray, means: FloatArray, lowest: float) -> int:
-    """Return the cheapest row among those with a mean score of at least `lowest`.
-
-    Ties go to the better score, then to the first row. Unknown costs come last.
-    """
+    """Return the cheapest row with a mean of at least `lowest`; the best of ties."""
     rows = np.flatnonzero(means >= lowest)
     costs = np.where(np.isnan(costs), np.inf, costs)[rows]
     return int(rows[np.lexsort((rows, -means[rows], costs))[0]])

@@ -28,12 +28,7 @@ _COLUMNS = (
 def stage_correlation(
     history: History, optimizers: Sequence[Any], train_fractions: Sequence[float]
 ) -> dict[str, np.ndarray]:
-    """Compare each stage of a search with the next stage that has trials.
-
-    The result has the columns of ``stage_correlation_`` in
-    :class:`~skbayes.MultiStageSearchCV`. `train_fractions` are the shares of the
-    training rows used by the stages.
-    """
+    """Return the ``stage_correlation_`` of :class:`~skbayes.MultiStageSearchCV`."""
     rows = []
     for stage in range(len(optimizers) - 1):
         own, following = (

@@ -31,35 +31,10 @@ def is_list_of_sources(value: Any) -> bool:
 
 
 def read_sources(values: Sequence[Any], space: Space, metric: str) -> list[Source]:
-    """Read searches on other data, and encode their trials in a space.
+    """Read searches on other data as sources with at least three scores in a space.
 
-    Only the hyper-parameters of the space are used. Trials with values outside of the
-    space are omitted.
-
-    Parameters
-    ----------
-    values : sequence
-        Fitted searches, their ``cv_results_``, data frames of these, trials, Optuna
-        studies, scikit-optimize results, or paths of journals.
-    space : Space
-        Space of the new search.
-    metric : str
-        Name of the metric, as in ``mean_test_<metric>``.
-
-    Returns
-    -------
-    sources : list of Source
-        Sources with at least three finite scores.
-
-    Raises
-    ------
-    TypeError, ValueError, OSError
-        If a source cannot be read; the message names it as ``warm_start_from[i]``.
-
-    Warns
-    -----
-    UserWarning
-        If a source has fewer scores, and is ignored.
+    Searches with fewer scores are ignored with a warning. The errors TypeError,
+    ValueError and OSError name a source as ``warm_start_from[i]``.
     """
     sources = []
     for place, value in enumerate(values):

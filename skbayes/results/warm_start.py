@@ -154,11 +154,7 @@ def known_trials(
 
 
 def own_params(space: Space, params: Any, rounds: int = 0) -> Params:
-    """Return `params` as a configuration of `space`, or raise a ValueError.
-
-    If the trial has a number of `rounds`, parameters that were set for them are ignored
-    unless the space contains them.
-    """
+    """Return a configuration of `space` without its `rounds`, or raise a ValueError."""
     if rounds and isinstance(params, Mapping):
         params = {
             name: value

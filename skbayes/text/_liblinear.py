@@ -58,16 +58,9 @@ if hasattr(os, "register_at_fork"):
 class Trained(NamedTuple):
     """Result of a training run.
 
-    Parameters
-    ----------
-    weights : ndarray of shape (n_rows, n_weights)
-        One row for two classes (of the class with the larger code), unless the solver
-        is that of Crammer and Singer; otherwise one row per class, ordered by code.
-        With a bias, its weight is the last column.
-    n_iter : int
-        Number of outer iterations; the maximum over the binary problems.
-    converged : bool
-        Whether no solver stopped at its iteration limit.
+    `weights` (n_rows, n_weights) have one row per class, or one for two classes (that
+    of the larger code), except with the solver of Crammer and Singer. The weight of the
+    bias is in the last column. `n_iter` is the maximum over the binary problems.
     """
 
     weights: npt.NDArray[np.float64]
@@ -76,11 +69,7 @@ class Trained(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Samples in the layout that the library reads, for one or more problems.
-
-    `nodes` (n_nodes,), `addresses` (n_samples,) and `is_value` (n_nodes,), which marks
-    the nodes of nonzeros, are None if scikit-learn's copy is used, which reads `X`.
-    """
+    """Samples as the library reads them; `nodes` are None for scikit-learn's copy."""
 
     X: sparse.csr_matrix
     bias: float
@@ -118,19 +107,11 @@ def train(
     class_weight: npt.NDArray[np.float64],
     seed: int | None,
 ) -> Trained:
-    """Train a linear classifier.
+    """Train a linear classifier, or raise a ValueError if the library refuses.
 
-    `rows` are not changed. `codes` (n_samples,) are the classes, integers from 0, each
-    of which occurs. `solver` is LIBLINEAR's number, 0 to 7, and `tol` its eps. The
-    penalty includes the weight of the bias unless `regularize_bias` is False, which
-    needs a bias of 1 and liblinear-official. `class_weight` (n_classes,) are factors of
-    `C`. `seed` seeds the random number generator. It is None for solvers that draw no
-    random numbers; their fits can run in parallel with liblinear-official.
-
-    Raises
-    ------
-    ValueError
-        If the library rejects the arguments.
+    `codes` (n_samples,) are classes from 0, each of which occurs; `class_weight` are
+    factors of `C`; `solver` is LIBLINEAR's number. Only liblinear-official can omit the
+    bias (of 1) from the penalty. Without a `seed`, fits can run in parallel there.
     """
     n_classes = int(codes.max()) + 1
     X, bias = rows.X, rows.bias
@@ -208,11 +189,7 @@ def _run(
 def _nodes(
     X: sparse.csr_matrix, bias: float, dtype: np.dtype
 ) -> tuple[npt.NDArray[Any], npt.NDArray[np.uintp], npt.NDArray[np.bool_]]:
-    """Return the nodes, the address of each row, and a mask of the nodes of values.
-
-    A row consists of its nonzeros as pairs (column from 1, value), the bias, and an end
-    mark.
-    """
+    """Return nodes (column from 1, value), row addresses, and a mask of the values."""
     n_samples, n_features = X.shape
     extra = 2 if bias >= 0 else 1
     starts = X.indptr.astype(np.int64) + extra * np.arange(n_samples + 1)

@@ -36,16 +36,9 @@ Array = npt.NDArray
 class CountTable:
     """Counts of all n-grams of one pattern.
 
-    Parameters
-    ----------
-    indptr : ndarray of int64 of shape (n_documents + 1,)
-        Start of the entries of each document, and end of the last ones.
-    indices : ndarray of int32 of shape (n_entries,)
-        Number of the n-gram, sorted within each document.
-    counts : ndarray of int32 of shape (n_entries,)
-        Number of occurrences.
-    grams : ndarray of int32 of shape (n_grams, n)
-        Tokens of each n-gram; the rows are in lexicographic order.
+    `indices` (n_entries,) are numbers of n-grams, sorted within each document, which
+    starts at `indptr` (n_documents + 1,), and `counts` (n_entries,) their occurrences.
+    `grams` (n_grams, n) are the tokens of each n-gram, in lexicographic order.
     """
 
     indptr: Array
@@ -111,31 +104,12 @@ def count_ngrams(
     segments: Array | None = None,
     whole: bool = False,
 ) -> tuple[CountTable, Array]:
-    """Count the n-grams of one pattern.
+    """Count the n-grams of one pattern, which are the relative positions of tokens.
 
-    Parameters
-    ----------
-    stream : TokenStream
-        The tokens.
-    pattern : tuple of int
-        Relative positions of the tokens.
-    prefix : ndarray of int32 of shape (n_tokens,)
-        For each position, number of the n-gram of ``pattern[:-1]`` that starts there,
-        or -1 if there is none. It is not used for patterns of one token.
-    prefix_grams : ndarray of int32 of shape (n_prefixes, n - 1)
-        Tokens of these n-grams.
-    segments : ndarray of int64 or None, default=None
-        Starts of the segments within which n-grams are counted, and end of the last
-        one. None means that the documents are the segments.
-    whole : bool, default=False
-        Whether to count only n-grams that fill a segment.
-
-    Returns
-    -------
-    table : CountTable
-        Counts of the n-grams.
-    numbers : ndarray of int32 of shape (n_tokens,)
-        For each position, number of the n-gram that starts there, or -1.
+    `prefix` (n_tokens,) is the number of the n-gram of ``pattern[:-1]`` that starts at
+    each position, or -1, and `prefix_grams` (n_prefixes, n - 1) are their tokens. The
+    `segments` within which n-grams are counted are by default the documents; n-grams
+    fill them if `whole`. Returns the counts and the next `prefix`.
     """
     segments = stream.offsets if segments is None else segments
     numbers = np.full(len(stream.ids), -1, dtype=np.int32)
@@ -211,11 +185,7 @@ def _keys(
 def _count(
     keys: Array, positions: Array, documents: Array, begin: int, n_documents: int
 ) -> tuple[Array, Array, sparse.csr_matrix]:
-    """Count the n-grams of a block.
-
-    Returns the sorted unique keys, the index of the n-gram at each position among them,
-    and the counts (documents x unique keys).
-    """
+    """Return sorted unique keys, the place of each n-gram in them, and counts."""
     bits = max(len(documents), 1).bit_length()
     local = positions - begin
     if not len(keys) or int(keys.max()).bit_length() + bits < 64:
@@ -267,19 +237,9 @@ def _merge(
 
 
 def match_ngrams(grams: Array, known: Array) -> Array:
-    """Find the rows of one array of n-grams in another.
+    """Return the row of `known` (k, n) that equals each row of `grams` (m, n), or -1.
 
-    Parameters
-    ----------
-    grams : ndarray of int32 of shape (m, n)
-        The n-grams to find; rows in lexicographic order.
-    known : ndarray of int32 of shape (k, n)
-        The n-grams to search; unique rows in lexicographic order.
-
-    Returns
-    -------
-    places : ndarray of int64 of shape (m,)
-        Row of `known` that equals each row of `grams`, or -1.
+    Both are in lexicographic order.
     """
     if not len(grams) or not len(known):
         return np.full(len(grams), -1)

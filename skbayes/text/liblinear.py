@@ -541,12 +541,10 @@ def log_count_ratios(
     positive: npt.NDArray[np.bool_],
     total: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
-    """Compute log-ratios of the relative frequencies of each feature in two classes.
+    """Return r (n_features,) in equation 2 of Wang & Manning (2012), with alpha = 1.
 
-    `X` (n_samples, n_features) has sorted rows. `positive` (n_samples,) is True for
-    one class. `total` (n_features,) is the number of samples in which a feature is not
-    0. Returns an array of shape (n_features,): r in equation 2 of Wang & Manning
-    (2012), with alpha = 1 and binary features.
+    `X` has sorted rows and binary features that occur in `total` samples; `positive`
+    (n_samples,) marks one class.
     """
     count = presence(X[positive])
     p, q = 1.0 + count, 1.0 + total - count

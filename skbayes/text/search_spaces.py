@@ -32,11 +32,7 @@ _LINEAR: Notation = {
 
 
 class _Tree(list):
-    """Notations of one parameter that form the branches of a tree of two levels.
-
-    One of the notations is chosen first, then a value of it. Scores of one value are
-    therefore also informative about the other values on its branch.
-    """
+    """Notations of one parameter as branches, whose values have similar scores."""
 
 
 # N-gram ranges of words: n_min in {1, 2, 3}, then n_max in {n_min, ..., 3}.

@@ -63,17 +63,8 @@ class NgramSpec(NamedTuple):
 class Counts:
     """N-gram counts of documents, computed for each kind of n-grams at first use.
 
-    Parameters
-    ----------
-    texts : sequence of str
-        The documents.
-    tokens : sequence of str or None, default=None
-        Tokens to which the n-grams are restricted. None means all tokens.
-    store : PrefixStore or None, default=None
-        Store of the counts, if its folder is on this machine. Otherwise, they are kept
-        in memory.
-    limit : float, default=inf
-        Maximum size of the counts in memory in bytes.
+    They are restricted to `tokens`, and kept in a `store` on this machine, or up to
+    `limit` bytes in memory.
     """
 
     def __init__(
@@ -195,11 +186,7 @@ def _words(stream: TokenStream) -> npt.NDArray:
 
 
 class CountedTexts(Sequence):
-    """Subset of the documents of `counts`, whose n-grams are already counted.
-
-    For :class:`~skbayes.text.NGramVectorizer`, it gives the same results as the
-    documents themselves, but faster. For other estimators, it is a sequence of strings.
-    """
+    """Documents of `counts`, a sequence of str that NGramVectorizer need not count."""
 
     def __init__(self, counts: Counts, rows: slice | npt.NDArray) -> None:
         self.counts = counts

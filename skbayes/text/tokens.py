@@ -50,15 +50,7 @@ _JOINERS = "\u200c\u200d"
 
 
 class StringArray(Sequence):
-    """Strings in two arrays, which several processes can map into their memory.
-
-    Parameters
-    ----------
-    data : ndarray of uint8
-        The concatenated strings in UTF-8.
-    offsets : ndarray of int64 of shape (n + 1,)
-        Start of each string, and end of the last one.
-    """
+    """Strings in UTF-8, `data` of type uint8, that start at `offsets` (n + 1,)."""
 
     def __init__(self, data: npt.NDArray, offsets: npt.NDArray) -> None:
         self.data = data
@@ -94,14 +86,8 @@ class StringArray(Sequence):
 class TokenStream:
     """Concatenated tokens of all documents.
 
-    Parameters
-    ----------
-    ids : ndarray of int32 of shape (n_tokens,)
-        Numbers of the tokens; -1 for a token that no n-gram may contain.
-    offsets : ndarray of int64 of shape (n_documents + 1,)
-        Start of each document, and end of the last one.
-    vocabulary : sequence of str
-        Unique tokens in sorted order; the number of a token is its position.
+    `ids` (n_tokens,) are places in the sorted `vocabulary`, or -1 for a token that no
+    n-gram may contain. `offsets` (n_documents + 1,) are the starts of documents.
     """
 
     ids: npt.NDArray
@@ -252,10 +238,7 @@ def _all_scripts(pattern: str) -> tuple[re.Pattern, re.Pattern]:
 def split_characters(
     texts: Iterable[str], lowercase: bool, words: bool = False
 ) -> TokenStream:
-    """Split documents into characters; a run of white space counts as one space.
-
-    With `words`, each word is padded with a space on both sides.
-    """
+    """Split documents, or words padded with spaces; merge white space."""
     codes, ends = [], [0]
     for text in texts:
         text = _WHITE_SPACE.sub(" ", text.lower() if lowercase else text)

@@ -19,11 +19,7 @@ N_SIGNATURE_ROWS = 5
 
 @contextlib.contextmanager
 def autologged(search: Any, X: Any) -> Iterator[None]:
-    """Log the search that is fitted here if ``mlflow.sklearn.autolog()`` is on.
-
-    MLflow itself logs only classes of scikit-learn: it would log each fit as a run, and
-    the search not at all. MLflow is never imported here.
-    """
+    """Log the search that is fitted here if ``mlflow.sklearn.autolog()`` is on."""
     autologging = sys.modules.get("mlflow.utils.autologging_utils")
     if autologging is None or not _is_on(autologging):
         yield

@@ -101,10 +101,7 @@ def log_search(
     max_trials: int | None = None,
     logged: Set[int] = frozenset(),
 ) -> set[int]:
-    """Log trials as children of the active run, which is the run of the search.
-
-    Logs the best `max_trials`, except those in `logged`, and returns their numbers.
-    """
+    """Log the best `max_trials` but `logged` as children of the run; return numbers."""
     found = open_source(source, search_spaces)
     record = make_record(found)
     run = mlflow.active_run()
@@ -224,20 +221,14 @@ def _log_trial(
 
 
 def _best_first(record: SearchRecord) -> list[int]:
-    """Return the numbers of the trials, the best of the comparable ones first.
-
-    The chosen trial comes before all others.
-    """
+    """Return the numbers of the comparable trials, the chosen and the best first."""
     chosen = [] if record.best is None else [record.best]
     order = dict.fromkeys([*chosen, *record.order.tolist()])
     return [int(record.number[place]) for place in order]
 
 
 def _metrics(trial: Trial) -> dict[str, float]:
-    """Return means and standard deviations over the splits, as in `cv_results_`.
-
-    Values that are not finite are omitted later.
-    """
+    """Return means and standard deviations over the splits, as in `cv_results_`."""
     fitted = trial.fitted
     columns = {f"test_{name}": values for name, values in trial.scores.items()}
     columns |= {f"train_{name}": values for name, values in trial.train_scores.items()}
