@@ -44,19 +44,7 @@ _BOUND = re.compile(r"\s*(<=|>=)\s*(\S+)\s*")
 
 @dataclass(frozen=True)
 class Bound:
-    """Upper or lower bound of an outcome.
-
-    Parameters
-    ----------
-    name : str
-        Name of the outcome.
-    is_upper : bool
-        Whether the limit is an upper one.
-    limit : float
-        Value of the limit.
-    is_log : bool
-        Whether the slack is logarithmic.
-    """
+    """Upper or lower bound of an outcome; if `is_log`, its slack is logarithmic."""
 
     name: str
     is_upper: bool
@@ -107,14 +95,8 @@ def parse_bound(name: str, text: Any, is_measure: bool) -> Bound:
 class OutcomeMeasures:
     """Measures of the outcomes of a fit, which are sent to the workers with each fold.
 
-    Parameters
-    ----------
-    scorers : dict of str to scorer
-        Scorers to evaluate on the test set in addition to the metrics of the search.
-    measures : dict of str to callable
-        ``measure(estimator, result)``, called with the fitted estimator.
-    metrics : dict of str to str
-        Metrics of the search by outcome.
+    There are `scorers` for the test set, ``measure(estimator, result)`` of the fitted
+    estimator, and names of metrics of the search.
     """
 
     scorers: dict[str, Any] = field(default_factory=dict)
@@ -145,11 +127,7 @@ class OutcomeMeasures:
         score_params: Mapping[str, Any],
         raises: bool,
     ) -> dict[str, float]:
-        """Return the outcomes of a fit by name; NaN if a measurement fails.
-
-        `result` is the return value of scikit-learn's fit-and-score function, with
-        `estimator` and `cpu_time`; `X` and `y` are the test set.
-        """
+        """Return outcomes by name from scikit-learn's `result`; NaN if one fails."""
         if result["fit_error"] is not None:
             return dict.fromkeys(self.names, math.nan)
         estimator, scores = result["estimator"], result["test_scores"]
@@ -207,15 +185,7 @@ def _metric(
 
 @dataclass(frozen=True)
 class Constraints:
-    """Bounds on the outcomes of trials.
-
-    Parameters
-    ----------
-    bounds : tuple of Bound
-        The bounds. An outcome may have a lower and an upper bound.
-    measures : OutcomeMeasures
-        Measures of the outcomes.
-    """
+    """Bounds on the outcomes of trials, each a lower or an upper one."""
 
     bounds: tuple[Bound, ...]
     measures: OutcomeMeasures

@@ -20,26 +20,10 @@ TIMES = ("fit_time", "score_time", "cpu_time", "predict_time")
 
 
 class TrialCosts:
-    """Costs of trials, computed from the measurements of their fits.
+    """Costs of trials, computed from the `measures` that each fit records.
 
-    Parameters
-    ----------
-    cost : str or callable
-        One of "fit_time", "score_time", "cpu_time", "predict_time", "model_size" and
-        "n_features", or a callable of the fitted estimator that returns a nonnegative
-        number.
-
-    Attributes
-    ----------
-    name : str
-        Name of the cost.
-    measures : dict of str to callable
-        Measures that each fit has to record.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `cost` is invalid.
+    `cost` is the name of a measure, or a callable of the fitted estimator that returns
+    a nonnegative number.
 
     Examples
     --------
@@ -72,10 +56,7 @@ class TrialCosts:
         self.measures: dict[str, Measure] = {self.name: measure_of(cost)}
 
     def of_trial(self, trial: Trial, warm: bool = True) -> float:
-        """Return the mean cost over the folds of a trial; NaN if it is unknown.
-
-        With `warm`, times of the first fit in a process are excluded.
-        """
+        """Return the mean cost of the folds, if `warm` without first fits, or NaN."""
         if trial.state == TrialState.FAILED:
             return math.nan
         leaves_out = warm and self.name in TIMES
@@ -95,8 +76,7 @@ class TrialCosts:
 
         The cost of a trial is unknown if all of its fits were the first ones in their
         processes. It is then estimated by the median of the trials on the same number
-        of rows. If there are none, the estimate is a typical cost on all rows times the
-        fraction of rows of the trial.
+        of rows, or else by a typical cost on all rows times the fraction of rows.
         """
         costs = np.array([self.of_trial(trial) for trial in trials], dtype=float)
         if not np.any(np.isfinite(costs)):

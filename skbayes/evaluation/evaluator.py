@@ -96,41 +96,9 @@ def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
 class Evaluation:
     """Prepared trial, which any thread can run.
 
-    Parameters
-    ----------
-    run : SearchRun
-        Run of the search.
-    number : int
-        Number of the trial.
-    params : dict
-        Configuration of the trial.
-    backend : Backend
-        Backend that runs the folds.
-    fidelity : Fidelity
-        Training rows of the trial.
-    aspects : sequence of Aspect
-        Aspects of the trials.
-    complete_scores : sequence of FoldScores
-        Scores by split of the complete trials at the time of preparation.
-    n_planned : int
-        Number of planned trials.
-    refusal : Exception or None
-        Exception that the estimator raises when the parameters are set.
-
-    Attributes
-    ----------
-    notes : dict of str to object
-        State of the aspects of this name.
-    outcomes : list of FoldOutcome
-        Outcomes of the folds, as soon as the trial is concluded.
-    verdict : TrialState or None
-        State of the trial if some folds were skipped.
-    seconds : float
-        Seconds that the folds ran, of which those in parallel count once.
-    duration : float
-        Duration in seconds.
-    started : float or None
-        Start in seconds since 1970; None before the start.
+    `complete_scores` are those of the complete trials at the time of preparation. The
+    estimator raised `refusal` when the parameters were set. `notes` are the states of
+    aspects. Of the `seconds` that the folds ran, those in parallel count once.
     """
 
     run: SearchRun
@@ -177,8 +145,7 @@ class Evaluation:
         """Run the trial; return one outcome per fold, fewer if pruned or aborted.
 
         Folds run in groups if an aspect requires it. The time of a group is that of its
-        longest fold, measured in the workers, so that waiting for a worker does not
-        count.
+        longest fold, measured in the workers.
         """
         outcomes: list[FoldOutcome] = []
         if self.refusal is not None:
@@ -244,24 +211,8 @@ class CandidateEvaluator:
 
     A trial is one parallel call of scikit-learn's own fit-and-score function over the
     splits. Scores, failures, weights, metadata routing and callbacks are therefore
-    handled as in GridSearchCV.
-
-    Parameters
-    ----------
-    run : SearchRun
-        Estimator, splits, scorers and options of the search.
-    backend : Backend
-        Backend that runs the fits.
-    n_planned : int
-        Number of planned trials, for the progress messages of scikit-learn.
-    assign : callable, default=on_full_data
-        Maps the number of a trial and its proposal to the parameters to set and the
-        :class:`~skbayes.evaluation.subsets.Fidelity` of the trial.
-
-    Attributes
-    ----------
-    aspects : list of Aspect
-        Aspects of the trials.
+    handled as in GridSearchCV. `assign` maps the number of a trial and its proposal to
+    the parameters to set and the fidelity of the trial.
     """
 
     run: SearchRun
@@ -300,10 +251,7 @@ class CandidateEvaluator:
         return plan
 
     def conclude(self, plan: Evaluation, outcomes: list[FoldOutcome]) -> Trial | None:
-        """Create a trial from its folds, or None if interrupted; in the main thread.
-
-        SearchTimeout is raised if a fold was aborted at the timeout of the search.
-        """
+        """Create a trial from its folds, or None if interrupted; in the main thread."""
         if plan.refusal is not None:
             if self.run.options.error_score == "raise":
                 raise plan.refusal

@@ -49,24 +49,9 @@ _PREDICTING = {type(get_scorer("accuracy")), type(check_scoring(DummyClassifier(
 class FoldOutcome:
     """Outcome of running one fold.
 
-    Parameters
-    ----------
-    status : FoldStatus, default="fitted"
-        Status of the fold.
-    result : FoldResult or None
-        Scores and times; None if the fold was not fitted.
-    estimator : estimator or None
-        Fitted estimator, if it is kept.
-    stop_requested : bool
-        Whether a callback requested the end of the search.
-    exception : BaseException or None
-        Exception that was raised, with its traceback as text.
-    reason : AbortReason or None
-        Reason for which the fit was aborted, if any.
-    waited : float
-        Seconds until the process of the fit was ready.
-    seconds : float
-        Time of the fit and of scoring, by `time.perf_counter` in the worker.
+    The result and the estimator are None if the fold was not fitted or the estimator is
+    not kept. The fold `waited` seconds for its process; its own `seconds` are measured
+    in the worker by `time.perf_counter`.
     """
 
     status: FoldStatus = FoldStatus.FITTED
@@ -89,18 +74,10 @@ def has_status(outcomes: Sequence[FoldOutcome], status: FoldStatus) -> bool:
 def wrapped_fit(estimator: Any, wrapper: Callable[..., Any]) -> Iterator[None]:
     """Wrap the next call of an estimator's method `fit` in this context.
 
-    Any number of wrappers can be nested, in any order. All of them are removed before
-    the first one is called. The estimator can therefore be copied and pickled during
-    its fit, and a wrapper can wrap the fit of the same estimator again.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Unfitted estimator. Its parameters may be set in the context, before `fit`.
-    wrapper : callable
-        ``wrapper(fit, X, y=None, **params)`` is called instead of `fit`, and returns
-        the fitted estimator. Its first argument is the method `fit`, with the wrappers
-        of inner contexts.
+    ``wrapper(fit, X, y=None, **params)`` is called instead. Any number of wrappers can
+    be nested, in any order. All of them are removed before the first one is called. The
+    estimator can therefore be copied and pickled during its fit, and a wrapper can wrap
+    the fit of the same estimator again.
     """
     wrapped = estimator.__dict__.setdefault("fit", _WrappedFit(estimator))
     wrapped.wrappers.append(wrapper)
@@ -133,19 +110,7 @@ class _WrappedFit:
 
 @dataclass(frozen=True)
 class FoldTask:
-    """Inputs that all folds of a search share, which each process receives once.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Estimator that is cloned for each fit.
-    inputs : Inputs
-        Data and splits.
-    options : dict
-        Keyword arguments of scikit-learn's fit-and-score function.
-    aspects : tuple of FoldAspect
-        Aspects of the fits, in the order of their hooks.
-    """
+    """Inputs that all folds of a search share, which each process receives once."""
 
     estimator: Any
     inputs: Inputs
@@ -162,22 +127,9 @@ class FoldTask:
 
 @dataclass(frozen=True)
 class Fold:
-    """One fold of one trial.
+    """One fold of one trial, with parts by name of the aspect.
 
-    Parameters
-    ----------
-    index : int
-        Number of the split.
-    params : dict
-        Configuration of the trial.
-    candidate_progress : (int, int)
-        Number of the trial, and number of planned trials, for scikit-learn's messages.
-    fidelity : Fidelity
-        Training rows of the fit.
-    parts : dict of str to object
-        Parts of the fold by name of the aspect, as returned by `Aspect.for_fold`.
-    raises : bool
-        Whether only the errors of the fit are of interest, see `FoldTask.raising`.
+    If `raises`, only the errors of the fit are of interest, see `FoldTask.raising`.
     """
 
     index: int
@@ -192,31 +144,9 @@ class Fold:
 class FoldCall:
     """Fit of a fold in a worker, which aspects may change.
 
-    Parameters
-    ----------
-    task : FoldTask
-        Inputs that all folds share.
-    fold : Fold
-        The fold.
-
-    Attributes
-    ----------
-    train, test : array-like
-        Rows of the training set and of the test set.
-    estimator : estimator
-        Clone that is fitted.
-    options : dict
-        Keyword arguments of scikit-learn's fit-and-score function.
-    result : dict
-        Return value of this function.
-    cpu_seconds : float
-        Processor time of the fit and of scoring.
-    state : dict of str to object
-        State of the aspects of this name.
-    attempt : int
-        Number of earlier attempts to fit.
-    repeats : bool
-        Whether to fit, for the first time or because the context of an aspect failed.
+    `result` is the return value of scikit-learn's fit-and-score function, and `options`
+    its arguments. `state` is that of the aspects by name. The fit is made, for the
+    first time or because the context of an aspect failed, while `repeats` is set.
     """
 
     task: FoldTask
@@ -276,10 +206,7 @@ class FoldCall:
         return self.selected(self.test, self.train)
 
     def selected(self, rows: Any, others: Any = None) -> tuple[Any, Any]:
-        """Return rows and their targets, selected as in scikit-learn.
-
-        For precomputed kernels, `others` are the rows of the training set.
-        """
+        """Return rows and targets; `others` are the training rows, for kernels."""
         estimator, inputs = self.task.estimator, self.inputs
         X, y = compat.safe_split(estimator, inputs.X, inputs.y, rows, others)
         return X, y
@@ -365,10 +292,7 @@ def raised_outcome(error: BaseException, text: str) -> FoldOutcome:
 
 
 def portable_error(error: BaseException) -> BaseException:
-    """Return the exception, or one with its text if it cannot be unpickled.
-
-    An exception that cannot be unpickled breaks the pool, like a dead worker.
-    """
+    """Return the exception, or its text, since unpickling must not break the pool."""
     try:
         pickle.loads(cloudpickle.dumps(error))
     except Exception:
@@ -377,11 +301,7 @@ def portable_error(error: BaseException) -> BaseException:
 
 
 def named_scores(scores: Any, error_score: Any) -> dict[str, float]:
-    """Return scores of scikit-learn's function by metric; "score" for a single one.
-
-    A single error score stands for all metrics of a failed fit or callable scorer,
-    which are not known. The dict is then empty.
-    """
+    """Return scores by metric, "score" for a single one; empty if they are unknown."""
     if isinstance(scores, dict):
         return {name: _as_float(score) for name, score in scores.items()}
     score = _as_float(scores)
@@ -390,10 +310,7 @@ def named_scores(scores: Any, error_score: Any) -> dict[str, float]:
 
 
 def _as_float(score: Any) -> float:
-    """Convert a score to a float as GridSearchCV does.
-
-    A warning is issued if an imaginary part is discarded.
-    """
+    """Convert a score to a float as GridSearchCV does, with a warning if complex."""
     if isinstance(score, int | float):
         return score
     return float(np.array([score]).astype(np.float64)[0])

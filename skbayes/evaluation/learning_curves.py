@@ -87,15 +87,7 @@ MAX_LOG = 100.0
 @functools.lru_cache(maxsize=64)
 @dataclass(frozen=True)
 class Guide:
-    """Metric whose curves choose the number of rounds.
-
-    Parameters
-    ----------
-    metric : str or None
-        Name of the metric; None if it is not known yet, or if there is only one.
-    sign : float
-        -1 if lower values are better, or else 1.
-    """
+    """Metric whose curves choose the number of rounds; None if there is only one."""
 
     metric: str | None = None
     sign: float = 1.0
@@ -153,14 +145,8 @@ def has_stalled(curve: FloatArray, rounds: IntArray) -> bool:
     """Return whether a fit can stop, because its score has not improved for long.
 
     Accuracy stays at that of the most frequent class until there are enough trees.
-    Therefore, a curve that is still at its first score has not stalled.
-
-    Parameters
-    ----------
-    curve : ndarray
-        Scores at the first points of the grid.
-    rounds : ndarray of int
-        Complete grid, whose last point is the cap.
+    Therefore, a curve that is still at its first score has not stalled. The last of the
+    `rounds` is the cap.
     """
     curve = np.asarray(curve, dtype=np.float64)
     changed = np.flatnonzero(curve != curve[0])
@@ -203,15 +189,7 @@ def choose_by_others(fold_curves: Sequence[FloatArray]) -> list[int]:
 
 
 class GainModel:
-    """Model of the remaining gain of a curve after its first part.
-
-    Parameters
-    ----------
-    curves : sequence of array-like
-        Curves of the complete trials; greater is better.
-    scores : sequence of float
-        Best scores of these curves.
-    """
+    """Model of the remaining gain of a curve after its first part."""
 
     def __init__(self, curves: Sequence[FloatArray], scores: Sequence[float]) -> None:
         self.ready = len(curves) >= MIN_TRIALS
@@ -251,14 +229,8 @@ class GainModel:
 class FoldCurveRace:
     """Comparison of a trial with the best one during its first fold.
 
-    Parameters
-    ----------
-    curves : sequence of array-like
-        Curves of the first folds of the complete trials; greater is better.
-    scores : sequence of float
-        Best scores of these curves.
-    race : Race
-        Comparison of the best score of a first fold with the best trial.
+    Greater `curves` of the first folds of complete trials are better, and the `scores`
+    are their best ones.
 
     Examples
     --------
@@ -284,10 +256,7 @@ class FoldCurveRace:
         self.ready = self._model.ready and race.ready
 
     def chance(self, first: FloatArray) -> float:
-        """Return the probability that the mean over all folds exceeds the best mean.
-
-        It is 1 with few trials, or while the curve is still at its first score.
-        """
+        """Return the probability that the mean over all folds exceeds the best one."""
         first = np.asarray(first, dtype=np.float64)
         if not self.ready or not _has_started(first):
             return 1.0
@@ -336,11 +305,7 @@ def _shape(part: FloatArray, noise: float) -> tuple[float, float]:
 
 
 def _roughness(part: FloatArray) -> float:
-    """Return the noise variance of a curve, from second differences.
-
-    They are taken from its second half. The second difference of independent noise has
-    six times its variance.
-    """
+    """Return the noise variance of a curve; second differences have six times it."""
     bends = np.diff(part[len(part) // 2 :], 2)
     return float(np.mean(bends**2)) / 6.0 if len(bends) else 0.0
 

@@ -136,17 +136,7 @@ class SearchTimeout(Exception):
 
 @dataclass(frozen=True)
 class AbortReason:
-    """Reason why a fit was aborted.
-
-    Parameters
-    ----------
-    state : TrialState
-        State of the trial.
-    text : str
-        Reason with the measured values.
-    of_search : bool
-        Whether the time limit of the search was the reason. The trial is then dropped.
-    """
+    """Reason why a fit was aborted; if `of_search`, the trial is dropped."""
 
     state: TrialState
     text: str
@@ -155,22 +145,10 @@ class AbortReason:
 
 @dataclass(frozen=True)
 class FitLimits:
-    """Limits of one fit.
+    """Limits of one fit of a trial, whose earlier fits took `spent` seconds.
 
-    Parameters
-    ----------
-    trial_timeout : float or None
-        Time limit in seconds for the fits of a trial.
-    trial_memory : int or None
-        Memory limit in bytes for the process of a fit and its children.
-    timeout : float or None
-        Time limit in seconds for the search.
-    deadline : float or None
-        End of `timeout`, by `time.monotonic`.
-    spent : float
-        Seconds of earlier fits of the trial.
-    left : float or None
-        Seconds until the deadline, for fits on machines with other clocks.
+    The `deadline` of the search is on the clock `time.monotonic`; `left` are the
+    seconds until then for machines with other clocks.
     """
 
     trial_timeout: float | None = None

@@ -254,11 +254,7 @@ def measured(
     subject: str,
     raises: bool,
 ) -> dict[str, float]:
-    """Measure a fit; NaN if it failed, or with a warning if a measurement fails.
-
-    The result of the fit contains the fitted `estimator`. The message of the warning
-    contains the `subject`.
-    """
+    """Measure a fit; NaN if it failed, or with a warning if a measurement fails."""
     if result["fit_error"] is not None:
         return dict.fromkeys(measures, math.nan)
     found = {}
@@ -288,14 +284,8 @@ def warn_of_failure(name: str, subject: str, text: str) -> None:
 class Measurement:
     """Quantity that is measured for each fit.
 
-    Parameters
-    ----------
-    metric : str or None
-        Key of a metric in the test scores of a fold, "" for a single metric.
-    scorer : str, callable or None
-        Scorer that is evaluated on the test set.
-    measure : callable or None
-        ``measure(estimator, result)`` of the fitted estimator.
+    It is the key of a `metric` in the test scores, "" for a single one, a `scorer` for
+    the test set, or ``measure(estimator, result)`` of the fitted estimator.
 
     Examples
     --------

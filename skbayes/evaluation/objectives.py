@@ -24,30 +24,10 @@ __all__ = ["Objectives"]
 
 
 class Objectives:
-    """Objectives of a search, as specified by the user.
+    """Objectives of a search: "max" or "min" by name, or this and the quantity.
 
-    Parameters
-    ----------
-    objectives : dict of str to str or tuple
-        "max" or "min" by name of the objective, or a tuple of this direction and the
-        quantity. The quantity is the name of a scorer or a cost, a scorer, or a
-        callable of the fitted estimator.
-
-    Attributes
-    ----------
-    names : list of str
-        Names of the objectives, in order.
-    signs : ndarray of shape (n_objectives,)
-        1 for objectives that are maximized, -1 for the others.
-    scorers : dict
-        Scorers by name.
-    measures : dict
-        Measures of the fits by name, see :func:`skbayes.evaluation.fold.run_folds`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the objectives are invalid; the message contains the name of the objective.
+    The quantity is the name of a scorer or a cost, a scorer, or a callable of the
+    fitted estimator. The `signs` (n_objectives,) are 1 for maximized ones, else -1.
     """
 
     separate_costs = False

@@ -42,13 +42,8 @@ MIN_TRIALS = 3
 class Race:
     """Comparison of the first folds of a trial with the best complete trial.
 
-    Parameters
-    ----------
-    table : array-like of shape (n, K)
-        Scores of the complete trials by split; greater is better.
-    first : array-like of shape (n, m), optional
-        Scores of the first folds of the complete trials before the other folds were
-        finished. The default is the first columns of the table.
+    `table` (n, K) are the scores of the complete trials by split; greater is better.
+    `first` (n, m) are those of their first folds before the other folds were finished.
 
     Examples
     --------
@@ -111,13 +106,7 @@ class Race:
 
 @dataclass(frozen=True)
 class FoldScores:
-    """Guiding scores of a complete trial by split.
-
-    Parameters
-    ----------
-    scores : ndarray
-        Scores of the folds.
-    """
+    """Guiding scores of a complete trial by split."""
 
     scores: FloatArray
 

@@ -64,22 +64,7 @@ class Objective(Protocol):
 
 @dataclass(frozen=True)
 class FitOptions:
-    """Options of the fits, from the parameters of the search.
-
-    Parameters
-    ----------
-    error_score : "raise" or float
-    return_train_score : bool
-    verbose : int
-    trial_timeout : float or None
-        Time limit in seconds for the fits of a trial.
-    trial_memory : int or None
-        Memory limit of a fit in bytes.
-    rounds : RoundLimits or None
-        Limits of the number of rounds; None if rounds are not tracked.
-    timeout : float or None
-        Time limit of the search in seconds.
-    """
+    """Options of the fits, from the parameters of the search."""
 
     error_score: float | str = np.nan
     return_train_score: bool = False
@@ -105,53 +90,11 @@ class FitOptions:
 class SearchRun:
     """Data, splits, scorers, seed and budget of a search.
 
-    It is frozen: each step of `fit` that adds something makes a copy.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Estimator that is cloned for each fit.
-    objective : Objective
-        Objective of the trials.
-    scorers : callable
-        Scorer of the fits, for one or several metrics.
-    X, y : array-like
-        Data; `y` may be None.
-    settings : dict
-        Parameters of the search by name.
-    params : dict
-        Parameters of `fit` as given by the user.
-    fit_params, score_params, split_params, outcome_params : dict
-        Parameters for the estimator, the scorers, the splitter, and the scorers of
-        constrained outcomes.
-    tasks : compat.TaskTree
-        Tasks that are reported to callbacks.
-    space : Space
-        Search space.
-    options : FitOptions
-        Options of the fits.
-    seed : int
-        Seed of the search.
-    splits : list of (train, test)
-        Index arrays, the same for all trials.
-    subsets : Subsets or None
-        Training subsets, if some trials use a part of the rows.
-    n_points : int
-        Number of trials in flight.
-    journal : Journal or NullJournal
-        Journal of proposals and results.
-    context : ExecutionContext
-        Workers and settings of the thread that called `fit`.
-    known : list of tuple
-        Observations of earlier searches: parameters, scores, noise.
-    sources : list of Source
-        Earlier searches on other data.
-    cache : PrefixCache or None
-        Cache of the first steps of pipelines that the fits share.
-    ranked : History
-        Trials in the rows of `cv_results_`.
-    constraints : Constraints or None
-        Bounds on outcomes of trials.
+    It is frozen: each step of `fit` that adds something makes a copy. `settings` are
+    the parameters of the search, and `params` those of `fit`, which are for the
+    estimator, the scorers, the splitter, and the scorers of constrained outcomes.
+    `known` are parameters, scores and noise of earlier searches, and `ranked` the
+    trials in the rows of `cv_results_`.
     """
 
     estimator: Any

@@ -26,18 +26,9 @@ __all__ = ["FULL_DATA", "Fidelity", "Subsets", "check_train_size"]
 class Fidelity:
     """Amount of training data of a trial.
 
-    Parameters
-    ----------
-    stage : int, default=0
-        Stage of the search.
-    train_size : float or int, default=1.0
-        Fraction in (0, 1] of the rows of each split's training set, or number of rows.
-        A training set that is not larger than the number is used completely.
-    subset : int, default=0
-        Number of the subset, among independent subsets of the same size.
-    min_rows : int, default=0
-        Minimum number of rows if `train_size` is a fraction, but at most half of the
-        smallest training set.
+    `train_size` is a fraction in (0, 1] of each training set, or a number of rows. For
+    a fraction, there are at least `min_rows`, but at most half of the smallest training
+    set. `subset` is the number of one of several independent subsets.
     """
 
     stage: int = 0
@@ -57,15 +48,7 @@ FULL_DATA = Fidelity()
 
 @dataclass(frozen=True)
 class Subsets:
-    """Training subsets of a search.
-
-    Parameters
-    ----------
-    ranks : dict of int to list of ndarray of shape (n,)
-        For each subset, the ranks of the training rows of each split, in the order of
-        the training set.
-    sizes : tuple of int
-        Number of training rows of each split.
+    """Training subsets of a search, from ranks (n,) of training rows.
 
     Examples
     --------
@@ -95,12 +78,10 @@ class Subsets:
         seed: int = 0,
         parameter: str = "train_size",
     ) -> Subsets:
-        """Draw the subsets for some fidelities, and check that they are large enough.
+        """Draw the subsets for some fidelities, or raise a ValueError.
 
         With the `labels` of a classifier, each subset contains at least one row of each
-        class, and is otherwise stratified. Rows of one of the `groups` are kept
-        together. A ValueError is raised if a subset is too large, or lacks a class or a
-        group.
+        class, and is otherwise stratified. Rows of one of the `groups` are together.
         """
         # Imported late, because workers import this module.
         from skbayes.optimizer.random_streams import Stream, make_generator

@@ -118,16 +118,7 @@ class FoldResult:
 
 @dataclass
 class SavedTime:
-    """Time that shared steps saved in the fit of a pipeline.
-
-    Parameters
-    ----------
-    fit, score, cpu : float
-        Saved seconds of the fit, of scoring, and of processor time.
-    lost : bool
-        Whether a fitted step could not be loaded. The fit must then be repeated without
-        shared steps.
-    """
+    """Seconds that shared steps saved; if `lost`, the fit must be repeated without."""
 
     fit: float = 0.0
     score: float = 0.0

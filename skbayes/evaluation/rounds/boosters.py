@@ -224,10 +224,7 @@ def _xgboost_outputs(found: np.ndarray, classes: Any) -> Outputs:
 
 
 class _CatBoost(LearnerWithRounds):
-    """CatBoost's `CatBoostClassifier` and `CatBoostRegressor`, observed after the fit.
-
-    The overfitting detector of CatBoost stops the fit by its own loss.
-    """
+    """Estimators of CatBoost, whose rounds are observed after the fit."""
 
     library = "catboost"
     names = ("CatBoostClassifier", "CatBoostRegressor")

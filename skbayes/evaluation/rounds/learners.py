@@ -45,17 +45,7 @@ _HARMLESS = ("get_params", "set_params", "get_metadata_routing")
 
 
 class Watch(Protocol):
-    """Observer of a fit with rounds.
-
-    Parameters
-    ----------
-    grid : ndarray of int
-        Rounds at which it is called; the last one is the maximum.
-    sets : list of array-like
-        Features of the rows to predict, as input of the model.
-    labels : list of array-like
-        Targets of these rows.
-    """
+    """Observer of a fit on a grid of rounds, with rows to predict and their labels."""
 
     grid: np.ndarray
 
@@ -68,10 +58,7 @@ class Watch(Protocol):
         """Targets of the rows to predict."""
 
     def __call__(self, outputs: Sequence[Outputs]) -> bool:
-        """Receive the predictions after the next round of the grid.
-
-        There is one entry per entry of `sets`. Returns whether to stop the fit.
-        """
+        """Receive predictions for all `sets`; return whether to stop the fit."""
 
     def is_stalled(self, curve: np.ndarray) -> bool:
         """Return whether a curve at the first rounds of the grid has stalled."""
@@ -86,10 +73,7 @@ def base_of(model: Any, library: str, names: Sequence[str]) -> type | None:
 
 
 def replaced(kind: type, base: type) -> str | None:
-    """Return the name of a method of a base class that a subclass replaces, if any.
-
-    Methods that read or set parameters are ignored.
-    """
+    """Return the name of a method that a subclass replaces, except of parameters."""
     if kind is base:
         return None
     public = [name for name in dir(base) if not name.startswith("__")]
@@ -126,10 +110,7 @@ class LearnerWithRounds(ABC):
         return base_of(model, self.library, self.names) is not None
 
     def objection(self, model: Any) -> str | None:
-        """Return why an estimator cannot be scored after each round, or None.
-
-        The scores after each round must equal those of fits with fewer rounds.
-        """
+        """Return why scores after a round would not equal those of shorter fits."""
         base = base_of(model, self.library, self.names)
         assert base is not None
         method = replaced(type(model), base)
@@ -163,10 +144,7 @@ class LearnerWithRounds(ABC):
 
     @abstractmethod
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Watch) -> None:
-        """Fit up to the last round of the grid, or until the watch stops the fit.
-
-        The number of rounds and `settings` are set before.
-        """
+        """Fit up to the last round of the grid, or until the watch stops the fit."""
 
     def refit(self, model: Any, X: Any, y: Any, params: dict) -> None:
         """Fit with the number of rounds of the parameter."""

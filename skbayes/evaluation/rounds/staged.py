@@ -16,17 +16,7 @@ Outputs = Mapping[str, Callable[[], Any]]
 
 
 class StagedEstimator(BaseEstimator):
-    """Fitted estimator with known predictions on one set of rows.
-
-    Parameters
-    ----------
-    X : array-like
-        The rows.
-    outputs : dict of str to callable
-        Functions that return the predictions, by method name.
-    classes : ndarray or None
-        Class labels; None for a regressor.
-    """
+    """Fitted estimator with known predictions on the rows `X`, by method name."""
 
     def __init__(self, X: Any, outputs: Outputs, classes: Any = None) -> None:
         self.X, self.outputs, self.classes = X, outputs, classes

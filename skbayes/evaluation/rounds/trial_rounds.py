@@ -59,12 +59,11 @@ def params_with_rounds(
 def score_at_rounds(
     folds: Sequence[FoldResult], guide: Guide, missing: float = math.nan
 ) -> int | None:
-    """Choose the number of rounds of a trial and set the scores of its folds.
+    """Choose the number of rounds of a trial, or None, and set the scores of its folds.
 
     The mean curve over the folds is best at this number. A fold is scored at the number
     that the other folds choose, so that the choice does not bias the score. The same
-    applies to outcomes with curves. Returns None if the folds have no curves. A score
-    of NaN is replaced by `missing`.
+    applies to outcomes with curves. A score of NaN is replaced by `missing`.
     """
     watched = [fold for fold in folds if _curves_of(fold)]
     _cut(watched)
@@ -96,15 +95,7 @@ def rounds_by_fold(folds: Sequence[FoldResult], guide: Guide) -> list[int | None
 
 @dataclass(frozen=True)
 class CurveScores(FoldScores):
-    """Guiding scores of a complete trial, with the curves of its folds.
-
-    Parameters
-    ----------
-    scores : ndarray
-        Scores of the folds.
-    curves : list of ndarray
-        Curves of the folds.
-    """
+    """Guiding scores of a complete trial, with the curves of its folds."""
 
     curves: list[FloatArray]
 

@@ -75,15 +75,7 @@ class RoundLimits:
 
 @dataclass(frozen=True)
 class ScoredRows:
-    """Rows that a fit is scored on.
-
-    Parameters
-    ----------
-    X, y : array-like
-        Data as passed to the scorer; `y` may be None.
-    params : dict
-        Keyword arguments of the scorer.
-    """
+    """Rows that a fit is scored on, with keyword arguments of the scorer."""
 
     X: Any
     y: Any
@@ -118,10 +110,7 @@ def _replaced_in(pipeline: Pipeline) -> str | None:
 
 
 def final_model(estimator: Any) -> tuple[Any, str]:
-    """Return the last step of a pipeline, or the estimator, and its path.
-
-    A pipeline of a class that replaces methods of pipelines counts as the estimator.
-    """
+    """Return the last step of a pipeline that replaces no methods, and its path."""
     path = ""
     while isinstance(estimator, Pipeline) and _replaced_in(estimator) is None:
         name, estimator = estimator.steps[-1]
@@ -130,10 +119,7 @@ def final_model(estimator: Any) -> tuple[Any, str]:
 
 
 def round_params(estimator: Any, rounds: int) -> dict[str, Any]:
-    """Return the parameters for a fit with a number of rounds.
-
-    Parameters that are set already are omitted, except for the number of rounds.
-    """
+    """Return the parameters for a number of rounds that are not set already."""
     model, path = final_model(estimator)
     learner = learner_of(model)
     assert learner is not None
@@ -177,24 +163,9 @@ def watched_fit(
 ) -> Iterator[WatchedFit]:
     """Score an estimator after each round while it is fitted once in this context.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Unfitted estimator. Its parameters may be set in the context, before `fit`.
-    limits : RoundLimits
-        Limits of the number of rounds.
-    scorer : callable
-        Scorer that is called with estimators after some rounds.
-    rows : callable
-        Returns the test rows and, if they are scored, the training rows.
-    cap : int or None, default=None
-        Number of rounds, if it is smaller than in `limits`.
-    race : FoldCurveRace or None, default=None
-        Compares the learning curve with those of other trials.
-    risk : float, default=0.0
-        Probability to become the best below which the fit is stopped.
-    outcomes : callable or None, default=None
-        ``outcomes(estimator, X, y)`` returns further scores on the test rows by name.
+    `rows` returns the test rows and, if they are scored, the training rows. `cap` is a
+    number of rounds below that in `limits`. The fit stops if its probability in the
+    `race` is below `risk`. ``outcomes(estimator, X, y)`` returns further scores.
     """
     watched = WatchedFit(limits, scorer, rows, cap, race, risk, outcomes)
     with wrapped_fit(estimator, functools.partial(watched.fit, estimator)):
@@ -202,21 +173,11 @@ def watched_fit(
 
 
 class WatchedFit:
-    """Fit whose scores are recorded after each round.
+    """Fit whose scores are recorded after each round of the grid.
 
-    Attributes
-    ----------
-    curves : list of dict of str to list
-        Scores by metric after each round of the grid, for the test rows and, if they
-        are scored, for the training rows.
-    outcome_curves : dict of str to list
-        Outcomes by name after each round of the grid.
-    max_rounds : int
-        Maximum number of rounds of the fit; 0 if it has no rounds.
-    seconds : float
-        Time of predictions and scores during the fit.
-    has_no_chance : bool
-        Whether the fit was stopped because the trial cannot become the best one.
+    The `curves` are those of the test rows and, if they are scored, of the training
+    rows, by metric. `max_rounds` is 0 if the fit has no rounds. `seconds` is the time
+    of predictions and scores.
     """
 
     def __init__(
