@@ -6,7 +6,7 @@ import numpy as np
 from scipy.stats import qmc
 
 from skbayes.acquisition.base import Proposer
-from skbayes.space import Space
+from skbayes.space.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.surrogates.random_search import sobol

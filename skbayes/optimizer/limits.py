@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from skbayes.acquisition.cost import CostTerm, LimitTerm
-from skbayes.acquisition.terms import LogTerm, sum_values
+from skbayes.acquisition.terms import CostTerm, LimitTerm, LogTerm, sum_values
 from skbayes.optimizer.bounded_process import fit_bounded, noise_variance
 from skbayes.optimizer.cost_model import MIN_COSTS, CostModel
 from skbayes.optimizer.validation import check_cost_limit

@@ -20,9 +20,8 @@ import numpy as np
 
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.fronts import is_nondominated
-from skbayes.acquisition.prior import prior_terms
 from skbayes.acquisition.registry import make_proposer
-from skbayes.acquisition.terms import LogTerm
+from skbayes.acquisition.terms import LogTerm, prior_terms
 from skbayes.optimizer.cost_model import CostModel
 from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design

@@ -9,7 +9,7 @@ import numpy as np
 
 from skbayes.optimizer.limits import LimitTerms
 from skbayes.optimizer.observations import ObservationList
-from skbayes.space import OptimumPrior
+from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.portfolio import BranchPortfolio, Portfolio

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skbayes.space import Space
+from skbayes.space.space import Space
 from skbayes.space.candidates import key_of
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.transfer import Source, SourceModel

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from skbayes.acquisition.cost import CostTerm, LimitTerm
+from skbayes.acquisition.terms import CostTerm, LimitTerm
 from skbayes.surrogates import GaussianProcess
 
 

@@ -3,7 +3,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from skbayes.acquisition.base import Observations
-from skbayes.acquisition.prior import PriorTerm, agreement, prior_terms
+from skbayes.acquisition.terms import PriorTerm, agreement, prior_terms
 from skbayes.space import OptimumPrior, Space
 
 SPACE = Space.from_notation({"x": (0.0, 1.0), "y": (0.0, 1.0), "c": ["a", "b"]})
