@@ -22,10 +22,9 @@ from skbayes.acquisition.base import Observations
 from skbayes.acquisition.fronts import is_nondominated
 from skbayes.acquisition.registry import make_proposer
 from skbayes.acquisition.terms import LogTerm, prior_terms
-from skbayes.optimizer.cost_model import CostModel
+from skbayes.optimizer.costs import AbortedTrials, CostLimits, CostModel, LimitTerms
 from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
-from skbayes.optimizer.limits import AbortedTrials, CostLimits, LimitTerms
 from skbayes.optimizer.observations import ObservationList, join
 from skbayes.optimizer.outcome_constraints import ConstraintModels
 from skbayes.optimizer.portfolio import next_of_portfolio, usable_portfolio

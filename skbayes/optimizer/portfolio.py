@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from skbayes.optimizer.limits import LimitTerms
+from skbayes.optimizer.costs import LimitTerms
 from skbayes.optimizer.observations import ObservationList
-from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
+from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.portfolio import BranchPortfolio, Portfolio
 
 __all__ = ["next_of_portfolio", "usable_portfolio"]

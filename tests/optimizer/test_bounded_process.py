@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
-from skbayes.optimizer.bounded_process import fit_bounded, noise_variance
+from skbayes.optimizer.costs import fit_bounded, noise_variance
 from skbayes.surrogates import GaussianProcess
 
 

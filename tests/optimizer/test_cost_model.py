@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skbayes.optimizer.cost_model import MIN_COSTS, CostModel, truncated_mean
+from skbayes.optimizer.costs import MIN_COSTS, CostModel, truncated_mean
 
 
 def make(X, costs, censored=None, n_options=None):

@@ -4,8 +4,12 @@ import numpy as np
 import pytest
 
 from skbayes import Optimizer
-from skbayes.optimizer.cost_model import CostModel
-from skbayes.optimizer.limits import MIN_PROBABILITY, AbortedTrials, LimitTerms
+from skbayes.optimizer.costs import (
+    MIN_PROBABILITY,
+    AbortedTrials,
+    CostModel,
+    LimitTerms,
+)
 from skbayes.space.candidates import SpaceExhausted
 
 

@@ -1,0 +1,433 @@
+"""Models of the costs of trials, some of which were cut short, and limits per trial.
+
+Symbols (n observed costs, k of them bounds, m candidates, D columns):
+
+- ``X``: (n, D) encoded configurations.
+- ``y``: (n,) logarithms of the costs, or their bounds. Costs are positive, spread over
+  decades, and products of factors such as folds, rows and trees. Their logarithms are
+  therefore nearly normal and nearly additive.
+- ``b``: logarithm of the cost at which a censored trial was cut short. Only y >= b is
+  known of this trial.
+- ``sides``: (n,) 0 for a value, +1 for a lower bound y, -1 for an upper bound y.
+- ``g``: (k,) f - y at the bounds, with f the process. A bound means that g plus noise
+  has the sign of its side. Its likelihood is Phi(side g / nu), where nu is the standard
+  deviation of the noise (Tobit model).
+
+Expectation propagation replaces each of these likelihoods by an observation with its
+own variance. Groot & Lucas (2012), "Gaussian process regression with censored data
+using expectation propagation". Hutter, Hoos & Leyton-Brown (2013), "Bayesian
+optimization with censored response data".
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from scipy.special import erfcx
+
+from skbayes.acquisition.terms import CostTerm, LimitTerm, LogTerm, sum_values
+from skbayes.optimizer.validation import check_cost_limit
+from skbayes.space.candidates import Candidates, SpaceExhausted
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates import GaussianProcess
+from skbayes.surrogates.gp.ep import propagate
+
+__all__ = [
+    "MIN_PROBABILITY",
+    "AbortedTrials",
+    "CostLimits",
+    "CostModel",
+    "LimitTerms",
+    "fit_bounded",
+    "noise_variance",
+    "truncated_mean",
+]
+
+# Minimum noise, and minimum precision of an observation that replaces a bound, both
+# for standardized values.
+MIN_NU, MIN_TAU = 1e-3, 1e-6
+
+# Variance of an observation without information.
+NO_INFORMATION = 1e9
+
+# With fewer costs, the prediction is their median.
+MIN_COSTS = 4
+
+# A trial with a lower probability of ending before its limit is not started.
+MIN_PROBABILITY = 0.05
+
+# Number of batches of random configurations that are searched for a likely one.
+N_BATCHES = 8
+
+
+def noise_variance(process: GaussianProcess) -> float:
+    """Return the noise variance of single values, in squared units of the values."""
+    unit = process.units[1]
+    return float(np.exp(process.thetas_[0, -1])) * unit**2
+
+
+def fit_bounded(
+    learner: GaussianProcess, X: FloatArray, y: FloatArray, sides: FloatArray
+) -> GaussianProcess:
+    """Fit values and bounds with the hyper-parameters and units of a fitted process.
+
+    Parameters
+    ----------
+    learner : GaussianProcess
+        The fitted process, with one sample of hyper-parameters.
+    X : ndarray of shape (n, D)
+        Encoded configurations.
+    y : ndarray of shape (n,)
+        Values and bounds.
+    sides : ndarray of shape (n,)
+        0 for a value, +1 for a lower bound, -1 for an upper bound.
+
+    Returns
+    -------
+    process : GaussianProcess
+        Process fitted to the values and to the observations that replace the bounds.
+    """
+    offset, unit = learner.units
+    *length_scales, amplitude, noise = np.exp(learner.thetas_[0])
+    process = GaussianProcess(
+        learner.kernel,
+        n_options=learner.n_options,
+        winsorize_scores=False,
+        hyperparameters={
+            "length_scales": length_scales,
+            "amplitude": amplitude,
+            "noise": noise,
+            "offset": offset,
+            "unit": unit,
+        },
+    )
+    bound = sides != 0.0
+    known = ~bound
+    if np.any(known):
+        process.fit(X[known], y[known])
+    else:
+        process.fit(X[:1], np.array([offset]), np.array([NO_INFORMATION * unit**2]))
+    mean, covariance = process.joint(X[bound])
+    nu = np.full(np.sum(bound), max(np.sqrt(noise), MIN_NU))
+    sites = propagate(
+        (mean[0] - y[bound]) / unit, covariance[0] / unit**2, sides[bound], nu
+    )
+    informative = sites.tau > MIN_TAU
+    tau = np.where(informative, sites.tau, MIN_TAU)
+    values, extra = y.copy(), np.zeros(len(y))
+    values[bound] += unit * np.where(informative, sites.shift / tau, 0.0)
+    # The process adds the noise that all values share.
+    extra[bound] = unit**2 * np.maximum(1.0 / tau - noise, 0.0)
+    return process.fit(X, values, extra)
+
+
+def truncated_mean(mean: FloatArray, sd: FloatArray, bound: FloatArray) -> FloatArray:
+    """Compute the mean of a normal variable that is at least `bound`.
+
+    E[y | y >= b] = mean + sd phi(z) / (1 - Phi(z)) with z = (b - mean) / sd. The
+    quotient is sqrt(2 / pi) / erfcx(z / sqrt(2)), which neither overflows nor cancels.
+    """
+    z = (bound - mean) / sd
+    hazard = math.sqrt(2.0 / math.pi) / erfcx(z / math.sqrt(2.0))
+    return np.maximum(mean + sd * hazard, bound)
+
+
+class CostModel:
+    """Gaussian process of the logarithms of trial costs.
+
+    The hyper-parameters are learned with each censored cost replaced by its mean
+    (:func:`truncated_mean`), given the bound and the prediction from the uncensored
+    costs. If there are too few uncensored costs, the bound itself is used. The final
+    fit treats censored costs as bounds, by expectation propagation
+    (:func:`fit_bounded`). Predictions depend only on the costs that were added.
+
+    Parameters
+    ----------
+    n_options : list of int
+        For each column 0 if its positions are ordered, else the number of options.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skbayes.optimizer.costs import CostModel
+    >>> model = CostModel([0])
+    >>> for x in (0.0, 0.2, 0.5, 0.8, 1.0):
+    ...     model.add(np.array([x]), 10.0 ** (3 * x))
+    >>> print(f"{model.expected(np.array([0.5])):.1f}")
+    31.6
+    """
+
+    def __init__(self, n_options: list[int]) -> None:
+        self.n_options = n_options
+        self._rows: list[FloatArray] = []
+        self._costs: list[float] = []
+        self._censored: list[bool] = []
+        self._learner = self._process()
+        self._fitted: GaussianProcess | None = None
+        self._earlier: CostModel | None = None
+
+    def learn(self, row: FloatArray, cost: float) -> None:
+        """Add a cost of an earlier search, used until there are enough new costs."""
+        if self._earlier is None:
+            self._earlier = CostModel(self.n_options)
+        self._earlier.add(row, cost)
+
+    def add(self, row: FloatArray, cost: float, censored: bool = False) -> None:
+        """Add the cost of a trial."""
+        self._rows.append(row)
+        self._costs.append(cost)
+        self._censored.append(censored)
+        self._fitted = None
+
+    @property
+    def total(self) -> float:
+        """Sum of the costs, without those of an earlier search."""
+        return math.fsum(self._costs)
+
+    def expected(self, row: FloatArray) -> float | None:
+        """Return the predicted median cost; None if no cost is known."""
+        if self._earlier is not None and len(self._costs) < MIN_COSTS:
+            return self._by_earlier(self._earlier, row)
+        if not self._costs:
+            return None
+        process = self.process()
+        if process is None:
+            return float(np.median(self._costs))
+        return math.exp(float(process.predict(row[None, :])[0][0, 0]))
+
+    def process(self) -> GaussianProcess | None:
+        """Return the model of the logarithms of costs; None if there are too few."""
+        if len(self._costs) < MIN_COSTS:
+            return None
+        if self._fitted is None:
+            self._fitted = self._fit()
+        return self._fitted
+
+    def _by_earlier(self, earlier: CostModel, row: FloatArray) -> float:
+        """Return the cost predicted by an earlier search, up to a common factor."""
+        expected = [
+            earlier.expected(configuration) for configuration in [*self._rows, row]
+        ]
+        costs = np.array(expected, dtype=np.float64)
+        ratios = np.array(self._costs) / costs[:-1]
+        return float(costs[-1] * (np.median(ratios) if len(ratios) else 1.0))
+
+    def _fit(self) -> GaussianProcess:
+        X, bounds = np.array(self._rows), np.log(self._costs)
+        censored = np.array(self._censored)
+        if not np.any(censored):
+            return self._learner.fit(X, bounds)
+        learner = self._process().fit(X, self._imputed(X, bounds, censored))
+        return fit_bounded(learner, X, bounds, censored.astype(np.float64))
+
+    def _imputed(
+        self, X: FloatArray, bounds: FloatArray, censored: np.ndarray
+    ) -> FloatArray:
+        """Return log costs, with censored ones predicted from the uncensored ones."""
+        y = bounds.copy()
+        if np.sum(~censored) >= MIN_COSTS:
+            mean, sd = self._learner.fit(X[~censored], y[~censored]).predict(
+                X[censored]
+            )
+            y[censored] = truncated_mean(mean[0], sd[0], bounds[censored])
+        return y
+
+    def _process(self) -> GaussianProcess:
+        return GaussianProcess(
+            n_options=self.n_options,
+            n_samples=0,
+            # Low costs must be predicted as accurately as high costs.
+            winsorize_scores=False,
+        )
+
+
+class AbortedTrials:
+    """Probability that a trial is not aborted at a limit on an unobserved quantity.
+
+    The model is a latent Gaussian process with probit likelihoods. It is positive where
+    trials were aborted, for example at a memory limit, and negative elsewhere.
+    """
+
+    def __init__(self, n_options: list[int]) -> None:
+        self.n_options = n_options
+        self._rows: list[FloatArray] = []
+        self._aborted: list[bool] = []
+        self._term: LimitTerm | None = None
+
+    def add(self, row: FloatArray, aborted: bool) -> None:
+        """Add the outcome of a trial."""
+        self._rows.append(row)
+        self._aborted.append(aborted)
+        self._term = None
+
+    def term(self) -> LimitTerm | None:
+        """Return the log probability; None if no trial was aborted or there are few."""
+        if not any(self._aborted) or len(self._aborted) < MIN_COSTS:
+            return None
+        if self._term is None:
+            self._term = self._fit()
+        return self._term
+
+    def _fit(self) -> LimitTerm:
+        X, sides = np.array(self._rows), np.where(self._aborted, 1.0, -1.0)
+        learner = GaussianProcess(
+            n_options=self.n_options, n_samples=0, winsorize_scores=False
+        ).fit(X, sides)
+        process = fit_bounded(learner, X, np.zeros(len(X)), sides)
+        return LimitTerm(process, noise_variance(learner), 0.0)
+
+
+class LimitTerms:
+    """Terms of the acquisition function for limits per trial and costs of trials.
+
+    Parameters
+    ----------
+    costs : CostModel
+        Model of the costs of trials.
+    aborted : AbortedTrials
+        Model of the trials that were aborted at other limits.
+
+    Attributes
+    ----------
+    limit : float or None
+        Cost at which a trial is aborted.
+    budget : float or None
+        Total cost of all trials. The exponent of the cost is the share of the budget
+        that is left. If None, the exponent is always 1.
+    """
+
+    def __init__(self, costs: CostModel, aborted: AbortedTrials) -> None:
+        self._costs, self._aborted = costs, aborted
+        self.limit: float | None = None
+        self.budget: float | None = None
+
+    @contextlib.contextmanager
+    def at_most(self, cost: float | None) -> Iterator[None]:
+        """Lower the limit inside a ``with`` block, unless `cost` is None."""
+        limit = self.limit
+        if cost is not None:
+            self.limit = cost if limit is None else min(cost, limit)
+        try:
+            yield
+        finally:
+            self.limit = limit
+
+    def terms(self, per_cost: bool) -> list[LogTerm]:
+        """Return the terms of the next proposal; `per_cost` adds the cost term."""
+        terms = self._of_limits()
+        alpha = self._alpha() if per_cost else 0.0
+        process = self._costs.process() if alpha > 0.0 else None
+        if process is not None:
+            terms.append(CostTerm(process, alpha))
+        return terms
+
+    def _alpha(self) -> float:
+        """Return the share of the budget that is left (Lee et al. 2020, section 4)."""
+        if self.budget is None:
+            return 1.0
+        return max(0.0, 1.0 - self._costs.total / self.budget)
+
+    def _of_limits(self) -> list[LogTerm]:
+        terms: list[LogTerm] = []
+        process = None if self.limit is None else self._costs.process()
+        if process is not None and self.limit is not None:
+            noise = noise_variance(process)
+            terms.append(LimitTerm(process, noise, math.log(self.limit)))
+        if (memory := self._aborted.term()) is not None:
+            terms.append(memory)
+        return terms
+
+    def filter(self) -> Callable[[FloatArray], FloatArray] | None:
+        """Return a filter that drops rows (m, D) that are probably aborted, or None."""
+        terms = self._of_limits()
+        if not terms:
+            return None
+        return lambda X: X[sum_values(terms, X) >= math.log(MIN_PROBABILITY)]
+
+    def first(
+        self, X: FloatArray, candidates: Candidates, rng: np.random.Generator
+    ) -> FloatArray:
+        """Return the first of ranked rows (m, D), m >= 0, that is not probably aborted.
+
+        If there is none, another row is drawn. In an enumerated space, SpaceExhausted
+        is raised if all rows are probably aborted. In other spaces, a row that is
+        probably aborted is returned in this case.
+        """
+        keep = self.filter()
+        if keep is None:
+            return X[0] if len(X) else candidates.draw(rng)[0]
+        if len(likely := keep(X)):
+            return likely[0]
+        if candidates.is_enumerated:
+            unseen = rng.permutation(candidates.unseen())
+            if not len(likely := keep(unseen)):
+                raise SpaceExhausted(
+                    f"Each of the {len(unseen)} remaining configurations has a "
+                    f"probability below {MIN_PROBABILITY} of ending before the limit "
+                    "of a trial."
+                )
+            return candidates.allowed_first(likely)[0]
+        for _ in range(N_BATCHES):
+            drawn = candidates.draw(rng)
+            if len(likely := keep(drawn)):
+                return likely[0]
+        return drawn[0]
+
+
+class CostLimits:
+    """Mixin with the settings of an optimizer for the costs of trials."""
+
+    _limits: LimitTerms
+
+    def limit_costs(self, limit: float | None, budget: float | None) -> None:
+        """Set :attr:`cost_limit` and :attr:`cost_budget`.
+
+        Parameters
+        ----------
+        limit : float or None
+            Cost at which a trial is aborted. None means no limit.
+        budget : float or None
+            Total cost of all trials. None means that it is unknown.
+
+        Raises
+        ------
+        ValueError
+            If a number is not finite or not greater than 0.
+        """
+        self.cost_limit, self.cost_budget = limit, budget
+
+    @property
+    def cost_limit(self) -> float | None:
+        """Cost at which a trial is aborted, or None if there is no limit.
+
+        The unit is that of the observed costs. A Gaussian process of these costs
+        predicts the probability that a trial ends before the limit. Censored costs are
+        lower bounds. The acquisition function is multiplied by this probability.
+        Configurations with a probability below 0.05 are not proposed, unless no other
+        configuration is found in an infinite space. Surrogates that need no scores,
+        such as "random", ignore the limit. Setting a limit that is not finite or not
+        greater than 0 raises a ValueError.
+        """
+        return self._limits.limit
+
+    @cost_limit.setter
+    def cost_limit(self, limit: float | None) -> None:
+        self._limits.limit = check_cost_limit("cost_limit", limit)
+
+    @property
+    def cost_budget(self) -> float | None:
+        """Total cost of all trials for "ei-per-second", or None if it is unknown.
+
+        The unit is that of the observed costs. The expected improvement is divided by
+        the expected cost, raised to a power. This power is the share of the budget that
+        is left (cost cooling, Lee et al. 2020). Without a budget, the power is 1.
+        Setting a budget that is not finite or not greater than 0 raises a ValueError.
+        """
+        return self._limits.budget
+
+    @cost_budget.setter
+    def cost_budget(self, budget: float | None) -> None:
+        self._limits.budget = check_cost_limit("cost_budget", budget)
