@@ -1,23 +1,50 @@
-"""Initial design: the configurations proposed before the surrogate chooses them."""
+"""First configurations: an initial design, a portfolio, and those of earlier searches.
+
+They are proposed before the surrogate chooses.
+"""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.stats import qmc
 
 from skbayes.acquisition.base import Proposer
-from skbayes.space.space import Space
+from skbayes.optimizer.costs import LimitTerms
+from skbayes.optimizer.observations import ObservationList
+from skbayes.space.candidates import Candidates, key_of
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.optimum_prior import OptimumPrior
+from skbayes.space.portfolio import BranchPortfolio, Portfolio
+from skbayes.space.space import Space
 from skbayes.surrogates.random_search import sobol
+from skbayes.surrogates.transfer import Source, SourceModel
 
-__all__ = ["default_n_initial_points", "draw_design"]
+__all__ = [
+    "default_n_initial_points",
+    "draw_design",
+    "first_rows",
+    "next_of_portfolio",
+    "usable_portfolio",
+]
 
 # Fewest and most initial points by default.
 MIN_INITIAL_POINTS, MAX_INITIAL_POINTS = 3, 8
 
 # Binary logarithm of the number of points of a Sobol sequence after the initial ones.
 LOG2_N_MORE = 6
+
+# Maximum number of configurations of the sources that are proposed first.
+MAX_FIRST = 3
+
+# Number of best configurations of each source that are considered.
+N_BEST = 10
+
+# Another configuration is proposed if the best expected score of the sources increases
+# by this much on average, in standard deviations of their scores.
+LEAST_GAIN = 0.02
 
 
 def default_n_initial_points(space: Space, proposer: Proposer) -> int:
@@ -61,3 +88,80 @@ def draw_design(
     if prior is not None:
         design[0] = prior.center
     return design
+
+
+def usable_portfolio(
+    prior: OptimumPrior | None, n_initial: int
+) -> Portfolio | BranchPortfolio | None:
+    """Return the portfolio of a prior, or None.
+
+    A proposer without initial points, such as random search, uses no portfolio.
+    """
+    return prior.portfolio if prior is not None and n_initial > 0 else None
+
+
+def next_of_portfolio(
+    portfolio: Portfolio | BranchPortfolio | None,
+    learned: ObservationList,
+    observed: ObservationList,
+    pending: Sequence[FloatArray],
+    candidates: Candidates,
+    limits: LimitTerms,
+) -> FloatArray | None:
+    """Return the next configuration of a portfolio; None if it is used up."""
+    if portfolio is None:
+        return None
+    rows = [*observed.rows, *pending]
+    scores = [_comparable(values) for values in observed.scores] + [math.nan] * len(
+        pending
+    )
+    if isinstance(portfolio, BranchPortfolio):
+        rows = [*learned.rows, *rows]
+        scores = [math.nan] * len(learned.rows) + scores
+    elif len(learned.rows) + len(rows) >= portfolio.n_first:
+        return None
+    free = np.flatnonzero(candidates.filter_new(portfolio.rows)).tolist()
+    if (keep := limits.filter()) is not None:
+        free = [place for place in free if len(keep(portfolio.rows[[place]]))]
+    X = np.vstack([np.empty((0, candidates.space.n_columns)), *rows])
+    place = portfolio.choose(X, np.array(scores), free)
+    return None if place is None else portfolio.rows[place]
+
+
+def _comparable(scores: list[float]) -> float:
+    """Return one score: -inf for a failure, and NaN for several objectives."""
+    if len(scores) > 1:
+        return math.nan
+    return -math.inf if math.isnan(scores[0]) else scores[0]
+
+
+def first_rows(
+    space: Space, sources: Sequence[Source], models: Sequence[SourceModel]
+) -> FloatArray:
+    """Choose the first configurations from those of sources, shape (m, D), m <= 3.
+
+    The first one is the best for all sources on average. Each further one increases the
+    mean over the sources of the best expected score the most. Hyper-parameters that are
+    unknown in a source have the middle of their range or their first option.
+    """
+    best = [
+        source.X[np.argsort(-source.y, kind="stable")[:N_BEST]] for source in sources
+    ]
+    pool = np.vstack(best)
+    center = np.where(space.categorical, 0.0, 0.5)
+    pool = space.snap(np.where(np.isnan(pool), center, pool))
+    pool = np.array(list({key_of(row): row for row in pool}.values()))
+    pool = pool[space.allowed(pool)]
+    if not len(pool):
+        return pool
+    z = np.array([model.predict(pool)[0] for model in models])
+    reached = np.full((len(models), 1), -np.inf)
+    chosen: list[int] = []
+    while len(chosen) < MAX_FIRST:
+        means = np.mean(np.maximum(z, reached), axis=0)
+        place = int(np.argmax(means))
+        if chosen and means[place] - np.mean(reached) < LEAST_GAIN:
+            break
+        chosen.append(place)
+        reached = np.maximum(reached, z[:, [place]])
+    return pool[chosen]

@@ -24,12 +24,15 @@ from skbayes.acquisition.registry import make_proposer
 from skbayes.acquisition.terms import LogTerm, prior_terms
 from skbayes.optimizer.costs import AbortedTrials, CostLimits, CostModel, LimitTerms
 from skbayes.optimizer.display import OptimizerDisplay
-from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
-from skbayes.optimizer.observations import ObservationList, join
-from skbayes.optimizer.outcome_constraints import ConstraintModels
-from skbayes.optimizer.portfolio import next_of_portfolio, usable_portfolio
+from skbayes.optimizer.initial_design import (
+    default_n_initial_points,
+    draw_design,
+    first_rows,
+    next_of_portfolio,
+    usable_portfolio,
+)
+from skbayes.optimizer.observations import ConstraintModels, ObservationList, join
 from skbayes.optimizer.random_streams import Stream, make_generator
-from skbayes.optimizer.transfer import first_rows
 from skbayes.optimizer.validation import (
     check_acquisition,
     check_cost,

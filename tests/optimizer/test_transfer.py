@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skbayes import Optimizer
-from skbayes.optimizer.transfer import MAX_FIRST, first_rows
+from skbayes.optimizer.initial_design import MAX_FIRST, first_rows
 from skbayes.space import Space
 from skbayes.surrogates.transfer import Source, SourceModel
 
