@@ -18,7 +18,7 @@ from skbayes.inspection.texts import label_of, number_texts, turn_if_crowded
 from skbayes.results.record import SearchRecord
 from skbayes.space import Distribution, Space
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
-from skbayes.space.equality import OptionKey, same
+from skbayes.space.lists import OptionKey, same
 
 __all__ = [
     "ParameterScale",

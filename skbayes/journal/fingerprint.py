@@ -27,8 +27,7 @@ from skbayes.journal.digest import Digest, is_data
 from skbayes.journal.reader import read_journal
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
-from skbayes.space.equality import keeps_more_than_parameters, same
-from skbayes.space.lists import Progression
+from skbayes.space.lists import Progression, keeps_more_than_parameters, same
 from skbayes.utils.optuna_study import results_of_study, study_of
 
 __all__ = ["describe", "describe_search", "search_facts", "splits_are_reproducible"]

@@ -38,8 +38,7 @@ from skbayes.space import (
 )
 from skbayes.space.configuration import Configuration
 from skbayes.space.dimensions import is_number
-from skbayes.space.equality import same
-from skbayes.space.lists import Progression
+from skbayes.space.lists import Progression, same
 from skbayes.space.space import Params
 
 __all__ = [

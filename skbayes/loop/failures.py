@@ -14,7 +14,7 @@ import numpy as np
 from skbayes import compat
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space import Space
-from skbayes.space.equality import same
+from skbayes.space.lists import same
 
 __all__ = ["FailingStart", "is_death", "is_unreadable", "was_retried"]
 

@@ -20,7 +20,7 @@ from skbayes.space.dimensions import (
     on_lattice,
     shortest,
 )
-from skbayes.space.equality import OptionKey
+from skbayes.space.lists import OptionKey
 
 __all__ = ["Distribution"]
 

@@ -24,8 +24,7 @@ from skbayes.space.dimensions import (
     native,
 )
 from skbayes.space.distribution import Distribution
-from skbayes.space.equality import OptionKey
-from skbayes.space.lists import Categorical, Ordinal, Progression
+from skbayes.space.lists import Categorical, OptionKey, Ordinal, Progression
 
 __all__ = ["parse_dict", "parse_dimension", "parse_spaces"]
 

@@ -20,8 +20,7 @@ import numpy as np
 from skbayes.space import tree
 from skbayes.space.choice import Choice
 from skbayes.space.dimensions import Dimension, FloatArray, native
-from skbayes.space.equality import same
-from skbayes.space.lists import Categorical, _Listed
+from skbayes.space.lists import Categorical, _Listed, same
 from skbayes.space.notation import parse_dict, parse_spaces
 from skbayes.space.tree import Branch, Column, TreeEntry
 from skbayes.utils.did_you_mean import did_you_mean

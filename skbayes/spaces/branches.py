@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.space import Space
-from skbayes.space.equality import OptionKey
+from skbayes.space.lists import OptionKey
 from skbayes.space.tree import Path, compatible, paths
 from skbayes.spaces.default import own_values
 from skbayes.spaces.parts import Part, is_estimator, parts_of

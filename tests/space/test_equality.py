@@ -21,7 +21,7 @@ from sklearn.svm import SVC
 from skbayes.space import (
     Categorical,
 )
-from skbayes.space.equality import ItemKey, hash_of, same
+from skbayes.space.lists import ItemKey, hash_of, same
 
 
 def columns(scaled):

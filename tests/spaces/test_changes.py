@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skbayes.space import Choice, Ordinal, Space
-from skbayes.space.equality import same
+from skbayes.space.lists import same
 from skbayes.spaces import EditableSpace, default_space
 from skbayes.spaces.own_values import pairs_of
 
