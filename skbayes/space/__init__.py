@@ -1,9 +1,9 @@
 """Search spaces: their dimensions, their structure, and their notation."""
 
-from skbayes.space.choice import Choice
 from skbayes.space.dimensions import Dimension, Integer, Real
 from skbayes.space.distribution import Distribution
 from skbayes.space.lists import Categorical, Ordinal
+from skbayes.space.notation import Choice
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Column, Space
 

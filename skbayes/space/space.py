@@ -18,10 +18,9 @@ from typing import Any
 import numpy as np
 
 from skbayes.space import tree
-from skbayes.space.choice import Choice
 from skbayes.space.dimensions import Dimension, FloatArray, native
 from skbayes.space.lists import Categorical, _Listed, same
-from skbayes.space.notation import parse_dict, parse_spaces
+from skbayes.space.notation import Choice, parse_dict, parse_spaces
 from skbayes.space.tree import Branch, Column, TreeEntry
 from skbayes.utils.did_you_mean import did_you_mean
 
