@@ -46,7 +46,7 @@ from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.scheduler import Budget, Scheduler
 from skbayes.space import Space
-from skbayes.space.configuration import Configuration
+from skbayes.space.candidates import Configuration
 
 N_FOLDS = 5
 NOTATION = {"x": (0.0, 1.0), "y": (0.0, 1.0)}

@@ -21,9 +21,9 @@ from skbayes.space.candidates import (
     MAX_GRID,
     order_to_check,
     perturb,
+    sobol,
 )
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.random_search import sobol
 
 __all__ = ["Scorer", "maximize_over", "maximize_search"]
 

@@ -14,10 +14,9 @@ from typing import Any
 import numpy as np
 
 from skbayes.space import Distribution, Space
-from skbayes.space.candidates import Candidates
+from skbayes.space.candidates import Candidates, sobol
 from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.surrogates.base import posterior_of_mean
-from skbayes.surrogates.random_search import sobol
 
 __all__ = ["BackgroundSample", "marginal", "positions_of"]
 

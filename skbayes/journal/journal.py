@@ -22,7 +22,7 @@ from skbayes.journal.content import (
 from skbayes.journal.json_space import from_record, to_outline, to_record
 from skbayes.journal.sqlite_file import JournalFile, guarded
 from skbayes.space import Space
-from skbayes.space.configuration import Configuration
+from skbayes.space.candidates import Configuration
 
 __all__ = ["Journal"]
 

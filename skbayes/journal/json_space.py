@@ -36,7 +36,7 @@ from skbayes.space import (
     Real,
     Space,
 )
-from skbayes.space.configuration import Configuration
+from skbayes.space.candidates import Configuration
 from skbayes.space.dimensions import is_number
 from skbayes.space.lists import Progression, same
 from skbayes.space.space import Params

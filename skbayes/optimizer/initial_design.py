@@ -14,12 +14,11 @@ from scipy.stats import qmc
 from skbayes.acquisition.base import Proposer
 from skbayes.optimizer.costs import LimitTerms
 from skbayes.optimizer.observations import ObservationList
-from skbayes.space.candidates import Candidates, key_of
+from skbayes.space.candidates import Candidates, key_of, sobol
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.portfolio import BranchPortfolio, Portfolio
 from skbayes.space.space import Space
-from skbayes.surrogates.random_search import sobol
 from skbayes.surrogates.transfer import Source, SourceModel
 
 __all__ = [

@@ -46,8 +46,7 @@ from skbayes.optimizer.validation import (
     check_surrogate,
 )
 from skbayes.space import OptimumPrior, Space
-from skbayes.space.candidates import Candidates, SpaceExhausted, key_of
-from skbayes.space.configuration import Configuration
+from skbayes.space.candidates import Candidates, Configuration, SpaceExhausted, key_of
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.registry import capability
 from skbayes.surrogates.transfer import Source, TransferSurrogate

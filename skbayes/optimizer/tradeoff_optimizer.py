@@ -11,7 +11,7 @@ from skbayes.acquisition.base import Observations
 from skbayes.acquisition.tradeoff import RULES, TradeoffObservations, TradeoffProposer
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import Stream, make_generator
-from skbayes.space.configuration import Configuration
+from skbayes.space.candidates import Configuration
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates import GaussianProcess
 from skbayes.surrogates.registry import capability

@@ -22,11 +22,9 @@ import numpy as np
 from skbayes.evaluation.trial import History, Trial
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space import Space
-from skbayes.space.candidates import key_of
-from skbayes.space.configuration import Configuration
+from skbayes.space.candidates import Configuration, key_of, sobol
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.monotonic_posterior import NU
-from skbayes.surrogates.random_search import sobol
 
 __all__ = ["RoundRobinOptimizer", "MonotonicityPlan", "center_of", "plan_monotonicity"]
 

@@ -1,4 +1,4 @@
-"""Candidates: the configurations of a space that can still be proposed.
+"""Configurations of a space, and the candidates that can still be proposed.
 
 Symbols (D columns):
 
@@ -9,23 +9,27 @@ Symbols (D columns):
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy.stats import qmc
 
-from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray, nearest
-from skbayes.space.space import key_of, keys_of
+from skbayes.space.space import Space, key_of, keys_of
 
 __all__ = [
     "MAX_CHECKED_FIRST",
     "MAX_GRID",
     "Candidates",
+    "Configuration",
     "DrawsExhausted",
     "SpaceExhausted",
     "key_of",
     "order_to_check",
     "perturb",
+    "sobol",
 ]
 
 # A finite space of at most this many configurations is enumerated once.
@@ -56,12 +60,41 @@ PERTURBED_SHARE = 0.5
 MAX_GRID = 1000
 
 
+@dataclass(frozen=True, eq=False)
+class Configuration:
+    """Dict of parameters and its encoded row, NaN where a column is inactive."""
+
+    params: dict[str, Any]
+    row: FloatArray
+
+    @classmethod
+    def of(
+        cls, space: Space, params: Mapping[str, Any] | Configuration
+    ) -> Configuration:
+        """Encode parameters; return a configuration unchanged.
+
+        The values of the result are those of the space, with the types that it
+        proposes. A ValueError is raised for parameters outside of the space.
+        """
+        if isinstance(params, Configuration):
+            return params
+        row = space.encode([params])[0]
+        return cls(space.canonicalize_row(params, row), row)
+
+
 class SpaceExhausted(Exception):
     """Exception for a space without any new allowed configuration to propose."""
 
 
 class DrawsExhausted(SpaceExhausted):
     """Exception for a limited number of draws without a new configuration."""
+
+
+def sobol(n_columns: int, log2_n: int, seed: np.random.Generator) -> FloatArray:
+    """Return 2^log2_n points of a scrambled Sobol sequence in [0, 1)^n_columns."""
+    if n_columns == 0:
+        return np.empty((2**log2_n, 0))
+    return qmc.Sobol(n_columns, scramble=True, seed=seed).random_base2(log2_n)
 
 
 def order_to_check(n: int) -> Iterator[int]:

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.stats import qmc
 
-from skbayes.space.candidates import Candidates
+from skbayes.space.candidates import Candidates, sobol
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import Sampler
 
-__all__ = ["RandomSampler", "SobolSampler", "sobol"]
+__all__ = ["RandomSampler", "SobolSampler"]
 
 # Binary logarithms of the lengths of the first and of the last piece of a Sobol
 # sequence that is searched for new configurations.
 FIRST_PIECE, LONGEST_PIECE = 6, 14
-
-
-def sobol(n_columns: int, log2_n: int, seed: np.random.Generator) -> FloatArray:
-    """Return 2^log2_n points of a scrambled Sobol sequence in [0, 1)^n_columns."""
-    if n_columns == 0:
-        return np.empty((2**log2_n, 0))
-    return qmc.Sobol(n_columns, scramble=True, seed=seed).random_base2(log2_n)
 
 
 class RandomSampler(Sampler):

@@ -3,7 +3,7 @@ import pytest
 
 from skbayes.acquisition.maximize import maximize_over, maximize_search
 from skbayes.space import Choice, Space
-from skbayes.surrogates.random_search import sobol
+from skbayes.space.candidates import sobol
 
 
 class Peak:

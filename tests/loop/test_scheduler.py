@@ -14,7 +14,7 @@ from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.loop.scheduler import Budget, NullJournal, Scheduler, StopReason
 from skbayes.optimizer import SpaceExhausted
 from skbayes.space import Integer, Space
-from skbayes.space.configuration import Configuration
+from skbayes.space.candidates import Configuration
 
 
 class Fake:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skbayes.space import Space
-from skbayes.space.configuration import Configuration
+from skbayes.space.candidates import Configuration
 
 SPACE = Space.from_notation({"C": (0.1, 10.0), "n": (1, 9), "kernel": ["rbf", "poly"]})
 PARAMS = {"n": 3.0, "kernel": "rbf", "C": 0.3}
