@@ -26,10 +26,9 @@ from scipy import linalg
 
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import Surrogate
+from skbayes.surrogates.base import Surrogate, standardize
 from skbayes.surrogates.gp.kernels import check_kernel
 from skbayes.surrogates.graph import MAX_NODES, NeighborGraph
-from skbayes.surrogates.scaling import standardize
 
 __all__ = ["GraphField"]
 

@@ -26,10 +26,9 @@ from scipy.stats import rankdata
 
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import Surrogate
+from skbayes.surrogates.base import Surrogate, standardize
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.registry import capability, make_surrogate
-from skbayes.surrogates.scaling import standardize
 
 __all__ = ["Source", "SourceModel", "TransferSurrogate", "ranking_weights"]
 

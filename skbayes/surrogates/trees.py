@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import Surrogate
-from skbayes.surrogates.scaling import standardize
+from skbayes.surrogates.base import Surrogate, standardize
 from skbayes.utils.optional import import_optional
 
 __all__ = ["TreeEnsemble", "import_lightgbm"]

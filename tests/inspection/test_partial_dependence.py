@@ -27,7 +27,7 @@ from skbayes.inspection.dependence import dependences, scale_of
 from skbayes.inspection.score_model import score_model, space_of_values
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
 from skbayes.surrogates import GaussianProcess
-from skbayes.surrogates.scaling import winsorize_low
+from skbayes.surrogates.base import winsorize_low
 
 GRID = {"a": [1, 2, 4, 8], "b": ["x", "y", "z"], "c": [0.1, 0.2]}
 TREE = {

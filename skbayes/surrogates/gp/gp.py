@@ -21,7 +21,12 @@ from typing import Any
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import Surrogate
+from skbayes.surrogates.base import (
+    Surrogate,
+    branch_weights,
+    relative_noise,
+    standardize,
+)
 from skbayes.surrogates.gp.factor import InverseFactor
 from skbayes.surrogates.gp.hyperparameters import (
     LogPosterior,
@@ -34,7 +39,6 @@ from skbayes.surrogates.gp.kernels import (
     check_kernel,
     squared_distances,
 )
-from skbayes.surrogates.scaling import branch_weights, relative_noise, standardize
 
 __all__ = ["GaussianProcess"]
 

@@ -19,12 +19,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import Surrogate
+from skbayes.surrogates.base import Surrogate, compress_low_tail
 from skbayes.surrogates.gp.ep import propagate
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.monotonic import MonotonicGP
 from skbayes.surrogates.gp.monotonic_posterior import NU
-from skbayes.surrogates.scaling import compress_low_tail
 
 __all__ = ["RobustMonotonicGP"]
 

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from skbayes import Optimizer
 from skbayes.surrogates import GaussianProcess, MonotonicGP
+from skbayes.surrogates.base import compress_low_tail, winsorize_low
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
-from skbayes.surrogates.scaling import compress_low_tail, winsorize_low
 
 N = 10
 
