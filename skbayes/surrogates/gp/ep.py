@@ -21,8 +21,7 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.special import log_ndtr
 
-from skbayes.surrogates.gp.factor import cholesky
-from skbayes.surrogates.gp.kernels import FloatArray
+from skbayes.surrogates.gp.kernels import FloatArray, cholesky
 
 __all__ = ["Sites", "propagate"]
 

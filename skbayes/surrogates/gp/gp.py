@@ -27,7 +27,6 @@ from skbayes.surrogates.base import (
     relative_noise,
     standardize,
 )
-from skbayes.surrogates.gp.factor import InverseFactor
 from skbayes.surrogates.gp.hyperparameters import (
     LogPosterior,
     find_mode,
@@ -36,6 +35,7 @@ from skbayes.surrogates.gp.hyperparameters import (
 from skbayes.surrogates.gp.kernels import (
     KERNELS,
     Embedding,
+    InverseFactor,
     check_kernel,
     squared_distances,
 )

@@ -23,8 +23,7 @@ import numpy as np
 from scipy import optimize
 from scipy.linalg import lapack
 
-from skbayes.surrogates.gp.factor import cholesky
-from skbayes.surrogates.gp.kernels import Correlation, FloatArray
+from skbayes.surrogates.gp.kernels import Correlation, FloatArray, cholesky
 
 __all__ = ["LogPosterior", "find_mode", "sample_posterior"]
 

@@ -25,10 +25,9 @@ from sklearn.exceptions import ConvergenceWarning
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS, JointCovariance
 from skbayes.surrogates.gp.ep import Sites
-from skbayes.surrogates.gp.factor import InverseFactor
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.hyperparameters import LogPosterior
-from skbayes.surrogates.gp.kernels import INACTIVE, squared_distances
+from skbayes.surrogates.gp.kernels import INACTIVE, InverseFactor, squared_distances
 from skbayes.surrogates.gp.monotonic_posterior import (
     NU,
     MonotonicLogPosterior,

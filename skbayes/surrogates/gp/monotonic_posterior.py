@@ -23,9 +23,8 @@ from scipy.linalg import solve_triangular
 
 from skbayes.surrogates.gp.derivative_kernels import JointCovariance
 from skbayes.surrogates.gp.ep import NO_SITES, Sites, propagate
-from skbayes.surrogates.gp.factor import cholesky
 from skbayes.surrogates.gp.hyperparameters import LogPosterior
-from skbayes.surrogates.gp.kernels import FloatArray
+from skbayes.surrogates.gp.kernels import FloatArray, cholesky
 
 __all__ = ["NU", "Factors", "MonotonicLogPosterior", "Signs", "factorize"]
 

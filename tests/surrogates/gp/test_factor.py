@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from skbayes.surrogates import GaussianProcess
-from skbayes.surrogates.gp import factor
-from skbayes.surrogates.gp.factor import BLOCK_ROWS, InverseFactor, cholesky
+from skbayes.surrogates.gp import kernels
 from skbayes.surrogates.gp.gp import MAX_APPENDED, n_learning_points
+from skbayes.surrogates.gp.kernels import BLOCK_ROWS, InverseFactor, cholesky
 
 
 def test_cholesky_adds_no_jitter_where_none_is_needed():
@@ -25,7 +25,7 @@ def test_the_jitter_is_bounded():
     K = np.eye(3)
     K[2, 2] = -1e-5
     L = cholesky(K)
-    largest = factor.JITTERS[-1]
+    largest = kernels.JITTERS[-1]
     assert np.abs(L @ L.T - K).max() <= largest * np.mean(np.diagonal(K)) * (1 + 1e-6)
     with pytest.raises(np.linalg.LinAlgError, match="3 points"):
         cholesky(np.diag([1.0, 1.0, -1.0]))
@@ -82,7 +82,7 @@ def test_appended_duplicates_need_a_small_jitter_only():
     K = np.ones((1, 5, 5)) + np.diag([1e-3, 1e-3, 1e-3, 0.0, 0.0])
     result = of_parts(K, 3, 2)
     assert not np.any(result.jitter[:, :3])
-    assert np.all(result.jitter[:, 3:] <= factor.JITTERS[2])
+    assert np.all(result.jitter[:, 3:] <= kernels.JITTERS[2])
     assert np.all(np.isfinite(result.solve(np.ones((1, 5)))))
     # Its inverse is that of the covariances with the jitter.
     shifted = K[0] + np.diag(result.jitter[0])
