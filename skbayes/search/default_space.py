@@ -12,8 +12,8 @@ from sklearn.model_selection import check_cv
 
 from skbayes.results.transfer import is_list_of_sources
 from skbayes.space import OptimumPrior, Space
+from skbayes.spaces.catalog import DataFacts, n_samples_of
 from skbayes.spaces.default import reason_not_tuned, space_of_parts, unknown_parts
-from skbayes.spaces.facts import DataFacts, n_samples_of
 from skbayes.spaces.learned_prior import learned_prior
 from skbayes.spaces.parts import parts_of
 from skbayes.utils.did_you_mean import did_you_mean

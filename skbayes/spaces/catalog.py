@@ -1,23 +1,230 @@
-"""Catalog of the estimator classes with a default search space.
+"""Catalog of the estimator classes with a default search space, and facts about data.
 
 Classes are identified by their name and package, or by those of their base classes, so
-that the packages need not be imported.
+that the packages need not be imported. Bounds of the spaces depend on the facts.
 """
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from skbayes.space import Ordinal
-from skbayes.spaces.facts import DataFacts
+import numpy as np
+from scipy import sparse
+from sklearn.utils.multiclass import type_of_target
 
-__all__ = ["CATALOG", "Fallback", "KnownClass", "find", "known"]
+from skbayes.space import Ordinal
+from skbayes.utils.to_host import to_host
+
+__all__ = [
+    "CATALOG",
+    "DataFacts",
+    "Fallback",
+    "KnownClass",
+    "find",
+    "known",
+    "n_samples_of",
+]
+
+# Class weights are tuned if the largest class has at least this many times the rows of
+# the smallest.
+IMBALANCE = 1.5
+
+# A target with more distinct values has no classes.
+MAX_CLASSES = 1000
+
+# The variance of the columns is computed from at most about this many rows.
+MAX_ROWS = 10_000
+
+# Kinds of the dtypes of numbers: bool, integers, floats.
+NUMBERS = "biuf"
+
+# Data with more columns are wide.
+WIDE = 5000
 
 Params = Mapping[str, Any]
 Notation = dict[str, Any]
-Build = Callable[[Params, DataFacts], Notation]
+Build = Callable[[Params, "DataFacts"], Notation]
+
+
+@dataclasses.dataclass(frozen=True)
+class DataFacts:
+    """Facts about the rows that an estimator is fitted to; None if unknown.
+
+    Attributes
+    ----------
+    n_rows : int or None
+        Number of training rows of a fold.
+    n_features : int or None
+        Number of columns.
+    fewest_features : int or None
+        Smallest number of columns that earlier steps may leave.
+    wide : bool
+        Whether the columns are many, such as counts of words.
+    x_variance : float
+        Mean variance of the columns, rounded to a power of ten; 1 if it is smaller or
+        unknown.
+    n_classes : int or None
+        Number of classes of a classification target.
+    smallest_class : int or None
+        Number of training rows of the smallest class.
+    imbalanced : bool
+        Whether the class sizes differ enough to tune class weights.
+    max_nu : float
+        Largest `nu` that is feasible in support vector machines for all pairs of
+        classes.
+    resampled : bool
+        Whether a sampler has changed the class sizes.
+    y_scale : float
+        Standard deviation of a numeric target, rounded to a power of ten.
+    has_missing : bool
+        Whether the data may contain missing values.
+    scale_matters : bool
+        Whether a monotonic transformation of a column can change predictions.
+    own_score : bool
+        Whether configurations are compared by the estimator's own `score`.
+    """
+
+    n_rows: int | None = None
+    n_features: int | None = None
+    fewest_features: int | None = None
+    wide: bool = False
+    x_variance: float = 1.0
+    n_classes: int | None = None
+    smallest_class: int | None = None
+    imbalanced: bool = False
+    max_nu: float = 0.5
+    resampled: bool = False
+    y_scale: float = 1.0
+    has_missing: bool = True
+    scale_matters: bool = True
+    own_score: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        X: Any = None,
+        y: Any = None,
+        train_share: float = 1.0,
+        own_score: bool = False,
+    ) -> DataFacts:
+        """Return the facts about `X` and `y`, given the fraction of training rows."""
+        X, y = to_host(X), to_host(y)
+        found: dict[str, Any] = {"own_score": own_score}
+        n_samples = n_samples_of(X, y)
+        if n_samples is not None:
+            found["n_rows"] = max(1, math.floor(n_samples * train_share))
+        n_features = found["n_features"] = found["fewest_features"] = _n_features(X)
+        found["wide"] = n_features is not None and n_features > WIDE
+        numbers = None if X is None else _numbers(X)
+        if numbers is not None:
+            entries = numbers.data if sparse.issparse(numbers) else numbers
+            found["has_missing"] = bool(np.isnan(entries).any())
+            found["x_variance"] = _variance(numbers)
+        target = _target(y)
+        if (smallest := target.get("smallest_class")) is not None:
+            target["smallest_class"] = max(1, math.floor(smallest * train_share))
+        return cls(**found, **target)
+
+    def with_features(
+        self, n_features: int | None, fewest: int | None = None
+    ) -> DataFacts:
+        """Return facts about the same rows with another number of columns."""
+        return dataclasses.replace(
+            self,
+            n_features=n_features,
+            fewest_features=fewest if n_features is None else n_features,
+            wide=False,
+        )
+
+
+def n_samples_of(X: Any, y: Any = None) -> int | None:
+    """Return the number of rows of `X`, or of `y` without it; None if unknown."""
+    data = y if X is None else X
+    shape = getattr(data, "shape", None)
+    if shape:
+        return int(shape[0])
+    return len(data) if hasattr(data, "__len__") else None
+
+
+def _n_features(X: Any) -> int | None:
+    shape = getattr(X, "shape", None)
+    if shape is not None:
+        return int(shape[1]) if len(shape) == 2 else None
+    first = X[0] if isinstance(X, list | tuple) and X else None
+    return len(first) if isinstance(first, list | tuple) else None
+
+
+def _numbers(X: Any) -> Any:
+    """Return an array or CSR matrix of the numbers of `X`; None if it has others."""
+    if sparse.issparse(X):
+        # Entries of other formats may be objects, or lie outside the matrix.
+        return X.tocsr() if X.dtype.kind in NUMBERS else None
+    try:
+        values = np.asarray(X)
+        if values.dtype.kind in "cmM":
+            return None
+        return values if values.dtype.kind in NUMBERS else values.astype(np.float64)
+    except (RuntimeError, TypeError, ValueError):
+        return None
+
+
+def _variance(X: Any) -> float:
+    """Return the mean variance of the columns as a power of ten; at least 1.
+
+    Columns of a sparse matrix are not centered.
+    """
+    if len(X.shape) != 2 or 0 in X.shape:
+        return 1.0
+    with np.errstate(all="ignore"):
+        if sparse.issparse(X):
+            # Squares of small integers overflow in their own type.
+            squares = np.square(X.data, dtype=np.float64)
+            mean_square = float(np.nansum(squares)) / math.prod(X.shape)
+        else:
+            values = X[:: max(1, len(X) // MAX_ROWS)].astype(np.float64)
+            values = values[:, ~np.isnan(values).all(axis=0)]
+            if values.size == 0:
+                return 1.0
+            mean_square = float(np.nanvar(values, axis=0).mean())
+    if not (math.isfinite(mean_square) and mean_square > 1.0):
+        return 1.0
+    return 10.0 ** round(math.log10(mean_square))
+
+
+def _target(y: Any) -> dict[str, Any]:
+    """Return the facts about the target."""
+    if y is None:
+        return {}
+    try:
+        kind = type_of_target(y)
+    except (RuntimeError, TypeError, ValueError):
+        return {}
+    if kind in ("binary", "multiclass"):
+        _, counts = np.unique(np.asarray(y), return_counts=True)
+        found: dict[str, Any] = {"y_scale": _scale(y)}
+        if len(counts) <= MAX_CLASSES:
+            found |= {
+                "n_classes": len(counts),
+                "smallest_class": int(counts.min()),
+                "imbalanced": bool(counts.max() > IMBALANCE * counts.min()),
+                "max_nu": float(2.0 * counts.min() / (counts.min() + counts.max())),
+            }
+        return found
+    return {"y_scale": _scale(y)}
+
+
+def _scale(y: Any) -> float:
+    try:
+        spread = float(np.nanstd(np.asarray(y, dtype=np.float64)))
+    except (TypeError, ValueError):
+        return 1.0
+    if not (math.isfinite(spread) and spread > 0.0):
+        return 1.0
+    return 10.0 ** round(math.log10(spread))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from skbayes.space import Choice, Ordinal
-from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.catalog import DataFacts
 from skbayes.spaces.overlay import apply_changes
 
 __all__ = ["EditableSpace"]

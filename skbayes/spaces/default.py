@@ -6,8 +6,8 @@ from typing import Any
 
 from skbayes.space.dimensions import is_number
 from skbayes.spaces import learners, samplers, transformers, trees  # noqa: F401
+from skbayes.spaces.catalog import DataFacts
 from skbayes.spaces.changes import EditableSpace
-from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.parts import Part, is_k_means, own_params, parts_of
 
 __all__ = [

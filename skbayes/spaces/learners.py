@@ -9,6 +9,7 @@ import numpy as np
 from skbayes.space import Choice, Ordinal
 from skbayes.spaces.catalog import (
     LOG,
+    DataFacts,
     Fallback,
     Notation,
     Params,
@@ -19,7 +20,6 @@ from skbayes.spaces.catalog import (
     known,
     series,
 )
-from skbayes.spaces.facts import DataFacts
 
 __all__: list[str] = []
 

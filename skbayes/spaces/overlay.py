@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from skbayes.space import Choice
-from skbayes.spaces.catalog import Notation
-from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.catalog import DataFacts, Notation
 from skbayes.spaces.own_values import make_choice, pairs_of
 from skbayes.spaces.parts import parts_of
 

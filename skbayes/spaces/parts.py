@@ -10,8 +10,7 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from skbayes.space import Choice, Ordinal
-from skbayes.spaces.catalog import KnownClass, Notation, Params, find, known
-from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.catalog import DataFacts, KnownClass, Notation, Params, find, known
 from skbayes.spaces.own_values import pairs_of, rebuilt, with_own_values
 from skbayes.spaces.samplers import facts_resampled
 from skbayes.spaces.scalers import is_scaler, scaler_choice

@@ -6,8 +6,7 @@ import dataclasses
 from typing import Any
 
 from skbayes.space import Ordinal
-from skbayes.spaces.catalog import LOG, Fallback, Notation, Params, known
-from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.catalog import LOG, DataFacts, Fallback, Notation, Params, known
 
 __all__ = ["facts_resampled"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.catalog import DataFacts
 
 __all__ = ["is_scaler", "scaler_choice"]
 

@@ -8,6 +8,7 @@ from typing import Any
 from skbayes.space import Choice, Ordinal
 from skbayes.spaces.catalog import (
     LOG,
+    DataFacts,
     Fallback,
     Notation,
     Params,
@@ -18,7 +19,6 @@ from skbayes.spaces.catalog import (
     known,
     series,
 )
-from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.learners import gamma
 
 __all__: list[str] = []

@@ -9,6 +9,7 @@ from skbayes.space import Choice, Ordinal
 from skbayes.spaces.catalog import (
     LOG,
     PENALTY,
+    DataFacts,
     Notation,
     Params,
     at_most,
@@ -16,7 +17,6 @@ from skbayes.spaces.catalog import (
     feature_shares,
     known,
 )
-from skbayes.spaces.facts import DataFacts
 
 __all__: list[str] = []
 

@@ -8,8 +8,7 @@ from known_classes import learned_priors
 from sklearn.utils import all_estimators
 
 from skbayes.spaces import default  # noqa: F401  fills the catalog
-from skbayes.spaces.catalog import CATALOG
-from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.catalog import CATALOG, DataFacts
 from skbayes.spaces.knowledge import knowledge_of, library
 from skbayes.spaces.parts import parts_of
 

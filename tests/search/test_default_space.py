@@ -29,7 +29,7 @@ from skbayes import (
 from skbayes.search.default_space import train_share
 from skbayes.space import Choice, Ordinal, Space
 from skbayes.spaces import EditableSpace, default_space
-from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.catalog import DataFacts
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*has no name"),

@@ -11,9 +11,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes.space import Space
 from skbayes.spaces import default_space
-from skbayes.spaces.catalog import CATALOG
+from skbayes.spaces.catalog import CATALOG, DataFacts
 from skbayes.spaces.default import own_values
-from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.first_points import learned_portfolio
 from skbayes.spaces.knowledge import knowledge_of, library, log_density
 from skbayes.spaces.learned_prior import learned_prior

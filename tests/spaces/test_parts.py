@@ -33,8 +33,8 @@ from sklearn.tree import DecisionTreeClassifier
 from skbayes import BayesSearchCV
 from skbayes.space import Space
 from skbayes.spaces import default_space
+from skbayes.spaces.catalog import DataFacts
 from skbayes.spaces.default import unknown_parts
-from skbayes.spaces.facts import DataFacts
 from skbayes.spaces.parts import parts_of
 
 rng = np.random.default_rng(0)

@@ -6,7 +6,7 @@ import pytest
 
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.journal.digest import Digest
-from skbayes.spaces.facts import DataFacts
+from skbayes.spaces.catalog import DataFacts
 from skbayes.utils.to_host import to_host
 
 strict = pytest.importorskip("array_api_strict")
