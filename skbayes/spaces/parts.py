@@ -13,9 +13,24 @@ from skbayes.space import Choice, Ordinal
 from skbayes.spaces.catalog import DataFacts, KnownClass, Notation, Params, find, known
 from skbayes.spaces.own_values import pairs_of, rebuilt, with_own_values
 from skbayes.spaces.samplers import facts_resampled
-from skbayes.spaces.scalers import is_scaler, scaler_choice
 
-__all__ = ["Part", "is_estimator", "own_params", "parts_of"]
+__all__ = [
+    "Part",
+    "is_estimator",
+    "is_scaler",
+    "own_params",
+    "parts_of",
+    "scaler_choice",
+]
+
+SCALERS = (
+    "MaxAbsScaler",
+    "MinMaxScaler",
+    "PowerTransformer",
+    "QuantileTransformer",
+    "RobustScaler",
+    "StandardScaler",
+)
 
 # Searches tune their estimators already, and frozen estimators are not fitted again.
 NOT_ENTERED = ("BaseSearchCV", "FrozenEstimator")
@@ -80,6 +95,42 @@ known(
     *("MissingIndicator", "StandardScaler", "MinMaxScaler", "MaxAbsScaler"),
     *("RobustScaler", "PowerTransformer", "QuantileTransformer", "VotingRegressor"),
 )(lambda params, facts: {})
+
+
+def is_scaler(estimator: Any) -> bool:
+    """Return whether an estimator is one of scikit-learn's scalers."""
+    return any(
+        cls.__name__ in SCALERS and cls.__module__.startswith("sklearn.")
+        for cls in type(estimator).__mro__
+    )
+
+
+def scaler_choice(scaler: Any, facts: DataFacts) -> list[Any]:
+    """Return the scalers that can replace a scaler, beginning with the scaler itself.
+
+    The list is empty if the others cannot replace it: for scalers of sparse data, which
+    do not center, and for scalers with nonnegative output.
+    """
+    # Imported here, because the user's code has imported it already.
+    from sklearn import preprocessing
+
+    name = type(scaler).__name__
+    dense = getattr(scaler, "with_mean", True) and getattr(
+        scaler, "with_centering", True
+    )
+    if name in ("MaxAbsScaler", "MinMaxScaler") or not dense:
+        return []
+    n_quantiles = min(1000, facts.n_rows or 100)
+    quantiles = preprocessing.QuantileTransformer(
+        n_quantiles=n_quantiles, output_distribution="normal"
+    )
+    others = [
+        preprocessing.StandardScaler(),
+        preprocessing.MinMaxScaler(),
+        preprocessing.RobustScaler(),
+        quantiles,
+    ]
+    return [scaler, *(other for other in others if type(other).__name__ != name)]
 
 
 @known("VotingClassifier")
