@@ -19,7 +19,7 @@ from skbayes.evaluation.rounds.watched_fit import (
 )
 from skbayes.evaluation.trial import History
 from skbayes.space import Choice, Integer, Real
-from skbayes.spaces.changes import EditableSpace
+from skbayes.spaces.default import EditableSpace
 
 __all__ = [
     "curve_columns",

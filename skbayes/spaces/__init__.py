@@ -1,7 +1,6 @@
 """Default search spaces of known estimator classes."""
 
-from skbayes.spaces.changes import EditableSpace
-from skbayes.spaces.default import default_space
+from skbayes.spaces.default import EditableSpace, default_space
 
 __all__ = ["EditableSpace", "default_space"]
 
