@@ -11,7 +11,7 @@ from sklearn.utils import all_estimators
 from skbayes.space import Choice
 from skbayes.spaces import default  # noqa: F401  fills the catalog
 from skbayes.spaces.catalog import CATALOG, DataFacts, KnownClass
-from skbayes.spaces.knowledge import library
+from skbayes.spaces.learned_prior import library
 from skbayes.spaces.own_values import pairs_of, with_own_values
 from skbayes.spaces.parts import own_params
 

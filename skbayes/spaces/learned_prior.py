@@ -1,24 +1,459 @@
-"""Learned prior distribution of the best configuration of a known estimator."""
+"""Learned priors and portfolios of known estimators, also of a choice among models.
+
+The file ``knowledge.json`` has one entry per class name:
+
+- ``tables``: number of tables that it was learned from;
+- ``portfolio``: configurations; the first one, ``{}``, is the estimator's own;
+- ``regrets``: one list per configuration, with the normalized regret in percent on some
+  tables, where 0 is the best known score, and 100 is the median score or a worse one;
+- ``densities``: by parameter name, natural logarithms of the density of good values
+  relative to random values. ``log_density`` are those at the numbers ``at``, linearly
+  interpolated on a linear or logarithmic ``scale`` and constant beyond. ``options`` has
+  one logarithm per option. On a logarithmic scale, the first number stands for 0;
+- ``y_scaled``: parameters that are proportional to the standard deviation of the
+  target.
+
+``benchmarks/learn_priors.py`` writes it.
+
+A parameter owns a part of the estimator if one of its options is an estimator, such as
+a step of a pipeline. The part then depends on the option of a configuration: it belongs
+to a branch of the space.
+"""
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import math
 from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
-from skbayes.space import OptimumPrior, Space
-from skbayes.space.dimensions import Dimension
-from skbayes.space.tree import paths
-from skbayes.spaces.branches import conditional_parts, model_branches
-from skbayes.spaces.first_points import branch_portfolio, learned_portfolio
-from skbayes.spaces.knowledge import Library, knowledge_of, log_density
-from skbayes.spaces.parts import Part
+from skbayes.space import OptimumPrior, Ordinal, Space
+from skbayes.space.dimensions import Dimension, FloatArray, is_number
+from skbayes.space.lists import OptionKey
+from skbayes.space.portfolio import BranchPortfolio, Portfolio, in_branch
+from skbayes.space.space import Column, key_of
+from skbayes.space.tree import Path, compatible, paths
+from skbayes.spaces.default import own_values
+from skbayes.spaces.parts import Part, is_estimator, parts_of
 
-__all__ = ["learned_prior"]
+__all__ = [
+    "Library",
+    "ModelBranch",
+    "branch_portfolio",
+    "conditional_parts",
+    "knowledge_of",
+    "learned_portfolio",
+    "learned_prior",
+    "library",
+    "log_density",
+    "model_branches",
+]
+
+# Content of the file, or a part of it.
+Library = Mapping[str, Mapping[str, Any]]
+
+# Parameters with estimators among their options: column, index of the option, and
+# estimator.
+Owners = dict[str, list[tuple[int, int, Any]]]
+
+# Number of random configurations of a branch, if the constraint rejects the first one.
+N_DRAWN = 64
+
+# Number of initial configurations, including the values of the estimator.
+N_FIRST = 4
+
+# This parameter is missing from the space if the class sizes are equal, where it would
+# have no effect.
+WITHOUT_EFFECT = "class_weight"
+
+Params = dict[str, Any]
 
 # Positions at which the density of a range is computed.
 N_KNOTS = 17
+
+
+@cache
+def library() -> Library:
+    """Return the content of the file, by class name."""
+    text = files("skbayes.spaces").joinpath("knowledge.json").read_text("utf-8")
+    return json.loads(text)
+
+
+def knowledge_of(part: Part, known: Library | None = None) -> Mapping[str, Any] | None:
+    """Return the entry of the class of a part or its nearest base class, or None."""
+    known = library() if known is None else known
+    if part.known is None:
+        return None
+    for cls in type(part.estimator).__mro__:
+        if cls.__name__ in known:
+            return known[cls.__name__]
+    return None
+
+
+def log_density(
+    density: Mapping[str, Any], values: list[Any], unit: float = 1.0
+) -> FloatArray:
+    """Return log densities at values; 0 for NaN and unknown options."""
+    options = [(option, log) for option, log in density.get("options", ())]
+    logs = np.zeros(len(values))
+    for i, value in enumerate(values):
+        if is_number(value) and "at" in density and not math.isnan(value):
+            logs[i] = _interpolated(density, float(value) / unit)
+        else:
+            option = list(value) if isinstance(value, tuple) else value
+            same = (
+                log for o, log in options if type(o) is type(option) and o == option
+            )
+            logs[i] = next(same, 0.0)
+    return logs
+
+
+def _interpolated(density: Mapping[str, Any], value: float) -> float:
+    at = np.asarray(density["at"], dtype=np.float64)
+    if density["scale"] == "log":
+        value, at = np.log(max(value, at[0])), np.log(at)
+    return float(np.interp(value, at, density["log_density"]))
+
+
+@dataclasses.dataclass(frozen=True)
+class ModelBranch:
+    """Branch of a space with one option of a choice among models.
+
+    Attributes
+    ----------
+    path : dict
+        Index of the option of each column that leads to the branch.
+    members : list of dict
+        Positions by column. A configuration belongs to the branch if it has all
+        positions of one of them, with NaN for an inactive column.
+    parts : list of Part
+        Parts of the estimator in this branch.
+    values : dict
+        Values of the estimator's parameters in this branch, by full name.
+    """
+
+    path: Path
+    members: list[dict[int, float]]
+    parts: list[Part]
+    values: dict[str, Any]
+
+
+def conditional_parts(parts: Sequence[Part], space: Space) -> list[tuple[Part, Path]]:
+    """Return the parts of the estimator and of options, each with its conditions.
+
+    A part of an option requires this option. A part is replaced if a parameter that
+    owns it is active, so this parameter must be inactive.
+    """
+    owners = _owners(space)
+    found = [(part, _without(owners, part.prefix, "")) for part in parts]
+    for name, options in owners.items():
+        for place, option, estimator in options:
+            for part in _parts_within(estimator, name, parts):
+                inactive = _without(owners, part.prefix, name)
+                found.append((part, {**inactive, place: option}))
+    return found
+
+
+def model_branches(
+    parts: Sequence[Part], space: Space, params: Mapping[str, Any]
+) -> list[ModelBranch]:
+    """Return the branches of the choices among models.
+
+    A choice among models is a parameter with two or more options that predict. With a
+    list of dicts, the estimator's own model is one of them if a dict does not contain
+    the parameter.
+    """
+    places = paths(space.tree)
+    branches: list[ModelBranch] = []
+    for name, options in _owners(space).items():
+        found = [
+            _branch(space, places, same, parts, params) for same in _distinct(options)
+        ]
+        columns = {place for place, *_ in options}
+        if hasattr(params.get(name), "predict"):
+            path = _implied(places, columns, space)
+            if path is not None:
+                members = [dict.fromkeys(columns, np.nan)]
+                found.append(ModelBranch(path, members, list(parts), dict(params)))
+        if len(found) > 1:
+            branches += found
+    return branches
+
+
+def _distinct(options: Sequence[tuple[int, int, Any]]) -> list[list[tuple]]:
+    """Return the models among options; the places of equal models are grouped."""
+    models = [option for option in options if hasattr(option[2], "predict")]
+    if len({place for place, *_ in models}) == 1:  # a list has no equal options
+        return [[option] for option in models]
+    distinct: dict[OptionKey, list[tuple]] = {}
+    for option in models:
+        distinct.setdefault(OptionKey(option[2]), []).append(option)
+    return list(distinct.values())
+
+
+def _branch(
+    space: Space,
+    places: Mapping[int, list[Path]],
+    same: Sequence[tuple[int, int, Any]],
+    parts: Sequence[Part],
+    params: Mapping[str, Any],
+) -> ModelBranch:
+    """Return the branch of an option, which may occur in several columns."""
+    place, option, _ = same[0]
+    path: Path = {**places[place][0], place: option}
+    values, within = dict(params), list(parts)
+    for column, chosen in path.items():
+        owner = space.columns[column].name
+        if owner is None or chosen is None:
+            continue
+        value = space.columns[column].dimension.values[chosen]  # type: ignore
+        values[owner] = value
+        within = [part for part in within if not part.prefix.startswith(f"{owner}__")]
+        if is_estimator(value):
+            within += _parts_within(value, owner, parts)
+            nested = own_values(value)
+            values |= {f"{owner}__{name}": nested[name] for name in nested}
+    members = [
+        {place: float(space.columns[place].dimension.grid[option])}
+        for place, option, _ in same
+    ]
+    return ModelBranch(path, members, within, values)
+
+
+def _owners(space: Space) -> Owners:
+    """Return the estimators among the options of each parameter, by full name."""
+    found: Owners = {}
+    for place, column in enumerate(space.columns):
+        if column.name is None or not column.dimension.is_categorical:
+            continue
+        for option, value in enumerate(column.dimension.values):  # type: ignore
+            if is_estimator(value):
+                found.setdefault(column.name, []).append((place, option, value))
+    return found
+
+
+def _without(owners: Owners, prefix: str, owner: str) -> Path:
+    """Return the columns between an owner and a part, which must be inactive."""
+    return {
+        place: None
+        for name, options in owners.items()
+        if prefix.startswith(f"{name}__") and len(name) > len(owner)
+        for place, *_ in options
+    }
+
+
+def _parts_within(estimator: Any, name: str, parts: Sequence[Part]) -> list[Part]:
+    """Return the parts of an option, with the facts about the data of its place."""
+    prefix = f"{name}__"
+    at_place = [part.facts for part in parts if part.prefix == prefix]
+    facts = [*at_place, parts[0].facts][0]
+    return parts_of(estimator, facts, prefix)
+
+
+def _implied(
+    places: Mapping[int, list[Path]],
+    columns: set[int],
+    space: Space,
+) -> Path | None:
+    """Return the path to a dict of a list that does not contain a parameter."""
+    for place, _ in space.tree:
+        if space.columns[place].name is None:
+            for option in range(int(space.columns[place].dimension.n_values)):
+                conditions: Path = {place: option}
+                if not any(
+                    compatible(places, column, conditions) for column in columns
+                ):
+                    return conditions
+    return None
+
+
+def learned_portfolio(
+    parts: Sequence[Part],
+    space: Space,
+    params: Mapping[str, Any],
+    known: Library | None = None,
+    path: Path | None = None,
+) -> Portfolio | None:
+    """Return the portfolio of an estimator as configurations of a space.
+
+    Configuration k has the values of configuration k of each part with a portfolio. All
+    other parameters, and those with a number outside of the space, keep the estimator's
+    own value. A configuration is omitted if it needs an option that the space does not
+    contain. It is also omitted if a parameter is missing from the space and the
+    configuration needs an option of it other than the estimator's.
+
+    Parameters
+    ----------
+    parts : list of Part
+        Parts of the estimator.
+    space : Space
+        Default or user-defined search space.
+    params : dict
+        Values of the estimator's parameters by full name.
+    known : dict, default=None
+        Learned portfolios by class; None means those of the package.
+    path : dict, default=None
+        Index of the option of each column that leads to the branch to which the
+        portfolio belongs; None means the whole space.
+
+    Returns
+    -------
+    portfolio : Portfolio or None
+        None if fewer than two configurations remain.
+    """
+    found = [
+        (part, knowledge)
+        for part in parts
+        if (knowledge := knowledge_of(part, known)) is not None
+    ]
+    n = min((len(knowledge["portfolio"]) for _, knowledge in found), default=0)
+    places = paths(space.tree)
+    columns = [space.columns[k] for k in places if compatible(places, k, path or {})]
+    points: dict[bytes, Params] = {}
+    ranks = []
+    for k in range(n):
+        learned: Params = {}
+        for part, knowledge in found:
+            learned |= _full_names(knowledge["portfolio"][k], part, knowledge)
+        point = _inside(space, columns, learned, params, path)
+        if point is None or not space.allows(point):
+            continue
+        key = key_of(space.encode([point])[0])
+        if key not in points:
+            points[key] = point
+            ranks.append(k)
+    if len(points) < 2:
+        return None
+    regrets = np.vstack(
+        [np.array(knowledge["regrets"])[ranks].T for _, knowledge in found]
+    )
+    n_first = min(N_FIRST, len(points))
+    return Portfolio(space, list(points.values()), regrets / 100.0, n_first)
+
+
+def branch_portfolio(
+    branches: Sequence[ModelBranch], space: Space, known: Library | None = None
+) -> BranchPortfolio | None:
+    """Return the portfolios of the models of a choice; None if fewer than two remain.
+
+    The portfolio of a model without a learned one is a single configuration: its own
+    values, and the middle of the ranges that do not contain them.
+    """
+    found = []
+    for branch in branches:
+        portfolio = learned_portfolio(
+            branch.parts, space, branch.values, known, branch.path
+        )
+        if portfolio is None:
+            row = _own_row(branch, space)
+            if row is None:
+                continue
+            portfolio = Portfolio(space, space.decode(row), [[0.0]], 1)
+        found.append((branch.members, portfolio))
+    return BranchPortfolio(found, N_FIRST) if len(found) > 1 else None
+
+
+def _own_row(branch: ModelBranch, space: Space) -> FloatArray | None:
+    """Return the row (1, D) of a model's own values; None if nothing is allowed."""
+    row, _ = _row_of(space, branch.values, branch.path)
+    if _is_allowed(row, branch, space):
+        return row[None]
+    X = space.from_uniform(np.random.default_rng(0).random((N_DRAWN, space.n_columns)))
+    for place, option in branch.path.items():
+        X[:, place] = space.columns[place].dimension.grid[option]
+    return next((x[None] for x in space.snap(X) if _is_allowed(x, branch, space)), None)
+
+
+def _is_allowed(row: FloatArray, branch: ModelBranch, space: Space) -> bool:
+    inside = in_branch(row[None], branch.members)
+    return bool(inside[0] and space.allowed(row[None])[0])
+
+
+def _full_names(point: Params, part: Part, knowledge: Mapping[str, Any]) -> Params:
+    scaled = knowledge.get("y_scaled", ())
+    return {
+        part.prefix + name: value * part.facts.y_scale if name in scaled else value
+        for name, value in point.items()
+    }
+
+
+def _inside(
+    space: Space,
+    columns: Sequence[Column],
+    learned: Mapping[str, Any],
+    params: Mapping[str, Any],
+    path: Path | None,
+) -> Params | None:
+    """Return the configuration with the learned values in the space, or None."""
+    values = {
+        **params,
+        **{k: tuple(v) if isinstance(v, list) else v for k, v in learned.items()},
+    }
+    for name in learned.keys() - {column.name for column in columns}:
+        effect = name.rpartition("__")[2] != WITHOUT_EFFECT
+        if effect and not is_number(values[name]) and values[name] != params.get(name):
+            return None
+    dimensions: dict[str, list[Dimension]] = {}
+    for column in columns:
+        if column.name is None:
+            continue
+        if column.name in learned:
+            dimensions.setdefault(column.name, []).append(column.dimension)
+        elif column.dimension.n_values == 1:  # required by an option
+            (values[column.name],) = column.dimension.decode(column.dimension.grid)
+    for name, possible in dimensions.items():
+        value = values[name]
+        if is_number(value):
+            near = [_nearest(dimension, value) for dimension in possible]
+            inside = [
+                v
+                for v, dimension in zip(near, possible, strict=True)
+                if dimension.contains(v)
+            ]
+            values[name] = inside[0] if inside else params.get(name)
+    if path is None:
+        return space.selection(values)
+    row, complete = _row_of(space, values, path)
+    return space.decode(row[None])[0] if complete else None
+
+
+def _row_of(
+    space: Space, values: Mapping[str, Any], path: Path
+) -> tuple[FloatArray, bool]:
+    """Return the row of values in a branch, and whether it has all that are active.
+
+    The middle of a range, or the first option, replaces a value that is missing.
+    """
+    row = np.where(space.categorical, 0.0, 0.5)
+    found = set(path)
+    for place, column in enumerate(space.columns):
+        if column.name is None or column.name not in values or place in path:
+            continue
+        value = values[column.name]
+        if column.dimension.contains(value):
+            row[place] = column.dimension.encode([value])[0]
+            found.add(place)
+    for place, option in path.items():
+        row[place] = space.columns[place].dimension.grid[option]
+    row = space.snap(row[None])[0]
+    return row, found.issuperset(np.flatnonzero(~np.isnan(row)).tolist())
+
+
+def _nearest(dimension: Dimension, value: Any) -> Any:
+    """Return the nearest value of a list of numbers, if the value is in its range."""
+    if not isinstance(dimension, Ordinal):
+        return value
+    numbers = [v for v in dimension.values if is_number(v)]
+    if not numbers or not numbers[0] <= value <= numbers[-1]:
+        return value
+    if numbers[0] > 0:
+        return min(numbers, key=lambda v: abs(np.log(v / value)))
+    return min(numbers, key=lambda v: abs(v - value))
 
 
 def learned_prior(

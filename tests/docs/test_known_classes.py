@@ -9,7 +9,7 @@ from sklearn.utils import all_estimators
 
 from skbayes.spaces import default  # noqa: F401  fills the catalog
 from skbayes.spaces.catalog import CATALOG, DataFacts
-from skbayes.spaces.knowledge import knowledge_of, library
+from skbayes.spaces.learned_prior import knowledge_of, library
 from skbayes.spaces.parts import parts_of
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -12,10 +12,9 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes.space import Choice, Space
 from skbayes.space.portfolio import BranchPortfolio
-from skbayes.spaces.branches import model_branches
 from skbayes.spaces.catalog import DataFacts
 from skbayes.spaces.default import own_values
-from skbayes.spaces.learned_prior import learned_prior
+from skbayes.spaces.learned_prior import learned_prior, model_branches
 from skbayes.spaces.parts import parts_of
 
 SLOPES = {"LogisticRegression": -1.0, "SVC": 2.0, "DecisionTreeClassifier": 0.5}

@@ -13,9 +13,13 @@ from skbayes.space import Space
 from skbayes.spaces import default_space
 from skbayes.spaces.catalog import CATALOG, DataFacts
 from skbayes.spaces.default import own_values
-from skbayes.spaces.first_points import learned_portfolio
-from skbayes.spaces.knowledge import knowledge_of, library, log_density
-from skbayes.spaces.learned_prior import learned_prior
+from skbayes.spaces.learned_prior import (
+    knowledge_of,
+    learned_portfolio,
+    learned_prior,
+    library,
+    log_density,
+)
 from skbayes.spaces.parts import parts_of
 
 KNOWN = {
