@@ -15,7 +15,6 @@ from typing import Protocol
 import numpy as np
 from scipy import optimize
 
-from skbayes.space import Space
 from skbayes.space.candidates import (
     MAX_CHECKED_FIRST,
     MAX_GRID,
@@ -24,6 +23,7 @@ from skbayes.space.candidates import (
     sobol,
 )
 from skbayes.space.dimensions import FloatArray
+from skbayes.space.space import Space
 
 __all__ = ["Scorer", "maximize_over", "maximize_search"]
 

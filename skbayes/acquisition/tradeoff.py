@@ -33,7 +33,7 @@ from skbayes.acquisition.base import (
 )
 from skbayes.acquisition.improvement import Acquisition, ExpectedImprovement, Utility
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates import GaussianProcess
+from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.utils.ranking import best_first
 
 __all__ = [

@@ -13,8 +13,8 @@ import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.trial import FoldResult, Trial
-from skbayes.space import Space
 from skbayes.space.lists import same
+from skbayes.space.space import Space
 
 __all__ = ["FailingStart", "is_death", "is_unreadable", "was_retried"]
 

@@ -22,8 +22,8 @@ from skbayes.evaluation.limits import SearchTimeout
 from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.executor import TrialExecutor
 from skbayes.loop.failures import is_death, is_unreadable, was_retried
-from skbayes.space import Space
 from skbayes.space.candidates import Configuration, DrawsExhausted, SpaceExhausted
+from skbayes.space.space import Space
 from skbayes.utils.optional import warn_or_log
 
 __all__ = ["Budget", "NullJournal", "Scheduler", "StopReason"]

@@ -32,8 +32,8 @@ from skbayes.acquisition.terms import CostTerm, LimitTerm, LogTerm, sum_values
 from skbayes.optimizer.validation import check_cost_limit
 from skbayes.space.candidates import Candidates, SpaceExhausted
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates import GaussianProcess
 from skbayes.surrogates.gp.ep import propagate
+from skbayes.surrogates.gp.gp import GaussianProcess
 
 __all__ = [
     "MIN_PROBABILITY",

@@ -45,9 +45,10 @@ from skbayes.optimizer.validation import (
     check_scores,
     check_surrogate,
 )
-from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Candidates, Configuration, SpaceExhausted, key_of
 from skbayes.space.dimensions import FloatArray
+from skbayes.space.optimum_prior import OptimumPrior
+from skbayes.space.space import Space
 from skbayes.surrogates.registry import capability
 from skbayes.surrogates.transfer import Source, TransferSurrogate
 from skbayes.utils.blas import one_blas_thread

@@ -13,7 +13,7 @@ from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space.candidates import Configuration
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates import GaussianProcess
+from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.registry import capability
 
 __all__ = ["TradeoffOptimizer"]

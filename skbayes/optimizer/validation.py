@@ -12,7 +12,8 @@ import numpy as np
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.acquisition.registry import ACQUISITIONS
-from skbayes.space import OptimumPrior, Space
+from skbayes.space.optimum_prior import OptimumPrior
+from skbayes.space.space import Space
 from skbayes.surrogates.registry import capability, registry
 from skbayes.utils.did_you_mean import surrogate_elsewhere
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
-from skbayes.space import Ordinal
+from skbayes.space.lists import Ordinal
 from skbayes.utils.to_host import to_host
 
 __all__ = [

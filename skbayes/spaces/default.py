@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from skbayes.space import Choice, Ordinal
 from skbayes.space.dimensions import is_number
+from skbayes.space.lists import Ordinal
+from skbayes.space.notation import Choice
 from skbayes.spaces import learners, samplers, transformers, trees  # noqa: F401
 from skbayes.spaces.catalog import DataFacts, Notation
 from skbayes.spaces.own_values import make_choice, pairs_of

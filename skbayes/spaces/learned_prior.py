@@ -32,11 +32,11 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.space import OptimumPrior, Ordinal, Space
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
-from skbayes.space.lists import OptionKey
+from skbayes.space.lists import OptionKey, Ordinal
+from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.portfolio import BranchPortfolio, Portfolio, in_branch
-from skbayes.space.space import Column, key_of
+from skbayes.space.space import Column, Space, key_of
 from skbayes.space.tree import Path, compatible, paths
 from skbayes.spaces.default import own_values
 from skbayes.spaces.parts import Part, is_estimator, parts_of

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.space import Choice, Ordinal
+from skbayes.space.lists import Ordinal
+from skbayes.space.notation import Choice
 from skbayes.spaces.catalog import (
     LOG,
     DataFacts,

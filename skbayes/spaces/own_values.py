@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from skbayes.space import Choice, Ordinal
 from skbayes.space.dimensions import is_finite, is_number
+from skbayes.space.lists import Ordinal
+from skbayes.space.notation import Choice
 from skbayes.spaces.catalog import Fallback, Notation, Params
 
 __all__ = ["make_choice", "pairs_of", "rebuilt", "with_own_values"]

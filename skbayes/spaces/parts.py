@@ -9,7 +9,8 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from skbayes.space import Choice, Ordinal
+from skbayes.space.lists import Ordinal
+from skbayes.space.notation import Choice
 from skbayes.spaces.catalog import DataFacts, KnownClass, Notation, Params, find, known
 from skbayes.spaces.own_values import pairs_of, rebuilt, with_own_values
 from skbayes.spaces.samplers import facts_resampled

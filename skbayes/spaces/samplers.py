@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from skbayes.space import Ordinal
+from skbayes.space.lists import Ordinal
 from skbayes.spaces.catalog import LOG, DataFacts, Fallback, Notation, Params, known
 
 __all__ = ["facts_resampled"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from skbayes.space import Choice, Ordinal
+from skbayes.space.lists import Ordinal
+from skbayes.space.notation import Choice
 from skbayes.spaces.catalog import (
     LOG,
     PENALTY,

@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from skbayes.space import Space
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import Dimension, FloatArray
+from skbayes.space.space import Space
 from skbayes.surrogates.base import Sampler
 
 __all__ = [
