@@ -26,8 +26,7 @@ from skbayes.acquisition.terms import (
 )
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import known_means
-from skbayes.surrogates.registry import capability
+from skbayes.surrogates.base import capability_of, known_means
 from skbayes.utils.ranking import best_first, total_violation
 
 __all__ = [
@@ -242,9 +241,9 @@ class ModelProposer(Proposer):
     def __init__(self, model: Any, acquisition: Acquisition) -> None:
         self.model = model
         self.acquisition = acquisition
-        self.has_gradients = capability(model, "has_gradients")
-        self.needs_scores = capability(model, "needs_scores")
-        self.n_initial_points = capability(model, "n_initial_points")
+        self.has_gradients = capability_of(model, "has_gradients")
+        self.needs_scores = capability_of(model, "needs_scores")
+        self.n_initial_points = capability_of(model, "n_initial_points")
 
     def fit(self, observations: Observations) -> ModelProposer:  # noqa: D102
         fitted = copy.copy(self)
@@ -282,8 +281,8 @@ class SamplingProposer(Proposer):
 
     def __init__(self, sampler: Any) -> None:
         self.sampler = sampler
-        self.needs_scores = capability(sampler, "needs_scores")
-        self.n_initial_points = capability(sampler, "n_initial_points")
+        self.needs_scores = capability_of(sampler, "needs_scores")
+        self.n_initial_points = capability_of(sampler, "n_initial_points")
 
     def fit(self, observations: Observations) -> SamplingProposer:  # noqa: D102
         sampler = self.sampler.fit(observations.X, observations.scores)

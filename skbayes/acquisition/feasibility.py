@@ -36,7 +36,7 @@ from skbayes.acquisition.base import (
 from skbayes.acquisition.improvement import ProbabilityOfImprovement
 from skbayes.acquisition.terms import LogTerm
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.registry import capability
+from skbayes.surrogates.base import capability_of
 
 __all__ = ["Feasibility", "feasible_first", "fit_constrained", "fit_feasibility"]
 
@@ -66,7 +66,9 @@ class Feasibility(LogTerm):
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = models
-        self.has_gradients = all(capability(model, "has_gradients") for model in models)
+        self.has_gradients = all(
+            capability_of(model, "has_gradients") for model in models
+        )
         # P(f > 0) of the negated slacks.
         self._probability = ProbabilityOfImprovement()
 

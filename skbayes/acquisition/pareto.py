@@ -17,8 +17,7 @@ from skbayes.acquisition.fronts import on_log_scale, reference_point
 from skbayes.acquisition.hypervolume import ExpectedHypervolumeImprovement
 from skbayes.acquisition.improvement import ExpectedImprovement, Utility
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import known_means
-from skbayes.surrogates.registry import capability
+from skbayes.surrogates.base import capability_of, known_means
 
 __all__ = ["ParetoProposer"]
 
@@ -51,8 +50,10 @@ class ParetoProposer(Proposer):
 
     def __init__(self, models: Sequence[Any]) -> None:
         self.models = models
-        self.has_gradients = all(capability(model, "has_gradients") for model in models)
-        self.n_initial_points = capability(models[0], "n_initial_points")
+        self.has_gradients = all(
+            capability_of(model, "has_gradients") for model in models
+        )
+        self.n_initial_points = capability_of(models[0], "n_initial_points")
 
     def fit(self, observations: Observations) -> ParetoProposer:  # noqa: D102
         X, pending = observations.X, observations.pending

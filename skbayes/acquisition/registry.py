@@ -17,7 +17,7 @@ from skbayes.acquisition.pareto import ParetoProposer
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates.registry import capability, make_surrogate
 
-__all__ = ["ACQUISITIONS", "make_proposer"]
+__all__ = ["ACQUISITIONS", "check_acquisition", "make_proposer"]
 
 #: Acquisition functions by their names in the API.
 ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
@@ -27,6 +27,18 @@ ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
     "pi": ProbabilityOfImprovement,
     "ucb": UpperConfidenceBound,
 }
+
+
+def check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
+    """Return the acquisition function of a name or an instance."""
+    if isinstance(acquisition, Acquisition | ExpectedInfluence):
+        return acquisition
+    if isinstance(acquisition, str) and acquisition in ACQUISITIONS:
+        return ACQUISITIONS[acquisition]()
+    raise ValueError(
+        f"acquisition must be one of {sorted(ACQUISITIONS)}, an Acquisition or an "
+        f"ExpectedInfluence, got {acquisition!r}."
+    )
 
 
 def make_proposer(

@@ -28,10 +28,10 @@ from scipy.special import log_ndtr
 from scipy.stats import rankdata, t
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.space.optimum_prior import OptimumPrior
 
 if TYPE_CHECKING:
     from skbayes.acquisition.base import Observations
+    from skbayes.space.optimum_prior import OptimumPrior
 
 __all__ = [
     "CostTerm",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,7 +18,9 @@ from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import FoldResult, History, Trial, fill_scores
 from skbayes.space import Space
-from skbayes.surrogates.transfer import Source
+
+if TYPE_CHECKING:
+    from skbayes.surrogates.transfer import Source
 
 __all__ = ["FitOptions", "Objective", "SearchRun"]
 

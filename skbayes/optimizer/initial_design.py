@@ -7,19 +7,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import qmc
 
-from skbayes.acquisition.base import Proposer
-from skbayes.optimizer.costs import LimitTerms
-from skbayes.optimizer.observations import ObservationList
 from skbayes.space.candidates import Candidates, key_of, sobol
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.portfolio import BranchPortfolio, Portfolio
 from skbayes.space.space import Space
-from skbayes.surrogates.transfer import Source, SourceModel
+
+if TYPE_CHECKING:
+    from skbayes.acquisition.base import Proposer
+    from skbayes.optimizer.costs import LimitTerms
+    from skbayes.optimizer.observations import ObservationList
+    from skbayes.surrogates.transfer import Source, SourceModel
 
 __all__ = [
     "default_n_initial_points",

@@ -14,13 +14,13 @@ import itertools
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.fronts import is_nondominated
-from skbayes.acquisition.registry import make_proposer
+from skbayes.acquisition.registry import check_acquisition, make_proposer
 from skbayes.acquisition.terms import LogTerm, prior_terms
 from skbayes.optimizer.costs import AbortedTrials, CostLimits, CostModel, LimitTerms
 from skbayes.optimizer.display import OptimizerDisplay
@@ -34,7 +34,6 @@ from skbayes.optimizer.initial_design import (
 from skbayes.optimizer.observations import ConstraintModels, ObservationList, join
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.optimizer.validation import (
-    check_acquisition,
     check_cost,
     check_direction,
     check_initial_points,
@@ -43,18 +42,19 @@ from skbayes.optimizer.validation import (
     check_prior,
     check_random_state,
     check_scores,
-    check_surrogate,
 )
 from skbayes.space.candidates import Candidates, Configuration, SpaceExhausted, key_of
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Space
-from skbayes.surrogates.registry import capability
-from skbayes.surrogates.transfer import Source, TransferSurrogate
+from skbayes.surrogates.registry import capability, check_surrogate
 from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.did_you_mean import ArgumentHints
 from skbayes.utils.pickled_version import PickledVersion
 from skbayes.utils.ranking import best_first, least_violating
+
+if TYPE_CHECKING:
+    from skbayes.surrogates.transfer import Source
 
 __all__ = ["Optimizer", "SpaceExhausted"]
 
@@ -565,6 +565,8 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
             dataclasses.replace(source, y=self._signed([source.y])[0])
             for source in sources
         ]
+        from skbayes.surrogates.transfer import TransferSurrogate
+
         surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
         surrogate.prepare(self._candidates)
         rows = first_rows(self.space, sources, surrogate.models)

@@ -9,16 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.improvement import Acquisition
-from skbayes.acquisition.influence import ExpectedInfluence
-from skbayes.acquisition.registry import ACQUISITIONS
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Space
-from skbayes.surrogates.registry import capability, registry
-from skbayes.utils.did_you_mean import surrogate_elsewhere
+from skbayes.surrogates.registry import capability
 
 __all__ = [
-    "check_acquisition",
     "check_cost",
     "check_cost_limit",
     "check_direction",
@@ -31,7 +26,6 @@ __all__ = [
     "check_random_state",
     "check_score",
     "check_scores",
-    "check_surrogate",
 ]
 
 
@@ -232,35 +226,3 @@ def check_initial_points(initial_points: Any, space: Space) -> list[dict[str, An
             )
         points.append(point)
     return points
-
-
-def check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
-    """Return the acquisition function of a name or an instance."""
-    if isinstance(acquisition, Acquisition | ExpectedInfluence):
-        return acquisition
-    if isinstance(acquisition, str) and acquisition in ACQUISITIONS:
-        return ACQUISITIONS[acquisition]()
-    raise ValueError(
-        f"acquisition must be one of {sorted(ACQUISITIONS)}, an Acquisition or an "
-        f"ExpectedInfluence, got {acquisition!r}."
-    )
-
-
-def check_surrogate(surrogate: Any) -> Any:
-    """Return the surrogate: a name, or an object with the required methods."""
-    if isinstance(surrogate, str):
-        if surrogate in registry:
-            return surrogate
-        if known_name := surrogate_elsewhere(surrogate, registry):
-            raise ValueError(f"surrogate: {surrogate!r} is called {known_name!r} here.")
-    elif isinstance(surrogate, type):
-        raise ValueError(
-            f"surrogate must be an object, got the class {surrogate.__name__}; write "
-            f"{surrogate.__name__}() with its parameters."
-        )
-    elif all(hasattr(surrogate, name) for name in ("fit", "predict", "condition")):
-        return surrogate
-    raise ValueError(
-        f"surrogate must be one of {sorted(registry)} or an object with fit, predict "
-        f"and condition, got {surrogate!r}."
-    )

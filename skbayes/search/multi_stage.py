@@ -17,7 +17,6 @@ from skbayes.evaluation.subsets import Fidelity, check_train_size
 from skbayes.evaluation.trial import History, TrialState
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.optimizer.validation import check_surrogate
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.stage_correlation import stage_correlation
 from skbayes.search._parameters import share_parameters
@@ -26,7 +25,11 @@ from skbayes.search.bayes import BayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates.multi_fidelity import MultiFidelity
-from skbayes.surrogates.registry import capability, make_surrogate
+from skbayes.surrogates.registry import (
+    capability,
+    check_surrogate,
+    make_surrogate,
+)
 from skbayes.utils.ranking import best_first
 
 __all__ = ["MultiStageSearchCV"]

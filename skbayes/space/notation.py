@@ -22,7 +22,6 @@ from skbayes.space.dimensions import (
     is_number,
     native,
 )
-from skbayes.space.distribution import Distribution
 from skbayes.space.lists import Categorical, OptionKey, Ordinal, Progression
 
 __all__ = [
@@ -386,6 +385,8 @@ def _foreign(value: Any) -> Dimension:
             raise ValueError(f"randint has no values: {value.args!r}.")
         if low < high and high - low < 2**48:
             return Integer(int(low), int(high))
+    from skbayes.space.distribution import Distribution
+
     return Distribution(value)
 
 

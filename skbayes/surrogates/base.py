@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
+
+if TYPE_CHECKING:
+    from skbayes.space.candidates import Candidates
 
 __all__ = [
     "Sampler",
     "Surrogate",
     "branch_weights",
+    "capability_of",
     "compress_low_tail",
     "known_means",
     "posterior_of_mean",
@@ -211,6 +215,28 @@ class Surrogate(ABC):
     ) -> tuple[FloatArray, FloatArray]:
         """Convert predictions of standardized scores to units of the score."""
         return self._offset + self._unit * mean, self._unit * sd
+
+
+# Assumptions about objects that do not derive from Surrogate.
+UNDECLARED = {"has_gradients": True, "takes_fidelity": None}
+
+
+def capability_of(surrogate: Any, name: str) -> Any:
+    """Return a capability of an object or a class.
+
+    If it does not derive from :class:`Surrogate`, the capability is inferred, or None
+    if this is impossible.
+    """
+    if hasattr(surrogate, name):
+        return getattr(surrogate, name)
+    if name == "predicts_scores":
+        return hasattr(surrogate, "predict")
+    if name == "takes_noise":
+        parameters = inspect.signature(surrogate.fit).parameters
+        return "noise" in parameters or any(
+            parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+        )
+    return UNDECLARED.get(name, getattr(Surrogate, name))
 
 
 class Sampler(Surrogate):

@@ -19,16 +19,18 @@ from __future__ import annotations
 import math
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import linalg
 
-from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import Surrogate, standardize
 from skbayes.surrogates.gp.kernels import check_kernel
 from skbayes.surrogates.graph import MAX_NODES, NeighborGraph
+
+if TYPE_CHECKING:
+    from skbayes.space.candidates import Candidates
 
 __all__ = ["GraphField"]
 

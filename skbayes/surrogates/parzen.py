@@ -19,15 +19,17 @@ from __future__ import annotations
 import copy
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.space.space import Space
 from skbayes.surrogates.base import Sampler
+
+if TYPE_CHECKING:
+    from skbayes.space.candidates import Candidates
 
 __all__ = [
     "CategoricalDensity",

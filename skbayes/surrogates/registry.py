@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import copy
-import inspect
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from skbayes.space.candidates import Candidates
-from skbayes.surrogates.base import Surrogate
+from skbayes.surrogates.base import Surrogate, capability_of
 from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.warped import WarpedGaussianProcess
@@ -16,8 +14,19 @@ from skbayes.surrogates.graph_field import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
 from skbayes.surrogates.random_search import RandomSampler, SobolSampler
 from skbayes.surrogates.trees import TreeEnsemble
+from skbayes.utils.did_you_mean import surrogate_elsewhere
 
-__all__ = ["Entry", "capability", "make_surrogate", "names_with", "registry"]
+if TYPE_CHECKING:
+    from skbayes.space.candidates import Candidates
+
+__all__ = [
+    "Entry",
+    "capability",
+    "check_surrogate",
+    "make_surrogate",
+    "names_with",
+    "registry",
+]
 
 
 class Entry(NamedTuple):
@@ -43,28 +52,32 @@ registry: dict[str, Entry] = {
     "tpe": Entry(ParzenEstimator),
 }
 
-# Assumptions about objects that do not derive from Surrogate.
-UNDECLARED = {"has_gradients": True, "takes_fidelity": None}
-
 
 def capability(surrogate: Any, name: str) -> Any:
-    """Return a capability of a surrogate, given by name or as an object.
-
-    For an object that does not derive from :class:`Surrogate`, it is inferred, or None
-    if this is impossible.
-    """
+    """Return a capability of a surrogate, given by name or as an object."""
     if isinstance(surrogate, str):
         surrogate = registry[surrogate].surrogate
-    if hasattr(surrogate, name):
-        return getattr(surrogate, name)
-    if name == "predicts_scores":
-        return hasattr(surrogate, "predict")
-    if name == "takes_noise":
-        parameters = inspect.signature(surrogate.fit).parameters
-        return "noise" in parameters or any(
-            parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
+    return capability_of(surrogate, name)
+
+
+def check_surrogate(surrogate: Any) -> Any:
+    """Return the surrogate: a name, or an object with the required methods."""
+    if isinstance(surrogate, str):
+        if surrogate in registry:
+            return surrogate
+        if known_name := surrogate_elsewhere(surrogate, registry):
+            raise ValueError(f"surrogate: {surrogate!r} is called {known_name!r} here.")
+    elif isinstance(surrogate, type):
+        raise ValueError(
+            f"surrogate must be an object, got the class {surrogate.__name__}; write "
+            f"{surrogate.__name__}() with its parameters."
         )
-    return UNDECLARED.get(name, getattr(Surrogate, name))
+    elif all(hasattr(surrogate, name) for name in ("fit", "predict", "condition")):
+        return surrogate
+    raise ValueError(
+        f"surrogate must be one of {sorted(registry)} or an object with fit, predict "
+        f"and condition, got {surrogate!r}."
+    )
 
 
 def names_with(name: str) -> tuple[str, ...]:

@@ -18,17 +18,19 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import Surrogate, standardize
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.registry import capability, make_surrogate
+
+if TYPE_CHECKING:
+    from skbayes.space.candidates import Candidates
 
 __all__ = ["Source", "SourceModel", "TransferSurrogate", "ranking_weights"]
 
