@@ -33,7 +33,4 @@ __all__ = [
     "run_method",
     "summarize",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -61,12 +61,7 @@ def make_parser(prog: str, description: str | None) -> argparse.ArgumentParser:
     add("--quick", action="store_true", help=quick)
     add("--jobs", type=int, default=1, help="number of runs at the same time")
     add("--out", type=Path, default=Path("skbayes-benchmark"), help="folder for runs")
-    add(
-        "--fresh",
-        nargs="*",
-        metavar="METHOD",
-        help="repeat runs (default: all)",
-    )
+    add("--fresh", nargs="*", metavar="METHOD", help="repeat runs (default: all)")
     return parser
 
 

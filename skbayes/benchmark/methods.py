@@ -104,10 +104,7 @@ class SkbayesMethod:
             return np.full(len(params), np.nan)
 
 
-NAMED: dict[str, Factory] = {
-    "random": RandomSearch,
-    "skbayes": SkbayesMethod,
-}
+NAMED: dict[str, Factory] = {"random": RandomSearch, "skbayes": SkbayesMethod}
 
 
 def find_object(name: str) -> Any:

@@ -24,12 +24,7 @@ from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.space import Categorical, Dimension, Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number, native
 
-__all__ = [
-    "NMT_PAIRS",
-    "LookupTable",
-    "RowSpace",
-    "load_nmt",
-]
+__all__ = ["NMT_PAIRS", "LookupTable", "RowSpace", "load_nmt"]
 
 Params = dict[str, Any]
 

@@ -3,14 +3,5 @@
 from skbayes.evaluation.measure import model_size, n_features
 from skbayes.evaluation.trial import FoldResult, History, Trial
 
-__all__ = [
-    "FoldResult",
-    "History",
-    "Trial",
-    "model_size",
-    "n_features",
-]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__all__ = ["FoldResult", "History", "Trial", "model_size", "n_features"]
+__dir__ = __all__.copy

@@ -23,11 +23,7 @@ import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from skbayes.evaluation.data_transfer import DataHandle, DiskHandle, LocalHandle
-from skbayes.evaluation.fit_server import (
-    end_servers,
-    run_limited_folds,
-    start_server,
-)
+from skbayes.evaluation.fit_server import end_servers, run_limited_folds, start_server
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_folds
 from skbayes.evaluation.limits import FitLimits, memory_text
 from skbayes.utils.process_tree import machine_name

@@ -30,12 +30,7 @@ from sklearn import config_context
 from skbayes.evaluation.data_transfer import DataHandle
 from skbayes.evaluation.fold import FoldOutcome, raised_outcome, run_folds
 from skbayes.utils.blas import set_blas_threads
-from skbayes.utils.process_tree import (
-    data_size,
-    die_with_parent,
-    end_group,
-    is_running,
-)
+from skbayes.utils.process_tree import data_size, die_with_parent, end_group, is_running
 
 __all__ = ["BEGUN", "FitRequest", "Messages", "Settings", "serve"]
 

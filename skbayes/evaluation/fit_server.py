@@ -34,12 +34,7 @@ from skbayes.evaluation.trial import FoldStatus, TrialState
 from skbayes.utils.blas import blas_threads
 from skbayes.utils.process_tree import TreeMemory, end_tree
 
-__all__ = [
-    "FitServer",
-    "end_servers",
-    "run_limited_folds",
-    "start_server",
-]
+__all__ = ["FitServer", "end_servers", "run_limited_folds", "start_server"]
 
 # Seconds between checks of the memory of a fit and of the state of the search.
 PATIENCE = 0.05

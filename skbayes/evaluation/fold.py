@@ -190,11 +190,7 @@ class FoldCall:
     @property
     def timed_result(self) -> dict[str, Any]:
         """Result of scikit-learn's function, with estimator and processor time."""
-        return {
-            **self.result,
-            "estimator": self.estimator,
-            "cpu_time": self.cpu_time,
-        }
+        return {**self.result, "estimator": self.estimator, "cpu_time": self.cpu_time}
 
     @property
     def raises(self) -> bool:

@@ -249,10 +249,7 @@ def needs_fit(measures: Mapping[str, Measure]) -> bool:
 
 
 def measured(
-    measures: Mapping[str, Measure],
-    result: dict[str, Any],
-    subject: str,
-    raises: bool,
+    measures: Mapping[str, Measure], result: dict[str, Any], subject: str, raises: bool
 ) -> dict[str, float]:
     """Measure a fit; NaN if it failed, or with a warning if a measurement fails."""
     if result["fit_error"] is not None:

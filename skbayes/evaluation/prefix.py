@@ -279,11 +279,7 @@ class _Run:
     """Consecutive shared steps of one pipeline during one fit."""
 
     def __init__(
-        self,
-        fit: _SharedFit,
-        steps: Sequence[Step],
-        test: _Test | None,
-        is_lazy: bool,
+        self, fit: _SharedFit, steps: Sequence[Step], test: _Test | None, is_lazy: bool
     ) -> None:
         self._fit, self._steps, self._test = fit, steps, test
         self._is_lazy = is_lazy

@@ -195,5 +195,5 @@ def _warn_of_limit(place: str, limit: float) -> None:
         f"({limit / 1e9:.3g} GB) was reached or the temporary folder {place!r} is "
         "full. The scores are not affected. To speed up the search, increase "
         "cache_limit, or choose a folder with more space by temp_folder of "
-        "joblib.parallel_config.",
+        "joblib.parallel_config."
     )

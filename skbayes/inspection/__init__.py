@@ -43,7 +43,4 @@ __all__ = [
     "report_history",
     "write_report",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -221,7 +221,7 @@ def merged(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict
 
 def _shared_entries(name: str) -> dict[str, str]:
     """Return the entries of the docstrings of the base class by their first words."""
-    entries = {}
+    entries: dict[str, str] = {}
     for thing in (_Display, _Display.from_search, _Display.plot):
         text = inspect.cleandoc(thing.__doc__ or "").replace("<class>", name)
         entries |= _entries(text)

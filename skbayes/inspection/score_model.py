@@ -15,12 +15,7 @@ from skbayes.results.record import SearchRecord
 from skbayes.space import Categorical, Integer, Ordinal, Real, Space
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import is_number
-from skbayes.surrogates.registry import (
-    capability,
-    make_surrogate,
-    names_with,
-    registry,
-)
+from skbayes.surrogates.registry import capability, make_surrogate, names_with, registry
 from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["NoScores", "ScoreModel", "score_model", "space_of_values"]

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from skbayes.integration.optuna_sampler import OptunaSampler
 
 __all__ = ["OptunaSampler"]
+__dir__ = __all__.copy
 
 if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
 
@@ -18,7 +19,3 @@ if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
         from skbayes.integration.optuna_sampler import OptunaSampler
 
         return OptunaSampler
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

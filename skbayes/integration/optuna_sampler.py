@@ -226,9 +226,7 @@ def _first_seed(seed: Any) -> int:
 
 
 def _tell(
-    optimizer: Optimizer,
-    trial: optuna.trial.FrozenTrial,
-    space: Mapping[str, Any],
+    optimizer: Optimizer, trial: optuna.trial.FrozenTrial, space: Mapping[str, Any]
 ) -> None:
     """Pass a trial to an optimizer, if it belongs to the space."""
     if not trial.params.keys() >= space.keys():

@@ -3,7 +3,4 @@
 from skbayes.journal.reader import load_history
 
 __all__ = ["load_history"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -12,7 +12,4 @@ __all__ = [
     "known_results",
     "results_frame",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

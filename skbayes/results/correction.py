@@ -17,10 +17,7 @@ __all__ = ["corrected_best_score"]
 
 
 def corrected_best_score(
-    cv_results: Mapping[str, Any],
-    index: int,
-    n_splits: int,
-    metric: str = "score",
+    cv_results: Mapping[str, Any], index: int, n_splits: int, metric: str = "score"
 ) -> float:
     r"""Correct the score of the best candidate for its selection among many.
 

@@ -22,12 +22,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import validate_data
 
-from skbayes.compat import (
-    Interval,
-    LinearClassifierMixin,
-    StrOptions,
-    fit_context,
-)
+from skbayes.compat import Interval, LinearClassifierMixin, StrOptions, fit_context
 from skbayes.text._liblinear import (
     Rows,
     Trained,
@@ -537,9 +532,7 @@ def _squared_hinge_link(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float
 
 
 def log_count_ratios(
-    X: sparse.csr_matrix,
-    positive: npt.NDArray[np.bool_],
-    total: npt.NDArray[np.int64],
+    X: sparse.csr_matrix, positive: npt.NDArray[np.bool_], total: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
     """Return r (n_features,) in equation 2 of Wang & Manning (2012), with alpha = 1.
 

@@ -14,23 +14,12 @@ import numpy.typing as npt
 
 from skbayes.text.counts import CountTable, Pattern, count_ngrams
 from skbayes.text.token_filters import stemmer_of, without_numbers
-from skbayes.text.tokens import (
-    StringArray,
-    TokenStream,
-    split_characters,
-    split_words,
-)
+from skbayes.text.tokens import StringArray, TokenStream, split_characters, split_words
 
 if TYPE_CHECKING:
     from skbayes.evaluation.prefix_store import PrefixStore
 
-__all__ = [
-    "CountedTexts",
-    "Counts",
-    "NgramSpec",
-    "TokenizerSpec",
-    "counted_texts",
-]
+__all__ = ["CountedTexts", "Counts", "NgramSpec", "TokenizerSpec", "counted_texts"]
 
 
 Arrays = Mapping[str, npt.NDArray]

@@ -4,7 +4,4 @@ from skbayes.tracking.mlflow_runs import log_to_mlflow
 from skbayes.tracking.optuna_export import export_to_optuna
 
 __all__ = ["export_to_optuna", "log_to_mlflow"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

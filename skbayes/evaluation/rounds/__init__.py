@@ -3,7 +3,4 @@
 from skbayes.evaluation.rounds.watched_fit import RoundLimits
 
 __all__ = ["RoundLimits"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

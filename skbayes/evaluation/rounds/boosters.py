@@ -11,11 +11,7 @@ from scipy.special import expit
 from sklearn.base import is_classifier
 
 from skbayes.evaluation.rounds.learners import LearnerWithRounds, Watch
-from skbayes.evaluation.rounds.staged import (
-    Outputs,
-    classifier_outputs,
-    probabilities,
-)
+from skbayes.evaluation.rounds.staged import Outputs, classifier_outputs, probabilities
 
 __all__ = ["BOOSTERS"]
 

@@ -18,11 +18,7 @@ from sklearn.base import ClassifierMixin, RegressorMixin, is_classifier, is_regr
 from sklearn.ensemble import GradientBoostingClassifier
 from sklearn.utils.class_weight import compute_class_weight
 
-from skbayes.evaluation.rounds.staged import (
-    Outputs,
-    classifier_outputs,
-    probabilities,
-)
+from skbayes.evaluation.rounds.staged import Outputs, classifier_outputs, probabilities
 
 __all__ = ["SKLEARN_LEARNERS", "LearnerWithRounds", "Watch", "base_of", "replaced"]
 
@@ -275,13 +271,7 @@ class _Epochs(LearnerWithRounds):
         _pass_over(model, X, y, params, n_rounds, lambda n: False)
 
 
-SKLEARN_LEARNERS = (
-    _Boosting(),
-    _HistBoosting(),
-    _AdaBoost(),
-    _Forest(),
-    _Epochs(),
-)
+SKLEARN_LEARNERS = (_Boosting(), _HistBoosting(), _AdaBoost(), _Forest(), _Epochs())
 
 
 # -- fits in parts ---------------------------------------------------------------------
@@ -317,12 +307,7 @@ def _fit_in_parts(
 
 
 def _show(
-    model: Any,
-    watch: Watch,
-    stages: Stages,
-    outputs: MakeOutputs,
-    begin: int,
-    end: int,
+    model: Any, watch: Watch, stages: Stages, outputs: MakeOutputs, begin: int, end: int
 ) -> bool:
     """Pass the rounds after `begin` to the watch; return whether it stops the fit."""
     on_grid = set(watch.grid.tolist())
@@ -337,12 +322,7 @@ def _show(
 
 
 def _pass_over(
-    model: Any,
-    X: Any,
-    y: Any,
-    params: dict,
-    n_rounds: int,
-    look: Callable[[int], bool],
+    model: Any, X: Any, y: Any, params: dict, n_rounds: int, look: Callable[[int], bool]
 ) -> None:
     """Call `partial_fit` once per round until `look` returns True."""
     first: dict[str, Any] = {}
