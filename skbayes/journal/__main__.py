@@ -38,11 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             trials = Content(rows).trials
         n_finished = sum(trial.details is not None for trial in trials)
         kept = f"{len(trials)} trials, {n_finished} of them finished"
-        if faults:
-            print(f"{options.file}: damaged: {'; '.join(faults)}.")
-            print(f"Undamaged before that: {kept}.")
-        else:
-            print(f"{options.file}: undamaged: {kept}.")
+        state = f"damaged: {'; '.join(faults)}.\nUndamaged before that"
+        print(f"{options.file}: {state if faults else 'undamaged'}: {kept}.")
         if options.save is not None:
             if os.path.lexists(options.save):
                 raise ValueError(

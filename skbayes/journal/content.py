@@ -13,7 +13,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -84,28 +84,9 @@ def _short(value: Any) -> bool:
     return type(value) is str and len(value) <= MAX_TEXT
 
 
-def _real(value: Any) -> bool:
-    return type(value) is float or (type(value) is int and abs(value) < MAX_INT)
-
-
-def _integer(value: Any) -> bool:
-    return type(value) is int and abs(value) < MAX_INT
-
-
-def _number(value: Any) -> bool:
-    return type(value) is int and 0 <= value < MAX_NUMBER
-
-
-def _count(value: Any) -> bool:
-    return type(value) is int and 0 <= value < 2**63
-
-
-def _time(value: Any) -> bool:
-    return _real(value) and 0 <= value <= MAX_TIME
-
-
-def _fraction(value: Any) -> bool:
-    return _real(value) and 0 <= value <= 1
+def _between(low: int, high: float, *kinds: type) -> Callable[[Any], bool]:
+    """Return the check of a number of one of some types, by default an integer."""
+    return lambda value: type(value) in (kinds or (int,)) and low <= value <= high
 
 
 def _metrics(value: Any) -> bool:
@@ -120,6 +101,9 @@ def _outline(value: Any, depth: int = MAX_DEPTH) -> bool:
     return _fits(value, (None, str, _score))
 
 
+_integer, _number = _between(-MAX_INT, MAX_INT), _between(0, MAX_NUMBER)
+_count, _real = _between(0, 2**63 - 1), (float, _integer)
+_time, _fraction = _between(0, MAX_TIME, int, float), _between(0, 1, int, float)
 # Some scorers return bools.
 _score = (_real, bool)
 _setting = (_real, str, [_real])

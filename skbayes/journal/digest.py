@@ -143,13 +143,9 @@ class Digest:
         names = [self._describe(name) for name in frame.columns]
         dtypes = [str(dtype) for dtype in frame.dtypes]
         self._tag("frame", names, dtypes, frame.shape)
-        if library == "pandas" and len(set(frame.dtypes)) == 1 and _is_numeric(frame):
-            self._add_bytes(frame.to_numpy())
-        else:
-            for j in range(frame.shape[1]):
-                self._add_column(
-                    frame.iloc[:, j] if library == "pandas" else frame[:, j]
-                )
+        columns = frame.iloc if library == "pandas" else frame
+        for j in range(frame.shape[1]):
+            self._add_column(columns[:, j])
         shown = ", ".join(map("{}: {}".format, names, dtypes))
         shown = shown if len(names) <= MAX_COLUMNS else f"{len(names)} columns"
         return f"{library}.DataFrame with {len(frame)} rows of ({shown})"
@@ -172,12 +168,6 @@ class Digest:
             self._add_list(categorical.categories.tolist())
         else:
             self._add_objects(column.tolist())
-
-
-def _is_numeric(frame: Any) -> bool:
-    """Return whether a frame of one dtype is stored as one array of numbers."""
-    dtype = frame.dtypes.iloc[0]
-    return isinstance(dtype, np.dtype) and dtype.kind in _NUMERIC
 
 
 def _name(dtype: np.dtype) -> str:

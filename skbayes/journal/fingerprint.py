@@ -216,7 +216,6 @@ class _Describer:
             warnings.warn(
                 f"journal: not verifiable, and assumed to be unchanged: {listed}. "
                 "Only functions, and objects that can be pickled, are compared.",
-                UserWarning,
                 stacklevel=4,
             )
 
@@ -299,12 +298,9 @@ class _Describer:
             scale = f" ({dimension.scale})" if isinstance(dimension, Ordinal) else ""
             options = self(list(dimension.values))
             return f"{type(dimension).__name__}{scale} {options}"
-        ranged = isinstance(dimension, Real | Integer | Progression)
-        return (
-            repr(dimension)
-            if ranged
-            else self(getattr(dimension, "distribution", dimension))
-        )
+        if isinstance(dimension, Real | Integer | Progression):
+            return repr(dimension)
+        return self(getattr(dimension, "distribution", dimension))
 
     def _named_thing(self, thing: Any) -> str:
         """Describe a class or function by its name and, for a user's, its code."""

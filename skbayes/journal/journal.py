@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ Splits = list[tuple[Any, Any]]
 MAX_SHOWN, BEFORE, AFTER = 160, 40, 80
 
 
-class Journal:
+class Journal(AbstractContextManager):
     """File with the trials of a search, open during one `fit`.
 
     Use :meth:`open` as a context manager. A proposal is durable before its evaluation,
@@ -185,9 +186,6 @@ class Journal:
     def close(self) -> None:
         """Close the file and remove the files next to it."""
         self._file.close()
-
-    def __enter__(self) -> Journal:
-        return self
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()

@@ -148,7 +148,7 @@ def readable(entry: Any) -> Any:
     """Return one entry of a record for display: its value or a short text."""
     if not isinstance(entry, Mapping):
         return entry
-    return entry.get("text") if _is_text(entry) else entry["value"]
+    return entry.get("value", entry.get("text"))
 
 
 def readable_by(space: Space, name: str, entry: Any) -> Any:
@@ -173,13 +173,13 @@ def to_outline(space: Space) -> Outline | None:
     """Return the outline of a space; None if a dimension cannot be described."""
 
     def branch(tree: Sequence[tuple[int, list]]) -> Outline:
-        return [entry(place, options) for place, options in tree]
-
-    def entry(place: int, options: list) -> dict[str, Any]:
-        column = space.columns[place]
-        outline = {"name": column.name, **_entry_of(column.dimension)}
-        if options:
-            outline |= {"kind": "Choice", "opens": [branch(tree) for tree in options]}
+        outline = []
+        for place, options in tree:
+            column = space.columns[place]
+            entry = {"name": column.name, **_entry_of(column.dimension)}
+            if options:
+                entry |= {"kind": "Choice", "opens": [*map(branch, options)]}
+            outline.append(entry)
         return outline
 
     try:

@@ -192,7 +192,11 @@ def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
         if trial is not None:
             names = ("state", "score", *fidelity, "duration", "error")
             row |= {name: getattr(trial, name) for name in names}
-            row |= {"started": _started(item, trial), "finished": item.finished}
+            # The last start of the fits; a resumed trial has several.
+            assert item.finished is not None
+            if (started := trial.started) is None:
+                started = item.finished - trial.duration
+            row |= {"started": started, "finished": item.finished}
             measured = _measures(trial)
             measures |= measured
             row |= measured
@@ -200,13 +204,6 @@ def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
     first = ("number", "state", "score", "expected_improvement")
     last = ("started", "finished", "duration", "error")
     return rows, [*first, *sorted(params), *measures, *fidelity, *last]
-
-
-def _started(stored: StoredTrial, trial: Trial) -> float:
-    """Return the last start of the fits; a resumed trial has several."""
-    if trial.started is not None:
-        return trial.started
-    return stored.asked if stored.finished is None else stored.finished - trial.duration
 
 
 def _measures(trial: Trial) -> dict[str, float]:
