@@ -332,10 +332,9 @@ class _Run:
             self._cover(i, step.transformer)
 
     def _cover(self, i: int, transformer: Any) -> None:
-        methods: dict[str, Callable] = {
-            "fit_transform": functools.partial(self._fit_transform, i, transformer),
-            "__sklearn_clone__": functools.partial(self._clone, i, transformer),
-        }
+        fit_transform = functools.partial(self._fit_transform, i, transformer)
+        copy = functools.partial(self._clone, i, transformer)
+        methods = {"fit_transform": fit_transform, "__sklearn_clone__": copy}
         self._fit.cover(transformer, methods)
 
     def _clone(self, i: int, transformer: Any) -> Any:
@@ -396,11 +395,9 @@ class _Run:
     def _cover_transform(self, i: int, transformer: Any) -> None:
         if self._test is None:
             return
-        methods: dict[str, Callable] = {
-            "transform": _Transform(self, i, transformer),
-            "__getstate__": functools.partial(_plain_state, transformer),
-        }
-        self._fit.cover(transformer, methods)
+        state = functools.partial(_plain_state, transformer)
+        transform = _Transform(self, i, transformer)
+        self._fit.cover(transformer, {"transform": transform, "__getstate__": state})
 
     def _transform(self, i: int, transformer: Any, X: Any, **params: Any) -> Any:
         if i in self._unloaded:

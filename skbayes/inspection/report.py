@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import datetime
 import hashlib
 import math
@@ -185,13 +186,9 @@ class Report:
 def _title(search: Any, title: Any) -> str:
     """Return the title of the report of a fitted search."""
     check_is_fitted(search, "cv_results_")
-    _check_title(title)
-    return title or f"{type(search).__name__}: {_name_of(search.estimator)}"
-
-
-def _check_title(title: Any) -> None:
-    if title is not None and not isinstance(title, str):
-        raise TypeError(f"title must be a string or None, got {title!r}.")
+    last = getattr(search.estimator, "steps", None) or [("", search.estimator)]
+    own = f"{type(search).__name__}: {type(last[-1][1]).__name__}"
+    return own if title in (None, "") else title
 
 
 def report_history(
@@ -264,6 +261,8 @@ def render_history(
 def _render(
     template: Any, source: Any, title: Any, search_spaces: Any, refresh: float | None
 ) -> str:
+    if title is not None and not isinstance(title, str):
+        raise TypeError(f"title must be a string or None, got {title!r}.")
     found = open_source(source, search_spaces)
     record = make_record(found)
     facts = _facts(source, record, found.trials)
@@ -281,7 +280,6 @@ def _write(
 ) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path, got {path!r}.")
-    _check_title(title)
     target = Path(path)
     mode = _mode_of(target)
     template = _template()
@@ -347,6 +345,11 @@ def _facts(
     times = [getattr(fold, t) for fold in fits for t in ("fit_time", "score_time")]
     both = np.array(times, dtype=float).reshape(-1, 2).sum(axis=1)
     ends = record.finished
+    best = None if record.best is None else record.params[record.best]
+    params = None if best is None else _as_python(best)
+    drawn: list[Picture] | None = None
+    with contextlib.suppress(ImportError):
+        drawn = list(pictures(source, record))
     return {
         "now": datetime.datetime.now().astimezone(),
         "record": record,
@@ -359,11 +362,9 @@ def _facts(
         "n_fits": len(fits),
         "fit_seconds": float(np.nansum(both)),
         "duration": float(np.nanmax(ends)) if np.isfinite(ends).any() else None,
-        "params": None
-        if record.best is None
-        else _as_python(record.params[record.best]),
+        "params": params,
         "advice": advice(source, search_spaces=record.space),
-        "pictures": _pictures(source, record),
+        "pictures": drawn,
         "front": _front(record),
         "trials": _trials(record, trials),
         # The parameters that differ from the defaults, as scikit-learn shows them.
@@ -375,13 +376,6 @@ def _facts(
             "system": platform.platform(),
         },
     }
-
-
-def _name_of(estimator: Any) -> str:
-    """Return the class name of an estimator, or of the last step of a pipeline."""
-    if hasattr(estimator, "steps") and estimator.steps:
-        estimator = estimator.steps[-1][1]
-    return type(estimator).__name__
 
 
 def _shown(value: Any) -> str:
@@ -407,13 +401,6 @@ def _as_python(params: Mapping[str, Any]) -> str:
 
 def _seconds(seconds: float) -> str:
     return f"{seconds:.3g} s" if seconds < 120 else in_minutes(seconds)
-
-
-def _pictures(source: Any, record: SearchRecord) -> list[Picture] | None:
-    try:
-        return list(pictures(source, record))
-    except ImportError:
-        return None
 
 
 # -- tables ---------------------------------------------------------------------------

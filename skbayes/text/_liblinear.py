@@ -22,6 +22,7 @@ import os
 import re
 import sys
 import threading
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,12 +33,12 @@ from skbayes import compat
 from skbayes.utils.optional import import_optional, log_once
 
 __all__ = [
-    "Rows",
+    "Problem",
     "Trained",
     "import_library",
     "lay_out",
     "library_name",
-    "replace_values",
+    "presence",
     "train",
 ]
 
@@ -88,7 +89,7 @@ def lay_out(X: sparse.csr_matrix, bias: float) -> Rows:
     return Rows(X, bias, *_nodes(X, bias, np.dtype(structures.feature_node)))
 
 
-def replace_values(rows: Rows, values: npt.NDArray[np.float64]) -> Rows:
+def _replace_values(rows: Rows, values: npt.NDArray[np.float64]) -> Rows:
     """Replace the nonzeros, in place if they are already in the library's layout."""
     X = sparse.csr_matrix((values, rows.X.indices, rows.X.indptr), shape=rows.X.shape)
     if rows.nodes is not None:
@@ -155,6 +156,61 @@ def train(
     coef, messages = _run(library, problem, parameter, seed)
     del labels  # the library has read them until here
     return Trained(coef, *_read(messages))
+
+
+class Problem(NamedTuple):
+    """Samples and options of the binary problems of all classes."""
+
+    X: sparse.csr_matrix
+    rows: Rows | None  # None if they are laid out for each class
+    bias: float
+    codes: npt.NDArray[Any]
+    class_weight: npt.NDArray[np.float64]
+    total: npt.NDArray[np.int64] | None  # presence of features, if they are scaled
+    train: Callable[..., Trained]
+
+    def solved(self, seed: int | None, code: int | None = None) -> Trained:
+        """Separate one class from the rest, or all classes if `code` is None."""
+        if code is None:
+            return self.train(
+                self.rows, self.codes, class_weight=self.class_weight, seed=seed
+            )
+        rest = 1.0 if len(self.class_weight) > 2 else self.class_weight[0]
+        positive = self.codes == code
+        rows = lay_out(self.X, self.bias) if self.rows is None else self.rows
+        ratios = None
+        if self.total is not None:
+            ratios = _log_count_ratios(self.X, positive, self.total)
+            rows = _replace_values(rows, self.X.data * ratios[self.X.indices])
+        found = self.train(
+            rows,
+            positive.astype(np.int64),
+            class_weight=np.array([rest, self.class_weight[code]]),
+            seed=seed,
+        )
+        if ratios is not None:
+            found.weights[:, : self.X.shape[1]] *= ratios
+        return found
+
+
+def _log_count_ratios(
+    X: sparse.csr_matrix, positive: npt.NDArray[np.bool_], total: npt.NDArray[np.int64]
+) -> npt.NDArray[np.float64]:
+    """Return r (n_features,) in equation 2 of Wang & Manning (2012), with alpha = 1.
+
+    `X` has sorted rows and binary features that occur in `total` samples; `positive`
+    (n_samples,) marks one class.
+    """
+    count = presence(X[positive])
+    p, q = 1.0 + count, 1.0 + total - count
+    return np.log(p / p.sum()) - np.log(q / q.sum())
+
+
+def presence(X: sparse.csr_matrix) -> npt.NDArray[np.int64]:
+    """Count the samples in which each feature is not 0."""
+    nonzero = X.data != 0
+    indices = X.indices if nonzero.all() else X.indices[nonzero]
+    return np.bincount(indices, minlength=X.shape[1])
 
 
 def _run(
@@ -257,18 +313,17 @@ def _train_by_scikit_learn(
     X = sparse.csr_matrix(
         (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
     )
-    most = _MAX_ITER.get(solver, 1000)
-    with _RNG_LOCK:
-        weights, n_iter = compat.train_liblinear(
-            X, labels, solver, tol, bias, C, class_weight, most, seed or 0
-        )
-    if n_iter < most or solver not in _PRIMAL_OF:
-        return Trained(weights, n_iter, n_iter < most)
-    primal = _PRIMAL_OF[solver]
-    trained = _train_by_scikit_learn(
-        X, labels, primal, C, tol / 10, bias, class_weight, seed
-    )
-    return trained._replace(n_iter=max(n_iter, trained.n_iter))
+    n_iter = 0
+    while True:
+        most = _MAX_ITER.get(solver, 1000)
+        with _RNG_LOCK:
+            weights, n = compat.train_liblinear(
+                X, labels, solver, tol, bias, C, class_weight, most, seed or 0
+            )
+        n_iter = max(n_iter, n)
+        if n < most or solver not in _PRIMAL_OF:
+            return Trained(weights, n_iter, n < most)
+        solver, tol = _PRIMAL_OF[solver], tol / 10
 
 
 def import_library(purpose: str) -> Any:

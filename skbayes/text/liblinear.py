@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -24,12 +23,12 @@ from sklearn.utils.validation import validate_data
 
 from skbayes.compat import Interval, LinearClassifierMixin, StrOptions, fit_context
 from skbayes.text._liblinear import (
-    Rows,
+    Problem,
     Trained,
     import_library,
     lay_out,
     library_name,
-    replace_values,
+    presence,
     train,
 )
 from skbayes.utils.pickled_version import PickledVersion
@@ -336,7 +335,7 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         in_processes = several and solver.draws
         # Addresses are only valid in this process, and scaling replaces the values.
         apart = several and (solver.draws or scales)
-        problem = _Problem(
+        problem = Problem(
             X,
             None if apart else lay_out(X, bias),
             bias,
@@ -490,62 +489,7 @@ def _sorted_rows(X: Any) -> sparse.csr_matrix:
     return X
 
 
-class _Problem(NamedTuple):
-    """Samples and options of the binary problems of all classes."""
-
-    X: sparse.csr_matrix
-    rows: Rows | None  # None if they are laid out for each class
-    bias: float
-    codes: npt.NDArray[Any]
-    class_weight: npt.NDArray[np.float64]
-    total: npt.NDArray[np.int64] | None  # presence of features, if they are scaled
-    train: Callable[..., Trained]
-
-    def solved(self, seed: int | None, code: int | None = None) -> Trained:
-        """Separate one class from the rest, or all classes if `code` is None."""
-        if code is None:
-            return self.train(
-                self.rows, self.codes, class_weight=self.class_weight, seed=seed
-            )
-        rest = 1.0 if len(self.class_weight) > 2 else self.class_weight[0]
-        positive = self.codes == code
-        rows = lay_out(self.X, self.bias) if self.rows is None else self.rows
-        ratios = None
-        if self.total is not None:
-            ratios = log_count_ratios(self.X, positive, self.total)
-            rows = replace_values(rows, self.X.data * ratios[self.X.indices])
-        found = self.train(
-            rows,
-            positive.astype(np.int64),
-            class_weight=np.array([rest, self.class_weight[code]]),
-            seed=seed,
-        )
-        if ratios is not None:
-            found.weights[:, : self.X.shape[1]] *= ratios
-        return found
-
-
 def _squared_hinge_link(values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return probabilities that increase strictly with the decision values."""
     clipped = (1.0 + np.clip(values, -1.0, 1.0)) / 2.0
     return (1.0 - TIE) * clipped + TIE * expit(values)
-
-
-def log_count_ratios(
-    X: sparse.csr_matrix, positive: npt.NDArray[np.bool_], total: npt.NDArray[np.int64]
-) -> npt.NDArray[np.float64]:
-    """Return r (n_features,) in equation 2 of Wang & Manning (2012), with alpha = 1.
-
-    `X` has sorted rows and binary features that occur in `total` samples; `positive`
-    (n_samples,) marks one class.
-    """
-    count = presence(X[positive])
-    p, q = 1.0 + count, 1.0 + total - count
-    return np.log(p / p.sum()) - np.log(q / q.sum())
-
-
-def presence(X: sparse.csr_matrix) -> npt.NDArray[np.int64]:
-    """Count the samples in which each feature is not 0."""
-    nonzero = X.data != 0
-    indices = X.indices if nonzero.all() else X.indices[nonzero]
-    return np.bincount(indices, minlength=X.shape[1])
