@@ -179,7 +179,7 @@ def search(n_points: int, backend: str | None, journal: bool, n_trials: int) -> 
                 Adder(),
                 {"x": (0.0, 1.0)},
                 n_iter=n_trials,
-                n_points=n_points,
+                pre_dispatch=n_points,
                 journal=Path(folder) / "journal" if journal else None,
                 random_state=0,
                 **settings,

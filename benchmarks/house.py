@@ -267,7 +267,7 @@ def watch(root: Path, encoders: Sequence[str]) -> dict[str, Any]:
 
     def search() -> None:
         space = {"max_depth": [1, 2, 4, 8], "ccp_alpha": (1e-4, 0.1, "log-uniform")}
-        kind, settings = skbayes.BayesSearchCV, {"n_initial_points": 2, "cv": 2}
+        kind, settings = skbayes.BayesSearchCV, {"initial_points": 2, "cv": 2}
         tree = Probe(random_state=0)
         kind(tree, space, n_iter=5, random_state=0, **settings).fit(*data)
 

@@ -103,7 +103,7 @@ def search_models(method: str, task: str, seed: int, options: dict[str, Any]) ->
         initial_points="default" if method == "default" else None,
         random_state=seed,
         refit=False,
-        n_points=1,
+        pre_dispatch=1,
     ).fit(X, y)
     kinds = [type(trial.params["model"]).__name__ for trial in search.trials_]
     scores = [-math.inf if t.score is None else t.score for t in search.trials_]

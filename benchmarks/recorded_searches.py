@@ -190,6 +190,10 @@ def both(estimator: Any, X: Any, y: Any) -> dict[str, float]:
     return {"bias": -abs(float(error.mean())), "spread": -float(error.std())}
 
 
+def spread_first(estimator: Any, X: Any, y: Any) -> dict[str, float]:
+    return dict(reversed(both(estimator, X, y).items()))
+
+
 class Killed(BaseException):
     """End of a search whose journal has some of its trials."""
 
@@ -278,7 +282,7 @@ KNOWN = {
     "params": [{"alpha": 0.1, "l1_ratio": 0.9}, {"alpha": 5.0, "l1_ratio": 0.1}],
     "mean_test_score": np.array([0.4, 0.1]),
 }
-THREE = {"stages": (60, 0.5, 1.0), "trials_per_stage": [6, 4, 3]}
+THREE = {"stages": (60, 0.5, 1.0), "n_iter": [6, 4, 3]}
 APART = {"multi_fidelity": False, "best_of": "all_stages", "n_promoted": 2}
 SUBSETS = {"n_subsets": 2, "n_small_iter": 4, "n_iter": 14}
 SIGNS = {**SUBSETS, "complexity": {"max_depth": 1, "min_samples_leaf": -1}}
@@ -313,17 +317,17 @@ TABLE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     ("Bayes", "gp", "mixed", "1 3", "two metrics", {**TWO, "refit": TWO["scoring"][1]}),
     (
         *("Bayes", "tpe", "numeric", "1", "dict of scores"),
-        {"scoring": both, "refit": False, "target_metric": "spread"},
+        {"scoring": spread_first, "refit": False},
     ),
     ("Bayes", "gp", "numeric", "1", "stopper", {"stopper": NoImprovement(3)}),
     (
         *("Bayes", "gp", "numeric", "1", "known results"),
-        {"initial_points": [{"alpha": 1.0, "l1_ratio": 0.5}], "n_initial_points": 2}
+        {"initial_points": [{"alpha": 1.0, "l1_ratio": 0.5}, 2]}
         | {"warm_start_from": KNOWN},
     ),
     (
         *("Bayes", "gp", "numeric", "1", "oof, callable refit"),
-        {"cv": KFold(3, shuffle=True, random_state=5), "return_oof": "predict"}
+        {"cv": KFold(3, shuffle=True, random_state=5), "return_folds": "predict"}
         | {"refit": second_best},
     ),
     ("Bayes", "gp tpe", "mixed", "1", "resumed", {"journal": "journal", "n_iter": 10}),
@@ -385,12 +389,12 @@ def of_the_table() -> Iterator[tuple[str, Any, tuple, dict]]:
             estimator, search_spaces, data = SPACES[space]
             words = [kind, surrogate, space, f"{n_points} in flight", note]
             name = " / ".join(filter(None, words))
-            arguments = {"n_iter": 12, "cv": 3, "n_points": int(n_points)}
+            arguments = {"n_iter": 12, "cv": 3, "pre_dispatch": int(n_points)}
             arguments |= {"estimator": estimator, "search_spaces": search_spaces}
             if kind == "Text":
                 arguments["space"] = None if space == "own" else space
             if space == "constraint":
-                arguments["constraint"] = small
+                arguments["constraints"] = small
             arguments |= {"surrogate": surrogate, "random_state": seed(name), **more}
             yield name, KINDS[kind](**arguments), data, {}
 
@@ -425,16 +429,16 @@ BASE: dict[str, dict[str, Any]] = {
     "Pareto": WINES,
     "Text": {"space": None, "racing": False},
 }
-LIMITS = {"trial_timeout": "10 min", "trial_memory": "20 GB"}
+LIMITS = {"trial_limits": {"time": "10 min", "memory": "20 GB"}}
 # Each aspect sets arguments of a search; "gate", "fit" and "callbacks"
 # are explained in `_search`.
 ASPECTS: dict[str, dict[str, Any]] = {
     "racing": {"racing": 0.3, "cv": 4, "n_iter": 8},
     "rounds": {"rounds": 4},
     "limits": LIMITS,
-    "aborted": {"gate": ["pass", "allocate"], "trial_memory": "300 MB"},
+    "aborted": {"gate": ["pass", "allocate"], "trial_limits": {"memory": "300 MB"}},
     "failures": {"gate": ["pass", "open", "fail"]},
-    "constraint": {"constraint": moderate},
+    "constraint": {"constraints": moderate},
     "constraints": {"constraints": {"recall": ">= 0.7", "gain": ("f1", ">= 0.5")}},
     "costs": {"constraints": {"model_size": "<= 12500", "n_features": "<= 150"}},
     "cache": {"cache": True},
@@ -442,15 +446,15 @@ ASPECTS: dict[str, dict[str, Any]] = {
     "callbacks": {"callbacks": Recorder},
     # Whether steps are shared by default depends on their times.
     "inner callbacks": {"callbacks": InnerRecorder, "cache": False},
-    "kept fits": {"return_fold_estimators": True, "return_oof": "predict"},
+    "kept fits": {"return_folds": ["estimators", "predict"]},
     "metrics": {"scoring": ["accuracy", "recall"], "refit": "recall"},
     "weights": {"fit": "sample_weight"},
     "training scores": {"return_train_score": True},
     "stages": {"stages": (0.4, 0.7, 1.0), "n_iter": 8},
     "subsets": {"n_subsets": 2},
-    "in flight": {"n_points": 3},
+    "in flight": {"pre_dispatch": 3},
     "journal": {"journal": "journal", "stopper": kill_after_three},
-    "workers": {"n_jobs": 2, "n_points": 2},
+    "workers": {"n_jobs": 2, "pre_dispatch": 2},
 }
 # Aspects that are combined with each other aspect only for BayesSearchCV.
 MINOR = {"no cache", "inner callbacks", "training scores", "subsets", "in flight"}
@@ -492,16 +496,27 @@ def of_pairs() -> Iterator[tuple[str, Any, tuple, dict]]:
                     yield full, *_search(kind, full, names)
 
 
+def _combined(*given: Any) -> list[Any]:
+    """Return constraints with all bounds in one dict."""
+    parts = [p for one in given for p in (one if isinstance(one, list) else [one])]
+    bounds = [part for part in parts if isinstance(part, dict)]
+    rules = [part for part in parts if callable(part)]
+    merged = {name: bound for part in bounds for name, bound in part.items()}
+    return [*rules, merged] if merged else rules
+
+
 def _search(kind: str, name: str, aspects: list[str]) -> tuple[Any, tuple, dict]:
     """Return unfitted search, data and parameters of `fit` for the given aspects."""
     before, after = TEXT_STEPS if kind == "Text" else STEPS
     space = dict(TEXT_SPACE if kind == "Text" else MODEL_SPACE)
-    arguments = {"n_iter": 6, "cv": 2, "n_points": 1, "n_initial_points": 3}
+    arguments = {"n_iter": 6, "cv": 2, "pre_dispatch": 1, "initial_points": 3}
     arguments |= {"random_state": seed(name), **BASE.get(kind, {})}
     n_iter = arguments["n_iter"]
     for more in map(ASPECTS.__getitem__, aspects):
-        bounds = arguments.get("constraints", {}) | more.get("constraints", {})
-        arguments |= {**more, **({"constraints": bounds} if bounds else {})}
+        given = [d["constraints"] for d in (arguments, more) if "constraints" in d]
+        arguments |= more
+        if len(given) == 2:
+            arguments["constraints"] = _combined(*given)
         n_iter = arguments["n_iter"] = max(n_iter, arguments["n_iter"])
     # A step of the pipeline that fails or allocates memory for one of its options.
     ways = arguments.pop("gate", None)

@@ -182,8 +182,8 @@ def searched(
     else:
         search = BayesSearchCV(
             estimator, space, n_iter=len(candidates), cv=cv, refit=False,
-            random_state=0, surrogate="random", n_initial_points=0,
-            initial_points=candidates, cache=mode == "shared",
+            random_state=0, surrogate="random", initial_points=[*candidates, 0],
+            cache=mode == "shared",
         )  # fmt: skip
     search.fit(*data)
     return [float(score) for score in search.cv_results_["mean_test_score"]]

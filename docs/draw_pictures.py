@@ -174,7 +174,7 @@ def timeline():
         model,
         spaces,
         n_iter=24,
-        n_points=3,
+        pre_dispatch=3,
         cv=6,
         racing=True,
         n_jobs=2,

@@ -139,7 +139,7 @@ def _recorded(path):
         space=Space.from_notation(SPACE),
         identity={},
         seed=0,
-        n_points=1,
+        pre_dispatch=1,
         splits=[],
         reproducible_splits=True,
     )

@@ -61,7 +61,7 @@ def scores(cache: bool, is_large: bool, n_jobs: int = 1) -> list[float]:
         Pipeline(steps),
         {"model__alpha": (1e-5, 1e-1, "log-uniform"), "impute__n_neighbors": [2, 5]},
         n_iter=N_TRIALS, cv=3, surrogate="random", refit=False, random_state=0,
-        n_points=2, n_jobs=n_jobs, cache=cache, error_score="raise",
+        pre_dispatch=2, n_jobs=n_jobs, cache=cache, error_score="raise",
     ).fit(X, y)  # fmt: skip
     return list(search.cv_results_["mean_test_score"])
 

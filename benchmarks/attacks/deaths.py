@@ -111,7 +111,9 @@ def make(model: object = None, n_iter: int = 25, n_points: int = 1, **more: obje
     arguments = {"cv": 2, "random_state": 0, "surrogate": "random", **more}
     space = arguments.pop("space", {"quality": (0.0, 1.0)})
     model = Marked() if model is None else model
-    return BayesSearchCV(model, space, n_iter=n_iter, n_points=n_points, **arguments)
+    return BayesSearchCV(
+        model, space, n_iter=n_iter, pre_dispatch=n_points, **arguments
+    )
 
 
 def n_equal(search: BayesSearchCV, expected: BayesSearchCV) -> int:
@@ -261,7 +263,7 @@ def with_values(*bad: object) -> Callable[[int], BayesSearchCV]:
 
 
 def keeping_locks(n_points: int) -> BayesSearchCV:
-    return make(Locked(), 8, n_points, n_jobs=2, return_fold_estimators=True)
+    return make(Locked(), 8, n_points, n_jobs=2, return_folds="estimators")
 
 
 def out_of_memory() -> dict[str, float]:

@@ -126,7 +126,7 @@ def search(path: str, way: str | None, at: int, n_points: int, backend: str) -> 
         cv=2,
         random_state=0,
         surrogate="random",
-        n_points=n_points,
+        pre_dispatch=n_points,
         n_jobs=None if n_points == 1 else 2,
         journal=path,
         refit=False,

@@ -58,7 +58,7 @@ def scores(estimator: Any, X: Any, y: Any) -> dict[str, float]:
 
 
 def search(path: str | None, kind: int, n_iter: int) -> BayesSearchCV:
-    more: dict[str, Any] = {"n_initial_points": 2}
+    more: dict[str, Any] = {"initial_points": 2}
     if kind:
         more = {"scoring": scores, "refit": "a", "return_train_score": True}
         more |= {"surrogate": "random"}

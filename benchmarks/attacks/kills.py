@@ -70,7 +70,9 @@ def fit(kind: type, backend: str, journal: str | None, address: str = "") -> str
     """Run a search and return its table as text."""
     alone = backend == "one process"
     n_points = 1 if alone else 3
-    search = make(kind, journal=journal, n_points=n_points, n_jobs=None if alone else 2)
+    search = make(
+        kind, journal=journal, pre_dispatch=n_points, n_jobs=None if alone else 2
+    )
     with contextlib.ExitStack() as stack:
         if backend == "dask":
             from dask.distributed import Client

@@ -116,7 +116,7 @@ def searches(folder: str, scorer: Scorer) -> dict[str, list[Any]]:
     """Return the outcomes of all searches by category."""
     seeded = {"n_iter": 3, "random_state": 0}
     path = Path(folder) / "journal"
-    two = {"n_jobs": 2, "n_points": 2}
+    two = {"n_jobs": 2, "pre_dispatch": 2}
     found = {
         "plain": [outcome(BayesSearchCV, scorer, **seeded)],
         "two workers": [outcome(BayesSearchCV, scorer, **seeded, **two)],

@@ -74,7 +74,7 @@ class SlowConstraint:
 
 def slow(rule: Callable[[dict], bool]) -> dict[str, Any]:
     """Return the keyword argument of a search with a slow constraint."""
-    return {"constraint": SlowConstraint(rule)}
+    return {"constraints": SlowConstraint(rule)}
 
 
 WORDS = [f"word {i}" for i in range(4000)]
@@ -267,7 +267,7 @@ def measure_errors() -> dict[str, float]:
         def constraint(params: dict, error: Exception = error) -> bool:
             raise error
 
-        search = BayesSearchCV(Scored(), {"a": UNIT}, constraint=constraint, n_iter=2)
+        search = BayesSearchCV(Scored(), {"a": UNIT}, constraints=constraint, n_iter=2)
         tried += 1
         held += _names(lambda s=search: s.fit(X, Y), "constraint")
     return {"tried": tried, "held": held}

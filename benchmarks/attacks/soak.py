@@ -74,7 +74,7 @@ def soak(folder: str) -> dict[str, dict[str, float]]:
         n_iter=N_TRIALS + 10,
         cv=2,
         n_jobs=2,
-        n_points=4,
+        pre_dispatch=4,
         surrogate="random",
         stopper=look,
         journal=Path(folder) / "journal.db",

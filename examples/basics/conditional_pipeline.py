@@ -56,7 +56,7 @@ def allowed(params):
     return params["model"] is not forest or params["reduce"] == "passthrough"
 
 
-search = BayesSearchCV(pipeline, space, n_iter=24, constraint=allowed, random_state=0)
+search = BayesSearchCV(pipeline, space, n_iter=24, constraints=allowed, random_state=0)
 search.fit(X, y)
 print(f"accuracy {search.best_score_:.3f} with {search.best_params_}")
 

@@ -23,15 +23,15 @@ X, y = load_digits(return_X_y=True)
 # Define the search
 # -----------------
 #
-# ``n_points=3`` keeps three trials in flight: trial 8 is chosen from the scores of
-# trials 0 to 5. Since ``n_points`` is set, the configurations do not depend on the
+# ``pre_dispatch=3`` keeps three trials in flight: trial 8 is chosen from the scores of
+# trials 0 to 5. Since it is an int, the configurations do not depend on the
 # number of workers.
 search = BayesSearchCV(
     SVC(),
     {"C": (1e-2, 1e3, "log-uniform"), "gamma": (1e-5, 1e-1, "log-uniform")},
     n_iter=9,
     cv=3,
-    n_points=3,
+    pre_dispatch=3,
     random_state=0,
 )
 
@@ -55,8 +55,8 @@ print(f"best accuracy: {search.best_score_:.4f} with {search.best_params_}")
 # Draw the trials over time
 # -------------------------
 #
-# Each bar is a trial. The three lanes are the trials in flight (``n_points=3``), whose
-# fits share the two workers.
+# Each bar is a trial. The three lanes are the trials in flight (``pre_dispatch=3``).
+# Their fits share the two workers.
 display = TimelineDisplay.from_search(search)
 display.figure_.suptitle("Three trials in flight on two workers")
 

@@ -292,9 +292,9 @@ class KillableBackend(Backend):
                 return self._run_in_backend(outcome.exception)
             if limits.trial_memory is not None and size >= limits.trial_memory:
                 raise ValueError(
-                    f"trial_memory={memory_text(limits.trial_memory)} is too small: "
-                    f"before its first fit, a process uses {memory_text(size)} of "
-                    "memory."
+                    f"trial_limits['memory']={memory_text(limits.trial_memory)} is "
+                    "too small: before its first fit, a process uses "
+                    f"{memory_text(size)} of memory."
                 )
         if not self.is_here:
             end_servers(handle.portable().key)
@@ -327,13 +327,13 @@ class KillableBackend(Backend):
     def _warn(self, error: BaseException) -> None:
         """Warn that fits run in the process of the search."""
         self._has_warned = True
-        names = ("timeout", "trial_timeout", "trial_memory")
-        given = [name for name in names if getattr(self._limits, name) is not None]
+        given = ["timeout"] if self._limits.timeout is not None else []
+        given += ["trial_limits"] if self._limits.of_trials else []
         warnings.warn(
             f"{' and '.join(given)} cannot abort a running fit, since it cannot be "
             f"sent to another process ({type(error).__name__}: {error}). Time limits "
-            "are checked between the folds of a trial only, and trial_memory is not "
-            "checked.",
+            "are checked between the folds of a trial only, and the memory limit is "
+            "not checked.",
             UserWarning,
             stacklevel=2,
         )

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -71,6 +71,27 @@ class Bound:
 
     def __str__(self) -> str:
         return f"{self.name} {'<=' if self.is_upper else '>='} {self.limit:g}"
+
+
+def rule_and_bounds(
+    constraints: Any,
+) -> tuple[Callable[[dict[str, Any]], bool] | None, Mapping[str, Any]]:
+    """Return the rule of the configurations, and the bounds on outcomes."""
+    given = constraints if isinstance(constraints, list | tuple) else [constraints]
+    given = [part for part in given if part is not None]
+    rules = [part for part in given if callable(part)]
+    bounds = [part for part in given if isinstance(part, Mapping)]
+    if len(rules) + len(bounds) < len(given):
+        raise TypeError(
+            "constraints must be a function of the configuration, a dict of bounds on "
+            f"outcomes, or a list of both, got {constraints!r}."
+        )
+    if len(rules) > 1 or len(bounds) > 1:
+        raise ValueError(
+            f"constraints has {len(rules)} functions and {len(bounds)} dicts; combine "
+            "them into one function and one dict."
+        )
+    return (rules[0] if rules else None), (bounds[0] if bounds else {})
 
 
 def parse_bound(name: str, text: Any, is_measure: bool) -> Bound:

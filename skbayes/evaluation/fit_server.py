@@ -302,7 +302,7 @@ def start_server(
     server, outcome = _served(portable, load)
     if server is None:
         raise RuntimeError(
-            f"trial_timeout and trial_memory: a process for the fits was started "
+            f"trial_limits: a process for the fits was started "
             f"{N_STARTS} times, and ended each time before the first fit."
         )
     _SERVERS.put_back(server)

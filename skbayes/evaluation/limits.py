@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from numbers import Integral
 from typing import Any
 
 from skbayes.evaluation.trial import TrialState
+from skbayes.space.dimensions import is_number
 from skbayes.utils.process_tree import require_psutil
 from skbayes.utils.texts import one_line
 
@@ -19,8 +20,9 @@ __all__ = [
     "SearchTimeout",
     "limits_text",
     "memory_text",
-    "parse_memory",
+    "parse_size",
     "parse_time",
+    "parse_trial_limits",
     "unfinished_text",
 ]
 
@@ -48,6 +50,32 @@ _SECONDS = {
 }
 
 
+def parse_trial_limits(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the limits of a trial that are given, in seconds and bytes.
+
+    An ImportError is raised if psutil, which measures the memory, is not installed.
+
+    Examples
+    --------
+    >>> from skbayes.evaluation.limits import parse_trial_limits
+    >>> parse_trial_limits({"time": "5 min", "memory": None})
+    {'time': 300}
+    """
+    found: dict[str, Any] = {}
+    for name, value in (given or {}).items():
+        if name not in ("time", "memory"):
+            raise ValueError(
+                f"trial_limits: {name!r} is not the name of a limit; write "
+                "trial_limits={'time': '5 min', 'memory': '2 GB'}, or one of both."
+            )
+        if value is not None and name == "time":
+            found[name] = parse_time("trial_limits['time']", value)
+        elif value is not None:
+            require_psutil("trial_limits={'memory': ...}")
+            found[name] = parse_size("trial_limits['memory']", value)
+    return found
+
+
 def parse_time(name: str, given: Any) -> float | None:
     """Convert the time limit `name` to seconds; strings such as "5 min" are accepted.
 
@@ -57,42 +85,39 @@ def parse_time(name: str, given: Any) -> float | None:
     >>> parse_time("timeout", "5 min"), parse_time("timeout", "1h30m")
     (300, 5400)
     """
-    if not isinstance(given, str):
-        return given
-    parts = _AMOUNT.findall(given)
+    if given is None or (is_number(given) and given > 0):
+        seconds: float | None = given
+        return seconds
+    text = given if isinstance(given, str) else ""
+    parts = _AMOUNT.findall(text)
     values = [float(n) * _SECONDS.get(unit.lower(), math.nan) for n, unit in parts]
-    seconds = math.fsum(values)
-    if _AMOUNT.sub("", given) or not seconds > 0.0:
+    total = math.fsum(values)
+    if _AMOUNT.sub("", text) or not total > 0.0:
         raise ValueError(
             f"{name} must be a positive number of seconds, or a string with the units "
             f"s, min, h or d, such as '90 s', '5 min' or '1h30m', got {given!r}."
         )
     # The journal then contains the same limit as for a number of seconds.
-    return int(seconds) if seconds.is_integer() else seconds
+    return int(total) if total.is_integer() else total
 
 
-def parse_memory(given: Any) -> int | None:
-    """Convert `trial_memory` to bytes; strings such as "2 GB" are accepted.
-
-    An ImportError is raised if psutil, which measures the memory, is not installed.
+def parse_size(name: str, given: Any) -> int:
+    """Convert the size `name` to bytes; strings such as "2 GB" are accepted.
 
     Examples
     --------
-    >>> from skbayes.evaluation.limits import parse_memory
-    >>> parse_memory("2 GB"), parse_memory("1.5GiB"), parse_memory(10**9)
-    (2000000000, 1610612736, 1000000000)
+    >>> from skbayes.evaluation.limits import parse_size
+    >>> parse_size("cache", "2 GB"), parse_size("cache", "1.5GiB")
+    (2000000000, 1610612736)
     """
-    if given is None:
-        return None
-    require_psutil("trial_memory")
-    if isinstance(given, Integral) and int(given) > 0:
+    if is_number(given) and given >= 1 and given == int(given):
         return int(given)
     found = _AMOUNT.fullmatch(given) if isinstance(given, str) else None
     factor = _FACTORS.get(found[2].lower()) if found else None
     if found is None or factor is None or float(found[1]) <= 0.0:
         raise ValueError(
-            "trial_memory must be a positive number of bytes, or a string with one of "
-            f"the units {', '.join(_UNITS)}, such as '2 GB', got {given!r}."
+            f"{name} must be a positive number of bytes, or a string with one of the "
+            f"units {', '.join(_UNITS)}, such as '2 GB', got {given!r}."
         )
     return math.ceil(float(found[1]) * factor)
 
@@ -112,8 +137,11 @@ def memory_text(size: float) -> str:
 
 def limits_text(options: Any) -> str:
     """Format the limits of a trial for messages, given the options of a search."""
-    names = ("trial_timeout", "trial_memory", "timeout")
-    given = {name: getattr(options, name, None) for name in names}
+    given = {
+        "trial_limits['time']": options.trial_timeout,
+        "trial_limits['memory']": options.trial_memory,
+        "timeout": options.timeout,
+    }
     return " and ".join(f"{k}={v}" for k, v in given.items() if v is not None)
 
 
@@ -125,8 +153,8 @@ def unfinished_text(run: Any, unfinished: dict[int, dict[str, Any]]) -> str:
     return (
         f"No trial was finished within timeout={run.options.timeout:g} s. Trial "
         f"{number}{others} was running, with {len(run.splits)} fits of {shown}. "
-        "Increase timeout, reduce cv or the number of rows, or set trial_timeout to "
-        "abort slow trials."
+        "Increase timeout, reduce cv or the number of rows, or abort slow trials by "
+        "trial_limits={'time': ...}."
     )
 
 
@@ -193,7 +221,7 @@ class FitLimits:
         before = ""
         if self.spent > 0.0:
             before = f", and the folds before it took {self.spent:.3g} s"
-        text = f"trial_timeout is {self.trial_timeout:g} s{before}"
+        text = f"trial_limits['time'] is {self.trial_timeout:g} s{before}"
         return self._too_long(seconds, text)
 
     def overrun_search(self, seconds: float = 0.0) -> AbortReason | None:
@@ -224,4 +252,5 @@ class FitLimits:
         return AbortReason(TrialState.OUT_OF_MEMORY, f"{text}\n{error}")
 
     def _of_memory(self, text: str) -> str:
-        return f"{text}: trial_memory is {memory_text(self.trial_memory or 0)}."
+        limit = memory_text(self.trial_memory or 0)
+        return f"{text}: trial_limits['memory'] is {limit}."

@@ -35,7 +35,7 @@ class TrialState(StrEnum):
     TIMED_OUT = "timed_out"
     """A time limit prevented the fit of some folds."""
     OUT_OF_MEMORY = "out_of_memory"
-    """A fit exceeded `trial_memory`."""
+    """A fit exceeded the memory limit of `trial_limits`."""
 
     def __repr__(self) -> str:
         return repr(self.value)

@@ -21,7 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.limits import parse_time
+from skbayes.evaluation.constraints import rule_and_bounds
+from skbayes.evaluation.limits import parse_trial_limits
 from skbayes.journal.code_digest import code_of
 from skbayes.journal.digest import Digest, is_data
 from skbayes.journal.reader import read_journal
@@ -33,9 +34,7 @@ from skbayes.utils.optuna_study import results_of_study, study_of
 __all__ = ["describe", "describe_search", "search_facts", "splits_are_reproducible"]
 
 # Parameters with separate parts in the description.
-_PARTS = frozenset(
-    {"constraint", "cv", "estimator", "scoring", "search_spaces", "target_metric"}
-)
+_PARTS = frozenset({"cv", "estimator", "scoring", "search_spaces"})
 
 # Parameters of searches for readers of a journal.
 _FACTS = ("tradeoff", "cost", "score_range")
@@ -58,9 +57,11 @@ def describe_search(
 ) -> dict[str, str]:
     """Describe the parts of a search that determine its trials, by name."""
     params = search.get_params(deep=False)
-    if "trial_timeout" in params:
-        seconds = parse_time("trial_timeout", params["trial_timeout"])
-        params["trial_timeout"] = seconds
+    if "trial_limits" in params:
+        params["trial_limits"] = parse_trial_limits(params["trial_limits"])
+    if "constraints" in params:
+        # The rule of the configurations is that of the space.
+        params["constraints"] = rule_and_bounds(params["constraints"])[1]
     if "warm_start_from" in params:
         params["warm_start_from"] = _knowledge(params["warm_start_from"])
     data = {"X": X, "y": y}
@@ -142,14 +143,13 @@ def _splitter(cv: Any) -> Any:
 def _target_metric(params: Mapping[str, Any]) -> Any:
     """Return the name of the metric that guides the search."""
     scoring, refit = params.get("scoring"), params.get("refit")
-    wanted = params.get("target_metric")
     if scoring is None or isinstance(scoring, str):
         return None
-    if wanted is None and isinstance(refit, str):
+    if isinstance(refit, str):
         return refit
-    if wanted is None and isinstance(scoring, list | tuple | dict):
+    if isinstance(scoring, list | tuple | dict):
         return next(iter(scoring), None)
-    return wanted
+    return None
 
 
 def _knowledge(source: Any) -> Any:

@@ -90,7 +90,7 @@ class Journal(AbstractContextManager):
         file = JournalFile(path, [make_row("search", header)])
         try:
             journal = cls(file, space)
-            journal._check({"n_points": n_points, "random_state": seed}, identity)
+            journal._check({"pre_dispatch": n_points, "random_state": seed}, identity)
             journal._check_splits(splits, reproducible_splits, n_samples)
             journal._load_trials()
         except BaseException:
@@ -102,7 +102,7 @@ class Journal(AbstractContextManager):
         self, given: Mapping[str, int | None], identity: Mapping[str, str]
     ) -> None:
         """Raise a ValueError that names the differences from another search."""
-        stored = {"n_points": self.n_points, "random_state": self.seed}
+        stored = {"pre_dispatch": self.n_points, "random_state": self.seed}
         differences = [
             f"{name}: {stored[name]} in the journal, {number} now"
             for name, number in given.items()

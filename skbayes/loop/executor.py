@@ -58,7 +58,7 @@ class ExecutionContext:
     n_jobs : int or None
         As for GridSearchCV.
     pre_dispatch : int or str
-        As for GridSearchCV.
+        As for the searches. A string is passed to joblib.
 
     Attributes
     ----------
@@ -69,7 +69,9 @@ class ExecutionContext:
     """
 
     def __init__(self, n_jobs: int | None, pre_dispatch: int | str) -> None:
-        self._pre_dispatch = pre_dispatch
+        # An int is a number of trials, whose fits joblib dispatches as by default.
+        is_of_fits = isinstance(pre_dispatch, str)
+        self._pre_dispatch = pre_dispatch if is_of_fits else "2*n_jobs"
         self._sklearn = get_config()
         self._joblib = compat.joblib_settings()
         self._errstate = np.geterr()

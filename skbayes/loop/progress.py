@@ -209,6 +209,6 @@ def _tqdm() -> Any:
     return import_optional(
         "tqdm.auto",
         extra="progress",
-        purpose="progress_bar=True",
+        purpose="verbose='progress'",
         instead=", or use verbose=1",
     ).tqdm

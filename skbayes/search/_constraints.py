@@ -15,6 +15,7 @@ from skbayes.evaluation.constraints import (
     Constraints,
     OutcomeMeasures,
     parse_bound,
+    rule_and_bounds,
 )
 from skbayes.evaluation.measure import COSTS, Measurement
 from skbayes.evaluation.run import SearchRun
@@ -38,14 +39,15 @@ def resolve_constraints(
 
     If the target `y` is given, named scorers are checked on it.
     """
-    if not search.constraints:
+    bounds = rule_and_bounds(search.constraints)[1]
+    if not bounds:
         return None
     metrics = {name: name for name in objective.metrics}
     if isinstance(search.scoring, str):
         metrics[search.scoring] = "score"
     measured = {name for name in objective.measures if name in metrics}
     found = _Resolver(metrics, measured | COSTS.keys(), callable(search.scoring))
-    for name, given in search.constraints.items():
+    for name, given in bounds.items():
         found.add(name, given)
     measures = found.measures()
     if y is not None:
@@ -60,7 +62,7 @@ def constraint_scorer(search: Any) -> Any:
 
     Errors in the constraints are reported by `fit`, not here.
     """
-    if not isinstance(search.constraints, Mapping) or not search.constraints:
+    if not search.constraints:
         return None
     scorers, _ = compat.resolve_scorers(search)
     objective = search._make_objective(scorers)

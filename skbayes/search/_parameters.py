@@ -69,20 +69,22 @@ class SharedEntries:
         - "trees": ensemble of trees, requires LightGBM;
         - "tpe": tree-structured Parzen estimator;
         - "random", "sobol": random or quasi-random search without a model.
-    n_initial_points : int or "auto", default="auto"
-        Number of configurations that are spread over the space before the surrogate is
-        used. With "auto", it is 3 to 8, depending on the number of ranges and options
-        in the space, and 8 for "tpe"; see :class:`~skbayes.Optimizer`. It does not
-        limit the configurations of ``initial_points="default"``, such as one of each
-        model in a choice among models. Pass ``initial_points=None`` to omit them.
-    initial_points : "default", list of dict or None, default="default"
-        Configurations to try first, each with a value for every hyper-parameter that it
-        needs. With "default", the search starts with the current parameters of the
-        estimator, if they are in the search space and `warm_start_from` has no results
-        on the same data. For some classes of estimators, it also tries a few
-        configurations that scored well on other data sets. It then proposes values that
-        scored well on other data sets more often. In a choice among models, it tries
-        each model once. None means no initial configurations.
+    initial_points : "default", int, list or None, default="default"
+        Configurations with which the search starts, before the surrogate is used:
+
+        - "default": the current parameters of the estimator, if they are in the search
+          space and `warm_start_from` has no results on the same data. For some classes
+          of estimators, a few configurations that scored well on other data sets are
+          added, and values that scored well there are proposed more often. In a choice
+          among models, each model is tried once. Further configurations are spread over
+          the space until there are 3 to 8 of them in total, depending on the number of
+          ranges and options in the space, or 8 for "tpe"; see
+          :class:`~skbayes.Optimizer`.
+        - int: as "default", with this number of configurations in total. It does not
+          limit those of "default".
+        - a list of dicts, each with a value for every hyper-parameter that it needs. An
+          int at the end of the list is the total number, as in ``[{"C": 1.0}, 5]``.
+        - None: only configurations that are spread over the space.
     timeout : float, str or None, default=None
         Time limit of the search, without the refit: a number of seconds, or a string
         such as "90 s", "5 min" or "1h30m". The duration of each trial is predicted by a
@@ -94,14 +96,6 @@ class SharedEntries:
         Each worker runs its fits in a separate process, even if there is only one
         worker. Running fits cannot be aborted on a cluster, with callbacks in the
         process of the search, or if they cannot be pickled (see :ref:`timeout`).
-    constraint : callable or None, default=None
-        Function ``constraint(params) -> bool``. Configurations for which it returns
-        False are never tried. If it raises an exception, the search ends with a
-        ValueError.
-    target_metric : str or None, default=None
-        Metric that guides the search if there are several metrics and `refit` does not
-        name one of them. None selects the first metric. If there is a single metric,
-        use None or its name in `scoring`.
     scoring : str, callable, list, tuple, dict or None, default=None
         Metrics, as for GridSearchCV: one metric, several metrics, or a callable that
         returns either. None uses the `score` method of the estimator.
@@ -109,38 +103,40 @@ class SharedEntries:
         Number of fits that run at the same time. None means 1 unless in a
         :obj:`joblib.parallel_config` context, which also selects the backend
         (processes, threads, or a Dask cluster). -1 means using all processors. If
-        `n_points` is given, the trials are the same for every `n_jobs`.
+        `pre_dispatch` is an int, the trials are the same for every `n_jobs`.
     refit : bool, str or callable, default=True
         Whether to refit the best configuration on all data. With several metrics, pass
         the name of the metric that determines the best configuration, or False. A
         callable receives ``cv_results_`` and returns the index of the row to choose.
+        The search is guided by the metric that is named, or else by the first one.
     cv : int, splitter, iterable or None, default=None
         Cross-validation splits, as for GridSearchCV. They are drawn once and shared by
         all trials, even if the splitter shuffles without a seed.
-    verbose : int, default=0
+    verbose : int or "progress", default=0
         Verbosity level. With 1 or more, one line is printed per trial: its score, the
         best score so far, the elapsed time and the estimated remaining time. With 2 or
         more, the configuration and the messages of GridSearchCV for each fit are
-        printed too. Regardless of `verbose`, each trial is logged by the logger
-        ``skbayes``.
+        printed too. With "progress", a progress bar is shown instead, which is a widget
+        in notebooks; this requires tqdm. Regardless of `verbose`, each trial is logged
+        by the logger ``skbayes``.
     pre_dispatch : int or str, default="2*n_jobs"
-        Number of fits that are dispatched to the workers in advance, as in joblib.
+        Number of trials that are in progress at the same time. Trial k is proposed from
+        the results of the trials up to k - ``n_points_``, so the trials depend on this
+        number and not on timing. The number that was used is stored as ``n_points_``.
+
+        A string is the number of fits that are dispatched in advance, as for
+        GridSearchCV. The number of trials is then 1 with one worker. With more workers,
+        it is ``ceil(1.5 * n_workers / n_splits_) + 1``, which keeps them busy.
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of configurations. Pass an int for the same trials in every
         call of `fit`. With another number of workers, the trials are the same only if
-        `n_points` is given.
+        `pre_dispatch` is an int.
     error_score : "raise" or number, default=np.nan
         Score of a fit that fails. With "raise", the exception is raised. The surrogate
         treats a trial as failed if all of its fits fail. The search raises an exception
         only if every fit fails.
     return_train_score : bool, default=False
         Whether ``cv_results_`` includes scores on the training sets.
-    n_points : int or "auto", default="auto"
-        Number of trials that are in progress at the same time. Trial k is proposed from
-        the results of the trials up to k - ``n_points_``, so the trials depend on this
-        number and not on timing. "auto" is 1 with one worker. With more workers, it is
-        ``ceil(1.5 * n_workers / n_splits_) + 1``, which keeps them busy. The number
-        that was used is stored as ``n_points_``.
     stopper : callable, list of callable or None, default=None
         Stopping criteria. Each callable is called with ``trials_`` after every trial.
         The search ends when one of them returns True; running trials are completed. See
@@ -167,8 +163,6 @@ class SharedEntries:
         the same journal, after a crash or with a larger `n_iter`, it continues after
         the recorded trials. The journal of a different search (estimator, space, data,
         splits, scoring, options) is rejected. See :func:`skbayes.load_history`.
-    progress_bar : bool, default=False
-        Whether to show a progress bar, which is a widget in notebooks. Requires tqdm.
 
     Attributes
     ----------
@@ -222,7 +216,7 @@ class SharedEntries:
         Reason for the end of the search: "n_iter", "timeout", "exhausted", "callback"
         (a callback returned True) or "interrupted" (Ctrl-C after at least one trial).
         The reason "exhausted" means that every configuration was tried, or that no
-        other one that the constraint allows was found. If a stopper ended the search,
+        other one that the constraints allow was found. If a stopper ended the search,
         it is the attribute `reason` of the stopper, or "stopper".
     n_points_ : int
         Number of trials that were in progress at the same time.
@@ -248,7 +242,6 @@ ANY_SURROGATE = [
 
 _COUNT = compat.Interval(Integral, 1, None, closed="left")
 _POSITIVE = compat.Interval(Real, 0, None, closed="neither")
-_AUTO = compat.StrOptions({"auto"})
 
 # Parameters of all searches, except for those of aspects.
 SHARED = (
@@ -259,33 +252,36 @@ SHARED = (
     Parameter("timeout", [_POSITIVE, str, None], default=None, changes_trials=False),
     Parameter("surrogate", ANY_SURROGATE, default="gp"),
     Parameter(
-        "n_initial_points",
-        [compat.Interval(Integral, 0, None, closed="left"), _AUTO],
-        default="auto",
-    ),
-    Parameter(
         "initial_points",
-        [list, tuple, Mapping, None, compat.StrOptions({"default"})],
+        [
+            compat.StrOptions({"default"}),
+            compat.Interval(Integral, 0, None, closed="left"),
+            list,
+            tuple,
+            Mapping,
+            None,
+        ],
         default="default",
     ),
-    Parameter("constraint", [callable, None], default=None, is_sent=False),
-    Parameter("target_metric", [str, None], default=None),
     Parameter("scoring", [str, callable, list, tuple, dict, None], default=None),
     Parameter("n_jobs", default=None, changes_trials=False),
     Parameter("refit", default=True, changes_trials=False),
     Parameter("cv", default=None, is_sent=False),
-    Parameter("verbose", default=0, changes_trials=False),
-    Parameter("pre_dispatch", default="2*n_jobs", changes_trials=False),
+    Parameter(
+        "verbose",
+        ["verbose", compat.StrOptions({"progress"})],
+        default=0,
+        changes_trials=False,
+    ),
+    Parameter("pre_dispatch", [_COUNT, str], default="2*n_jobs", changes_trials=False),
     Parameter("random_state", ["random_state"], default=None, changes_trials=False),
     Parameter("error_score", default=np.nan),
     Parameter("return_train_score", default=False),
-    Parameter("n_points", [_COUNT, _AUTO], default="auto", changes_trials=False),
     Parameter(
         "stopper", "no_validation", default=None, changes_trials=False, is_sent=False
     ),
     Parameter("warm_start_from", "no_validation", default=None, is_sent=False),
     Parameter("journal", [str, PathLike, None], default=None, changes_trials=False),
-    Parameter("progress_bar", ["boolean"], default=False, changes_trials=False),
 )
 
 

@@ -19,6 +19,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from skbayes import compat
+from skbayes.evaluation.aspects.kept_fits import oof_method
+from skbayes.evaluation.aspects.shared_steps import parse_cache
 from skbayes.evaluation.backend import Backend, make_backend
 from skbayes.evaluation.evaluator import (
     CandidateEvaluator,
@@ -26,7 +28,7 @@ from skbayes.evaluation.evaluator import (
     fold_task,
 )
 from skbayes.evaluation.fold import Fold
-from skbayes.evaluation.limits import parse_memory, parse_time
+from skbayes.evaluation.limits import parse_time, parse_trial_limits
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.prefix_store import temporary_store
 from skbayes.evaluation.rounds.watched_fit import RoundLimits
@@ -67,6 +69,7 @@ __all__ = [
     "promising",
     "seconds_left",
     "trial_workers",
+    "verbosity",
 ]
 
 # With more trials in progress, proposals and pruning have too few finished trials.
@@ -74,24 +77,31 @@ MAX_RACED_IN_FLIGHT = 16
 
 
 def check_oof_method(search: Any) -> None:
-    """Check that the estimator has the method for out-of-fold predictions."""
-    if not hasattr(search.estimator, search.return_oof):
+    """Check that the estimator has the method for out-of-fold predictions, if any."""
+    method = oof_method(getattr(search, "return_folds", False))
+    if method is not None and not hasattr(search.estimator, method):
         raise ValueError(
-            f"return_oof={search.return_oof!r} is not a method of the estimator."
+            f"return_folds: {method!r} is not 'estimators' or a method of the "
+            "estimator."
         )
 
 
 def fit_options(search: Any, rounds: RoundLimits | None = None) -> FitOptions:
-    error_score = search.error_score
+    error_score, limits = search.error_score, parse_trial_limits(search.trial_limits)
     return FitOptions(
         error_score if isinstance(error_score, str) else float(error_score),
         search.return_train_score,
-        search.verbose,
-        parse_time("trial_timeout", search.trial_timeout),
-        parse_memory(search.trial_memory),
+        verbosity(search.verbose),
+        limits.get("time"),
+        limits.get("memory"),
         rounds,
         parse_time("timeout", search.timeout),
     )
+
+
+def verbosity(verbose: int | str) -> int:
+    """Return the verbosity level of the printed lines."""
+    return 0 if isinstance(verbose, str) else verbose
 
 
 def seconds_left(run: SearchRun, begin: float, start_time: float) -> float | None:
@@ -185,7 +195,7 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
             identity=describe_search(search, run.space, run.X, run.y, run.params),
             seed=run.seed if isinstance(search.random_state, Integral) else None,
             drawn_seed=run.seed,
-            n_points=None if search.n_points == "auto" else int(search.n_points),
+            n_points=_given_in_flight(search),
             default_n_points=run.n_points,
             splits=run.splits,
             reproducible_splits=splits_are_reproducible(search.cv),
@@ -227,10 +237,17 @@ def _check_recorded_scores(search: Any, run: SearchRun) -> None:
             ) from error
 
 
+def _given_in_flight(search: Any) -> int | None:
+    """Return the number of trials in progress that `pre_dispatch` sets, if any."""
+    given = search.pre_dispatch
+    return None if isinstance(given, str) else int(given)
+
+
 def _trials_in_flight(search: Any, run: SearchRun) -> int:
-    """Return `n_points`; for "auto", the number that keeps the workers busy."""
-    if search.n_points != "auto":
-        return int(search.n_points)
+    """Return the number of trials in progress; by default, it keeps workers busy."""
+    given = _given_in_flight(search)
+    if given is not None:
+        return given
     if run.racing_risk is None:
         return run.context.trials_in_flight(search.n_splits_)
     # With racing, the fits of a trial run one after the other.
@@ -381,7 +398,7 @@ def trial_workers(
 ) -> Iterator[tuple[CandidateEvaluator, TrialExecutor, Callable | None]]:
     """Yield the evaluator of trials, the executor, and the callback for each trial."""
     context, n_splits = run.context, len(run.splits)
-    if search.return_oof:
+    if oof_method(getattr(search, "return_folds", False)) is not None:
         check_partition(run.splits, run.n_samples)
     n_planned = sum(stage.n_trials for stage in plan)
     n_points = max(run.n_points, *(stage.n_points for stage in stages))
@@ -404,11 +421,11 @@ def _shared_results(
 ) -> Iterator[tuple[Any, PrefixCache | None]]:
     """Yield the data of the trials, and the cache of steps that the fits share."""
     trial_data = search._trial_data(run)
-    shares_steps = trial_data is None and search.cache and _has_prefixes(run)
+    rules, limit = parse_cache(search.cache, search._cache_limit)
+    shares_steps = trial_data is None and rules and _has_prefixes(run)
     if trial_data is None and not shares_steps:
         yield run.X, None
         return
-    limit = float(search.cache_limit)
     with temporary_store(run.context.temp_folder, limit) as store:
         if trial_data is not None:
             with trial_data(store) as X:
@@ -416,8 +433,8 @@ def _shared_results(
         elif store is None:
             yield run.X, None
         else:
-            known = search.cache == "auto"
-            yield run.X, PrefixCache(store, run.space.n_values, only_known=known)
+            only_known = rules == "auto"
+            yield run.X, PrefixCache(store, run.space.n_values, only_known)
 
 
 def _has_prefixes(run: SearchRun) -> bool:
@@ -436,24 +453,24 @@ def _reporting(
     n_planned = sum(stage.n_trials for stage in plan)
     with contextlib.ExitStack() as stack:
         reports = []
-        if search.progress_bar:
+        if search.verbose == "progress":
             bar = progress_bar(n_planned, recalled)
             reports.append(stack.enter_context(bar))
-        if search.verbose > 0:
+        if run.options.verbose > 0:
             print(
                 f"Fitting {n_splits} folds for each of {n_planned} candidates, "
                 f"totalling {n_planned * n_splits} fits"
             )
-            if search.n_points != "auto" and n_workers > run.n_points * n_splits:
+            if _given_in_flight(search) and n_workers > run.n_points * n_splits:
                 print(
                     f"{n_workers} workers can do more than "
-                    f"{run.n_points * n_splits} fits at a time: n_points='auto' "
-                    "would keep them busy."
+                    f"{run.n_points * n_splits} fits at a time: pre_dispatch="
+                    "'2*n_jobs' would keep them busy."
                 )
-            with_params = search.verbose > 1
+            with_params = run.options.verbose > 1
             reports.append(Lines(plan, run.options.timeout, recalled, with_params))
         if run.constraints is not None:
-            tell = print if search.verbose > 0 else None
+            tell = print if run.options.verbose > 0 else None
             reports.append(FeasibilityMessages(run.constraints, tell))
 
         def report(trial: Any, history: History) -> None:

@@ -53,11 +53,12 @@ def check_arguments(search: Any) -> None:
                 f"{value.__name__}() with its parameters."
             )
     check_source(search, search.warm_start_from)
-    if search.n_points != "auto" and search.n_points > search.n_iter:
+    in_flight = search.pre_dispatch
+    if not isinstance(in_flight, str) and in_flight > np.sum(search.n_iter):
         warnings.warn(
-            f"n_points={search.n_points} is more than n_iter={search.n_iter}: all "
+            f"pre_dispatch={in_flight} is more than n_iter={search.n_iter}: all "
             "trials are proposed before a score is known, so the surrogate is never "
-            "used. n_points is the number of trials that run at the same time.",
+            "used. pre_dispatch is the number of trials that run at the same time.",
             UserWarning,
             stacklevel=5,
         )

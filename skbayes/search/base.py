@@ -21,6 +21,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.evaluation.aspects.registry import aspects_of, check_conflicts
+from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.limits import limits_text, unfinished_text
 from skbayes.evaluation.rounds.watched_fit import RoundLimits, refit_by_rounds
 from skbayes.evaluation.run import FitOptions, Objective, SearchRun
@@ -68,6 +69,7 @@ from skbayes.search._validation import (
     check_weights,
 )
 from skbayes.search.default_space import (
+    parse_initial_points,
     points_to_begin_with,
     prior_of,
     set_search_spaces,
@@ -79,7 +81,7 @@ from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.spaces.default import own_values
 from skbayes.tracking.autolog import autologged
-from skbayes.utils.did_you_mean import NameHints
+from skbayes.utils.did_you_mean import NameHints, replaced_by
 from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["BaseBayesSearchCV"]
@@ -130,6 +132,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     # Whether `warm_start_from` may list searches on other data.
     _takes_sources = True
 
+    # Number of initial configurations, unless `initial_points` sets it.
+    _n_initial_points: int | str = "auto"
+
+    # Maximum size of temporary files in bytes, unless `cache` sets it.
+    _cache_limit = 1e9
+
     # Name of the parameter with the sizes of training subsets, for messages.
     _subset_parameter = "train_size"
 
@@ -173,6 +181,11 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         ValueError
             If a name is unknown, or if `warm_start_from` is this search.
         """
+        known = self._get_param_names()
+        for name in params:
+            if name not in known and (remedy := replaced_by(name, known)):
+                kind = type(self).__name__
+                raise ValueError(f"{kind} has no parameter {name!r}. {remedy}")
         check_source(self, params.get("warm_start_from"))
         return super().set_params(**params)
 
@@ -184,7 +197,16 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _make_space(self) -> Space:
         """Return the search space."""
-        return Space.from_notation(self.search_spaces_, constraint=self.constraint)
+        return Space.from_notation(self.search_spaces_, constraint=self._rule())
+
+    def _rule(self) -> Callable[[dict[str, Any]], bool] | None:
+        """Return the rule of the configurations, if any."""
+        return rule_and_bounds(self.constraints)[0]
+
+    def _n_spread(self) -> int | str:
+        """Return the number of initial configurations for the optimizer."""
+        n_points = parse_initial_points(self.initial_points)[1]
+        return self._n_initial_points if n_points is None else n_points
 
     def _known_results(self, run: SearchRun) -> list[tuple]:
         """Return observations of an earlier search: parameters, scores, noise."""
@@ -309,7 +331,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         Raises
         ------
         TypeError, ValueError
-            If an argument or the lengths of the data are wrong, if `constraint` raises
+            If an argument or the lengths of the data are wrong, if `constraints` raises
             an exception, or if every fit failed. Arguments are checked before the first
             fit, except for those that depend on the scores of a callable `scoring`.
         Exception
@@ -351,7 +373,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             if self.refit:
                 self._refit(run, self._refit_rows(run), run.tasks)
         self.total_time_ = time.perf_counter() - begin
-        if self.verbose > 0:
+        if run.options.verbose > 0:
             print_advice(self)
         return self
 
@@ -380,8 +402,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         clone(self.estimator)  # detects a wrong estimator before the space is checked
         scorers, refit_metric = compat.resolve_scorers(self)
         objective = self._make_objective(scorers)
-        if self.return_oof:
-            check_oof_method(self)
+        check_oof_method(self)
         X, y = check_data(self, X, y)
         check_fit_names(self, params)
         check_weights(X, params)

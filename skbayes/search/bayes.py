@@ -13,10 +13,12 @@ from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.acquisition.registry import ACQUISITIONS
 from skbayes.evaluation.aspect import Parameter
+from skbayes.evaluation.limits import parse_trial_limits
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.validation import check_noise
 from skbayes.search._parameters import ANY_SURROGATE, share_parameters
 from skbayes.search.base import BaseBayesSearchCV
+from skbayes.search.default_space import parse_initial_points
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
 from skbayes.surrogates.parzen import ParzenEstimator
@@ -39,8 +41,8 @@ class BayesSearchCV(BaseBayesSearchCV):
     ``BayesSearchCV(estimator, search_spaces).fit(X, y)``, ``best_params_`` and
     ``best_score_`` describe the best of 50 configurations, and the search predicts with
     the refitted estimator. `n_iter` and `timeout` set the budget. `random_state` makes
-    the search reproducible, also with another number of workers if `n_points` is given.
-    `scoring`, `cv` and `n_jobs` have the same meaning as for GridSearchCV.
+    the search reproducible, also with another number of workers if `pre_dispatch` is an
+    int. `scoring`, `cv` and `n_jobs` have the same meaning as for GridSearchCV.
 
     Parameters
     ----------
@@ -62,9 +64,9 @@ class BayesSearchCV(BaseBayesSearchCV):
     ----------
     cv_results_ : dict of str to ndarray
         Results with one row per trial and the columns of GridSearchCV. It can be
-        converted to a pandas DataFrame. With `racing`, `trial_timeout` or
-        `trial_memory`, the column `state` shows which trials were pruned or aborted;
-        their mean scores are NaN.
+        converted to a pandas DataFrame. With `racing` or `trial_limits`,
+        the column `state` shows which trials were pruned or aborted; their mean scores
+        are NaN.
     {attributes}
 
     See Also
@@ -164,16 +166,16 @@ class BayesSearchCV(BaseBayesSearchCV):
         open_ended = self.timeout is not None or self.stopper is not None
         everything = not open_ended and space.n_configurations <= n_iter
         rest = _all_points(self.search_spaces_, space) if everything else []
-        if everything and isinstance(self.initial_points, str):
+        if everything and parse_initial_points(self.initial_points)[0] is None:
             points = []  # included in the rest
-        if self.racing or self.trial_timeout or self.trial_memory:
+        if self.racing or parse_trial_limits(self.trial_limits):
             # Scores of unfinished trials are noisier than others.
             check_noise(1.0, self.surrogate)
         optimizer = Optimizer(
             space,
             surrogate=self.surrogate,
             acquisition=self.acquisition,
-            n_initial_points=self.n_initial_points,
+            n_initial_points=self._n_spread(),
             initial_points=points + rest or None,
             prior=self._prior,
             random_state=seed,

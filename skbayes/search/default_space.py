@@ -11,6 +11,7 @@ from typing import Any
 from sklearn.model_selection import check_cv
 
 from skbayes.results.transfer import is_list_of_sources
+from skbayes.search._preparation import verbosity
 from skbayes.space import OptimumPrior, Space
 from skbayes.spaces.catalog import DataFacts, n_samples_of
 from skbayes.spaces.default import reason_not_tuned, space_of_parts, unknown_parts
@@ -18,7 +19,12 @@ from skbayes.spaces.learned_prior import learned_prior
 from skbayes.spaces.parts import parts_of
 from skbayes.utils.did_you_mean import did_you_mean
 
-__all__ = ["points_to_begin_with", "prior_of", "set_search_spaces"]
+__all__ = [
+    "parse_initial_points",
+    "points_to_begin_with",
+    "prior_of",
+    "set_search_spaces",
+]
 
 # Assumed fraction of training rows if it is not known before splitting.
 CAUTIOUS_SHARE = 0.5
@@ -54,7 +60,7 @@ def set_search_spaces(search: Any, X: Any, y: Any) -> Facts:
         search.search_spaces_ = _resolved(search, given, facts)
     else:
         search.search_spaces_ = given
-    if search.untuned_ and search.verbose > 0:
+    if search.untuned_ and verbosity(search.verbose) > 0:
         names = ", ".join(search.untuned_)
         print(f"search_spaces='auto': {names} are not known and keep their values.")
     return facts
@@ -122,21 +128,43 @@ def _share_of_splits(cv: Any, n_samples: int) -> float:
     return CAUTIOUS_SHARE
 
 
-def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
-    """Return the configurations that a search tries first.
+def parse_initial_points(given: Any) -> tuple[list[Any] | None, int | None]:
+    """Return the configurations to begin with, and the number of initial ones.
 
-    With ``initial_points="default"``, this is the current configuration of the
-    estimator if the space contains it, unless results of an earlier search on the same
-    data are given.
+    The former is None for the default, the latter if it is not given.
     """
-    given = getattr(search, "initial_points", None)
     if isinstance(given, Mapping):
         raise TypeError(
             "initial_points must be a list of dicts, one per configuration; write "
             f"initial_points=[{dict(given)!r}]."
         )
-    if not isinstance(given, str):
-        return list(given or [])
+    if isinstance(given, str):
+        return None, None
+    points: list[Any] | None = None
+    if isinstance(given, Integral):
+        number = given
+    else:
+        points = list(given or [])
+        if not (points and isinstance(points[-1], Integral)):
+            return points, None
+        number = points.pop()
+    if isinstance(number, bool) or number < 0:
+        raise ValueError(
+            "initial_points: the number of configurations must be an int of 0 or more, "
+            f"got {number!r}."
+        )
+    return points, int(number)
+
+
+def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
+    """Return the configurations that a search tries first.
+
+    By default, this is the current configuration of the estimator if the space contains
+    it, unless results of an earlier search on the same data are given.
+    """
+    given = parse_initial_points(search.initial_points)[0]
+    if given is not None:
+        return given
     known = search.warm_start_from
     if known is not None and not is_list_of_sources(known):
         return []
@@ -147,9 +175,9 @@ def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
 def prior_of(search: Any, space: Space, facts: Facts) -> OptimumPrior | None:
     """Return the prior of the best configuration for the estimator of a search.
 
-    None unless ``initial_points="default"``.
+    None unless the initial configurations are the default.
     """
-    if not isinstance(getattr(search, "initial_points", None), str):
+    if parse_initial_points(search.initial_points)[0] is not None:
         return None
     parts = parts_of(search.estimator, facts())
     return learned_prior(parts, space, search._own_values())

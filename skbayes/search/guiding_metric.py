@@ -22,8 +22,7 @@ class GuidingMetric:
     Parameters
     ----------
     search : BaseBayesSearchCV
-        Search with the parameters `scoring`, `refit`, `target_metric` and
-        `error_score`.
+        Search with the parameters `scoring`, `refit` and `error_score`.
     scorers : callable
         Scorer of the fits.
 
@@ -37,7 +36,7 @@ class GuidingMetric:
     Raises
     ------
     ValueError
-        If `target_metric` names none of the metrics, or contradicts `refit`.
+        If a rule of `refit` chooses by a metric that is not among those of `scoring`.
     """
 
     measures: Mapping[str, Any] = {}
@@ -84,31 +83,15 @@ class GuidingMetric:
         return [known[place][0] for place in order[:1]]
 
     def _resolve_single(self) -> None:
-        wanted, scoring = self._search.target_metric, self._search.scoring
         self._metric_of_rule(["score"])
-        names = {"score", scoring} if isinstance(scoring, str) else {"score"}
-        if wanted is not None and wanted not in names:
-            raise ValueError(
-                f"target_metric={wanted!r}, but there is only one metric, that of "
-                f"scoring={scoring!r}; use target_metric=None."
-            )
         self.name = "score"
         self.metrics = ["score"]
 
     def _resolve(self, names: Any) -> None:
         names = list(names)
-        refit, wanted = self._search.refit, self._search.target_metric
-        if wanted is not None and wanted not in names:
-            raise ValueError(
-                f"target_metric={wanted!r} is not among the metrics of scoring: {names}"
-            )
+        refit = self._search.refit
         by_refit = refit if isinstance(refit, str) and refit in names else None
-        if wanted is not None and by_refit is not None and wanted != by_refit:
-            raise ValueError(
-                f"target_metric={wanted!r} and refit={refit!r} name different metrics; "
-                "use target_metric=None, or set refit to a callable or False"
-            )
-        self.name = by_refit or wanted or self._metric_of_rule(names) or names[0]
+        self.name = by_refit or self._metric_of_rule(names) or names[0]
         self.metrics = names
 
     def _metric_of_rule(self, names: list[str]) -> str | None:

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.evaluation.aspect import Parameter
+from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.evaluator import check_candidates
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
@@ -24,6 +25,7 @@ from skbayes.optimizer.random_streams import make_seeds
 from skbayes.search._parameters import SurrogateNames, share_parameters
 from skbayes.search.base import rank
 from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.default_space import parse_initial_points
 from skbayes.search.monotonicity import check_monotonicity
 from skbayes.search.small_samples import (
     MonotonicityPlan,
@@ -42,7 +44,7 @@ logger = logging.getLogger("skbayes")
 # Trials on each small sample, and their maximum share of all trials.
 N_SMALL_ITER, SMALL_SHARE = 15, 0.75
 
-# Value of `n_initial_points` for "auto".
+# Number of initial configurations on each small sample, and on all data after them.
 N_INITIAL_POINTS = 3
 
 # Minimum number of rows per class in a small sample, up to half of the training set.
@@ -107,11 +109,12 @@ class HyperTuneSearchCV(BayesSearchCV):
     acquisition : {"ei", "pi", "ucb"} or acquisition object, default="ei"
         Acquisition function: expected improvement, probability of improvement or upper
         confidence bound.
-    n_initial_points : int or "auto", default="auto"
-        Number of configurations that are tried on each small sample, and on all data,
-        before the surrogate is used. "auto" is 3. The first of them on all data is
-        ``small_optimum_``.
-    n_points : int or "auto", default="auto"
+    initial_points : "default", int, list or None, default="default"
+        Configurations with which the search on all data starts, as for
+        :class:`~skbayes.BayesSearchCV`. Their number on each small sample, and on all
+        data after small samples, is 3 unless an int is given. With "default" or an int,
+        the first one on all data is ``small_optimum_``.
+    pre_dispatch : int or str, default="2*n_jobs"
         Number of trials that are in progress at the same time, as for
         :class:`~skbayes.BayesSearchCV`. On small samples, it is at least `n_subsets`,
         one trial per sample, if `n_jobs` provides workers for them.
@@ -265,9 +268,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         )
 
     def _n_initial(self) -> int:
-        """Return `n_initial_points`; "auto" is small because of the small samples."""
-        auto = self.n_initial_points == "auto"
-        return N_INITIAL_POINTS if auto else int(self.n_initial_points)
+        """Return the number of initial configurations, with small samples."""
+        given = parse_initial_points(self.initial_points)[1]
+        return N_INITIAL_POINTS if given is None else given
 
     def _n_small(self, space: Space) -> int:
         """Return the number of trials on each small sample; 0 if none are searched."""
@@ -356,12 +359,12 @@ class HyperTuneSearchCV(BayesSearchCV):
     ) -> Optimizer:
         points = list(self.initial_points_)
         surrogate: Any = self.surrogate
-        n_initial = self.n_initial_points
+        n_initial = self._n_spread()
         if plan is not None:
             n_initial = self._n_initial()
             (center,) = space.decode(plan.center[None, :])
             if space.allows(center):
-                default = isinstance(self.initial_points, str)
+                default = parse_initial_points(self.initial_points)[0] is None
                 points.insert(0 if default else len(points), center)
             surrogate = self._signed_model(space, plan, seed)
         return Optimizer(
@@ -445,7 +448,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         self.signs_in_force_ = {n: s for n, s in self.signs_.items() if n in names}
 
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
-        if not self.constraints:
+        if not rule_and_bounds(self.constraints)[1]:
             return None
         # Trials on small samples are chosen only if there are no others.
         whole = np.asarray(results["stage"]) > 0

@@ -63,12 +63,10 @@ class MultiStageSearchCV(BayesSearchCV):
         The rows are drawn once, so all trials of a stage use the same rows. They are a
         subset of the rows of the next stage. Rows are stratified for classifiers, and
         whole groups are drawn with `groups`. All test rows are used in each stage.
-    n_iter : int, default=50
-        Maximum number of trials in all stages together. A configuration that is tried
-        in two stages counts twice.
-    trials_per_stage : sequence of int or None, default=None
-        Maximum number of trials of each stage, instead of `n_iter`. With None, the
-        stages before the last one share three quarters of `n_iter` evenly.
+    n_iter : int or sequence of int, default=50
+        Maximum number of trials in all stages together, or a sequence with that of each
+        stage. The stages before the last one share three quarters of an int evenly. A
+        configuration that is tried in two stages counts twice.
     n_promoted : int, default=3
         Number of best configurations of a stage with which the next stage starts, best
         first.
@@ -97,11 +95,10 @@ class MultiStageSearchCV(BayesSearchCV):
         also uses the trials of earlier stages, "gp" does not warp the inputs.
     acquisition : str or acquisition object, default="ei"
         Acquisition function, as for :class:`~skbayes.BayesSearchCV`.
-    n_initial_points : int or "auto", default=3
-        Number of configurations that the first stage spreads over the space before the
-        surrogate is used. With "auto", it is 3 to 8, depending on the space, and 8 for
-        "tpe"; see :class:`~skbayes.Optimizer`. Later stages start with the promoted
-        configurations instead.
+    initial_points : "default", int, list or None, default="default"
+        Configurations with which the first stage starts, as for
+        :class:`~skbayes.BayesSearchCV`. Their number is 3 unless an int is given. Later
+        stages start with the promoted configurations instead.
     stopper : callable, list of callable or None, default=None
         Stopping criteria. Each callable is called with the trials of the current stage
         after every trial. When one of them returns True, running trials are completed,
@@ -229,7 +226,15 @@ class MultiStageSearchCV(BayesSearchCV):
     _parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stages", [list, tuple, np.ndarray]),
         Parameter(
-            "trials_per_stage", [list, tuple, np.ndarray, None], changes_trials=False
+            "n_iter",
+            [
+                compat.Interval(Integral, 1, None, closed="left"),
+                list,
+                tuple,
+                np.ndarray,
+            ],
+            default=50,
+            changes_trials=False,
         ),
         Parameter("n_promoted", [compat.Interval(Integral, 1, None, closed="left")]),
         Parameter("multi_fidelity", ["boolean", compat.StrOptions({"auto"})]),
@@ -243,6 +248,7 @@ class MultiStageSearchCV(BayesSearchCV):
     stage_correlation_ = FrameAttribute()
 
     _subset_parameter = "stages"
+    _n_initial_points: int | str = 3
 
     def __init__(
         self,
@@ -250,11 +256,9 @@ class MultiStageSearchCV(BayesSearchCV):
         search_spaces: Any = "auto",
         *,
         stages: Sequence[float | int] = (0.3, 1.0),
-        trials_per_stage: Sequence[int] | None = None,
         n_promoted: int = 3,
         multi_fidelity: bool | str = "auto",
         best_of: str = "last_stage",
-        n_initial_points: int | str = 3,
         **shared: Any,
     ) -> None:
         self._store(locals())
@@ -269,17 +273,17 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _n_trials(self) -> list[int]:
         """Return the maximum number of trials of each stage."""
-        n_stages, given = len(self.stages), self.trials_per_stage
-        if given is None:
-            return _shares(int(self.n_iter), n_stages)
+        n_stages, given = len(self.stages), self.n_iter
+        if isinstance(given, Integral):
+            return _shares(int(given), n_stages)
         whole = all(
             isinstance(n, Integral) and not isinstance(n, bool) and int(n) >= 1
             for n in given
         )
         if len(given) != n_stages or not whole:
             raise ValueError(
-                "trials_per_stage must have a number of trials, an int of at least 1, "
-                f"for each of the {n_stages} stages, got {given!r}."
+                "n_iter must be an int, or have an int of at least 1 for each of "
+                f"the {n_stages} stages, got {given!r}."
             )
         return [int(n) for n in given]
 
@@ -343,7 +347,7 @@ class MultiStageSearchCV(BayesSearchCV):
             run.space,
             surrogate=self._informed_surrogate(run, fidelity, history),
             acquisition=self.acquisition,
-            n_initial_points=len(promoted) or self.n_initial_points,
+            n_initial_points=len(promoted) or self._n_spread(),
             initial_points=promoted or self.initial_points_ or None,
             prior=self._prior if self._prior is None else self._prior.densities_only(),
             random_state=run.seed,

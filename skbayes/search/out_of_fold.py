@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skbayes import compat
+from skbayes.evaluation.aspects.kept_fits import oof_method, returns_estimators
 from skbayes.evaluation.rounds.trial_rounds import params_with_rounds, rounds_by_fold
 from skbayes.evaluation.rounds.watched_fit import RoundLimits, refit_by_rounds
 from skbayes.evaluation.run import SearchRun
@@ -22,8 +23,8 @@ def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
     tested = np.concatenate([np.asarray(test) for _, test in splits])
     if not np.array_equal(np.sort(tested), np.arange(n_samples)):
         raise ValueError(
-            "return_oof requires a cv whose test sets contain every sample "
-            "exactly once, such as KFold."
+            "return_folds: out-of-fold predictions require a cv whose test sets "
+            "contain every sample exactly once, such as KFold."
         )
 
 
@@ -51,7 +52,7 @@ def fit_folds(
 
 def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
     """Set `fold_estimators_` and `oof_predictions_`, if they are requested."""
-    if not (search.return_fold_estimators or search.return_oof):
+    if not search.return_folds:
         return
     best, inputs = run.ranked[search.best_index_], run.inputs
     fits = kept.get(best.number)
@@ -72,12 +73,11 @@ def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
             inputs.fit_params,
             run.options.rounds,
         )
-    if search.return_fold_estimators:
+    if returns_estimators(search.return_folds):
         search.fold_estimators_ = fits
-    if search.return_oof:
-        search.oof_predictions_ = out_of_fold(
-            fits, inputs.X, inputs.splits, search.return_oof
-        )
+    method = oof_method(search.return_folds)
+    if method is not None:
+        search.oof_predictions_ = out_of_fold(fits, inputs.X, inputs.splits, method)
 
 
 def out_of_fold(
@@ -98,7 +98,7 @@ def out_of_fold(
         predictions = getattr(estimator, method)(X_test)
         if isinstance(predictions, list):
             raise ValueError(
-                f"return_oof={method!r} is not possible with several outputs; the "
+                f"return_folds={method!r} is not possible with several outputs; the "
                 "estimator returns a list."
             )
         predictions = np.asarray(predictions)

@@ -70,9 +70,6 @@ class ParetoSearchCV(BaseBayesSearchCV):
     surrogate : str or surrogate object, default="gp"
         Model of each objective, as for :class:`~skbayes.BayesSearchCV`. "gp" is a
         Gaussian process. "tpe" supports only a single objective.
-    n_initial_points : int or "auto", default="auto"
-        Number of configurations that are spread over the space before the surrogates
-        are used, as for :class:`~skbayes.BayesSearchCV`.
     n_jobs : int or None, default=None
         Number of fits that run at the same time, as for GridSearchCV. If fits share a
         processor, measured times are longer and less comparable.
@@ -87,9 +84,10 @@ class ParetoSearchCV(BaseBayesSearchCV):
         - a callable: receives ``cv_results_`` and returns the index of a row, which can
           be outside the front;
         - False: no refit; see :meth:`select`.
-    verbose : int, default=0
-        Verbosity level. With 1 or more, one line is printed per trial. Its score is the
-        first objective, negated if it is minimized.
+    verbose : int or "progress", default=0
+        Verbosity level. With 1 or more, one line is printed per trial. With "progress",
+        a progress bar is shown instead. The score of a trial is its first objective,
+        negated if it is minimized.
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of configurations; see Notes.
     error_score : "raise" or number, default=np.nan
@@ -215,10 +213,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
     # These assume a single objective or a single best trial.
     _omitted: ClassVar[tuple[str, ...]] = (
         "scoring",
-        "target_metric",
         "racing",
-        "return_fold_estimators",
-        "return_oof",
+        "return_folds",
         "best_score_corrected_",
     )
 
@@ -253,7 +249,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         return Optimizer(
             space,
             surrogate=self.surrogate,
-            n_initial_points=self.n_initial_points,
+            n_initial_points=self._n_spread(),
             initial_points=self.initial_points_ or None,
             n_objectives=len(self.objectives),
             prior=self._prior,

@@ -27,11 +27,14 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Parameter
+from skbayes.evaluation.aspects.kept_fits import oof_method
+from skbayes.evaluation.aspects.shared_steps import parse_cache
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History
 from skbayes.search._parameters import share_parameters
 from skbayes.search.base import with_params
 from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.default_space import parse_initial_points
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.space import Space
 from skbayes.text.liblinear import LiblinearClassifier
@@ -74,10 +77,14 @@ class _CountingSearch(MultiStageSearchCV):
     n_members = 1
     n_own_points = 0  # points of the user; others can be left out
 
+    _n_initial_points = "auto"
+    _cache_limit = 4e9
+
     def _trial_data(self, run: SearchRun) -> Callable[[Any], Any] | None:
-        if not (self.cache and _has_vectorizer(run)):
+        rules, limit = parse_cache(self.cache, self._cache_limit)
+        if not (rules and _has_vectorizer(run)):
             return None
-        return partial(counted_texts, run.X, limit=self.cache_limit)
+        return partial(counted_texts, run.X, limit=limit)
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
         super()._warn_of_untried(points[: self.n_own_points], space, n_iter)
@@ -210,16 +217,16 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         With "auto", there is one stage with all documents for fewer than 10,000
         documents. For 10,000 documents or more, a first stage uses a sample of 3,000
         documents or 5%, the larger of the two, and at most four configurations are
-        fitted on all documents. If `trials_per_stage` is given, its length, 1 or 2,
+        fitted on all documents. If `n_iter` is a sequence, its length, 1 or 2,
         determines the number of stages.
-    n_iter : int, default=30
-        Maximum number of trials in all stages together.
-    initial_points : "default", list of dict or None, default="default"
-        Configurations to try first, each with a value for every hyper-parameter that it
-        needs. In the extended space without a custom `estimator`, the initial
-        configurations of this space are always added. In all other cases, "default" is
-        the current configuration of the pipeline, if the space contains it, and None
-        adds no initial configurations.
+    n_iter : int or sequence of int, default=30
+        Maximum number of trials in all stages together, or of each stage.
+    initial_points : "default", int, list or None, default="default"
+        Configurations with which the search starts, as for
+        :class:`~skbayes.BayesSearchCV`. In the extended space without a custom
+        `estimator`, the initial configurations of this space are always added. In all
+        other cases, "default" is the current configuration of the pipeline, if the
+        space contains it, and None adds no initial configurations.
     scoring : str, callable, list, tuple, dict or None, default=None
         Metrics, as for GridSearchCV. Without labels, a callable
         ``scoring(estimator, X)``.
@@ -237,19 +244,20 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search, as for :class:`~skbayes.BayesSearchCV`. A list
         contains searches on other documents.
-    cache : "auto" or bool, default="auto"
+    cache : "auto", bool, int, str or tuple, default="auto"
         Whether trials share the counts of n-grams in temporary files that all processes
         map into memory. In a pipeline without an
         :class:`~skbayes.text.NGramVectorizer`, trials share the first steps, as for
         :class:`~skbayes.BayesSearchCV`, where True and "auto" differ. Scores are
         identical to those without sharing.
+
+        A size, in bytes or as a string such as "8 GB", is the maximum size of the
+        files; otherwise, it is 4 GB. The least recently used files are removed first. A
+        warning is issued if n-grams were counted again because the files would have
+        been larger.
     racing : bool or float, default=True
         Whether to prune trials that have practically no chance to become the best after
         their first folds. A float is the chance below which a trial is pruned.
-    cache_limit : float, default=4e9
-        Maximum size of the temporary files in bytes, > 0. The least recently used files
-        are removed first. A warning is issued if n-grams were counted again because the
-        files would have been larger.
     multi_fidelity : bool or "auto", default="auto"
         Whether the surrogate of a later stage is also fitted to the trials of earlier
         stages. "auto" enables it if the surrogate supports it.
@@ -345,10 +353,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         language: str | None = "english",
         stop_words: Any = None,
         stages: Sequence[float | int] | str = "auto",
-        n_iter: int = 30,
-        n_initial_points: int | str = "auto",
+        n_iter: int | Sequence[int] = 30,
         racing: bool | float = True,
-        cache_limit: float = 4e9,
         **shared: Any,
     ) -> None:
         self._store(locals())
@@ -440,7 +446,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         if self.cv is not None or not self._is_classifier():
             return self.cv
         stratified = type_of_target(labels) in ("binary", "multiclass")
-        if self.return_oof is not None:  # each document is tested once
+        if oof_method(self.return_folds) is not None:  # each document is tested once
             splitter = StratifiedKFold if stratified else KFold
             return splitter(N_FOLDS, shuffle=True, random_state=0)
         if n_texts >= MANY_TEXTS:
@@ -453,22 +459,21 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def _stage_arguments(self, n_texts: int | None) -> dict[str, Any]:
         """Return the sizes and numbers of trials of the stages."""
-        trials = self.trials_per_stage
         if not isinstance(self.stages, str):
             return {"stages": self.stages}
         n_train = n_texts or 0
         if self.cv is None and self.dev is None:
             n_train = round((1 - TEST_SHARE) * n_train)
-        n_stages = 2 if (n_texts or 0) >= MANY_TEXTS and self.n_iter > 1 else 1
-        if trials is not None:
-            n_stages = len(trials)
-        if n_stages == 1:
+        trials = self.n_iter
+        if isinstance(trials, Integral):
+            if (n_texts or 0) < MANY_TEXTS or trials == 1:
+                return {"stages": (1.0,)}
+            n_full = min(N_FULL, -(-int(trials) // 4))
+            trials = (int(trials) - n_full, n_full)
+        if len(trials) == 1:
             return {"stages": (1.0,)}
-        if trials is None:
-            n_full = min(N_FULL, -(-self.n_iter // 4))
-            trials = (self.n_iter - n_full, n_full)
         share = max(SAMPLE / max(n_train, 1), SAMPLE_SHARE)
-        return {"stages": (min(share, 0.5), 1.0), "trials_per_stage": trials}
+        return {"stages": (min(share, 0.5), 1.0), "n_iter": trials}
 
     def _pipeline(self) -> Any:
         """Return the pipeline to tune, which accepts raw documents."""
@@ -540,24 +545,25 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             "cv": cv,
         }
         search = _CountingSearch(**arguments)
-        own = self.initial_points
-        search.n_own_points = 0 if isinstance(own, str) else len(own or [])
+        search.n_own_points = len(parse_initial_points(self.initial_points)[0] or [])
         compat.hand_on_callbacks(self, search)
         return search
 
-    def _points(self, space: Any) -> list[dict] | str | None:
+    def _points(self, space: Any) -> Any:
         """Return the initial configurations: the user's, then those of the space."""
-        default = isinstance(self.initial_points, str)
-        points = [] if default else list(self.initial_points or [])
+        own, number = parse_initial_points(self.initial_points)
+        points: list[Any] = list(own or [])
         if self.space == "extended" and self.estimator is None:
-            whole = Space.from_notation(space, constraint=self.constraint)
+            whole = Space.from_notation(space, constraint=self._rule())
             known = self._pipeline().get_params(deep=True)
             # Hyper-parameters added by the user keep the value of the pipeline.
             ready = [
                 whole.selection({**known, **p}) for p in first_points(self.language)
             ]
             points += [p for p in ready if p is not None and p in whole]
-        return points or ("default" if default else None)
+        if not points:
+            return self.initial_points
+        return points if number is None else [*points, number]
 
     def _is_classifier(self) -> bool:
         return is_classifier(self._pipeline())

@@ -113,12 +113,13 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         Whether to choose trials for all tradeoffs. Each trial is then chosen for a
         random tradeoff, drawn from 0.001 to 1 uniformly on a logarithmic scale.
         `tradeoff` determines only the configuration that is chosen at the end.
-    n_initial_points : int or "auto", default=3
-        Number of configurations that are spread over the space before the models are
-        used. "auto" is 3.
-    constraint : callable or None, default=None
-        Function ``constraint(params) -> bool``. Configurations for which it returns
-        False are never tried. `params` includes "train_size".
+    initial_points : "default", int, list or None, default="default"
+        Configurations with which the search starts, as for
+        :class:`~skbayes.BayesSearchCV`. Their number is 3 unless an int is given.
+    constraints : callable, dict, list or None, default=None
+        Rule of the configurations, bounds on outcomes, or a list of both, as for
+        :class:`~skbayes.BayesSearchCV`. The dict that a rule receives includes
+        "train_size".
     refit : bool, str or callable, default=True
         Whether to fit the chosen configuration on the chosen fraction of all data. With
         several metrics, it is the name of the metric that determines the best
@@ -291,6 +292,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     tradeoff_curve_ = FrameAttribute(with_params=True)
 
     _subset_parameter = "train_sizes"
+    _n_initial_points = 3
 
     def __init__(
         self,
@@ -305,7 +307,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         acquisition: str = "ei-tradeoff",
         cost_scale: str = "auto",
         all_tradeoffs: bool = False,
-        n_initial_points: int | str = 3,
         **shared: Any,
     ) -> None:
         self._store(locals())
@@ -336,7 +337,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             return space.extended(SIZE, sizes)
         # Add the training size to each space.
         spaces = parse_spaces(self.search_spaces_)
-        return Space([{**by_name, SIZE: sizes} for by_name in spaces], self.constraint)
+        return Space([{**by_name, SIZE: sizes} for by_name in spaces], self._rule())
 
     def _own_values(self) -> dict[str, Any]:
         return {**super()._own_values(), SIZE: self._sizes()[-1]}
@@ -356,7 +357,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             surrogate=self.surrogate,
             acquisition=self.acquisition,
             cost_scale=self.cost_scale,
-            n_initial_points=self.n_initial_points,
+            n_initial_points=self._n_spread(),
             initial_points=points or None,
             prior=self._prior,
             random_state=seed,

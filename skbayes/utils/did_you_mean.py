@@ -14,6 +14,7 @@ __all__ = [
     "ArgumentHints",
     "NameHints",
     "did_you_mean",
+    "replaced_by",
     "suggest",
     "surrogate_elsewhere",
     "with_hints",
@@ -39,6 +40,23 @@ ELSEWHERE = {
     "n_workers": "n_jobs",
     "callbacks": "stopper",
     "catch": "error_score",
+}
+
+# Earlier parameters of the searches, with a parameter that the search has and the new
+# spelling.
+REPLACED = {
+    "cache_limit": ("cache", "cache='4 GB'"),
+    "n_initial_points": ("initial_points", "initial_points=5"),
+    "n_startup_trials": ("initial_points", "initial_points=5"),
+    "constraint": ("constraints", "constraints=lambda params: params['a'] < 1"),
+    "trial_timeout": ("trial_limits", "trial_limits={'time': '5 min'}"),
+    "trial_memory": ("trial_limits", "trial_limits={'memory': '2 GB'}"),
+    "return_fold_estimators": ("return_folds", "return_folds='estimators'"),
+    "return_oof": ("return_folds", "return_folds='predict_proba'"),
+    "progress_bar": ("verbose", "verbose='progress'"),
+    "target_metric": ("refit", "refit='roc_auc', or the first metric of scoring"),
+    "n_points": ("pre_dispatch", "pre_dispatch=4"),
+    "trials_per_stage": ("stages", "n_iter=(30, 10)"),
 }
 
 # Parameters for the direction of the optimization in other libraries.
@@ -199,7 +217,15 @@ def _meant(name: str, known: list[str]) -> str:
             hint for equivalent, hint in DIRECTION_HINTS.items() if equivalent in known
         ]
         return f" {hints[0]}" if hints else ""
+    if remedy := replaced_by(name, known):
+        return f" {remedy}"
     return did_you_mean(name, known)
+
+
+def replaced_by(name: str, known: Iterable[str]) -> str:
+    """Return a sentence with the new spelling of a former parameter, or ""."""
+    owner, spelling = REPLACED.get(name, ("", ""))
+    return f"Write {spelling}." if owner and owner in known else ""
 
 
 def _no_attribute(search: Any, name: str) -> AttributeError:

@@ -45,7 +45,7 @@ def require_psutil(purpose: str) -> Any:
 def _psutil() -> Any:
     """Return psutil, or None if it is not installed."""
     with contextlib.suppress(ImportError):
-        return require_psutil("trial_memory")
+        return require_psutil("trial_limits={'memory': ...}")
     return None
 
 
@@ -61,7 +61,7 @@ class TreeMemory:
     """
 
     def __init__(self, pid: int, shared: int = 0) -> None:
-        self._psutil = require_psutil("trial_memory")
+        self._psutil = require_psutil("trial_limits={'memory': ...}")
         self._process = self._psutil.Process(pid)
         self._shared = shared
         self._next_measurement = 0.0
@@ -111,7 +111,7 @@ class TreeMemory:
 
 def data_size() -> int:
     """Return the size of the data of this process in bytes; 0 if it is unknown."""
-    info = require_psutil("trial_memory").Process().memory_info()
+    info = require_psutil("trial_limits={'memory': ...}").Process().memory_info()
     return int(getattr(info, "data", 0))
 
 

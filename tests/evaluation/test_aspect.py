@@ -69,7 +69,7 @@ def with_peak_memory(monkeypatch):
         {"n_jobs": 2},
         {"racing": True},
         {"constraints": {"n_features": "<= 4"}},
-        {"return_oof": "predict"},
+        {"return_folds": "predict"},
         {"scoring": ["accuracy", "f1_macro"], "refit": "accuracy"},
     ],
     ids=str,
@@ -123,7 +123,7 @@ def test_a_conflict_names_both_parameters(monkeypatch):
     search(racing=True).fit(X, y)
 
 
-@pytest.mark.parametrize("name, value", [("return_oof", "predict")])
+@pytest.mark.parametrize("name, value", [("return_folds", "predict")])
 def test_kept_fits_require_a_refit(name, value):
     with pytest.raises(ValueError, match=f"{name}='{value}' and refit=False cannot"):
         search(refit=False, **{name: value}).fit(X, y)

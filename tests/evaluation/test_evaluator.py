@@ -276,7 +276,7 @@ def test_what_a_race_knows_is_what_was_told_when_it_was_prepared():
 
 @pytest.mark.parametrize("refit, expected", [(True, [1]), (max, [0, 1, 2])])
 def test_fits_are_kept(refit, expected):
-    settings = {"return_fold_estimators": True, "refit": refit}
+    settings = {"return_folds": "estimators", "refit": refit}
     run = evaluator(SVC(), settings=settings)
     for number, C in enumerate([1e-9, 1.0, 1e-8]):
         trial = trial_of(run, number, {"C": C})

@@ -8,7 +8,7 @@ import pytest
 from skbayes.evaluation.limits import (
     FitLimits,
     memory_text,
-    parse_memory,
+    parse_size,
     parse_time,
 )
 
@@ -16,8 +16,8 @@ from skbayes.evaluation.limits import (
 @pytest.mark.parametrize(
     "given, size",
     [
-        (None, None),
         (1, 1),
+        (1e9, 10**9),
         ("1 B", 1),
         ("2kB", 2000),
         (" 1.5 GB ", 1_500_000_000),
@@ -27,13 +27,13 @@ from skbayes.evaluation.limits import (
     ],
 )
 def test_memory_in_bytes(given, size):
-    assert parse_memory(given) == size
+    assert parse_size("cache", given) == size
 
 
 @pytest.mark.parametrize("given", [0, -1, 1.5, "1", "1 G", "-1 B", "0 B", "1e3 B", []])
 def test_no_memory(given):
-    with pytest.raises(ValueError, match="trial_memory must be .* such as '2 GB', got"):
-        parse_memory(given)
+    with pytest.raises(ValueError, match="cache must be .* such as '2 GB', got"):
+        parse_size("cache", given)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_time_in_seconds(given, seconds):
 
 @pytest.mark.parametrize("size", [1e6, 3.21e8, 9.99e8, 1e9, 1.5e10])
 def test_the_text_of_a_memory_is_read_as_that_memory(size):
-    assert parse_memory(memory_text(size)) == size
+    assert parse_size("cache", memory_text(size)) == size
 
 
 def test_time_that_earlier_fits_took_counts():
@@ -63,8 +63,8 @@ def test_time_that_earlier_fits_took_counts():
     assert limits.seconds_left(0.5) == 1.5
     assert limits.overrun(2.0) is None
     assert limits.overrun(2.5).text == (
-        "The fit was aborted after 2.5 s: trial_timeout is 5 s, and the folds before "
-        "it took 3 s."
+        "The fit was aborted after 2.5 s: trial_limits['time'] is 5 s, and the folds "
+        "before it took 3 s."
     )
 
 

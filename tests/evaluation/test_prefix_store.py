@@ -248,7 +248,9 @@ def test_a_warning_tells_of_what_was_made_again(tmp_path, recwarn, size, n_warni
     assert len(recwarn) == n_warnings
     for one in recwarn:
         assert "computed again" in str(one.message)
-        assert "cache_limit" in str(one.message) and str(tmp_path) in str(one.message)
+        assert "limit of cache" in str(one.message) and str(tmp_path) in str(
+            one.message
+        )
 
 
 def test_what_was_removed_and_is_not_needed_again_is_no_reason_to_warn(

@@ -301,7 +301,7 @@ def test_all_parts_that_differ_are_named(written):
         open_journal(written, identity={"X": "list"}, seed=8, n_points=3)
     lines = str(caught.value).splitlines()[1:]
     assert lines == [
-        "- n_points: 2 in the journal, 3 now",
+        "- pre_dispatch: 2 in the journal, 3 now",
         "- random_state: 7 in the journal, 8 now",
         "- X: array in the journal, list now",
         "- estimator: SVC() in the journal, nothing now",

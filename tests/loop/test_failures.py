@@ -155,7 +155,7 @@ def test_a_constraint_that_raises_later_ends_the_search():
         return True
 
     search = BayesSearchCV(
-        Sometimes(), {"quality": (0.0, 1.0)}, constraint=late, random_state=0
+        Sometimes(), {"quality": (0.0, 1.0)}, constraints=late, random_state=0
     )
     with pytest.raises(ValueError, match="constraint: raised ZeroDivisionError"):
         search.fit(X, y)
@@ -338,7 +338,7 @@ def counts():
 def test_every_search_stops_when_nothing_can_be_fitted(kind, n_points):
     text = kind is TextRepresentationSearchCV
     estimator = UnlearnableTexts() if text else UnlearnableTree()
-    search = make(kind, estimator=estimator, n_iter=40, n_points=n_points)
+    search = make(kind, estimator=estimator, n_iter=40, pre_dispatch=n_points)
     with pytest.raises(LookupError) as raised:
         search.fit(*data(kind))
     assert str(raised.value).splitlines()[0].startswith("cannot learn from ")
@@ -374,7 +374,7 @@ def test_the_first_three_trials_in_flight_end():
         {"max_depth": (1, 100)},
         n_iter=30,
         cv=2,
-        n_points=4,
+        pre_dispatch=4,
         random_state=0,
     )
     with (
@@ -556,8 +556,12 @@ def test_when_it_is_asked_why_all_fits_fail(trials, asks):
     "scoring, more, error",
     [
         (scores_nothing, {}, "KeyError: 'a scorer'"),
-        (scores_nan, {"trial_timeout": 600}, "ValueError: scoring: the score of each"),
-        (scores_nothing, {"n_jobs": 2, "n_points": 2}, "KeyError: 'a scorer'"),
+        (
+            scores_nan,
+            {"trial_limits": {"time": 600}},
+            "ValueError: scoring: the score of each",
+        ),
+        (scores_nothing, {"n_jobs": 2, "pre_dispatch": 2}, "KeyError: 'a scorer'"),
         (
             {"a": scores_nothing, "b": "accuracy"},
             {"refit": "a", "error_score": 0.0},

@@ -201,7 +201,7 @@ def test_the_bar_of_a_search(bars, capsys):
         {"quality": [1, 2, 3]},
         n_iter=3,
         cv=2,
-        progress_bar=True,
+        verbose="progress",
         random_state=0,
     ).fit(X, y)
     assert bars[0].n == 3 and bars[0].closed
@@ -219,9 +219,10 @@ def test_a_resumed_search_goes_on_where_it_was(bars, tmp_path, capsys):
         journal=tmp_path / "a.journal",
     )
     search.fit(X, y)
-    search.set_params(n_iter=5, progress_bar=True, verbose=1).fit(X, y)
+    search.set_params(n_iter=5, verbose="progress").fit(X, y)
     assert bars[0].said[0]["initial"] == 3 and bars[0].said[0]["total"] == 5
     assert bars[0].n == 2
+    search.set_params(verbose=1).fit(X, y)
     lines = capsys.readouterr().out.splitlines()[1:]
     heads = [f"[{number + 1}/5] trial {number}:" for number in range(5)] + ["Advice:"]
     assert [line[: len(head)] for line, head in zip(lines, heads, strict=True)] == heads
@@ -231,7 +232,7 @@ def test_the_bar_is_closed_when_a_fit_raises(bars):
     search = BayesSearchCV(
         Sometimes(bad="fit"),
         {"quality": [1]},
-        progress_bar=True,
+        verbose="progress",
         error_score="raise",
         random_state=0,
     )
@@ -257,11 +258,11 @@ def test_tqdm_is_missing(monkeypatch):
     search = BayesSearchCV(
         Unwanted(),
         {"quality": [1]},
-        progress_bar=True,
+        verbose="progress",
         error_score="raise",
         random_state=0,
     )
     with pytest.raises(
-        ImportError, match=r"progress_bar=True needs tqdm.*skbayes\[progress\]"
+        ImportError, match=r"verbose='progress' needs tqdm.*skbayes\[progress\]"
     ):
         search.fit(X, y)

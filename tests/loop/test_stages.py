@@ -40,8 +40,8 @@ def test_each_trial_is_made_on_what_its_stage_says():
 
 @pytest.mark.parametrize("n_points", [1, 3])
 def test_the_trials_do_not_depend_on_the_workers(n_points):
-    one = search(n_points=n_points).fit(X, y)
-    two = search(n_points=n_points, n_jobs=2).fit(X, y)
+    one = search(pre_dispatch=n_points).fit(X, y)
+    two = search(pre_dispatch=n_points, n_jobs=2).fit(X, y)
     assert summary(one) == summary(two)
 
 

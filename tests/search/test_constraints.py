@@ -222,13 +222,13 @@ def test_a_callable_refit_chooses_as_before_and_sees_what_is_feasible():
 
 @pytest.mark.parametrize("surrogate", ["gp", "tpe", "random"])
 def test_the_model_avoids_what_violates_the_constraints(surrogate):
-    found = search(surrogate=surrogate, n_iter=24, n_initial_points=6).fit(X, y)
+    found = search(surrogate=surrogate, n_iter=24, initial_points=6).fit(X, y)
     kept = found.cv_results_["feasible"]
     assert kept[6:].mean() > 0.5
 
 
 def test_racing_prunes_what_surely_violates_a_constraint():
-    found = search(racing=True, n_iter=14, cv=5, n_points=1).fit(X, y)
+    found = search(racing=True, n_iter=14, cv=5, pre_dispatch=1).fit(X, y)
     pruned = [one for one in found.trials_ if one.state == "pruned"]
     broken = [one for one in pruned if one.outcomes["leaves"] > 4]
     assert broken
@@ -325,7 +325,7 @@ def test_scorers_of_outcomes_get_their_metadata(backend):
     labels = (y == 1).astype(int)
     group = np.random.default_rng(0).integers(0, 2, len(y))
     with sklearn.config_context(enable_metadata_routing=True):
-        found = gap_search(n_jobs=1 if backend is None else 2, n_points=1)
+        found = gap_search(n_jobs=1 if backend is None else 2, pre_dispatch=1)
         assert "constraints" in str(found.get_metadata_routing())
         with joblib.parallel_config(backend or "sequential"):
             found.fit(X, labels, group=group)

@@ -190,7 +190,7 @@ def test_pickles_load_in_a_new_process(tmp_path):
 @every_kind
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_workers_make_the_same_trials(kind, backend):
-    search = make(kind, n_jobs=2, n_points=fitted(kind).n_points_)
+    search = make(kind, n_jobs=2, pre_dispatch=fitted(kind).n_points_)
     with joblib.parallel_config(backend):
         search.fit(*data(kind))
     assert_same_search(search, fitted(kind))
@@ -225,7 +225,7 @@ PLAIN = {
 @pytest.mark.parametrize("kind", PLAIN)
 @pytest.mark.parametrize("space", [SPACE, {"max_depth": [1, 2, 3, 5, 9]}])
 def test_the_simplest_case_is_the_plain_search(kind, space):
-    common = {"search_spaces": space, "n_initial_points": 3}
+    common = {"search_spaces": space, "initial_points": 3}
     search = make(kind, **common, **PLAIN[kind]).fit(X, y)
     plain = make(BayesSearchCV, **common).fit(X, y)
     assert [(t.params, t.score) for t in search.trials_] == [

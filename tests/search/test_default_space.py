@@ -241,7 +241,7 @@ def test_no_point_where_the_own_values_are_outside():
 
 def test_a_constraint_may_forbid_the_own_values():
     search = BayesSearchCV(
-        SVC(), {"C": (0.5, 3.0)}, constraint=lambda params: params["C"] > 1.5, **SMALL
+        SVC(), {"C": (0.5, 3.0)}, constraints=lambda params: params["C"] > 1.5, **SMALL
     )
     assert search.fit(X, y).initial_points_ == []
 
@@ -290,7 +290,7 @@ AMONG_MODELS = {
 
 def _among_models(notation="choice", **more):
     pipeline = Pipeline([("scale", StandardScaler()), ("model", MODELS[2][0])])
-    arguments = {"n_iter": 4, "cv": 2, "random_state": 0, "n_points": 1, **more}
+    arguments = {"n_iter": 4, "cv": 2, "random_state": 0, "pre_dispatch": 1, **more}
     search = BayesSearchCV(pipeline, AMONG_MODELS[notation], **arguments)
     return search.fit(X[::2], y[::2])
 
@@ -299,10 +299,10 @@ def _models(search):
     return [type(trial.params["model"]).__name__ for trial in search.trials_]
 
 
-@pytest.mark.parametrize("n_initial_points", ["auto", 0, 6])
+@pytest.mark.parametrize("n_initial_points", ["default", 0, 6])
 @pytest.mark.parametrize("notation", AMONG_MODELS)
 def test_each_model_is_tried_once_after_the_own_values(notation, n_initial_points):
-    search = _among_models(notation, n_initial_points=n_initial_points)
+    search = _among_models(notation, initial_points=n_initial_points)
     assert search.trials_[0].params == search.initial_points_[0]
     assert _models(search)[0] == "KNeighborsClassifier"
     assert len(set(_models(search)[:3])) == 3
@@ -316,13 +316,13 @@ def test_fewer_trials_than_models():
 
 
 def test_each_model_is_tried_in_parallel_and_after_a_resume(tmp_path):
-    expected = _among_models(n_points=2, n_iter=5)
+    expected = _among_models(pre_dispatch=2, n_iter=5)
     assert len(set(_models(expected)[:3])) == 3
     with parallel_config("threading"):
-        parallel = _among_models(n_points=2, n_jobs=2, n_iter=5)
+        parallel = _among_models(pre_dispatch=2, n_jobs=2, n_iter=5)
     journal = tmp_path / "journal"
-    _among_models(n_points=2, n_iter=2, journal=journal)
-    resumed = _among_models(n_points=2, n_iter=5, journal=journal)
+    _among_models(pre_dispatch=2, n_iter=2, journal=journal)
+    resumed = _among_models(pre_dispatch=2, n_iter=5, journal=journal)
     assert _trials(expected) == _trials(parallel) == _trials(resumed)
 
 

@@ -24,14 +24,6 @@ def test_the_metric_of_the_rule_guides():
     assert found.best_params_ in ({"C": 0.1}, {"C": 1.0})
 
 
-def test_target_metric_prevails():
-    rule = OneStandardError(metric="accuracy")
-    found = search(
-        scoring=["f1_macro", "accuracy"], refit=rule, target_metric="f1_macro"
-    ).fit(X, y)
-    assert found.target_metric_ == "f1_macro"
-
-
 @pytest.mark.parametrize(
     "scoring, metric", [(["accuracy", "f1_macro"], "score"), ("accuracy", "f1_macro")]
 )

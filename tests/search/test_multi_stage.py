@@ -50,13 +50,13 @@ def fitted():
     "space, kwargs",
     [
         (SPACE, {}),
-        (SPACE, {"surrogate": "tpe", "n_points": 2, "n_initial_points": 5}),
-        (LISTS, {"n_iter": 30, "initial_points": [{"C": 1, "gamma": 1}]}),
+        (SPACE, {"surrogate": "tpe", "pre_dispatch": 2, "initial_points": 5}),
+        (LISTS, {"n_iter": 30, "initial_points": [{"C": 1, "gamma": 1}, 3]}),
         (SPACE, {"racing": True, "n_iter": 14, "return_train_score": True}),
     ],
 )
 def test_one_stage_is_the_plain_search_trial_for_trial(space, kwargs):
-    kwargs = {"n_initial_points": 3} | kwargs
+    kwargs = {"initial_points": 3} | kwargs
     one = make(space, stages=(1.0,), **kwargs).fit(X, y)
     arguments = {"n_iter": 12, "cv": 3, "random_state": 0} | kwargs
     plain = BayesSearchCV(SVC(), space, **arguments).fit(X, y)
@@ -94,7 +94,7 @@ def test_one_stage_on_a_part_of_the_rows():
     ],
 )
 def test_trials_by_stage(n_iter, stages, given, expected):
-    search = sized(n_iter=n_iter, stages=stages, trials_per_stage=given).fit(X, y)
+    search = sized(n_iter=given or n_iter, stages=stages).fit(X, y)
     table = search.all_cv_results_
     np.testing.assert_array_equal(np.bincount(table["stage"]), expected)
     n_rows = np.round(table["mean_test_score"] - 0.2)
@@ -159,7 +159,7 @@ def test_the_rule_of_the_paper_takes_the_best_of_all_stages():
 
 
 def test_what_is_kept_of_the_winner():
-    kwargs = {"return_fold_estimators": True, "return_oof": "predict"}
+    kwargs = {"return_folds": ["estimators", "predict"]}
     search = make(**kwargs).fit(X, y)
     assert [one.shape_fit_[0] for one in search.fold_estimators_] == [100] * 3
     assert np.mean(search.oof_predictions_ == y) == pytest.approx(
@@ -184,7 +184,7 @@ def test_every_surrogate_works(surrogate):
 
 @pytest.mark.parametrize("n_points", [1, 3])
 def test_the_trials_are_the_same_on_two_workers(n_points):
-    one, two = (make(n_points=n_points, n_jobs=n).fit(X, y) for n in (None, 2))
+    one, two = (make(pre_dispatch=n_points, n_jobs=n).fit(X, y) for n in (None, 2))
     assert_same_tables(one.all_cv_results_, two.all_cv_results_)
 
 
@@ -229,7 +229,7 @@ def test_multi_fidelity_predicts_better_where_stages_agree():
 def test_multi_fidelity_with_other_surrogates(surrogate):
     if surrogate == "trees":
         pytest.importorskip("lightgbm")
-    fitted = make(surrogate=surrogate, n_iter=16, n_points=2).fit(X, y)
+    fitted = make(surrogate=surrogate, n_iter=16, pre_dispatch=2).fit(X, y)
     assert isinstance(fitted.optimizer_.surrogate, MultiFidelity)
     assert fitted.best_score_ > 0.9
     again = pickle.loads(pickle.dumps(fitted))
@@ -259,7 +259,7 @@ def test_a_timeout_is_shared_by_trials_and_training_sizes(monkeypatch):
             super().__init__(optimizer, evaluator, executor, budget, **kwargs)
 
     monkeypatch.setattr(stages, "Scheduler", Spy)
-    sized(timeout=1e4, trials_per_stage=[10, 3], stages=(0.2, 1.0)).fit(X, y)
+    sized(timeout=1e4, n_iter=[10, 3], stages=(0.2, 1.0)).fit(X, y)
     # 10 trials on 20 % take as long as 2 on everything; what is left is for the last.
     assert budgets[0] == pytest.approx(4000, rel=1e-3)
     assert budgets[1] == pytest.approx(1e4, rel=1e-2)
@@ -343,7 +343,7 @@ def test_a_journal_goes_on_in_any_stage(n_done, multi_fidelity, tmp_path):
         if history[-1].number + 1 == n_done:
             raise Killed
 
-    kwargs = {"n_points": 2, "n_iter": 14, "multi_fidelity": multi_fidelity}
+    kwargs = {"pre_dispatch": 2, "n_iter": 14, "multi_fidelity": multi_fidelity}
     expected = make(**kwargs).fit(X, y)
     path = tmp_path / "journal"
     with pytest.raises(Killed):
@@ -416,9 +416,9 @@ def test_a_warm_start_tries_the_best_known_first():
         ({"stages": (2, 1.0)}, "stages: 2 .* Use at least 3"),
         ({"stages": (0.01, 1.0)}, r"stages: 0.01 .* Use at least 0.025 \(3 rows\)"),
         ({"n_iter": 1}, "n_iter must be at least the number of stages"),
-        ({"trials_per_stage": [3]}, "trials_per_stage"),
-        ({"trials_per_stage": [3, 0]}, "trials_per_stage"),
-        ({"trials_per_stage": [3, 2.5]}, "trials_per_stage"),
+        ({"n_iter": [3]}, "n_iter must be an int"),
+        ({"n_iter": [3, 0]}, "n_iter must be an int"),
+        ({"n_iter": [3, 2.5]}, "n_iter must be an int"),
         ({"n_promoted": 0}, "n_promoted"),
         ({"best_of": "first"}, "best_of"),
         ({"stages": "all"}, "stages"),
@@ -439,13 +439,13 @@ def test_a_stage_that_is_no_number_is_refused():
 
 
 def test_arguments_are_those_of_the_plain_search_and_its_own():
-    own = {"stages", "trials_per_stage", "n_promoted", "multi_fidelity", "best_of"}
+    own = {"stages", "n_promoted", "multi_fidelity", "best_of"}
     signature = inspect.signature(MultiStageSearchCV).parameters
     plain = inspect.signature(BayesSearchCV).parameters
     assert set(signature) == set(plain) | own
     assert set(signature) == set(MultiStageSearchCV._parameter_constraints)
     differ = {n for n in plain if signature[n].default != plain[n].default}
-    assert differ - {"error_score"} == {"n_initial_points"}
+    assert differ <= {"error_score"}
 
 
 # -- how stages predict each other ----------------------------------------------------
@@ -466,7 +466,7 @@ def test_stage_correlation_is_that_of_the_scores():
     search = make(
         {"gamma": (1e-4, 1e-1, "log-uniform"), "C": (0.1, 10.0, "log-uniform")},
         n_promoted=6,
-        trials_per_stage=[9, 8],
+        n_iter=[9, 8],
         cv=StratifiedKFold(2),
     ).fit(DIGITS_X, DIGITS_y)
     row = search.stage_correlation_.iloc[0]
@@ -482,7 +482,7 @@ def test_stage_correlation_is_that_of_the_scores():
 
 
 def test_identical_stages_agree_wholly():
-    search = sized(n_promoted=5, trials_per_stage=[6, 6]).fit(X, y)
+    search = sized(n_promoted=5, n_iter=[6, 6]).fit(X, y)
     row = search.stage_correlation_.iloc[0]
     assert row["rank_correlation"] == pytest.approx(1.0)
     assert row["model_correlation"] > 0.5

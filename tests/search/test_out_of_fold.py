@@ -24,13 +24,15 @@ SPACE = {"C": [1e-3, 1.0, 1e-2]}
 
 def search(model=None, space=SPACE, **kwargs):
     arguments = {"n_iter": 3, "cv": 3, "random_state": 0, **kwargs}
-    arguments = {"return_fold_estimators": True, **arguments}
+    arguments = {"return_folds": "estimators", **arguments}
     return BayesSearchCV(model or SVC(), space, **arguments)
 
 
 @pytest.mark.parametrize("n_jobs, n_points", [(1, 1), (2, 1), (2, 3)])
 def test_predictions_are_those_of_cross_val_predict(n_jobs, n_points):
-    ours = search(n_jobs=n_jobs, n_points=n_points, return_oof="predict").fit(X, y)
+    ours = search(
+        n_jobs=n_jobs, pre_dispatch=n_points, return_folds=["estimators", "predict"]
+    ).fit(X, y)
     expected = cross_val_predict(SVC(**ours.best_params_), X, y, cv=3)
     np.testing.assert_array_equal(ours.oof_predictions_, expected)
     splits = list(StratifiedKFold(3).split(X, y))
@@ -47,7 +49,7 @@ def test_predictions_are_those_of_cross_val_predict(n_jobs, n_points):
 @pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
 def test_columns(method):
     model = LogisticRegression(max_iter=500)
-    ours = search(model, return_oof=method).fit(X, y)
+    ours = search(model, return_folds=method).fit(X, y)
     expected = cross_val_predict(
         LogisticRegression(max_iter=500, **ours.best_params_), X, y, cv=3, method=method
     )
@@ -57,7 +59,7 @@ def test_columns(method):
 def test_regression_and_shuffled_splits():
     data, target = load_diabetes(return_X_y=True)
     cv = KFold(4, shuffle=True, random_state=0)
-    ours = search(Ridge(), {"alpha": [0.1, 1.0, 9.0]}, cv=cv, return_oof="predict")
+    ours = search(Ridge(), {"alpha": [0.1, 1.0, 9.0]}, cv=cv, return_folds="predict")
     ours.fit(data, target)
     expected = cross_val_predict(Ridge(**ours.best_params_), data, target, cv=cv)
     np.testing.assert_allclose(ours.oof_predictions_, expected)
@@ -72,7 +74,7 @@ def test_a_class_that_a_training_set_lacks(method, missing):
     data = np.random.default_rng(0).normal(size=(40, 3)) + labels[:, None]
     cv = KFold(4)
     model = LogisticRegression(max_iter=500)
-    ours = search(model, cv=cv, return_oof=method).fit(data, labels)
+    ours = search(model, cv=cv, return_folds=method).fit(data, labels)
     got = ours.oof_predictions_
     assert got.shape == (40, 4)
     np.testing.assert_array_equal(got[np.arange(40), labels], missing)
@@ -92,7 +94,9 @@ def test_only_two_classes_left_for_a_decision():
     labels = np.repeat(np.arange(3), 10)
     data = np.random.default_rng(0).normal(size=(30, 3)) + labels[:, None]
     ours = search(
-        LogisticRegression(max_iter=500), cv=KFold(3), return_oof="decision_function"
+        LogisticRegression(max_iter=500),
+        cv=KFold(3),
+        return_folds=["estimators", "decision_function"],
     )
     got = ours.fit(data, labels).oof_predictions_
     assert got.shape == (30, 3)
@@ -102,7 +106,7 @@ def test_only_two_classes_left_for_a_decision():
 
 
 def test_a_precomputed_kernel():
-    ours = search(SVC(kernel="precomputed"), return_oof="predict")
+    ours = search(SVC(kernel="precomputed"), return_folds="predict")
     ours.fit(rbf_kernel(X), y)
     model = SVC(kernel="precomputed", **ours.best_params_)
     np.testing.assert_array_equal(
@@ -154,9 +158,9 @@ def test_a_winner_from_the_journal_is_fitted_again(tmp_path):
 
 def test_a_cv_that_tests_some_rows_twice_is_refused_before_any_fit():
     ours = search(
-        Counting(), {"quality": [1]}, cv=ShuffleSplit(3), return_oof="predict"
+        Counting(), {"quality": [1]}, cv=ShuffleSplit(3), return_folds="predict"
     )
-    with pytest.raises(ValueError, match="return_oof requires a cv"):
+    with pytest.raises(ValueError, match="return_folds: .* require a cv"):
         ours.fit(X, y)
     assert Counting.n_fits == 0
 
@@ -164,9 +168,9 @@ def test_a_cv_that_tests_some_rows_twice_is_refused_before_any_fit():
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"return_oof": "predict_proba"}, "return_oof='predict_proba' is not a method"),
-        ({"return_oof": "predict", "refit": False}, "refit=False cannot"),
-        ({"return_fold_estimators": True, "refit": False}, "refit=False cannot"),
+        ({"return_folds": "predict_proba"}, "return_folds: 'predict_proba' is not"),
+        ({"return_folds": "predict", "refit": False}, "refit=False cannot"),
+        ({"return_folds": "estimators", "refit": False}, "refit=False cannot"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_before_any_fit(arguments, message):
@@ -176,7 +180,7 @@ def test_what_cannot_be_kept_is_refused_before_any_fit(arguments, message):
 
 
 def test_nothing_is_kept_unasked():
-    ours = search(return_fold_estimators=False).fit(X, y)
+    ours = search(return_folds=False).fit(X, y)
     assert not hasattr(ours, "fold_estimators_")
     assert not hasattr(ours, "oof_predictions_")
     assert not any("estimator" in vars(fold) for fold in ours.trials_.folds)

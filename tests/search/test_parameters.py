@@ -1,152 +1,125 @@
-"""Parameters that the searches share: signatures, constraints and docstrings."""
+"""Parameters of the searches: their number, and the errors for former names."""
 
 import inspect
-import re
 
 import pytest
+from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV
-from skbayes.evaluation.aspect import Aspect, Parameter
-from skbayes.evaluation.aspects import registry
-from skbayes.search import BaseBayesSearchCV
-from skbayes.search._parameters import (
-    SHARED,
-    SharedEntries,
-    parameters_of,
-    share_parameters,
+import skbayes
+from skbayes.evaluation.aspects.kept_fits import oof_method, returns_estimators
+from skbayes.evaluation.aspects.shared_steps import parse_cache
+from skbayes.evaluation.constraints import rule_and_bounds
+from skbayes.evaluation.limits import parse_trial_limits
+from skbayes.search.default_space import parse_initial_points
+from skbayes.utils.did_you_mean import REPLACED
+
+SEARCHES = [
+    kind
+    for name, kind in vars(skbayes).items()
+    if name.endswith("SearchCV") and inspect.isclass(kind)
+]
+
+
+def parameters(kind):
+    return inspect.signature(kind).parameters
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.parametrize("name", REPLACED)
+def test_a_former_name_is_refused_and_the_new_spelling_named(kind, name):
+    owner, spelling = REPLACED[name]
+    known = parameters(kind)
+    assert name not in known
+    if owner not in known:
+        pytest.skip("no search of this class had it")
+    assert any(f"{parameter}=" in spelling for parameter in known)
+    with pytest.raises(TypeError, match="has no parameter") as in_constructor:
+        kind(SVC(), **{name: 3})
+    with pytest.raises(ValueError, match="has no parameter") as in_set_params:
+        kind(SVC()).set_params(**{name: 3})
+    for error in (in_constructor, in_set_params):
+        assert str(error.value).endswith(f"Write {spelling}.")
+
+
+def test_other_unknown_names_are_refused_as_before():
+    with pytest.raises(ValueError, match="Invalid parameter 'C' for estimator"):
+        skbayes.BayesSearchCV(SVC()).set_params(C=3)
+    with pytest.raises(TypeError, match="Did you mean 'constraints'"):
+        skbayes.BayesSearchCV(SVC(), constrains=None)
+
+
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        ("auto", ("auto", 7)),
+        (True, (True, 7)),
+        (False, (False, 7)),
+        ("2 GB", ("auto", 2 * 10**9)),
+        (1, ("auto", 1)),
+        (1e9, ("auto", 10**9)),
+        ((True, "1 MiB"), (True, 1 << 20)),
+        (("auto", 5), ("auto", 5)),
+    ],
 )
-
-SEARCHES = [BaseBayesSearchCV, *BaseBayesSearchCV.__subclasses__()]
-ENTRY = r"^    {} : .*$"
-ALL_ENTRIES = """Search.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
-    """
+def test_cache(given, expected):
+    assert parse_cache(given, 7) == expected
 
 
-class _Speed(Aspect):
-    """Speed of the fits.
-
-    Parameters
-    ----------
-    speed : int, default=3
-        Speed, > 0.
-
-    Attributes
-    ----------
-    speed_ : float
-        Speed of the best fit.
-    """
-
-    name = "speed"
-    parameters = (Parameter("speed", [int], default=3, changes_trials=False),)
+@pytest.mark.parametrize("given", ["yes", 0, -1, ("all", 5), (True, "x"), (True,)])
+def test_wrong_cache(given):
+    with pytest.raises(ValueError, match="cache must be"):
+        parse_cache(given, 7)
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=lambda one: one.__name__)
-def test_no_placeholder_is_left(search):
-    assert not re.findall(r"^ *\{\w+\}$", search.__doc__, re.MULTILINE)
-    assert "\n    n_jobs : int or None, default=None\n" in search.__doc__
+@pytest.mark.parametrize(
+    "given, expected",
+    [
+        ("default", (None, None)),
+        (0, (None, 0)),
+        (None, ([], None)),
+        ([{"a": 1}], ([{"a": 1}], None)),
+        ([{"a": 1}, 5], ([{"a": 1}], 5)),
+        ((4,), ([], 4)),
+    ],
+)
+def test_initial_points(given, expected):
+    assert parse_initial_points(given) == expected
 
 
-@pytest.mark.parametrize("search", SEARCHES, ids=lambda one: one.__name__)
-def test_signature_constraints_and_docstring_have_the_same_parameters(search):
-    names = set(inspect.signature(search).parameters)
-    assert names == set(search._parameter_constraints) == set(parameters_of(search))
-    for name in names:
-        assert len(re.findall(ENTRY.format(name), search.__doc__, re.MULTILINE)) == 1
+@pytest.mark.parametrize("given", [-1, [{"a": 1}, -1], True, [False]])
+def test_wrong_initial_points(given):
+    with pytest.raises(ValueError, match="initial_points: the number"):
+        parse_initial_points(given)
 
 
-def test_every_shared_parameter_has_an_entry():
-    for source, parameters in [
-        (SharedEntries, SHARED),
-        *((aspect, aspect.parameters) for aspect in registry.ASPECTS),
-    ]:
-        for param in parameters:
-            assert re.search(ENTRY.format(param.name), source.__doc__, re.MULTILINE)
+def test_constraints():
+    bounds = {"recall": ">= 0.9"}
+    assert rule_and_bounds(None) == (None, {})
+    assert rule_and_bounds(callable) == (callable, {})
+    assert rule_and_bounds(bounds) == (None, bounds)
+    assert rule_and_bounds([bounds, callable]) == (callable, bounds)
+    with pytest.raises(ValueError, match="2 functions and 0 dicts"):
+        rule_and_bounds([callable, len])
+    with pytest.raises(TypeError, match="or a list of both"):
+        rule_and_bounds(["recall >= 0.9"])
 
 
-def test_a_parameter_of_an_aspect_is_a_parameter_of_the_searches(monkeypatch):
-    monkeypatch.setattr(registry, "ASPECTS", (*registry.ASPECTS, _Speed))
-
-    @share_parameters
-    class Fast(BayesSearchCV):
-        __doc__ = ALL_ENTRIES
-
-        def __init__(self, estimator, *, n_iter=7, **shared):
-            self._store(locals())
-
-    @share_parameters
-    class Slow(Fast):
-        __doc__ = ALL_ENTRIES
-
-        _omitted = ("speed",)
-
-        def __init__(self, estimator, **shared):
-            self._store(locals())
-
-    search = Fast(None)
-    assert search.speed == 3 and search.n_iter == 7
-    assert Fast(None, speed=5).get_params()["speed"] == 5
-    assert Fast._parameter_constraints["speed"] == [int]
-    assert "speed" in Fast._without_effect
-    assert "Speed, > 0." in Fast.__doc__ and "speed_ : float" in Fast.__doc__
-    assert "n_iter : int, default=7" in Fast.__doc__
-    assert "speed" not in inspect.signature(Slow).parameters
-    assert "peed" not in Slow.__doc__
-    assert Slow(None).n_iter == 7
-    with pytest.raises(TypeError, match="Slow has no parameter 'speed'"):
-        Slow(None, speed=1)
+def test_trial_limits():
+    assert parse_trial_limits(None) == parse_trial_limits({"time": None}) == {}
+    assert parse_trial_limits({"time": "5 min"}) == {"time": 300}
+    with pytest.raises(ValueError, match="'seconds' is not the name of a limit"):
+        parse_trial_limits({"seconds": 3})
+    with pytest.raises(ValueError, match=r"trial_limits\['time'\] must be a positive"):
+        parse_trial_limits({"time": [3]})
 
 
-def test_the_nearest_class_supplies_an_entry():
-    @share_parameters
-    class First:
-        """Have an entry of its own.
-
-        Parameters
-        ----------
-        cv : int
-            Its own.
-        {n_jobs}
-        """
-
-        def __init__(self, estimator, *, cv=5, **shared):
-            self._store(locals())
-
-    @share_parameters
-    class Second(First):
-        """Take the entries.
-
-        Parameters
-        ----------
-        {cv}
-        {n_jobs}
-        """
-
-        def __init__(self, estimator, *, cv=5, **shared):
-            self._store(locals())
-
-    assert "cv : int\n" in Second.__doc__ and "Its own." in Second.__doc__
-    shared = re.search(r"n_jobs : .*\n(?: {8}.*\n)+", SharedEntries.__doc__)[0]
-    for line in shared.splitlines():
-        assert line.strip() in Second.__doc__
-
-
-def test_a_name_without_an_entry_is_an_error():
-    with pytest.raises(KeyError, match="no_such_parameter"):
-
-        @share_parameters
-        class Wrong:
-            """Refer to nothing.
-
-            {no_such_parameter}
-            """
-
-            def __init__(self, **shared):
-                self._store(locals())
+def test_return_folds():
+    both = ["estimators", "predict"]
+    assert returns_estimators("estimators") and returns_estimators(both)
+    assert not returns_estimators(False) and not returns_estimators("predict")
+    assert oof_method(both) == oof_method("predict") == "predict"
+    assert oof_method(False) is oof_method(["estimators"]) is None
+    with pytest.raises(ValueError, match="names 2 methods"):
+        oof_method(["predict", "predict_proba"])
+    with pytest.raises(ValueError, match="return_folds='estimators'"):
+        oof_method(True)

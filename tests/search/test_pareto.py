@@ -453,10 +453,10 @@ def test_unsupervised():
 
 @pytest.mark.parametrize("n_points", [1, 3])
 def test_workers_find_the_same(n_points):
-    one = make(n_points=n_points).fit(X, y)
+    one = make(pre_dispatch=n_points).fit(X, y)
     for backend in ("loky", "threading"):
         with joblib.parallel_config(backend, n_jobs=2):
-            other = make(n_points=n_points).fit(X, y)
+            other = make(pre_dispatch=n_points).fit(X, y)
         assert_same_tables(one.cv_results_, other.cv_results_)
         assert one.best_params_ == other.best_params_
 
@@ -465,7 +465,7 @@ def test_a_size_is_the_same_in_processes():
     sized = make({"accuracy": "max", "model_size": "min"}, n_iter=5)
     expected = clone(sized).fit(X, y)
     with joblib.parallel_config("loky", n_jobs=2):
-        sized.set_params(n_points=1).fit(X, y)
+        sized.set_params(pre_dispatch=1).fit(X, y)
     assert_same_tables(sized.cv_results_, expected.cv_results_)
     assert sized.cv_results_["mean_test_model_size"].min() > 500
 
@@ -473,9 +473,9 @@ def test_a_size_is_the_same_in_processes():
 @pytest.mark.parametrize("n_points", [1, 3])
 def test_a_journal_continues_the_same_search(tmp_path, n_points):
     path = tmp_path / "search.db"
-    whole = make(n_points=n_points).fit(X, y)
-    make(n_iter=3, journal=path, n_points=n_points).fit(X, y)
-    continued = make(journal=path, n_points=n_points).fit(X, y)
+    whole = make(pre_dispatch=n_points).fit(X, y)
+    make(n_iter=3, journal=path, pre_dispatch=n_points).fit(X, y)
+    continued = make(journal=path, pre_dispatch=n_points).fit(X, y)
     assert_same_tables(continued.cv_results_, whole.cv_results_)
     assert [t.expected_improvement for t in continued.trials_] == [
         t.expected_improvement for t in whole.trials_
@@ -533,7 +533,7 @@ def test_a_limit_per_trial_leaves_trials_unfinished(fake_clock):
         OBJECTIVES,
         n_iter=3,
         cv=3,
-        trial_timeout=0.04,
+        trial_limits={"time": 0.04},
         random_state=0,
     )
     with pytest.warns(UserWarning, match="cannot abort a running fit"):

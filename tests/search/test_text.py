@@ -97,7 +97,7 @@ def test_trials_score_as_the_plain_pipeline(space, surrogate):
     "backend, n_points", [("loky", 1), ("threading", 3), ("loky", 3)]
 )
 def test_workers_find_the_same(backend, n_points):
-    arguments = {"n_iter": 9, "cv": 3, "random_state": 0, "n_points": n_points}
+    arguments = {"n_iter": 9, "cv": 3, "random_state": 0, "pre_dispatch": n_points}
     alone = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
     with parallel_config(backend, n_jobs=2):
         search = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
@@ -155,7 +155,7 @@ def test_folds_of_few_texts_are_drawn_twice():
     search = TextRepresentationSearchCV(n_iter=2, refit=False, random_state=0)
     search.fit(TEXTS, LABELS)
     assert search.n_splits_ == 10
-    once = clone(search).set_params(return_oof="predict", racing=False, refit=True)
+    once = clone(search).set_params(return_folds="predict", racing=False, refit=True)
     once.fit(TEXTS, LABELS)
     assert once.n_splits_ == 5
     assert len(once.oof_predictions_) == len(TEXTS)
@@ -436,7 +436,7 @@ def test_other_languages():
 def test_trials_per_stage_decide_how_many_stages_there_are(n_stages, many, monkeypatch):
     monkeypatch.setattr(text_search, "MANY_TEXTS", many)
     search = TextRepresentationSearchCV(
-        trials_per_stage=[2, 1][:n_stages], cv=2, refit=False, random_state=0
+        n_iter=[2, 1][:n_stages], cv=2, refit=False, random_state=0
     ).fit(TEXTS, LABELS)
     assert set(search.all_cv_results_["stage"]) == set(range(n_stages))
 
@@ -482,7 +482,7 @@ def test_a_configuration_without_ngrams_costs_its_trial_only():
 def test_counts_that_find_no_room_change_nothing(tmp_path, cache_limit):
     arguments = {"n_iter": 4, "cv": 2, "random_state": 0}
     expected = TextRepresentationSearchCV(**arguments).fit(TEXTS, LABELS)
-    search = TextRepresentationSearchCV(**arguments, cache_limit=cache_limit)
+    search = TextRepresentationSearchCV(**arguments, cache=cache_limit)
     with parallel_config(temp_folder=str(tmp_path)):
         with pytest.warns(UserWarning, match="share were computed again"):
             search.fit(TEXTS, LABELS)
@@ -603,8 +603,7 @@ def test_kept_estimators_take_raw_texts():
         n_iter=4,
         cv=3,
         random_state=0,
-        return_fold_estimators=True,
-        return_oof="predict",
+        return_folds=["estimators", "predict"],
     ).fit(TEXTS, LABELS)
     splits = StratifiedKFold(3).split(TEXTS, LABELS)
     for (_, test), estimator in zip(splits, search.fold_estimators_, strict=True):
@@ -695,7 +694,7 @@ def test_empty_texts_are_told_of():
         ({"search_spaces": {"D": [1]}}, ValueError, "search_spaces names 'D'"),
         ({"language": "klingon"}, ValueError, "language='klingon'"),
         ({"stop_words": [3]}, TypeError, "stop_words must be strings"),
-        ({"cache_limit": 0}, ValueError, "cache_limit"),
+        ({"cache": 0}, ValueError, "cache"),
         (
             {"estimator": make_pipeline(CountVectorizer(), MultinomialNB())},
             ValueError,
@@ -815,7 +814,7 @@ def _unwanted(*args, **kwargs):
             "penalize_intercept=False",
         ),
         ({"surrogate": "trees"}, "surrogate='trees'"),
-        ({"progress_bar": True}, "progress_bar=True"),
+        ({"verbose": "progress"}, "verbose='progress'"),
     ],
 )
 def test_a_missing_package_is_one_error_before_the_first_fit(

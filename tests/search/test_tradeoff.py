@@ -51,7 +51,7 @@ def _tried(search):
 @pytest.mark.parametrize("acquisition", ["ei-tradeoff", "paper"])
 @pytest.mark.parametrize("n_points", [1, 2])
 def test_without_tradeoff_it_is_the_search_on_the_enriched_space(acquisition, n_points):
-    found = make(tradeoff=0.0, acquisition=acquisition, n_points=n_points).fit(X, y)
+    found = make(tradeoff=0.0, acquisition=acquisition, pre_dispatch=n_points).fit(X, y)
     plain = Optimizer(
         {**SPACE, "train_size": Ordinal(SIZES)},
         n_initial_points=3,
@@ -86,7 +86,9 @@ def test_it_finds_the_best_tradeoff(search):
     assert results["tradeoff_score"].max() > best - 0.01
 
 
-@pytest.mark.parametrize("options", [{"n_jobs": 2, "n_points": 1}, {"n_points": 2}])
+@pytest.mark.parametrize(
+    "options", [{"n_jobs": 2, "pre_dispatch": 1}, {"pre_dispatch": 2}]
+)
 def test_same_costs_same_trials(options):
     one = make(n_iter=5, **options).fit(X, y)
     other = make(n_iter=5, **options | {"n_jobs": None}).fit(X, y)
@@ -127,7 +129,7 @@ def test_trees_of_parameters_and_lists_of_spaces():
 def test_initial_points_and_constraint():
     found = make(
         initial_points=[{"x": 0.25}, {"x": 0.75, "train_size": 0.4}],
-        constraint=lambda params: params["train_size"] != 0.6,
+        constraints=lambda params: params["train_size"] != 0.6,
     ).fit(X, y)
     assert _tried(found)[0][:2] == ({"x": 0.25}, 1.0)
     assert _tried(found)[1][:2] == ({"x": 0.75}, 0.4)
@@ -319,7 +321,7 @@ def test_numbers_of_rows():
 def test_one_size_is_the_plain_search():
     found = make(train_sizes=[1.0], tradeoff=0.0).fit(X, y)
     plain = BayesSearchCV(
-        Priced(), SPACE, n_iter=10, n_initial_points=3, cv=2, random_state=0
+        Priced(), SPACE, n_iter=10, initial_points=3, cv=2, random_state=0
     ).fit(X, y)
     # The same but for a column of one value.
     assert found.cv_results_["param_x"][0] == plain.cv_results_["param_x"][0]

@@ -82,9 +82,9 @@ def test_any_other_arguments_pass():
 
 
 def test_more_trials_under_way_than_there_are():
-    with pytest.warns(UserWarning, match="n_points=3 is more than n_iter=2"):
-        check_arguments(_search(n_iter=2, n_points=3))
-    check_arguments(_search(n_iter=3, n_points=3))
+    with pytest.warns(UserWarning, match="pre_dispatch=3 is more than n_iter=2"):
+        check_arguments(_search(n_iter=2, pre_dispatch=3))
+    check_arguments(_search(n_iter=3, pre_dispatch=3))
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_groups_that_are_missing(splitter):
 
 
 def test_numbers_of_rows_that_look_like_percentages():
-    kind, few = MultiStageSearchCV, {"trials_per_stage": [1, 1], "cv": 5}
+    kind, few = MultiStageSearchCV, {"n_iter": [1, 1], "cv": 5}
     with pytest.warns(UserWarning, match=r"no trial .* 100 of the 120 .* \(0.3, 1.0\)"):
         _fitted(kind=kind, stages=(30, 100), **few)
     _fitted(kind=kind, stages=(30, 1.0), **few)
@@ -123,7 +123,7 @@ def test_numbers_of_rows_that_look_like_percentages():
 
 @pytest.mark.parametrize("stages", [(30, 60), (0.25, 0.5)])
 def test_stages_that_end_below_all_rows(stages):
-    few = {"trials_per_stage": [1, 1], "cv": 5}
+    few = {"n_iter": [1, 1], "cv": 5}
     with pytest.warns(UserWarning, match=r"stages ends at .*50% .* add the stage 1\.0"):
         _fitted(kind=MultiStageSearchCV, stages=stages, **few)
     _fitted(kind=MultiStageSearchCV, stages=(30, 120), **few)

@@ -362,7 +362,7 @@ def test_a_search_with_it_goes_on_from_its_journal(surrogate, acquisition, tmp_p
                 acquisition=acquisition,
                 n_iter=n_iter,
                 cv=2,
-                n_initial_points=3,
+                initial_points=3,
                 journal=tmp_path / name,
                 random_state=0,
             ).fit(*load_iris(return_X_y=True))

@@ -78,7 +78,7 @@ def results() -> str:
         cv=StratifiedKFold(2),
         surrogate=GaussianProcess(),
         stopper=[NoImprovement(5), TargetScore(1.1)],
-        constraint=lambda params: params["model__C"] > 0.0,
+        constraints=lambda params: params["model__C"] > 0.0,
         initial_points=[{"model__C": 1.0}],
         random_state=0,
     )

@@ -1,4 +1,4 @@
-"""Constraints on outcomes of trials: the parameter `constraints`."""
+"""Bounds on outcomes of trials: the dict of the parameter `constraints`."""
 
 from __future__ import annotations
 
@@ -72,8 +72,14 @@ class OutcomeConstraints(Aspect):
 
     Parameters
     ----------
-    constraints : dict or None, default=None
-        Bounds on outcomes of the fits, such as
+    constraints : callable, dict, list or None, default=None
+        Rule of the configurations, bounds on outcomes of the fits, or a list of both.
+
+        A callable ``constraints(params) -> bool`` is a rule. Configurations for which
+        it returns False are never tried. If it raises an exception, the search ends
+        with a ValueError.
+
+        A dict contains bounds on outcomes of the fits, such as
         ``{"model_size": "<= 1e6", "recall": ">= 0.9"}``. The search looks for the best
         configuration that satisfies all bounds, and refits it. A bound applies to the
         mean of an outcome over the splits. The name of an outcome is a metric of
@@ -97,12 +103,17 @@ class OutcomeConstraints(Aspect):
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial
         satisfies all bounds, the trial that violates them least is chosen, with a
-        warning. None means no bounds.
+        warning. None means no constraints.
     """
 
     name = "constraints"
     parameters = (
-        Parameter("constraints", [Mapping, None], default=None, is_sent=False),
+        Parameter(
+            "constraints",
+            [callable, Mapping, list, tuple, None],
+            default=None,
+            is_sent=False,
+        ),
     )
     condition = "constraints"
 

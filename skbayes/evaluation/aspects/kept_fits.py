@@ -1,4 +1,4 @@
-"""Fitted estimators of the folds: `return_fold_estimators` and `return_oof`."""
+"""Fitted estimators of the folds: the parameter `return_folds`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,34 @@ if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["KeptFits"]
+__all__ = ["KeptFits", "oof_method", "returns_estimators"]
+
+
+def returns_estimators(return_folds: Any) -> bool:
+    """Return whether the estimators of the folds are requested."""
+    return "estimators" in _requests(return_folds)
+
+
+def oof_method(return_folds: Any) -> str | None:
+    """Return the method for out-of-fold predictions, if one is requested."""
+    methods = [name for name in _requests(return_folds) if name != "estimators"]
+    if len(methods) > 1:
+        raise ValueError(
+            f"return_folds={return_folds!r} names {len(methods)} methods; one is "
+            "possible, such as return_folds=['estimators', 'predict_proba']."
+        )
+    return methods[0] if methods else None
+
+
+def _requests(return_folds: Any) -> list[str]:
+    if return_folds is True:
+        raise ValueError(
+            "return_folds=True does not say what to return; write "
+            "return_folds='estimators', or a method such as 'predict_proba'."
+        )
+    if isinstance(return_folds, str):
+        return [return_folds]
+    return list(return_folds or [])
 
 
 class _FoldFits(FoldAspect):
@@ -32,40 +59,43 @@ class KeptFits(Aspect):
 
     Parameters
     ----------
-    return_fold_estimators : bool, default=False
-        Whether to keep the estimators that were fitted on the splits with the best
-        configuration, as ``fold_estimators_``. If `refit` is a callable, the estimators
-        of all trials are kept until the search ends.
-    return_oof : str or None, default=None
-        Name of a method such as "predict" or "predict_proba". For each sample, it is
-        called on the estimator with the best configuration that was fitted without this
-        sample. The outputs are stored as ``oof_predictions_``. Requires a `cv` that
-        tests each sample exactly once.
+    return_folds : False, str or list of str, default=False
+        Results of the fits on the splits with the best configuration. If `refit` is a
+        callable, the estimators of all trials are kept until the search ends.
+
+        - "estimators" stores the fitted estimators as ``fold_estimators_``.
+        - The name of a method, such as "predict" or "predict_proba", stores its outputs
+          as ``oof_predictions_``. For each sample, the method is called on the
+          estimator that was fitted without this sample. Requires a `cv` that tests each
+          sample exactly once.
+        - A list contains "estimators" and a method.
 
     Attributes
     ----------
     fold_estimators_ : list of estimators
-        Estimators fitted on the splits with the best configuration, if
-        `return_fold_estimators` is set.
+        Estimators fitted on the splits with the best configuration, if `return_folds`
+        contains "estimators".
     oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        Out-of-fold predictions in the order of the samples, if `return_oof` is set.
+        Out-of-fold predictions in the order of the samples, if `return_folds` contains
+        a method.
     """
 
     name = "kept_fits"
     parameters = (
         Parameter(
-            "return_fold_estimators", ["boolean"], default=False, changes_trials=False
+            "return_folds",
+            ["boolean", str, list, tuple],
+            default=False,
+            changes_trials=False,
         ),
-        Parameter("return_oof", [str, None], default=None, changes_trials=False),
     )
-    conflicts = tuple(
+    conflicts = (
         Conflict(
-            name,
+            "return_folds",
             "refit",
             [False],
             "The fits are those of the best trial, which refit chooses.",
-        )
-        for name in ("return_fold_estimators", "return_oof")
+        ),
     )
 
     @classmethod

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from numbers import Integral, Real
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, Parameter
 from skbayes.evaluation.fold import FoldOutcome, has_status
 from skbayes.evaluation.limits import SearchTimeout
@@ -25,42 +23,30 @@ class Limits(Aspect):
 
     Parameters
     ----------
-    trial_timeout : float, str or None, default=None
-        Time limit for the fits of a trial, as a number of seconds or a string such as
-        "5 min". The time that a fit waits for a worker or for the start of a process
-        does not count. The fits of a trial run in groups of as many as there are
-        workers, or one after the other with `racing`. A group takes as long as its
-        longest fit. A fit that is still running at this limit is aborted, and no
-        further fit of the trial is started. The state of the trial is then "timed_out".
-        The surrogate uses the score that is predicted from the completed fits; the
-        trial cannot be chosen as the best.
+    trial_limits : dict or None, default=None
+        Limits of a trial, such as ``{"time": "5 min", "memory": "2 GB"}``. None means
+        no limits. With limits, each worker runs its fits in a separate process, even if
+        there is only one worker (see :ref:`limits`).
 
-        Each worker runs its fits in a separate process, even if there is only one
-        worker (see :ref:`limits`). With `trial_timeout`, the proposals depend on
-        measured times. None means no limit.
-    trial_memory : int, str or None, default=None
-        Memory limit for a fit, in bytes or as a string such as "2 GB" or "500 MiB". The
-        limit applies to the resident memory of the process that runs the fit and of its
-        child processes, including Python and its libraries (about 150 MB). Data that
-        all workers map into memory do not count. A fit that exceeds the limit is
-        aborted, and the state of its trial is "out_of_memory". Otherwise, such a trial
-        is treated like a trial that exceeds `trial_timeout`. Requires psutil, which the
-        extra `limits` installs. None means no limit.
+        - "time": limit for the fits of a trial, as a number of seconds or a string. The
+          time that a fit waits for a worker or for the start of a process does not
+          count. The fits of a trial run in groups of as many as there are workers, or
+          one after the other with `racing`. A group takes as long as its longest fit. A
+          fit that is still running at this limit is aborted, and no further fit of the
+          trial is started. The state of the trial is then "timed_out". The surrogate
+          uses the score that is predicted from the completed fits; the trial cannot be
+          chosen as the best. The proposals then depend on measured times.
+        - "memory": limit for a fit, in bytes or as a string such as "500 MiB". The
+          limit applies to the resident memory of the process that runs the fit and of
+          its child processes, including Python and its libraries (about 150 MB). Data
+          that all workers map into memory do not count. A fit that exceeds the limit is
+          aborted, and the state of its trial is "out_of_memory". Otherwise, such a
+          trial is treated like a trial that exceeds its time. Requires psutil, which
+          the extra `limits` installs.
     """
 
     name = "limits"
-    parameters = (
-        Parameter(
-            "trial_timeout",
-            [compat.Interval(Real, 0, None, closed="neither"), str, None],
-            default=None,
-        ),
-        Parameter(
-            "trial_memory",
-            [compat.Interval(Integral, 1, None, closed="left"), str, None],
-            default=None,
-        ),
-    )
+    parameters = (Parameter("trial_limits", [Mapping, None], default=None),)
     condition = "has_limits"
 
     def folds_at_a_time(self, n_workers: int) -> float:

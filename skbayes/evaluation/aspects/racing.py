@@ -31,7 +31,7 @@ class Racing(Aspect):
         if the noise was equal for all trials and folds. Otherwise, it was pruned in up
         to 9% (:ref:`racing`). With `rounds`, a trial can also be pruned within its
         first fold, after some of the rounds. The fits of a trial run one after the
-        other, so ``n_points="auto"`` uses a larger number, at most 16.
+        other, so more trials are in progress by default, at most 16.
     """
 
     name = "racing"

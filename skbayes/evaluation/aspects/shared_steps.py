@@ -5,14 +5,33 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from numbers import Real
+from typing import Any
+
+import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.limits import parse_size
 from skbayes.evaluation.prefix import PrefixCache, shared_steps
 from skbayes.evaluation.trial import SavedTime
 
-__all__ = ["SharedSteps"]
+__all__ = ["SharedSteps", "parse_cache"]
+
+
+def parse_cache(cache: Any, default: float) -> tuple[bool | str, float]:
+    """Return the rules of sharing (a bool or "auto"), and the maximum size in bytes."""
+    rules, size = (
+        cache if isinstance(cache, tuple) and len(cache) == 2 else (None, cache)
+    )
+    if rules is None and (isinstance(size, bool | np.bool_) or size == "auto"):
+        rules, size = size, default
+    if rules not in (None, True, False, "auto"):
+        raise ValueError(
+            "cache must be 'auto', True, False, a size such as '4 GB', or a tuple of "
+            f"both, such as (True, '4 GB'), got {cache!r}."
+        )
+    return "auto" if rules is None else rules, parse_size("cache", size)
 
 
 class _FoldSteps(FoldAspect):
@@ -61,7 +80,7 @@ class SharedSteps(Aspect):
 
     Parameters
     ----------
-    cache : "auto" or bool, default="auto"
+    cache : "auto", bool, int, str or tuple, default="auto"
         Whether trials share the first steps of a pipeline. A shared transformer is
         fitted once per fold and setting. Later trials load its output from temporary
         files, and the fitted transformer if a scorer uses it. The transformer and the
@@ -75,24 +94,19 @@ class SharedSteps(Aspect):
 
         A transformer that draws from the global random generators is fitted in each
         trial. Steps are not shared on Dask and other distributed backends.
-    cache_limit : float, default=1e9
-        Maximum size of the temporary files in bytes, > 0. The least recently used files
-        are removed first. A warning is issued if results had to be computed again
-        because of this limit.
+
+        A size, in bytes or as a string such as "4 GB", is the maximum size of the
+        temporary files, with the rules of "auto". ``(True, "4 GB")`` has the rules of
+        True. Otherwise, it is 1 GB. The least recently used files are removed first. A
+        warning is issued if results had to be computed again because of this limit.
     """
 
     name = "shared_steps"
     parameters = (
         Parameter(
             "cache",
-            ["boolean", compat.StrOptions({"auto"})],
+            ["boolean", compat.Interval(Real, 1, None, closed="left"), str, tuple],
             default="auto",
-            changes_trials=False,
-        ),
-        Parameter(
-            "cache_limit",
-            [compat.Interval(Real, 0, None, closed="neither")],
-            default=1e9,
             changes_trials=False,
         ),
     )

@@ -136,12 +136,12 @@ def test_a_timeout_within_which_no_trial_is_finished_is_an_error():
     "n_jobs, more",
     [
         (1, {}),
-        (2, {"n_points": 3, "racing": True, "return_train_score": True}),
+        (2, {"pre_dispatch": 3, "racing": True, "return_train_score": True}),
     ],
 )
 def test_fits_that_run_at_the_timeout_are_dropped(n_jobs, more, tmp_path, monkeypatch):
     """The trials before are those of a search without a timeout, also when resumed."""
-    more = {"n_points": 1, "n_iter": 4, "cv": 2, "random_state": 0, **more}
+    more = {"pre_dispatch": 1, "n_iter": 4, "cv": 2, "random_state": 0, **more}
     begun, told = tmp_path / "begun", []
 
     def monotonic():
@@ -210,13 +210,12 @@ def test_a_timeout_is_checked_between_fits_that_cannot_be_ended():
             search.fit(X, y)
 
 
-@pytest.mark.parametrize("name", ["timeout", "trial_timeout"])
+@pytest.mark.parametrize("name", ["timeout", "trial_limits"])
 @pytest.mark.parametrize("given", ["5 parsecs", "5", "-1 s", "0 s", "", "1h 30"])
 def test_a_time_that_is_none_is_refused(name, given):
-    search = BayesSearchCV(Sometimes(), SPACE, **{name: given})
-    with pytest.raises(
-        ValueError, match=f"{name} must be a positive .* such as '90 s'"
-    ):
+    value = {"time": given} if name == "trial_limits" else given
+    search = BayesSearchCV(Sometimes(), SPACE, **{name: value})
+    with pytest.raises(ValueError, match=f"{name}.* must be .* such as '90 s'"):
         search.fit(X, y)
 
 
@@ -236,7 +235,7 @@ search = BayesSearchCV(
     cv=8,
     verbose=1,
     n_jobs=n_jobs,
-    n_points=n_points,
+    pre_dispatch=n_points,
 ).fit(X, y)
 print(search.stop_reason_, search.optimizer_.n_told, len(search.predict(X)))
 """

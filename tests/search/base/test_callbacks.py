@@ -245,7 +245,7 @@ def test_scoring_monitor_works_unmodified(n_jobs):
 @pytest.mark.parametrize("kind", [Stopper, PropagatedStopper])
 def test_a_hook_that_returns_true_ends_the_search(backend, task, kind):
     search = BayesSearchCV(
-        logistic(), {"C": (0.1, 1.0)}, n_iter=6, cv=2, random_state=0, n_points=1
+        logistic(), {"C": (0.1, 1.0)}, n_iter=6, cv=2, random_state=0, pre_dispatch=1
     ).set_callbacks(kind(task))
     with joblib.parallel_config(backend=backend, n_jobs=2):
         search.fit(X, y)
@@ -279,7 +279,7 @@ def test_a_hook_that_returns_true_at_a_trial_ends_the_search(backend):
             return context.task_name == TRIAL and context.task_id == self.task
 
     search = BayesSearchCV(
-        logistic(), {"C": (0.1, 1.0)}, n_iter=6, cv=2, random_state=0, n_points=1
+        logistic(), {"C": (0.1, 1.0)}, n_iter=6, cv=2, random_state=0, pre_dispatch=1
     ).set_callbacks(AtTrial(2))
     with joblib.parallel_config(backend=backend, n_jobs=2):
         search.fit(X, y)

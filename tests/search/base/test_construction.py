@@ -105,10 +105,10 @@ WRONG = {
     "timeout": -1,
     "surrogate": "oracle",
     "acquisition": "hope",
-    "n_initial_points": -1,
     "initial_points": {"C": 1},
-    "constraint": "C < 3",
-    "target_metric": 3,
+    "constraints": "C < 3",
+    "trial_limits": 3,
+    "return_folds": True,
     "scoring": "nonsense",
     "n_jobs": "many",
     "refit": 3.5,
@@ -302,7 +302,7 @@ def test_a_constraint_that_raises_is_found_before_any_fit():
     search = BayesSearchCV(
         NeverFitted(),
         spaces,
-        constraint=lambda params: params["gamma"] < 0.5,
+        constraints=lambda params: params["gamma"] < 0.5,
         random_state=0,
     )
     with pytest.raises(ValueError, match="constraint: raised KeyError.'gamma'"):
@@ -338,7 +338,7 @@ def test_a_surrogate_class_is_refused_before_any_fit(spaces):
 def test_a_space_and_a_constraint():
     space = Space.from_notation({"alpha": [1, 2, 3]})
     search = BayesSearchCV(
-        Ridge(), space, constraint=lambda p: p["alpha"] > 1, random_state=0
+        Ridge(), space, constraints=lambda p: p["alpha"] > 1, random_state=0
     )
     search.fit(X, y)
     assert search.cv_results_["params"] == [{"alpha": 2}, {"alpha": 3}]
@@ -347,7 +347,7 @@ def test_a_space_and_a_constraint():
 
 def test_constraint_that_allows_nothing():
     search = BayesSearchCV(
-        Ridge(), {"alpha": [1, 2]}, constraint=lambda p: False, random_state=0
+        Ridge(), {"alpha": [1, 2]}, constraints=lambda p: False, random_state=0
     )
     with pytest.raises(ValueError, match="constraint"):
         search.fit(X, y)

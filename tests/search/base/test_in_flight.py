@@ -65,7 +65,7 @@ def backend(request):
 
 
 def smooth(**kwargs):
-    arguments = {"n_points": 4, "n_initial_points": 3, "n_iter": 8, "cv": 3}
+    arguments = {"pre_dispatch": 4, "initial_points": 3, "n_iter": 8, "cv": 3}
     arguments |= {"random_state": 0, **kwargs}
     return BayesSearchCV(SVC(), SMOOTH, **arguments)
 
@@ -95,7 +95,7 @@ def assert_same_search(a, b):
 
 
 def test_trials_in_flight_are_proposed_without_each_other(reference):
-    alone = smooth(n_points=1).fit(X, y).cv_results_["params"]
+    alone = smooth(pre_dispatch=1).fit(X, y).cv_results_["params"]
     tried = reference.cv_results_["params"]
     # The design does not depend on results; what follows does.
     assert tried[:3] == alone[:3]
@@ -108,7 +108,7 @@ def test_trials_in_flight_are_proposed_without_each_other(reference):
 )
 def test_as_many_trials_in_flight_as_keep_the_workers_busy(n_workers, n_points):
     X, y = np.zeros((10, 1)), np.zeros(10)
-    search = restless(n_iter=1, n_points="auto", cv=5)
+    search = restless(n_iter=1, pre_dispatch="2*n_jobs", cv=5)
     with joblib.parallel_config("threading", n_jobs=n_workers):
         assert search.fit(X, y).n_points_ == n_points
         # With racing, the folds of a trial are fitted one after the other.
@@ -116,7 +116,7 @@ def test_as_many_trials_in_flight_as_keep_the_workers_busy(n_workers, n_points):
         racing = 1 if n_workers == 1 else 1.5 * n_workers + 1
         assert search.n_points_ == min(racing, 16)
         # The time that fits wait for a worker is not that of their trial.
-        search.set_params(racing=False, trial_timeout=60.0).fit(X, y)
+        search.set_params(racing=False, trial_limits={"time": 60.0}).fit(X, y)
         assert search.n_points_ == n_points
 
 
@@ -124,16 +124,16 @@ def test_a_journal_keeps_the_number_of_trials_in_flight(tmp_path):
     path = tmp_path / "journal.db"
 
     def run(n_jobs, n_iter, **kwargs):
-        arguments = {"n_points": "auto", "n_iter": n_iter, **kwargs}
+        arguments = {"pre_dispatch": "2*n_jobs", "n_iter": n_iter, **kwargs}
         return restless(n_jobs=n_jobs, **arguments).fit(X, y)
 
-    whole = run(1, 8, n_points=2)
+    whole = run(1, 8, pre_dispatch=2)
     run(2, 5, journal=path)
     continued = run(1, 8, journal=path)
     assert continued.n_points_ == 2
     assert_same_search(continued, whole)
-    with pytest.raises(ValueError, match="n_points: 2 in the journal, 1 now"):
-        run(1, 8, journal=path, n_points=1)
+    with pytest.raises(ValueError, match="pre_dispatch: 2 in the journal, 1 now"):
+        run(1, 8, journal=path, pre_dispatch=1)
 
 
 def test_same_trials_on_every_backend(backend, reference):
@@ -192,13 +192,13 @@ def test_configuration_and_routing_reach_every_fit(backend):
             n_iter=5,
             cv=3,
             scoring=scorer,
-            n_points=4,
+            pre_dispatch=4,
             error_score="raise",
             random_state=0,
         )
         got = clone(search).fit(X, y, sample_weight=weights)
         with joblib.parallel_config("sequential"):
-            alone = search.set_params(n_points=1).fit(X, y, sample_weight=weights)
+            alone = search.set_params(pre_dispatch=1).fit(X, y, sample_weight=weights)
     # Of a finite space all is tried, in the same order.
     assert_same_tables(got.cv_results_, alone.cv_results_)
     assert len(np.unique(got.cv_results_["mean_test_score"])) > 2
@@ -241,7 +241,7 @@ def test_what_the_fits_do_not_need_stays_at_home(reference):
         return lock.locked()
 
     search = smooth(
-        n_jobs=2, stopper=never, constraint=lambda params: not lock.locked()
+        n_jobs=2, stopper=never, constraints=lambda params: not lock.locked()
     )
     assert_same_search(search.fit(X, y), reference)
 
@@ -266,9 +266,11 @@ def with_failures(search):
 
 
 def test_trials_have_limits_on_dask(cluster):
-    expected = restless(n_points=1, n_iter=2, cv=2).fit(X, y)
+    expected = restless(pre_dispatch=1, n_iter=2, cv=2).fit(X, y)
     with joblib.parallel_config("dask", client=cluster):
-        search = restless(n_points=1, n_iter=2, cv=2, trial_timeout=600).fit(X, y)
+        search = restless(
+            pre_dispatch=1, n_iter=2, cv=2, trial_limits={"time": 600}
+        ).fit(X, y)
     assert [trial.state for trial in search.trials_] == ["complete"] * 2
     del search.cv_results_["state"]
     assert_same_search(search, expected)
@@ -296,11 +298,11 @@ def test_a_dying_worker_costs_its_trial_alone(where, request, temp_folder):
 
 @pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
 def test_a_worker_that_was_killed_from_outside_costs_nothing(tmp_path):
-    expected = restless(n_points=1, n_iter=4).fit(X, y)
+    expected = restless(pre_dispatch=1, n_iter=4).fit(X, y)
     fatal = expected.trials_[2].params["quality"]
     model = Fatal(fatal=fatal, end="kill", mark=str(tmp_path / "killed"))
     with joblib.parallel_config("loky", n_jobs=2):
-        search = restless(model, n_points=1, n_iter=4).fit(X, y)
+        search = restless(model, pre_dispatch=1, n_iter=4).fit(X, y)
     assert (tmp_path / "killed").exists()
     assert_same_search(search, expected)
 
@@ -335,7 +337,7 @@ def test_an_error_is_raised_when_those_in_flight_have_ended(where, temp_folder):
             assert "Raised in a worker" in "".join(raised.value.__notes__)
         assert not hasattr(search, "cv_results_")
         # Nothing is left broken behind.
-        assert len(restless(n_iter=2, n_points=2).fit(X, y).trials_) == 2
+        assert len(restless(n_iter=2, pre_dispatch=2).fit(X, y).trials_) == 2
     assert left_over(temp_folder) == []
 
 
@@ -360,7 +362,7 @@ def test_a_callback_that_returns_true_ends_the_search_at_the_same_trial(where, n
 
 
 def test_the_folder_with_the_data_is_gone_after_the_search(temp_folder):
-    smooth(n_jobs=2, n_iter=2, n_points=2).fit(X, y)
+    smooth(n_jobs=2, n_iter=2, pre_dispatch=2).fit(X, y)
     assert left_over(temp_folder) == []
 
 

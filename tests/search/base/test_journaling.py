@@ -39,9 +39,9 @@ def path(tmp_path):
 
 @pytest.mark.parametrize("n_points", [1, 3])
 def test_more_trials_continue_the_same_search(path, n_points):
-    whole = make(None, n_points=n_points).fit(X, y)
-    make(path, 3, n_points=n_points).fit(X, y)
-    continued = make(path, n_points=n_points).fit(X, y)
+    whole = make(None, pre_dispatch=n_points).fit(X, y)
+    make(path, 3, pre_dispatch=n_points).fit(X, y)
+    continued = make(path, pre_dispatch=n_points).fit(X, y)
     assert_same_tables(continued.cv_results_, whole.cv_results_)
     assert [t.expected_improvement for t in continued.trials_] == [
         t.expected_improvement for t in whole.trials_
@@ -152,10 +152,10 @@ CHANGES = {
     "search_spaces": {"search_spaces": {"C": (1e-2, 1e3, "log-uniform")}},
     "scoring": {"scoring": "f1_macro"},
     "splits": {"cv": ShuffleSplit(3, random_state=1)},
-    "n_points": {"n_points": 2},
+    "pre_dispatch": {"pre_dispatch": 2},
     "random_state": {"random_state": 1},
     "acquisition": {"acquisition": "ucb"},
-    "n_initial_points": {"n_initial_points": 4},
+    "initial_points: 4": {"initial_points": 4},
     "initial_points": {"initial_points": [{"C": 1.0, "kernel": "rbf"}]},
 }
 
@@ -205,9 +205,9 @@ def test_a_wrong_argument_leaves_no_journal(path):
 
 
 def test_kept_fits_of_a_winner_of_an_earlier_run_are_fitted_again(path):
-    whole = make(None, return_oof="predict", return_fold_estimators=True).fit(X, y)
+    whole = make(None, return_folds=["estimators", "predict"]).fit(X, y)
     make(path).fit(X, y)
-    again = make(path, return_oof="predict", return_fold_estimators=True).fit(X, y)
+    again = make(path, return_folds=["estimators", "predict"]).fit(X, y)
     np.testing.assert_array_equal(again.oof_predictions_, whole.oof_predictions_)
     assert len(again.fold_estimators_) == 3
 
@@ -240,7 +240,7 @@ from skbayes import BayesSearchCV
 X, y = load_iris(return_X_y=True)
 search = BayesSearchCV(
     Slow(), {"quality": (0.0, 1.0)}, n_iter=8, cv=2, random_state=0, refit=False,
-    n_points=int(sys.argv[2]), n_jobs=int(sys.argv[3]), journal=sys.argv[1],
+    pre_dispatch=int(sys.argv[2]), n_jobs=int(sys.argv[3]), journal=sys.argv[1],
 )
 for line in sys.stdin:
     child = os.fork()
@@ -299,7 +299,7 @@ def test_killed_at_random_instants_it_ends_as_if_it_had_not_been(
 ):
     n_killed, finished = kill_at_random(path, n_points, n_jobs, n_kills, seconds)
     assert n_killed >= n_kills // 2
-    arguments = {"n_iter": 8, "cv": 2, "random_state": 0, "n_points": n_points}
+    arguments = {"n_iter": 8, "cv": 2, "random_state": 0, "pre_dispatch": n_points}
     space = {"quality": (0.0, 1.0)}
     whole = BayesSearchCV(Slow(), space, refit=False, **arguments).fit(X, y)
     resumed = BayesSearchCV(Slow(), space, refit=False, journal=path, **arguments)
@@ -335,8 +335,8 @@ def test_a_running_search_can_be_watched_and_not_joined(path):
 
 
 def test_on_workers(path):
-    whole = make(None, n_points=3).fit(X, y)
+    whole = make(None, pre_dispatch=3).fit(X, y)
     with joblib.parallel_config(backend="threading", n_jobs=2):
-        make(path, 4, n_points=3).fit(X, y)
-    again = make(path, n_points=3, n_jobs=2).fit(X, y)
+        make(path, 4, pre_dispatch=3).fit(X, y)
+    again = make(path, pre_dispatch=3, n_jobs=2).fit(X, y)
     assert_same_tables(again.cv_results_, whole.cv_results_)

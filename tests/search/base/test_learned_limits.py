@@ -19,7 +19,7 @@ def search(**options):
 def test_limits_reach_the_optimizer():
     optimizer = search(n_iter=1).fit(X, y).optimizer_
     assert optimizer.cost_limit is None and optimizer.cost_budget is None
-    found = search(n_iter=2, n_points=2, timeout=1e5).fit(X, y)
+    found = search(n_iter=2, pre_dispatch=2, timeout=1e5).fit(X, y)
     assert found.optimizer_.cost_limit is None
     # Seconds of all that are in flight.
     assert found.optimizer_.cost_budget == pytest.approx(2e5, rel=1e-3)

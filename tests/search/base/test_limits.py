@@ -1,4 +1,4 @@
-"""Limits of fits: `trial_timeout`, `trial_memory`, `timeout` and Ctrl-C."""
+"""Limits of fits: `trial_limits`, `timeout` and Ctrl-C."""
 
 import os
 import re
@@ -29,7 +29,7 @@ posix = pytest.mark.skipif(os.name != "posix", reason="the fits fork")
 
 def search_over(ways, **more):
     space = {"way": list(ways)}
-    arguments = {"cv": 2, "n_points": 1, "surrogate": "random", "random_state": 0}
+    arguments = {"cv": 2, "pre_dispatch": 1, "surrogate": "random", "random_state": 0}
     model = Limited(folder=more.pop("folder", None))
     return BayesSearchCV(model, space, n_iter=len(ways), **(arguments | more))
 
@@ -78,7 +78,7 @@ def test_a_fit_that_takes_too_long_is_ended(backend, n_jobs, ways, tmp_path):
     path, folder = tmp_path / "journal", tmp_path / "fits"
     folder.mkdir()
     search, trials = fitted(
-        ways, folder, backend, n_jobs, trial_timeout=3, journal=path
+        ways, folder, backend, n_jobs, trial_limits={"time": 3}, journal=path
     )
     states = {"fork": "timed_out", "compute": "timed_out"}
     states |= dict.fromkeys(["raise", "disturb", "announce"], "failed")
@@ -86,7 +86,7 @@ def test_a_fit_that_takes_too_long_is_ended(backend, n_jobs, ways, tmp_path):
         assert str(trial.state) == states.get(way, "complete")
         if trial.state == "timed_out":
             assert re.match(r"The fit was aborted after 3(\.\d+)? s", trial.error)
-            assert "trial_timeout is 3 s" in trial.error
+            assert "trial_limits['time'] is 3 s" in trial.error
             assert np.isnan(trial.score)
             assert all(not fold.is_fitted for fold in trial.folds)
             assert trial.duration >= 3
@@ -100,11 +100,17 @@ def test_a_fit_that_takes_too_long_is_ended(backend, n_jobs, ways, tmp_path):
 def test_a_fit_that_takes_too_much_memory_is_ended(tmp_path):
     limit = memory_before_fits() + 150_000_000
     _, trials = fitted(
-        ["good", "allocate", "reserve", "crash"], tmp_path, trial_memory=limit
+        ["good", "allocate", "reserve", "crash"],
+        tmp_path,
+        trial_limits={"memory": limit},
     )
     for way, state, text in [
         ("good", "complete", "None"),
-        ("allocate", "out_of_memory", r"\d MB in memory: trial_memory is \d+ MB"),
+        (
+            "allocate",
+            "out_of_memory",
+            r"\d MB in memory: trial_limits\['memory'\] is \d+ MB",
+        ),
         ("reserve", "out_of_memory", r"not allocate .* is \d+ MB.*MemoryError"),
         ("crash", "failed", r"ended with exit code -11 \(SIGSEGV\)"),
     ]:
@@ -114,7 +120,7 @@ def test_a_fit_that_takes_too_much_memory_is_ended(tmp_path):
 
 
 def table(n_jobs, backend, model=None, space=None, **more):
-    arguments = {"n_iter": 3, "cv": 3, "n_points": 1, "random_state": 0} | more
+    arguments = {"n_iter": 3, "cv": 3, "pre_dispatch": 1, "random_state": 0} | more
     model = LogisticRegression(max_iter=2) if model is None else model
     space = {"C": [0.1, 1.0, 10.0]} if space is None else space
     fit_params = arguments.pop("fit_params", {})
@@ -144,12 +150,12 @@ def test_other_fits_are_what_they_were(backend, n_jobs):
             "space": {"C": [0.1, 10.0], "tol": [1e-4]},
             "model": model.set_score_request(sample_weight=False),
             "return_train_score": True,
-            "return_oof": "predict_proba",
+            "return_folds": "predict_proba",
             "fit_params": {"sample_weight": np.linspace(1, 2, len(y))},
             "n_iter": 2,
         }
         plain, warned = table(n_jobs, backend, **more)
-        limited, warned_too = table(n_jobs, backend, trial_timeout=600, **more)
+        limited, warned_too = table(n_jobs, backend, trial_limits={"time": 600}, **more)
     assert_same_tables(plain.cv_results_, limited.cv_results_)
     np.testing.assert_array_equal(plain.oof_predictions_, limited.oof_predictions_)
     if n_jobs == 1:
@@ -165,7 +171,7 @@ def test_other_fits_are_what_they_were(backend, n_jobs):
 def test_fits_find_what_a_worker_offers(model, backend, n_jobs):
     more = {"model": model, "space": {"quality": [0.5]}, "n_iter": 1, "cv": 2}
     plain, _ = table(n_jobs, backend, **more)
-    limited, _ = table(n_jobs, backend, trial_timeout=600, **more)
+    limited, _ = table(n_jobs, backend, trial_limits={"time": 600}, **more)
     assert_same_tables(plain.cv_results_, limited.cv_results_)
 
 
@@ -175,7 +181,7 @@ def test_an_error_that_is_to_be_raised_is_raised():
         {"quality": [0.1]},
         n_iter=1,
         error_score="raise",
-        trial_timeout=600,
+        trial_limits={"time": 600},
     )
     with pytest.raises(RuntimeError, match="cannot be fitted"):
         search.fit(X, y)
@@ -183,7 +189,10 @@ def test_an_error_that_is_to_be_raised_is_raised():
 
 def test_data_at_fault_are_told_as_ever():
     search = BayesSearchCV(
-        Sometimes(bad="fit"), {"quality": (0.1, 1.0)}, n_iter=4, trial_timeout=600
+        Sometimes(bad="fit"),
+        {"quality": (0.1, 1.0)},
+        n_iter=4,
+        trial_limits={"time": 600},
     )
     with pytest.raises(RuntimeError, match="cannot be fitted") as caught:
         search.fit(X, y)
@@ -195,7 +204,7 @@ def test_metrics_of_a_callable_have_their_names_where_no_fit_ended():
         return {"a": model.quality, "b": 1.0}
 
     search = search_over(
-        ["sleep", "good"], scoring=scoring, refit="a", trial_timeout=0.3
+        ["sleep", "good"], scoring=scoring, refit="a", trial_limits={"time": 0.3}
     )
     with joblib.parallel_config(n_jobs=1):
         search.fit(X, y)
@@ -205,7 +214,9 @@ def test_metrics_of_a_callable_have_their_names_where_no_fit_ended():
 
 
 def test_the_timeout_ends_fits():
-    search = search_over(["good", "sleep", "compute"], trial_memory="10 GB", timeout=1)
+    search = search_over(
+        ["good", "sleep", "compute"], trial_limits={"memory": "10 GB"}, timeout=1
+    )
     search.set_params(search_spaces={"way": ["sleep", "compute"]}, refit=False)
     with pytest.raises(ValueError, match="No trial was finished within timeout=1 s"):
         search.fit(X, y)
@@ -215,14 +226,18 @@ def test_the_timeout_ends_fits():
     "memory", ["2 G", "2", "-1 GB", "0 MB", "GB", "", "1e9 B", "two GB"]
 )
 def test_a_memory_that_is_none_is_refused(memory):
-    with pytest.raises(ValueError, match="trial_memory must be a positive number"):
-        search_over(["good"], trial_memory=memory).fit(X, y)
+    with pytest.raises(
+        ValueError, match=r"trial_limits\['memory'\] must be a positive number"
+    ):
+        search_over(["good"], trial_limits={"memory": memory}).fit(X, y)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_memory_that_does_not_suffice_for_any_fit_is_refused(n_jobs, tmp_path):
-    search = search_over(["good"], folder=tmp_path, trial_memory="20 MB", n_jobs=n_jobs)
-    message = r"trial_memory=20 MB is too small: .* uses \d+ MB of memory"
+    search = search_over(
+        ["good"], folder=tmp_path, trial_limits={"memory": "20 MB"}, n_jobs=n_jobs
+    )
+    message = r"trial_limits\['memory'\]=20 MB is too small: .* uses \d+ MB of memory"
     with pytest.raises(ValueError, match=message):
         search.fit(X, y)
     assert not list(tmp_path.iterdir())
@@ -231,7 +246,7 @@ def test_memory_that_does_not_suffice_for_any_fit_is_refused(n_jobs, tmp_path):
 def test_without_psutil_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psutil", None)
     with pytest.raises(ImportError, match=r'pip install "skbayes\[limits\]"'):
-        search_over(["good"], trial_memory="1 GB").fit(X, y)
+        search_over(["good"], trial_limits={"memory": "1 GB"}).fit(X, y)
 
 
 def test_what_cannot_be_sent_is_not_ended():
@@ -240,7 +255,7 @@ def test_what_cannot_be_sent_is_not_ended():
             raise TypeError("not to be pickled")
 
     space = {"quality": [0.1, 0.2]}
-    search = BayesSearchCV(Here(), space, n_iter=2, cv=2, trial_timeout=1e-9)
+    search = BayesSearchCV(Here(), space, n_iter=2, cv=2, trial_limits={"time": 1e-9})
     with pytest.warns(UserWarning, match="abort a running.*TypeError: not to be"):
         with pytest.raises(ValueError, match="No trial was finished"):
             search.fit(X, y)
@@ -273,7 +288,8 @@ search = BayesSearchCV(
     Limited(folder=str(folder)),
     {"way": ["good", "compute"]},
     initial_points=[{"way": "good"}, {"way": "compute"}],
-    n_iter=2, cv=2, n_points=1, trial_timeout=600, n_jobs=n_jobs, random_state=0,
+    n_iter=2, cv=2, pre_dispatch=1, trial_limits={"time": 600}, n_jobs=n_jobs,
+    random_state=0,
 )
 search.fit(X, y)
 print(search.stop_reason_, [str(trial.state) for trial in search.trials_])

@@ -27,7 +27,7 @@ SMOOTH = {"C": (1e-2, 1e2, "log-uniform"), "gamma": (1e-3, 1.0, "log-uniform")}
 
 
 def smooth(**kwargs):
-    arguments = {"n_iter": 6, "cv": 3, "random_state": 0, "n_points": 1, **kwargs}
+    arguments = {"n_iter": 6, "cv": 3, "random_state": 0, "pre_dispatch": 1, **kwargs}
     return BayesSearchCV(SVC(), SMOOTH, **arguments)
 
 
@@ -59,8 +59,8 @@ def test_splits_from_a_generator_with_worker_processes():
         yield from StratifiedKFold(3).split(X, y)
 
     with joblib.parallel_config("loky", n_jobs=2):
-        search = smooth().set_params(cv=splits(), n_points=2).fit(X, y)
-    alone = smooth(n_points=2).fit(X, y)
+        search = smooth().set_params(cv=splits(), pre_dispatch=2).fit(X, y)
+    alone = smooth(pre_dispatch=2).fit(X, y)
     assert_same_tables(search.cv_results_, alone.cv_results_)
 
 

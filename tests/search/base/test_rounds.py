@@ -257,7 +257,7 @@ def pruning_search(**params):
     spaces["l2_regularization"] = (1e-3, 1e6, "log-uniform")
     return search(
         spaces=spaces, rounds=64, n_iter=14, scoring=log_likelihood,
-        surrogate="random", initial_points=None, racing=True, n_points=1, **params,
+        surrogate="random", initial_points=None, racing=True, pre_dispatch=1, **params,
     )  # fmt: skip
 
 
@@ -314,7 +314,7 @@ def same_trials(one, other):
 def test_workers_and_shared_steps_change_nothing():
     estimator = make_pipeline(PCA(4, random_state=0), boosting())
     spaces = {"histgradientboostingclassifier__learning_rate": (0.02, 0.5)}
-    given = {"n_points": 2, "n_iter": 7, "rounds": 12}
+    given = {"pre_dispatch": 2, "n_iter": 7, "rounds": 12}
     expected = search(estimator, spaces, cache=False, **given).fit(X, Y)
     cached = search(estimator, spaces, cache=True, **given).fit(X, Y)
     same_trials(cached, expected)
@@ -340,7 +340,7 @@ def test_a_fitted_search_is_pickled_with_its_curves():
 
 
 def test_fold_estimators_have_the_rounds_and_the_scores_of_their_folds():
-    fitted = search(return_fold_estimators=True, return_oof="predict_proba").fit(X, Y)
+    fitted = search(return_folds=["estimators", "predict_proba"]).fit(X, Y)
     best = fitted.trials_.best
     rounds = rounds_of_folds(fitted, best)
     assert [one.n_iter_ for one in fitted.fold_estimators_] == rounds
@@ -371,7 +371,7 @@ def test_searches_on_samples_count_rounds_too(kind):
 
 
 def test_limits_of_trials_hold():
-    fitted = search(trial_timeout=60.0, n_iter=3).fit(X, Y)
+    fitted = search(trial_limits={"time": 60.0}, n_iter=3).fit(X, Y)
     same_trials(fitted, search(n_iter=3).fit(X, Y))
 
 

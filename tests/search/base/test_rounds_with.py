@@ -48,8 +48,8 @@ OPTIONS = {
     "scorer": {"constraints": {"recall": ">= 0.5", "auc": ("roc_auc", ">= 0.5")}},
     "measure": {"constraints": {"trees": (n_fitted_trees, "<= 9")}},
     "racing": {"racing": 0.3},
-    "estimators": {"return_fold_estimators": True},
-    "oof": {"return_oof": "predict_proba"},
+    "estimators": {"return_folds": "estimators"},
+    "oof": {"return_folds": "predict_proba"},
     "cache": {"cache": True},
     "jobs": {"n_jobs": 2},
     "journal": {"journal": True},
@@ -74,8 +74,8 @@ TOGETHER = [
 def make(kind="boosting", **more):
     model, space = MODELS[kind]
     pipeline = Pipeline([("pca", PCA(4, random_state=0)), ("model", model)])
-    given = {"n_iter": 4, "cv": CV, "random_state": 0, "rounds": 9, "n_points": 1}
-    given["n_initial_points"] = 4
+    given = {"n_iter": 4, "cv": CV, "random_state": 0, "rounds": 9, "pre_dispatch": 1}
+    given["initial_points"] = 4
     given |= {"scoring": likelihood_and_accuracy, "refit": "likelihood"}
     return BayesSearchCV(pipeline, space, **given | more)
 
@@ -87,11 +87,9 @@ def run(kind, names, path):
         option = dict(OPTIONS[name])
         if "constraints" in more and "constraints" in option:
             option["constraints"] = more["constraints"] | option["constraints"]
+        if "return_folds" in more and "return_folds" in option:
+            option["return_folds"] = [more["return_folds"], option["return_folds"]]
         more |= option
-    if "names" in names and "callable refit" in names:
-        more["target_metric"] = "neg_log_loss"
-    elif "callable refit" in names:
-        more["target_metric"] = "likelihood"
     weights = {"model__sample_weight": WEIGHTS} if more.pop("sample_weight", 0) else {}
     pickled, journal = more.pop("pickle", False), more.pop("journal", False)
     if journal:
@@ -149,10 +147,10 @@ def check_fold(fitted, best, split, plain):
             assert n_fitted_trees(plain) <= outcome <= fitted.rounds
         else:
             assert outcome == pytest.approx(scores[name], rel=1e-9)
-    if fitted.return_fold_estimators:
+    if "estimators" in (fitted.return_folds or ()):
         kept = fitted.fold_estimators_[split]
         np.testing.assert_array_equal(kept.predict_proba(X[test]), proba)
-    if fitted.return_oof:
+    if "predict_proba" in (fitted.return_folds or ()):
         np.testing.assert_array_equal(fitted.oof_predictions_[test], proba)
 
 
@@ -238,10 +236,10 @@ def test_models_without_rounds_keep_their_outcomes():
     space = {"model": Choice([(BOOSTING, RATE), (linear, {"model__C": (0.1, 9.0)})])}
     search = make(
         n_iter=6,
-        n_initial_points=6,
+        initial_points=6,
         constraints={"recall": ">= 0.1", "fit_time": "<= 99"},
     )
-    search.set_params(search_spaces=space, return_fold_estimators=True).fit(X, Y)
+    search.set_params(search_spaces=space, return_folds="estimators").fit(X, Y)
     rounds = [trial.rounds for trial in search.trials_]
     assert None in rounds and any(rounds)
     for trial, row in zip(search.trials_, search.cv_results_["params"], strict=True):
@@ -266,7 +264,7 @@ def test_the_first_scorer_of_several_objectives_chooses_the_rounds(
 ):
     search = ParetoSearchCV(
         BOOSTING, {"learning_rate": (0.05, 0.6, "log-uniform")}, objectives,
-        n_iter=4, cv=CV, random_state=0, n_points=1, rounds=16, **more,
+        n_iter=4, cv=CV, random_state=0, pre_dispatch=1, rounds=16, **more,
     )  # fmt: skip
     fitted = search.fit(X, Y)
     sign = -1.0 if guide == "loss" else 1.0
@@ -286,8 +284,8 @@ def test_the_first_scorer_of_several_objectives_chooses_the_rounds(
 def test_the_cost_of_a_trial_is_that_of_its_fits(cost):
     search = TradeoffSearchCV(
         BOOSTING, {"learning_rate": (0.05, 0.6, "log-uniform")}, cost=cost,
-        train_sizes=(0.5, 1.0), n_iter=5, cv=CV, random_state=0, n_points=1,
-        return_fold_estimators=True, constraints={"recall": ">= 0.1"}, rounds=16,
+        train_sizes=(0.5, 1.0), n_iter=5, cv=CV, random_state=0, pre_dispatch=1,
+        return_folds="estimators", constraints={"recall": ">= 0.1"}, rounds=16,
     )  # fmt: skip
     fitted = search.fit(X, Y)
     best = fitted.trials_[fitted.best_index_]
@@ -309,7 +307,7 @@ def test_another_choice_is_refitted_by_passes_over_the_data():
     search = ParetoSearchCV(
         model, {"alpha": (1e-5, 1e-1, "log-uniform")},
         {"accuracy": "max", "recall": "max"},
-        n_iter=3, cv=CV, random_state=0, n_points=1, rounds=6,
+        n_iter=3, cv=CV, random_state=0, pre_dispatch=1, rounds=6,
     )  # fmt: skip
     fitted = search.fit(X, Y).select("recall", X, Y)
     params = {n: fitted.best_params_[n] for n in ("alpha", "max_iter")}

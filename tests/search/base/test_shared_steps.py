@@ -85,7 +85,7 @@ def pipeline(*steps, model=None):
 
 def search(estimator, space=None, kind=BayesSearchCV, **kwargs):
     kwargs = {"n_iter": N_ITER, "cv": N_FOLDS, "random_state": 0, **kwargs}
-    kwargs = {"refit": False, "n_points": 1, "error_score": "raise", **kwargs}
+    kwargs = {"refit": False, "pre_dispatch": 1, "error_score": "raise", **kwargs}
     kwargs = {"cache": True, **kwargs}
     return kind(estimator, SPACE if space is None else space, **kwargs)
 
@@ -483,8 +483,7 @@ def test_fitted_estimators_are_plain(iris):
         pipeline(StandardScaler(), MinMaxScaler()),
         *iris,
         refit=True,
-        return_fold_estimators=True,
-        return_oof="predict_proba",
+        return_folds=["estimators", "predict_proba"],
     )
     for one, other in zip(shared.fold_estimators_, plain.fold_estimators_, strict=True):
         assert "fit" not in vars(one)
@@ -509,7 +508,7 @@ def test_costs_are_those_of_the_whole_pipeline(iris):
     both = [
         ParetoSearchCV(
             steps, SPACE, objectives=objectives, n_iter=4, cv=2, random_state=0,
-            refit=False, n_points=1, n_initial_points=4, cache=cache,
+            refit=False, pre_dispatch=1, initial_points=4, cache=cache,
         ).fit(*iris)
         for cache in (True, False)
     ]  # fmt: skip
@@ -593,7 +592,7 @@ def test_measured_times_do_not_load_fitted_steps(iris, loaded, kind, kwargs):
         {"constraints": {"model_size": "<= 1e9"}},
         {"constraints": {"predict_time": "<= 1e3"}},
         {"scoring": {"first": "accuracy", "own": _accuracy}, "refit": "first"},
-        {"return_fold_estimators": True, "refit": True},
+        {"return_folds": "estimators", "refit": True},
         {"return_train_score": True},
     ],
 )
@@ -682,7 +681,7 @@ def test_no_folder_can_be_made(iris, monkeypatch):
 
 
 def test_a_limit_below_everything_shares_nothing(iris):
-    shared, _ = fit_both(pipeline(StandardScaler()), *iris, cache_limit=10)
+    shared, _ = fit_both(pipeline(StandardScaler()), *iris, cache=10)
     assert np.all(shared_times(shared) == 0.0)
 
 
@@ -693,8 +692,8 @@ def test_nothing_is_left_behind(iris, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("cache", "yes"), ("cache_limit", 0), ("cache_limit", "1 GB")]
+    ("name", "value"), [("cache", "yes"), ("cache", 0), ("cache", ("all", "1 GB"))]
 )
 def test_wrong_arguments(iris, name, value):
-    with pytest.raises(ValueError, match=f"'{name}' parameter"):
+    with pytest.raises(ValueError, match=name):
         search(pipeline(StandardScaler()), **{name: value}).fit(*iris)

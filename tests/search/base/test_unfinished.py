@@ -1,4 +1,4 @@
-"""Incomplete trials: `racing` and `trial_timeout`."""
+"""Incomplete trials: `racing` and `trial_limits`."""
 
 import threading
 import warnings
@@ -71,9 +71,9 @@ def test_racing_spares_no_winner(found):
 
 @pytest.mark.parametrize("n_points", [1, 4])
 def test_the_same_trials_race_whatever_n_jobs(n_points):
-    alone = racing(n_points=n_points).fit(X, y)
+    alone = racing(pre_dispatch=n_points).fit(X, y)
     for backend in (1, 2):
-        pair = racing(n_points=n_points, n_jobs=backend).fit(X, y)
+        pair = racing(pre_dispatch=n_points, n_jobs=backend).fit(X, y)
         assert_same_tables(pair.cv_results_, alone.cv_results_)
     assert "pruned" in alone.cv_results_["state"]
 
@@ -138,8 +138,8 @@ def test_what_takes_too_long_times_out(n_jobs, fake_clock, monkeypatch):
         {"quality": [0.1, 0.3, 0.9]},
         n_iter=3,
         cv=5,
-        n_points=1,
-        trial_timeout=1.0,
+        pre_dispatch=1,
+        trial_limits={"time": 1.0},
         random_state=0,
     )
     monkeypatch.setattr(TakesTime, "together", threading.Barrier(n_jobs))
@@ -167,10 +167,10 @@ def test_if_all_are_too_slow_the_limit_is_named():
         {"quality": [1, 2]},
         n_iter=2,
         cv=2,
-        trial_timeout=1e-9,
+        trial_limits={"time": 1e-9},
         random_state=0,
     )
-    with pytest.raises(ValueError, match="trial_timeout=1e-09"):
+    with pytest.raises(ValueError, match=r"trial_limits\['time'\]=1e-09"):
         search.fit(FLOWERS, KINDS)
     assert [trial.state for trial in search.trials_] == ["timed_out"] * 2
     assert np.isnan(search.cv_results_["split0_test_score"]).all()
@@ -178,7 +178,9 @@ def test_if_all_are_too_slow_the_limit_is_named():
 
 def test_a_generous_limit_changes_nothing():
     tables = [
-        racing(racing=False, n_iter=4, trial_timeout=limit).fit(X, y).cv_results_
+        racing(racing=False, n_iter=4, trial_limits={"time": limit})
+        .fit(X, y)
+        .cv_results_
         for limit in (None, 1e6)
     ]
     assert list(tables[1].pop("state")) == ["complete"] * 4

@@ -116,7 +116,7 @@ def test_initial_points_come_before_what_is_known(grid):
 
 def test_what_is_known_may_be_forbidden(grid):
     with pytest.warns(UserWarning, match=OUTSIDE):
-        search = fine(grid, constraint=lambda params: params["C"] < 1.0).fit(X, y)
+        search = fine(grid, constraints=lambda params: params["C"] < 1.0).fit(X, y)
     assert all(params["C"] < 1.0 for params in search.cv_results_["params"])
 
 
