@@ -83,8 +83,8 @@ SENTENCES = {
     "code.": NO_BEHAVIOR,
     "Optuna, FLAML and Hyperopt offer more of these features to programs that call "
     "their own interfaces.": NO_BEHAVIOR,
-    "Trials are the same for any number of cores if `n_points` is set, because its "
-    "default depends on the number of workers.": SAME_TRIALS,
+    "Trials are the same for any number of cores if `pre_dispatch` is an int, because "
+    "its default depends on the number of workers.": SAME_TRIALS,
 }
 
 # First cells of the tables: the searches, and the features with a mark for skbayes.
@@ -152,7 +152,7 @@ ROWS = {
         f"{CONTRACT}test_workers_make_the_same_trials",
         "docs/test_docs.py::test_the_snippet_with_a_cluster_is_a_script",
     ),
-    "Same trials for any number of cores (with `n_points`) and any load": SAME_TRIALS,
+    "Same trials for any number of cores (with an int as `pre_dispatch`) and any load": SAME_TRIALS,
     "Resume after a crash": (
         f"{CONTRACT}test_a_killed_search_ends_as_the_uninterrupted_one",
     ),

@@ -155,7 +155,7 @@ CHANGES = {
     "pre_dispatch": {"pre_dispatch": 2},
     "random_state": {"random_state": 1},
     "acquisition": {"acquisition": "ucb"},
-    "initial_points: 4": {"initial_points": 4},
+    "initial_points: 'default'": {"initial_points": 4},
     "initial_points": {"initial_points": [{"C": 1.0, "kernel": "rbf"}]},
 }
 
