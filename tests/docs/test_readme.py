@@ -152,7 +152,8 @@ ROWS = {
         f"{CONTRACT}test_workers_make_the_same_trials",
         "docs/test_docs.py::test_the_snippet_with_a_cluster_is_a_script",
     ),
-    "Same trials for any number of cores (with an int as `pre_dispatch`) and any load": SAME_TRIALS,
+    "Same trials for any number of cores (with an int as `pre_dispatch`) and any "
+    "load": SAME_TRIALS,
     "Resume after a crash": (
         f"{CONTRACT}test_a_killed_search_ends_as_the_uninterrupted_one",
     ),
