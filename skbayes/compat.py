@@ -112,7 +112,6 @@ LONGEST_WAIT = 0.01
 
 _POOL_LOCK = threading.RLock()
 
-
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -131,9 +130,17 @@ class StrOptions(_StrOptions):
 # --- steps of BaseSearchCV.fit --------------------------------------------------------
 
 
-def resolve_scorers(search: BaseSearchCV) -> tuple[Any, Any]:
-    """Return the scorer of `search` and the metric that `refit` selects by."""
-    return _get_scorers(search)
+#: Returns the scorer of a search and the metric that `refit` selects by.
+resolve_scorers = _get_scorers
+
+#: Splits fit parameters of a search among estimator, scorer and splitter.
+route_fit_params = _get_routed_params
+
+#: Raises ValueError if `refit` of a search is not valid for the metrics of its scores.
+check_multimetric_refit = _check_refit
+
+#: Fits on one training set and scores on its test set, as GridSearchCV does.
+fit_and_score = _fit_and_score
 
 
 def is_multimetric_scorer(scorers: Any) -> bool:
@@ -172,11 +179,6 @@ def public_scorers(scorers: Any) -> Any:
     return scorers._scorers if is_multimetric_scorer(scorers) else scorers
 
 
-def route_fit_params(search: BaseSearchCV, params: dict[str, Any]) -> Any:
-    """Split fit parameters among estimator, scorer and splitter."""
-    return _get_routed_params(search, params)
-
-
 def routed_outcome_params(routed: Any) -> dict[str, Any]:
     """Return the routed parameters for the scorers of constrained outcomes."""
     # Without metadata, scikit-learn returns an object that contains every key.
@@ -187,25 +189,26 @@ def routed_outcome_params(routed: Any) -> dict[str, Any]:
 
 def is_in_cross_validation() -> bool:
     """Return whether scikit-learn's cross-validation called this code."""
-    frame = sys._getframe(1)
-    while frame.f_back is not None:
-        frame = frame.f_back
+    frame = sys._getframe(1).f_back
+    while frame is not None:
         if frame.f_code.co_name in ("_fit_and_score", "_fit_and_predict"):
             if frame.f_globals.get("__name__", "").startswith("sklearn."):
                 return True
+        frame = frame.f_back
     return False
 
 
 def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
     """Return the error for an invalid value of a parameter, or None."""
     kind = type(estimator)
-    # A third-party subclass does not have to validate inherited constraints.
     constraints = getattr(estimator, "_parameter_constraints", None)
-    if not kind.__module__.startswith(("sklearn.", "skbayes.")):
-        return None
-    if not isinstance(constraints, dict) or name not in constraints:
-        return None
-    if get_config().get("skip_parameter_validation"):
+    if (
+        # A third-party subclass does not have to validate inherited constraints.
+        not kind.__module__.startswith(("sklearn.", "skbayes."))
+        or not isinstance(constraints, dict)
+        or name not in constraints
+        or get_config().get("skip_parameter_validation")
+    ):
         return None
     constraint, given = {name: constraints[name]}, {name: value}
     try:
@@ -216,11 +219,7 @@ def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
 
 
 def is_real_parameter(estimator: Any, name: str) -> bool:
-    """Return whether a parameter is a real number rather than an integer.
-
-    It is determined by scikit-learn's constraints if the estimator has them, otherwise
-    by the default value.
-    """
+    """Return whether a parameter is real, by its constraints or its default value."""
     constraints = getattr(estimator, "_parameter_constraints", None)
     if isinstance(constraints, dict) and name in constraints:
         given = constraints[name] if isinstance(constraints[name], list) else []
@@ -234,15 +233,6 @@ def check_input(search: BaseSearchCV, X: Any, y: Any, split_params: dict) -> Non
     """Run the input check of the scikit-learn release, if it has one."""
     if hasattr(search, "_check_input_parameters"):
         search._check_input_parameters(X=X, y=y, split_params=split_params)
-
-
-def check_multimetric_refit(search: BaseSearchCV, scores: Mapping) -> None:
-    """Raise ValueError if `refit` is not valid for the metrics of `scores`."""
-    _check_refit(search, scores)
-
-
-#: Fits on one training set and scores on its test set, as GridSearchCV does.
-fit_and_score = _fit_and_score
 
 
 def fit_and_score_arguments(**arguments: Any) -> dict[str, Any]:
@@ -276,23 +266,16 @@ def _without_fit_state(search: Any) -> Any:
 
 def _trimmed(context: Any) -> Any:
     """Return a copy of `context` whose tree only contains its ancestors."""
-    node = copy.copy(context)
+    node = top = copy.copy(context)
     node._children_map = {}
-    top = node
     while top.parent is not None:
-        parent = copy.copy(top.parent)
-        parent._children_map = {top.task_id: top}
-        top.parent = parent
-        top = parent
+        child, top = top, copy.copy(top.parent)
+        child.parent, top._children_map = top, {child.task_id: child}
     return node
 
 
 class _Children(dict):
-    """Children of a task by id; observes the replacement of a child.
-
-    If the inner estimator supports callbacks, its own root task replaces that of the
-    evaluation, and reports the end of both to the propagated callbacks.
-    """
+    """Children of a task by id; observes the root of an estimator that replaces one."""
 
     def __init__(self, children: Mapping = MappingProxyType({})) -> None:
         self.watchers: dict[int, EvaluationTask] = {}
@@ -309,10 +292,9 @@ class _Children(dict):
 class EvaluationTask:
     """Task of one evaluation in the callback tree, which is sent to the worker.
 
-    It replaces the context that `_fit_and_score` expects and forwards every call. It
-    also records requests to stop, which `_fit_and_score` ignores. In the process of the
-    search, it references the search and the context. A pickle for a worker contains
-    trimmed copies, because each context references the whole tree of tasks.
+    It forwards calls to the context that `_fit_and_score` expects, and records requests
+    to stop, which `_fit_and_score` ignores. Its pickle contains trimmed copies, because
+    each context references the whole tree of tasks.
     """
 
     def __init__(self, search: Any, context: Any) -> None:
@@ -398,10 +380,7 @@ class TaskTree:
                     self.end_trial(number)
 
     def begin_trial(self, number: int, n_splits: int) -> list[EvaluationTask | None]:
-        """Report the beginning of a trial, and create the tasks of its fits.
-
-        It is called in the main thread before the parallel call.
-        """
+        """Report the beginning of a trial in the main thread; return tasks of fits."""
         if self._trials is None:
             return [None] * n_splits
         trial = self._trials.subcontext(
@@ -493,13 +472,10 @@ def _await_status(job: Any) -> None:
     # A callback of the future sets the status a moment later.
     for _ in range(10):
         status = getattr(job, "status", None)
-        if TASK_PENDING is None or status != TASK_PENDING or not _is_done(future):
+        done = future.done() if isinstance(future, Future) else future.ready()
+        if TASK_PENDING is None or status != TASK_PENDING or not done:
             return
         time.sleep(1e-4)
-
-
-def _is_done(future: Future | ApplyResult) -> bool:
-    return future.done() if isinstance(future, Future) else future.ready()
 
 
 def joblib_settings() -> dict[str, Any]:
@@ -516,10 +492,9 @@ def active_backend() -> Any:
 
 
 def own_backend(backend: Any) -> Any:
-    """Return a new backend of the same class and settings, for another thread.
+    """Return a new backend of the same class and settings, or None if impossible.
 
-    Two threads that share a backend lose results. Returns None for a class that cannot
-    be instantiated again.
+    Two threads that share a backend lose results.
     """
     # Attributes named like arguments of the constructor are its arguments.
     arguments = {
@@ -558,14 +533,12 @@ def _at_least_two(effective_n_jobs: Any, n_jobs: int | None) -> int:
 
 def owns_processes(backend: Any) -> bool:
     """Return whether each instance of this joblib backend starts new processes."""
-    return any(
-        kind.__name__ == "MultiprocessingBackend" for kind in type(backend).__mro__
-    )
+    return "MultiprocessingBackend" in (kind.__name__ for kind in type(backend).__mro__)
 
 
 def shares_processes(backend: Any) -> bool:
     """Return whether all calls in this process share workers, which die together."""
-    return _is_loky(backend)
+    return type(backend).__name__ == "LokyBackend"
 
 
 def can_last(backend: Any) -> bool:
@@ -574,10 +547,7 @@ def can_last(backend: Any) -> bool:
 
 
 def can_serve(parallel: Parallel) -> bool:
-    """Return whether the workers of a prepared call still accept tasks.
-
-    Another call that lost a worker may have ended them.
-    """
+    """Return whether the workers, which another call may end, still accept tasks."""
     workers = getattr(getattr(parallel, "_backend", None), "_workers", None)
     flags = getattr(workers, "_flags", None)
     return not (getattr(flags, "broken", None) or getattr(flags, "shutdown", False))
@@ -585,12 +555,8 @@ def can_serve(parallel: Parallel) -> bool:
 
 def kill_workers(backend: Any) -> None:
     """Kill the processes that all calls share, as joblib does on Ctrl-C."""
-    if _is_loky(backend) and get_reusable_executor is not None:
+    if shares_processes(backend) and get_reusable_executor is not None:
         get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)
-
-
-def _is_loky(backend: Any) -> bool:
-    return type(backend).__name__ == "LokyBackend"
 
 
 def guard_folder(path: str) -> None:
@@ -616,10 +582,8 @@ def train_liblinear(
 ) -> tuple[npt.NDArray[Any], int]:
     """Train by scikit-learn's copy of LIBLINEAR; return weights and iterations.
 
-    ``LogisticRegression`` and ``LinearSVC`` call the same function, but they are not
-    used here. They issue warnings if `max_iter` iterations are not sufficient, which
-    cannot be caught by thread. In addition, ``LogisticRegression`` only supports two
-    classes since scikit-learn 1.8.
+    ``LogisticRegression`` and ``LinearSVC`` issue warnings if `max_iter` is too small,
+    which cannot be caught by thread. The former only supports two classes since 1.8.
     """
     if train_wrap is None:
         raise ImportError(
@@ -627,9 +591,8 @@ def train_liblinear(
             'pip install "skbayes[text]" installs the library itself.'
         )
     set_verbosity_wrap(0)
-    epsilon = 0.1  # only used for regression
-    sample_weight = np.ones(X.shape[0])
-    options = (tol, bias, C, class_weight, max_iter, seed, epsilon, sample_weight)
+    # The tube of 0.1 is only used for regression.
+    options = (tol, bias, C, class_weight, max_iter, seed, 0.1, np.ones(X.shape[0]))
     weights, n_iter = train_wrap(X, labels, True, solver, *options)
     # For the joint problem of Crammer and Singer (4), only the first count is valid.
     return weights, int(n_iter[0] if solver == 4 else max(n_iter))
