@@ -1,4 +1,4 @@
-"""Conversion of the notations of search spaces to dimensions.
+"""Conversion of the notations of search spaces to dimensions and trees of columns.
 
 Search spaces of GridSearchCV, RandomizedSearchCV, scikit-optimize's BayesSearchCV and
 OptunaSearchCV are accepted unchanged. The classes of the latter two are recognized by
@@ -22,14 +22,23 @@ from skbayes.space.dimensions import (
     is_number,
     native,
 )
-from skbayes.space.lists import Categorical, OptionKey, Ordinal, Progression
+from skbayes.space.lists import Categorical, OptionKey, Ordinal, Progression, _Listed
+from skbayes.space.tree import Branch, Column, TreeEntry
+from skbayes.space.tree import names as names_in
 
 __all__ = [
     "Choice",
+    "build_tree",
     "parse_dict",
     "parse_dimension",
     "parse_spaces",
 ]
+
+# Two alternatives are compared value by value up to this number of values.
+MAX_COMPARED = 1000
+
+# Maximum number of repeated values in a warning.
+MAX_SHOWN = 5
 
 PRIORS = ("uniform", "log-uniform")
 
@@ -414,3 +423,112 @@ def _drawn(value: Any) -> Dimension:
     if all(is_number(draw) and is_finite(draw) for draw in draws):
         return Ordinal(sorted(set(draws)), scale="rank")
     return Categorical([key.value for key in dict.fromkeys(map(OptionKey, draws))])
+
+
+def build_tree(
+    spaces: Sequence[Mapping[str, Any]],
+) -> tuple[Branch, list[Column], bool]:
+    """Return a tree of alternatives, its columns, and whether alternatives overlap."""
+    builder = _TreeBuilder()
+    root = builder.alternatives(spaces)
+    return root, builder.columns, builder.overlaps
+
+
+class _TreeBuilder:
+    """Tree of columns that is being built."""
+
+    def __init__(self) -> None:
+        self.columns: list[Column] = []
+        self.overlaps = False
+        self._places: dict[tuple[Any, ...], int] = {}
+
+    def alternatives(
+        self, spaces: Sequence[Mapping[str, Any]], taken: frozenset[str] = frozenset()
+    ) -> Branch:
+        """Return the branch of alternatives, which must not contain `taken` names."""
+        parsed = list(map(parse_dict, spaces))
+        if len(spaces) == 1:
+            return self._branch(parsed[0], taken)
+        entry = self._add(Column(None, Categorical(range(len(spaces)))), fresh=True)
+        for k, alternative in enumerate(parsed):
+            # A configuration is encoded with the first dict that contains it.
+            earlier = [j for j in range(k) if _may_overlap(parsed[j], alternative)]
+            entry.earlier.append(earlier)
+            self.overlaps |= bool(earlier)
+        entry.options = [self._branch(alternative, taken) for alternative in parsed]
+        return [entry]
+
+    def _branch(
+        self, dimensions: Mapping[str, Dimension | Choice], taken: frozenset[str]
+    ) -> Branch:
+        """Return the branch of one dict, which must not contain the `taken` names."""
+        branch: Branch = []
+        names = taken | dimensions.keys()
+        for name, dimension in dimensions.items():
+            if name in taken:
+                raise ValueError(
+                    f"Parameter {name!r} is declared twice for the same configuration."
+                )
+            if not isinstance(dimension, Choice):
+                _warn_of_repeats(name, dimension)
+                branch.append(self._add(Column(name, dimension)))
+                continue
+            entry = self._add(Column(name, dimension.dimension), fresh=True)
+            options = dimension.dimension.values
+            for option, sub_space in zip(options, dimension.sub_spaces, strict=True):
+                try:
+                    opened = self.alternatives(parse_spaces(sub_space), names)
+                except (TypeError, ValueError) as error:
+                    place = f"Parameter {name!r}, option {option!r}"
+                    raise type(error)(f"{place}: {error}") from error
+                entry.options.append(opened)
+            names |= names_in(entry.options)
+            branch.append(entry)
+        return branch
+
+    def _add(self, column: Column, fresh: bool = False) -> TreeEntry:
+        """Add a column; alternatives share the columns of identical parameters."""
+        key = (column.name, column.dimension.key, len(self.columns) if fresh else -1)
+        if key not in self._places:
+            self._places[key] = len(self.columns)
+            self.columns.append(column)
+        return TreeEntry(self._places[key], column)
+
+
+def _warn_of_repeats(name: str, dimension: Dimension) -> None:
+    repeated = getattr(dimension, "repeated", ())
+    if repeated:
+        shown = ", ".join(map(repr, repeated[:MAX_SHOWN]))
+        more = ", …" if len(repeated) > MAX_SHOWN else ""
+        warnings.warn(
+            f"Parameter {name!r}: repeated values are dropped: {shown}{more}.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def _may_overlap(
+    first: Mapping[str, Dimension | Choice], second: Mapping[str, Dimension | Choice]
+) -> bool:
+    """Return whether a configuration may belong to both dicts."""
+    choices = [d for d in (*first.values(), *second.values()) if isinstance(d, Choice)]
+    if not choices and first.keys() != second.keys():
+        return False
+    return not any(
+        _disjoint(_dimension(first[name]), _dimension(second[name]))
+        for name in first.keys() & second.keys()
+    )
+
+
+def _dimension(value: Dimension | Choice) -> Dimension:
+    return value.dimension if isinstance(value, Choice) else value
+
+
+def _disjoint(first: Dimension, second: Dimension) -> bool:
+    """Return whether two finite dimensions are known to have no value in common."""
+    if max(first.n_values, second.n_values) > MAX_COMPARED:
+        return False
+    if isinstance(first, _Listed) and isinstance(second, _Listed):
+        return first.is_disjoint(second)
+    values = second.decode(second.grid)
+    return not any(first.contains(value) for value in values)

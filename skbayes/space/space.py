@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -19,23 +18,17 @@ import numpy as np
 
 from skbayes.space import tree
 from skbayes.space.dimensions import Dimension, FloatArray, native
-from skbayes.space.lists import Categorical, _Listed, same
-from skbayes.space.notation import Choice, parse_dict, parse_spaces
-from skbayes.space.tree import Branch, Column, TreeEntry
+from skbayes.space.lists import same
+from skbayes.space.notation import build_tree, parse_spaces
+from skbayes.space.tree import Column, TreeEntry
 from skbayes.utils.did_you_mean import did_you_mean
 
 __all__ = ["Space", "Column", "key_of"]
 
 Params = dict[str, Any]
 
-# Two alternatives are compared value by value up to this number of values.
-MAX_COMPARED = 1000
-
 # Number of cached results of the constraint; sufficient for any enumerated space.
 MAX_REMEMBERED = 20_000
-
-# Maximum number of repeated values in a warning.
-MAX_SHOWN = 5
 
 
 def key_of(row: FloatArray) -> bytes:
@@ -100,11 +93,7 @@ class Space:
         _check_constraint(constraint)
         self.constraint = constraint
         self._allowed_by_key: dict[bytes, bool] = {}
-        self.columns: list[Column] = []
-        self._places: dict[tuple[Any, ...], int] = {}
-        self.overlaps = False
-        self._root = self._alternatives(spaces, frozenset())
-        del self._places
+        self._root, self.columns, self.overlaps = build_tree(spaces)
         self.categorical = np.array(
             [column.dimension.is_categorical for column in self.columns], dtype=bool
         )
@@ -205,59 +194,6 @@ class Space:
         space.parameter_names = sorted([*self.parameter_names, name])
         space.n_configurations = tree.size(space._root)
         return space
-
-    # -- building -----------------------------------------------------------------
-
-    def _alternatives(
-        self, spaces: Sequence[Mapping[str, Any]], taken: frozenset[str]
-    ) -> Branch:
-        parsed = list(map(parse_dict, spaces))
-        if len(spaces) == 1:
-            return self._branch(parsed[0], taken)
-        entry = self._add(Column(None, Categorical(range(len(spaces)))), fresh=True)
-        for k, alternative in enumerate(parsed):
-            # A configuration is encoded with the first dict that contains it.
-            earlier = [j for j in range(k) if _may_overlap(parsed[j], alternative)]
-            entry.earlier.append(earlier)
-            self.overlaps |= bool(earlier)
-        entry.options = [self._branch(alternative, taken) for alternative in parsed]
-        return [entry]
-
-    def _branch(
-        self, dimensions: Mapping[str, Dimension | Choice], taken: frozenset[str]
-    ) -> Branch:
-        """Return the branch of one dict, which must not contain the `taken` names."""
-        branch: Branch = []
-        names = taken | dimensions.keys()
-        for name, dimension in dimensions.items():
-            if name in taken:
-                raise ValueError(
-                    f"Parameter {name!r} is declared twice for the same configuration."
-                )
-            if not isinstance(dimension, Choice):
-                _warn_of_repeats(name, dimension)
-                branch.append(self._add(Column(name, dimension)))
-                continue
-            entry = self._add(Column(name, dimension.dimension), fresh=True)
-            options = dimension.dimension.values
-            for option, sub_space in zip(options, dimension.sub_spaces, strict=True):
-                try:
-                    opened = self._alternatives(parse_spaces(sub_space), names)
-                except (TypeError, ValueError) as error:
-                    place = f"Parameter {name!r}, option {option!r}"
-                    raise type(error)(f"{place}: {error}") from error
-                entry.options.append(opened)
-            names |= tree.names(entry.options)
-            branch.append(entry)
-        return branch
-
-    def _add(self, column: Column, fresh: bool = False) -> TreeEntry:
-        """Add a column; alternatives share the columns of identical parameters."""
-        key = (column.name, column.dimension.key, self.n_columns if fresh else -1)
-        if key not in self._places:
-            self._places[key] = self.n_columns
-            self.columns.append(column)
-        return TreeEntry(self._places[key], column)
 
     # -- rows ---------------------------------------------------------------------
 
@@ -647,42 +583,3 @@ def _check_constraint(constraint: Any) -> None:
             f"constraint must be a callable that accepts a dict of parameters, or "
             f"None, got {constraint!r}."
         )
-
-
-def _warn_of_repeats(name: str, dimension: Dimension) -> None:
-    repeated = getattr(dimension, "repeated", ())
-    if repeated:
-        shown = ", ".join(map(repr, repeated[:MAX_SHOWN]))
-        more = ", …" if len(repeated) > MAX_SHOWN else ""
-        warnings.warn(
-            f"Parameter {name!r}: repeated values are dropped: {shown}{more}.",
-            UserWarning,
-            stacklevel=2,
-        )
-
-
-def _may_overlap(
-    first: Mapping[str, Dimension | Choice], second: Mapping[str, Dimension | Choice]
-) -> bool:
-    """Return whether a configuration may belong to both dicts."""
-    choices = [d for d in (*first.values(), *second.values()) if isinstance(d, Choice)]
-    if not choices and first.keys() != second.keys():
-        return False
-    return not any(
-        _disjoint(_dimension(first[name]), _dimension(second[name]))
-        for name in first.keys() & second.keys()
-    )
-
-
-def _dimension(value: Dimension | Choice) -> Dimension:
-    return value.dimension if isinstance(value, Choice) else value
-
-
-def _disjoint(first: Dimension, second: Dimension) -> bool:
-    """Return whether two finite dimensions are known to have no value in common."""
-    if max(first.n_values, second.n_values) > MAX_COMPARED:
-        return False
-    if isinstance(first, _Listed) and isinstance(second, _Listed):
-        return first.is_disjoint(second)
-    values = second.decode(second.grid)
-    return not any(first.contains(value) for value in values)
