@@ -34,8 +34,12 @@ import numpy as np
 
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
 from skbayes.space.lists import OptionKey, Ordinal
-from skbayes.space.optimum_prior import OptimumPrior
-from skbayes.space.portfolio import BranchPortfolio, Portfolio, in_branch
+from skbayes.space.optimum_prior import (
+    BranchPortfolio,
+    OptimumPrior,
+    Portfolio,
+    in_branch,
+)
 from skbayes.space.space import Column, Space, key_of
 from skbayes.space.tree import Path, compatible, paths
 from skbayes.spaces.default import own_values

@@ -11,7 +11,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes.space import Choice, Space
-from skbayes.space.portfolio import BranchPortfolio
+from skbayes.space.optimum_prior import BranchPortfolio
 from skbayes.spaces.catalog import DataFacts
 from skbayes.spaces.default import own_values
 from skbayes.spaces.learned_prior import learned_prior, model_branches
