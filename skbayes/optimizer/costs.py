@@ -29,7 +29,6 @@ import numpy as np
 from scipy.special import erfcx
 
 from skbayes.acquisition.terms import CostTerm, LimitTerm, LogTerm, sum_values
-from skbayes.optimizer.validation import check_cost_limit
 from skbayes.space.candidates import Candidates, SpaceExhausted
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.ep import propagate
@@ -38,7 +37,6 @@ from skbayes.surrogates.gp.gp import GaussianProcess
 __all__ = [
     "MIN_PROBABILITY",
     "AbortedTrials",
-    "CostLimits",
     "CostModel",
     "LimitTerms",
     "fit_bounded",
@@ -375,59 +373,3 @@ class LimitTerms:
             if len(likely := keep(drawn)):
                 return likely[0]
         return drawn[0]
-
-
-class CostLimits:
-    """Mixin with the settings of an optimizer for the costs of trials."""
-
-    _limits: LimitTerms
-
-    def limit_costs(self, limit: float | None, budget: float | None) -> None:
-        """Set :attr:`cost_limit` and :attr:`cost_budget`.
-
-        Parameters
-        ----------
-        limit : float or None
-            Cost at which a trial is aborted. None means no limit.
-        budget : float or None
-            Total cost of all trials. None means that it is unknown.
-
-        Raises
-        ------
-        ValueError
-            If a number is not finite or not greater than 0.
-        """
-        self.cost_limit, self.cost_budget = limit, budget
-
-    @property
-    def cost_limit(self) -> float | None:
-        """Cost at which a trial is aborted, or None if there is no limit.
-
-        The unit is that of the observed costs. A Gaussian process of these costs
-        predicts the probability that a trial ends before the limit. Censored costs are
-        lower bounds. The acquisition function is multiplied by this probability.
-        Configurations with a probability below 0.05 are not proposed, unless no other
-        configuration is found in an infinite space. Surrogates that need no scores,
-        such as "random", ignore the limit. Setting a limit that is not finite or not
-        greater than 0 raises a ValueError.
-        """
-        return self._limits.limit
-
-    @cost_limit.setter
-    def cost_limit(self, limit: float | None) -> None:
-        self._limits.limit = check_cost_limit("cost_limit", limit)
-
-    @property
-    def cost_budget(self) -> float | None:
-        """Total cost of all trials for "ei-per-second", or None if it is unknown.
-
-        The unit is that of the observed costs. The expected improvement is divided by
-        the expected cost, raised to a power. This power is the share of the budget that
-        is left (cost cooling, Lee et al. 2020). Without a budget, the power is 1.
-        Setting a budget that is not finite or not greater than 0 raises a ValueError.
-        """
-        return self._limits.budget
-
-    @cost_budget.setter
-    def cost_budget(self, budget: float | None) -> None:
-        self._limits.budget = check_cost_limit("cost_budget", budget)

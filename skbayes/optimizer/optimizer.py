@@ -10,8 +10,6 @@ one proposal to the next, but only results that it would compute again identical
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
@@ -19,11 +17,8 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from skbayes.acquisition.base import Observations
-from skbayes.acquisition.fronts import is_nondominated
 from skbayes.acquisition.registry import check_acquisition, make_proposer
 from skbayes.acquisition.terms import LogTerm, prior_terms
-from skbayes.optimizer.costs import AbortedTrials, CostLimits, CostModel, LimitTerms
-from skbayes.optimizer.display import OptimizerDisplay
 from skbayes.optimizer.initial_design import (
     default_n_initial_points,
     draw_design,
@@ -31,19 +26,16 @@ from skbayes.optimizer.initial_design import (
     next_of_portfolio,
     usable_portfolio,
 )
-from skbayes.optimizer.observations import ConstraintModels, ObservationList, join
+from skbayes.optimizer.observations import ObservedTrials
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.optimizer.validation import (
-    check_cost,
     check_direction,
     check_initial_points,
     check_n_initial_points,
-    check_noises,
     check_prior,
     check_random_state,
-    check_scores,
 )
-from skbayes.space.candidates import Candidates, Configuration, SpaceExhausted, key_of
+from skbayes.space.candidates import Configuration, SpaceExhausted
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Space
@@ -51,7 +43,6 @@ from skbayes.surrogates.registry import capability, check_surrogate
 from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.did_you_mean import ArgumentHints
 from skbayes.utils.pickled_version import PickledVersion
-from skbayes.utils.ranking import best_first, least_violating
 
 if TYPE_CHECKING:
     from skbayes.surrogates.transfer import Source
@@ -61,7 +52,7 @@ __all__ = ["Optimizer", "SpaceExhausted"]
 Params = dict[str, Any]
 
 
-class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
+class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
     """Bayesian optimizer with an ask-and-tell interface.
 
     :meth:`ask` proposes a configuration, and :meth:`tell` passes its score back. Scores
@@ -208,16 +199,7 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         self.surrogate = check_surrogate(surrogate)
         self.acquisition = check_acquisition(acquisition)
         self._seed = check_random_state(random_state)
-        self._costs = CostModel(self.space.n_options)
-        self._aborted = AbortedTrials(self.space.n_options)
-        self._limits = LimitTerms(self._costs, self._aborted)
-        self._observed, self._learned = ObservationList(), ObservationList()
-        # Trials that can be compared: neither failed nor censored. Scores to maximize.
-        self._eligible: list[tuple[list[float], Params, list[float]]] = []
-        self._n_objectives: int | None = None
-        self._pending: dict[bytes, FloatArray] = {}
-        self._candidates = Candidates(self.space)
-        self._constraints = ConstraintModels(self._candidates, self._seed)
+        super().__init__(self.space, self._seed)
         self._proposer: Any = make_proposer(
             self.surrogate, self.acquisition, self._candidates, self._seed
         )
@@ -313,133 +295,14 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         self.last_expected_improvement = improvement
         return configuration
 
-    def tell(
-        self,
-        params: Mapping[str, Any] | Configuration,
-        score: float | Sequence[float],
-        *,
-        cost: float | None = None,
-        noise: float | Sequence[float] | None = None,
-        censored: bool = False,
-        constraints: Sequence[float] | None = None,
-        ended: bool = False,
-    ) -> None:
-        """Record the score of a configuration.
-
-        Parameters
-        ----------
-        params : dict
-            Configuration of the space. It need not come from :meth:`ask`, and it may be
-            observed several times.
-        score : float or list of float
-            Score of the configuration; greater is better, unless `direction` is
-            "minimize". NaN or an infinity means that the trial failed. The surrogate
-            then uses the worst known score. With several objectives, a list of the
-            scores, always in the same order. Each of them may be NaN.
-        cost : float, default=None
-            Cost of the trial, > 0, in seconds or any other unit; see
-            :meth:`expected_cost`.
-        noise : float or list of float, default=None
-            Known variance of `score`, in squared units of the score. It is added to the
-            noise that all scores share, which is learned. Use it for scores that are
-            less certain than others. None means 0.
-        censored : bool, default=False
-            Whether the trial was stopped early. `cost` is then a lower bound of its
-            full cost, and its score may be NaN or an intermediate score with its
-            `noise`. The trial is not eligible for :attr:`best_params` and
-            :attr:`pareto_front`.
-        constraints : list of float, default=None
-            Values of constraints on outcomes of the trial, always in the same order:
-            <= 0 if the constraint is satisfied, NaN if unknown. Use
-            ``log(value / bound)`` for times and sizes, and ``bound - value`` for a
-            score with a lower bound. A Gaussian process models each constraint. The
-            improvement over the best trial that satisfies all constraints is multiplied
-            by the probability that a configuration satisfies them. None means that all
-            values are unknown.
-        ended : bool, default=False
-            Whether the trial was aborted at a limit on a quantity other than its cost,
-            such as memory. Configurations that would also be aborted with a probability
-            above 0.95 are not proposed.
-
-        Raises
-        ------
-        TypeError
-            If `score`, `cost` or `noise` is not a number, `censored` is not a bool, or
-            `constraints` is not a list of numbers.
-        ValueError
-            If `params` is not a configuration of the space, or a number is out of
-            range. If the number of scores or constraints differs from earlier calls. If
-            `censored` is True without a cost. If the `surrogate` does not support
-            `noise`, or the `surrogate` or `acquisition` does not support several
-            scores.
-        """
-        cost = check_cost(cost, censored)
-        scores, variances = self._check_scores(score, noise)
-        slacks = self._constraints.check(constraints)
-        configuration = Configuration.of(self.space, params)
-        row = configuration.row
-        self._pending.pop(key_of(row), None)
-        self._candidates.add(row)
-        self._observed.add(row, scores, variances, slacks)
-        if not (censored or any(map(math.isnan, scores))):
-            self._eligible.append((scores, configuration.params, slacks))
-        if cost is not None:
-            self._costs.add(row, cost, censored)
-        if ended or not censored:
-            self._aborted.add(row, bool(ended))
-
-    def _check_scores(self, score: Any, noise: Any) -> tuple[list[float], list[float]]:
-        """Return scores to maximize, and variances.
-
-        The first call sets the number of objectives.
-        """
-        scores = check_scores(score, self._n_objectives)
-        variances = check_noises(noise, self.surrogate, len(scores))
-        # A single NaN marks a failure for any number of objectives.
-        if self._n_objectives is None and (
-            len(scores) > 1 or not math.isnan(scores[0])
-        ):
-            self._set_n_objectives(len(scores))
-        return self._signed(scores), variances
-
-    def _signed(self, scores: Sequence[Any]) -> list[Any]:
-        """Negate the scores of objectives to be minimized.
-
-        Observed scores are negated when they are passed to the optimizer, so that all
-        other code maximizes. They are negated again when they are returned.
-        """
-        signs = itertools.cycle(self._signs)
-        return [sign * score for sign, score in zip(signs, scores, strict=False)]
-
     def _set_n_objectives(self, n: int) -> None:
         if n > 1:
             self._proposer = make_proposer(
                 self.surrogate, self.acquisition, self._candidates, self._seed, n
             )
-        self._n_objectives = n
+        super()._set_n_objectives(n)
 
     # -- pending, queued and earlier configurations -------------------------------
-
-    def pend(self, params: Mapping[str, Any] | Configuration) -> None:
-        """Mark a configuration as pending, as if :meth:`ask` had just returned it.
-
-        To continue an interrupted run, pass the observations to :meth:`tell` and the
-        pending configurations to this method, both in their original order. The
-        proposals that follow are then the same as without the interruption.
-
-        Parameters
-        ----------
-        params : dict
-            Configuration of the space.
-
-        Raises
-        ------
-        ValueError
-            If `params` is not a configuration of the space.
-        """
-        row = Configuration.of(self.space, params).row
-        self._pending[key_of(row)] = row
-        self._candidates.add(row)
 
     def enqueue(self, params: Mapping[str, Any]) -> None:
         """Add a configuration to the queue of configurations to propose first.
@@ -462,77 +325,6 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
     def _checked_points(self, points: Any) -> list[Configuration]:
         checked = check_initial_points(points, self.space)
         return [Configuration.of(self.space, params) for params in checked]
-
-    def forget(self, params: Mapping[str, Any] | Configuration) -> None:
-        """Drop a pending configuration whose score will not be observed.
-
-        Parameters
-        ----------
-        params : dict
-            Pending configuration. It may be proposed again, unless it was observed
-            before.
-
-        Raises
-        ------
-        ValueError
-            If it is not pending, or not a configuration of the space.
-        """
-        configuration = Configuration.of(self.space, params)
-        if key_of(configuration.row) not in self._pending:
-            raise ValueError(f"params: {configuration.params!r} is not pending.")
-        self._withdraw(configuration.row)
-
-    def _withdraw(self, row: FloatArray) -> None:
-        key = key_of(row)
-        self._pending.pop(key, None)
-        if key not in map(key_of, self._observed.rows):
-            self._candidates.discard(row)
-
-    def learn(
-        self,
-        params: Mapping[str, Any],
-        score: float | Sequence[float],
-        noise: float | Sequence[float] | None = None,
-        cost: float | None = None,
-        constraints: Sequence[float] | None = None,
-    ) -> None:
-        """Add an observation of an earlier search.
-
-        The surrogate is fitted to it, and it counts as one of `n_initial_points`. The
-        configuration can still be proposed. It does not count in :attr:`n_told`, and it
-        is not eligible for :attr:`best_params`. Observations can be added at any time.
-
-        Parameters
-        ----------
-        params : dict
-            Configuration of the space.
-        score : float or list of float
-            Score in the earlier search, NaN if the trial failed. With several
-            objectives, a list as in :meth:`tell`.
-        noise : float or list of float, default=None
-            Known variance of `score` as an estimate of the score in this search, as in
-            :meth:`tell`. Use a value greater than 0 if the two searches differ.
-        cost : float, default=None
-            Cost of the trial, > 0, as in :meth:`tell`. :meth:`expected_cost` uses it,
-            up to a common factor, until a few costs of this search are known.
-        constraints : list of float, default=None
-            Values of constraints, as in :meth:`tell`. None means that they are unknown.
-
-        Raises
-        ------
-        TypeError
-            If `score`, `noise` or `cost` is not a number, or `constraints` is not a
-            list of numbers.
-        ValueError
-            If `params` is not a configuration of the space, or for a reason given in
-            :meth:`tell`.
-        """
-        cost = check_cost(cost, False)
-        row = Configuration.of(self.space, params).row
-        slacks = self._constraints.check(constraints)
-        self._learned.add(row, *self._check_scores(score, noise), slacks)
-        if cost is not None:
-            self._costs.learn(row, cost)
 
     def transfer(self, sources: Sequence[Source]) -> None:
         """Use the results of earlier searches on other data.
@@ -583,29 +375,6 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
             )
             if self._n_initial_is_auto:
                 self._n_initial = min(self._n_initial, len(self._queue))
-
-    def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
-        """Predict the cost of a configuration.
-
-        Parameters
-        ----------
-        params : dict
-            Configuration of the space.
-
-        Returns
-        -------
-        cost : float or None
-            Median of the cost, predicted by a model of all observed costs. None if no
-            cost is known.
-
-        Raises
-        ------
-        ValueError
-            If `params` is not a configuration of the space.
-        """
-        row = Configuration.of(self.space, params).row
-        with one_blas_thread():
-            return self._costs.expected(row)
 
     def predict(self, params: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, ...]:
         """Predict the scores of configurations.
@@ -658,70 +427,6 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
         if proposer.surrogate is None:
             raise ValueError(f"surrogate: {self.surrogate!r} does not predict scores.")
         return proposer.surrogate
-
-    # -- properties ---------------------------------------------------------------
-
-    @property
-    def n_told(self) -> int:
-        """Number of observations passed to :meth:`tell`."""
-        return len(self._observed.scores)
-
-    @property
-    def n_configurations(self) -> float:
-        """Number of configurations that can be proposed, ``math.inf`` if infinite.
-
-        In a space of up to 2,000 configurations, those that the constraint rejects are
-        not counted. In a larger space, they can be counted, because the constraint is
-        called only for some of them.
-        """
-        return self._candidates.n_configurations
-
-    @property
-    def best_params(self) -> Params:
-        """Configuration with the best observed score.
-
-        Failed and censored trials do not count. With constraints, it is the best of the
-        trials that satisfy them, or the one that violates them least if none does. A
-        ValueError is raised if there is no eligible trial or several objectives.
-        """
-        if not self._eligible:
-            raise ValueError("No score has been observed yet.")
-        if self._n_objectives != 1:
-            raise ValueError(
-                f"best_params is not defined for {self._n_objectives} objectives; use "
-                "pareto_front."
-            )
-        return dict(self._best()[1])
-
-    def _best(self) -> tuple[list[float], Params, list[float]]:
-        scores = [scores for scores, *_ in self._eligible]
-        return self._eligible[best_first(scores, self._violations())[0]]
-
-    def _violations(self) -> FloatArray:
-        """Return the violations of the constraints by the eligible trials."""
-        violation = self._constraints.violation
-        return np.array([violation(slacks) for _, _, slacks in self._eligible])
-
-    @property
-    def pareto_front(self) -> list[tuple[Params, list[float]]]:
-        """Nondominated configurations and their scores, in the order of observation.
-
-        A configuration is dominated if another one is at least as good in every
-        objective and better in one. Failed and censored trials do not count. With
-        constraints, only trials that satisfy them count. If none does, only the trials
-        with the smallest violation count.
-        """
-        if not self._eligible:
-            return []
-        usable = np.ones(len(self._eligible), dtype=bool)
-        places = np.flatnonzero(least_violating(self._violations(), usable))
-        allowed = [self._eligible[place] for place in places]
-        front = is_nondominated(np.array([scores for scores, *_ in allowed]))
-        return [
-            (dict(params), self._signed(scores))
-            for (scores, params, _), on_it in zip(allowed, front, strict=True)
-            if on_it
-        ]
 
     # -- proposals ----------------------------------------------------------------
 
@@ -780,13 +485,3 @@ class Optimizer(ArgumentHints, CostLimits, OptimizerDisplay, PickledVersion):
             return True
         # The surrogate of each objective needs at least one score.
         return bool(np.all(np.any(np.isfinite(observations.scores), axis=0)))
-
-    def _observations(self) -> Observations:
-        return join(
-            self._learned,
-            self._observed,
-            list(self._pending.values()),
-            self.space.n_columns,
-            self._n_objectives or 1,
-            self._constraints.slacks(self._learned, self._observed),
-        )
