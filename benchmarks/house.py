@@ -1,9 +1,11 @@
 """Code metrics of the package: lengths, imports, hooks, and the call path of a fit.
 
-Usage: ``python benchmarks/house.py [CHECKOUT] [--json FILE]``
+Usage: ``python benchmarks/house.py [CHECKOUT] [--json FILE | --check]``
 
 Most metrics are computed from the source code. The others are measured in a search of
-five trials, which is run twice, so that imports do not count.
+five trials, which is run twice, so that imports do not count. ``--check`` fails if
+imports form a circle, a module is loose (at the top level, or imported by no other
+module, and not one of ``LOOSE``), or a module has more than ``MAX_LINES`` lines.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ from typing import Any
 PACKAGE = "skbayes"
 BASE = "BaseBayesSearchCV"
 LONG_FUNCTION = 60
+MAX_LINES = 600
+LOOSE = {"skbayes.compat", "skbayes.watch"}
 # The first existing method is used.
 ENCODERS = ("encode", "transform", "to_rows", "encode_all")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -42,6 +46,7 @@ class Module:
     def __init__(self, path: Path, root: Path) -> None:
         parts = path.relative_to(root).with_suffix("").parts
         self.name = ".".join(parts).removesuffix(".__init__")
+        self.is_entry = path.stem.startswith("__")  # of a package or a program
         text = path.read_text()
         lines = text.splitlines()
         self.n_lines = len(lines)
@@ -204,14 +209,7 @@ def hooks(modules: list[Module]) -> dict[str, Any]:
 def read(root: Path) -> dict[str, Any]:
     """Return the metrics of the source code."""
     modules = [Module(path, root) for path in sorted((root / PACKAGE).rglob("*.py"))]
-    names = {module.name for module in modules}
-    eager: Graph = {name: set() for name in names}
-    every: Graph = {name: set() for name in names}
-    for module in modules:
-        for target, inside in module.imports(names):
-            every[module.name].add(target)
-            if not inside:
-                eager[module.name].add(target)
+    eager, every = graphs(modules)
     functions = [item for module in modules for item in module.functions()]
     lengths = {module.name: module.n_lines for module in modules}
     loose = [path.stem for path in sorted((root / PACKAGE).glob("[!_]*.py"))]
@@ -223,7 +221,7 @@ def read(root: Path) -> dict[str, Any]:
         "median module": median(lengths.values()),
         "longest module": max(lengths.values()),
         "modules over 500": sum(n > 500 for n in lengths.values()),
-        "modules over 600": sum(n > 600 for n in lengths.values()),
+        "modules over 600": sum(n > MAX_LINES for n in lengths.values()),
         "modules over 500 by name": {n: k for n, k in lengths.items() if k > 500},
         "floors": floors(eager),
         "floors with imports in functions": floors(every),
@@ -233,7 +231,7 @@ def read(root: Path) -> dict[str, Any]:
         "circles with imports in functions": len(circles(every)),
         "circles by name": circles(every),
         "imports": sum(map(len, eager.values())),
-        "imports in functions": sum(len(every[n] - eager[n]) for n in names),
+        "imports in functions": sum(len(every[n] - eager[n]) for n in every),
         "loose root modules": len(loose),
         "functions": len(functions),
         "median function": median(n for _, n in functions),
@@ -241,6 +239,38 @@ def read(root: Path) -> dict[str, Any]:
         f"functions over {LONG_FUNCTION} by name": long,
         **hooks(modules),
     }
+
+
+def graphs(modules: list[Module]) -> tuple[Graph, Graph]:
+    """Return the imports of each module, and those including imports in functions."""
+    names = {module.name for module in modules}
+    eager: Graph = {name: set() for name in names}
+    every: Graph = {name: set() for name in names}
+    for module in modules:
+        for target, inside in module.imports(names):
+            every[module.name].add(target)
+            if not inside:
+                eager[module.name].add(target)
+    return eager, every
+
+
+def problems(root: Path) -> list[str]:
+    """Return the violations of the rules of ``--check``, one line each."""
+    modules = [Module(path, root) for path in sorted((root / PACKAGE).rglob("*.py"))]
+    _, every = graphs(modules)
+    found = [
+        f"circle of imports: {' - '.join(names)}"
+        for names in [*circles(every), *circles(rooms(every))]
+    ]
+    imported = set().union(*every.values())
+    for module in modules:
+        at_top = module.name.count(".") == 1 and not module.is_entry
+        is_loose = at_top or not (module.is_entry or module.name in imported)
+        if is_loose and module.name not in LOOSE:
+            found.append(f"loose module: {module.name}")
+        if module.n_lines > MAX_LINES:
+            found.append(f"more than {MAX_LINES} lines: {module.name} {module.n_lines}")
+    return found
 
 
 def watch(root: Path, encoders: Sequence[str]) -> dict[str, Any]:
@@ -330,9 +360,12 @@ def main() -> None:
     add = parser.add_argument
     add("root", nargs="?", type=Path, default=here, help="path of a checkout")
     add("--json", type=Path, metavar="FILE", help="write the metrics to this file")
+    add("--check", action="store_true", help="only check the rules named above")
     add("--encoder", help=f"encoding method of Space; default: one of {ENCODERS}")
     args = parser.parse_args()
     root = args.root.resolve()
+    if args.check:
+        raise SystemExit("\n".join(problems(root)) or None)
     encoders = [args.encoder] if args.encoder else ENCODERS
     figures = {**read(root), **watch(root, encoders)}
     for name, value in figures.items():

@@ -26,8 +26,8 @@ from skbayes.evaluation.data_transfer import DataHandle, DiskHandle, LocalHandle
 from skbayes.evaluation.fit_server import end_servers, run_limited_folds, start_server
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_folds
 from skbayes.evaluation.limits import FitLimits, memory_text
+from skbayes.evaluation.temporary_folder import TemporaryFolder, place_of_folders
 from skbayes.utils.process_tree import machine_name
-from skbayes.utils.temporary_folder import TemporaryFolder, place_of_folders
 
 __all__ = [
     "Backend",

@@ -22,8 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from skbayes.evaluation import prefix_files
+from skbayes.evaluation.temporary_folder import TemporaryFolder, place_of_folders
 from skbayes.utils.optional import warn_or_log
-from skbayes.utils.temporary_folder import TemporaryFolder, place_of_folders
 
 __all__ = ["PrefixStore", "temporary_store"]
 

@@ -1,0 +1,57 @@
+"""Rules that `benchmarks/house.py --check` applies to the package."""
+
+from pathlib import Path
+
+import house
+import pytest
+
+RULES = {
+    "circle": (
+        {
+            "space/a.py": "import skbayes.space.b",
+            "space/b.py": "import skbayes.space.a",
+        },
+        ["circle of imports: skbayes.space.a - skbayes.space.b"],
+    ),
+    "circle within a function": (
+        {
+            "space/a.py": "def f():\n    from skbayes.space import b",
+            "space/b.py": "from skbayes.space.a import f",
+        },
+        ["circle of imports: skbayes.space.a - skbayes.space.b"],
+    ),
+    "circle of rooms": (
+        {
+            "space/a.py": "import skbayes.loop.c",
+            "space/b.py": "",
+            "loop/c.py": "import skbayes.space.b",
+            "loop/__init__.py": "import skbayes.space.a",
+        },
+        ["circle of imports: skbayes.loop - skbayes.space"],
+    ),
+    "loose": (
+        {"a.py": "", "space/b.py": "", "watch.py": "import skbayes.a"},
+        ["loose module: skbayes.a", "loose module: skbayes.space.b"],
+    ),
+    "long": (
+        {"watch.py": "\n" * 601, "space/__init__.py": "\n" * 600},
+        ["more than 600 lines: skbayes.watch 601"],
+    ),
+    "none": (
+        {"watch.py": "from skbayes.space import a", "space/a.py": ""},
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize(("files", "expected"), RULES.values(), ids=RULES)
+def test_rules_are_checked(tmp_path, files, expected):
+    for name, text in {"__init__.py": "", **files}.items():
+        path = tmp_path / "skbayes" / name
+        path.parent.mkdir(exist_ok=True, parents=True)
+        path.write_text(text)
+    assert house.problems(tmp_path) == expected
+
+
+def test_the_package_keeps_the_rules():
+    assert house.problems(Path(house.__file__).parents[1]) == []
