@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ __all__ = [
     "ANY_SURROGATE",
     "SHARED",
     "SurrogateNames",
+    "WithAcquisition",
     "parameters_of",
     "share_parameters",
 ]
@@ -57,9 +58,10 @@ class SharedEntries:
         Maximum number of configurations to try. If the search space has at most
         `n_iter` configurations, each is tried once and the search ends. They are then
         tried in the order of GridSearchCV, unless `timeout` or `stopper` is set.
-    surrogate : str or surrogate object, default="gp"
+    surrogate : str, surrogate object or tuple, default="gp"
         Model of the scores, given by name or as an instance of a class of
-        :mod:`skbayes.surrogates`:
+        :mod:`skbayes.surrogates`, or a tuple of the model and the acquisition function,
+        such as ``("gp", "ucb")``. The models are:
 
         - "gp": Gaussian process; "gp-additive" in small finite spaces, "gp-warped"
           otherwise;
@@ -69,6 +71,15 @@ class SharedEntries:
         - "trees": ensemble of trees, requires LightGBM;
         - "tpe": tree-structured Parzen estimator;
         - "random", "sobol": random or quasi-random search without a model.
+
+        The acquisition function ranks the configurations to try next. It is a name or
+        an instance of a class of :mod:`skbayes.acquisition`:
+
+        - "ei": expected improvement, the default;
+        - "ei-per-second": expected improvement divided by the expected time;
+        - "pi": probability of improvement;
+        - "ucb": upper confidence bound;
+        - "eif": expected influence, only with "graph".
     initial_points : "default", int, list or None, default="default"
         Configurations with which the search starts, before the surrogate is used:
 
@@ -232,6 +243,50 @@ class SurrogateNames(compat.StrOptions):
         if isinstance(val, str) and (ours := surrogate_elsewhere(val, self.options)):
             raise ValueError(f"surrogate: {val!r} is called {ours!r} here.")
         return super().is_satisfied_by(val)
+
+
+class WithAcquisition(compat.HasMethods):
+    """Tuples of a surrogate and an acquisition function.
+
+    Parameters
+    ----------
+    surrogates : list
+        Surrogates that are possible, in scikit-learn's format.
+    names : collection of str
+        Names of acquisition functions.
+    kinds : tuple of type, default=()
+        Classes of acquisition functions.
+    """
+
+    def __init__(
+        self,
+        surrogates: list[Any],
+        names: Collection[str],
+        kinds: tuple[type, ...] = (),
+    ) -> None:
+        super().__init__([])
+        self.surrogates, self.names, self.kinds = surrogates, names, kinds
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        if not isinstance(val, tuple) or len(val) != 2:
+            return False
+        surrogate, acquisition = val
+        is_name = isinstance(acquisition, str) and acquisition in self.names
+        if not is_name and not isinstance(acquisition, self.kinds):
+            listed = ", ".join(map(repr, sorted(self.names)))
+            raise ValueError(
+                f"surrogate: {acquisition!r} is not an acquisition function. It must "
+                f"be one of {listed}{' or an acquisition object' * bool(self.kinds)}."
+            )
+        return any(
+            isinstance(surrogate, known)
+            if isinstance(known, type)
+            else known.is_satisfied_by(surrogate)
+            for known in self.surrogates
+        )
+
+    def __str__(self) -> str:
+        return "a tuple of a surrogate and an acquisition function"
 
 
 # Surrogates by name, and user-defined ones.

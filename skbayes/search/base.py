@@ -135,6 +135,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     # Number of initial configurations, unless `initial_points` sets it.
     _n_initial_points: int | str = "auto"
 
+    # Acquisition function, unless `surrogate` sets it.
+    _acquisition = "ei"
+
     # Maximum size of temporary files in bytes, unless `cache` sets it.
     _cache_limit = 1e9
 
@@ -202,6 +205,11 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _rule(self) -> Callable[[dict[str, Any]], bool] | None:
         """Return the rule of the configurations, if any."""
         return rule_and_bounds(self.constraints)[0]
+
+    def _model(self) -> tuple[Any, Any]:
+        """Return the surrogate and the acquisition function."""
+        given = self.surrogate
+        return given if isinstance(given, tuple) else (given, self._acquisition)
 
     def _n_spread(self) -> int | str:
         """Return the number of initial configurations for the optimizer."""

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
-from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.acquisition.registry import ACQUISITIONS
@@ -16,7 +15,11 @@ from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.limits import parse_trial_limits
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.validation import check_noise
-from skbayes.search._parameters import ANY_SURROGATE, share_parameters
+from skbayes.search._parameters import (
+    ANY_SURROGATE,
+    WithAcquisition,
+    share_parameters,
+)
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.default_space import parse_initial_points
 from skbayes.space import Space
@@ -50,14 +53,6 @@ class BayesSearchCV(BaseBayesSearchCV):
     {search_spaces}
     {n_iter}
     {timeout}
-    acquisition : str or acquisition object, default="ei"
-        Acquisition function, which ranks the configurations to try next:
-
-        - "ei": expected improvement;
-        - "ei-per-second": expected improvement divided by the expected time;
-        - "pi": probability of improvement;
-        - "ucb": upper confidence bound;
-        - "eif": expected influence, only with ``surrogate="graph"``.
     {parameters}
 
     Attributes
@@ -135,22 +130,24 @@ class BayesSearchCV(BaseBayesSearchCV):
 
     _parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter(
-            "acquisition",
+            "surrogate",
             [
-                compat.StrOptions(set(ACQUISITIONS)),
-                Acquisition,
-                ExpectedInfluence,
+                *ANY_SURROGATE,
+                ParzenEstimator,
+                WithAcquisition(
+                    [*ANY_SURROGATE, ParzenEstimator],
+                    ACQUISITIONS,
+                    (Acquisition, ExpectedInfluence),
+                ),
             ],
+            default="gp",
         ),
-        Parameter("surrogate", [*ANY_SURROGATE, ParzenEstimator], default="gp"),
     )
 
     def __init__(
         self,
         estimator: Any,
         search_spaces: Any = "auto",
-        *,
-        acquisition: Any = "ei",
         **shared: Any,
     ) -> None:
         self._store(locals())
@@ -170,11 +167,12 @@ class BayesSearchCV(BaseBayesSearchCV):
             points = []  # included in the rest
         if self.racing or parse_trial_limits(self.trial_limits):
             # Scores of unfinished trials are noisier than others.
-            check_noise(1.0, self.surrogate)
+            check_noise(1.0, self._model()[0])
+        surrogate, acquisition = self._model()
         optimizer = Optimizer(
             space,
-            surrogate=self.surrogate,
-            acquisition=self.acquisition,
+            surrogate=surrogate,
+            acquisition=acquisition,
             n_initial_points=self._n_spread(),
             initial_points=points + rest or None,
             prior=self._prior,

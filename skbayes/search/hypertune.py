@@ -22,7 +22,7 @@ from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
-from skbayes.search._parameters import SurrogateNames, share_parameters
+from skbayes.search._parameters import SurrogateNames, WithAcquisition, share_parameters
 from skbayes.search.base import rank
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.default_space import parse_initial_points
@@ -101,14 +101,13 @@ class HyperTuneSearchCV(BayesSearchCV):
         number of seconds, or a string such as "5 min". Fits that are still running at
         the limit are aborted. Each part of the search gets the share of the time that
         its trials would need if durations were proportional to the number of rows.
-    surrogate : {"gp", "gp-matern52", "gp-rbf"}, default="gp"
+    surrogate : {"gp", "gp-matern52", "gp-rbf"} or tuple, default="gp"
         Model of the scores: a Gaussian process with a twice differentiable kernel,
         which is Matérn-5/2 ("gp", "gp-matern52") or the squared exponential of the
         paper ("gp-rbf"). If there are no signs, as on the small samples, it is the
-        surrogate of :class:`~skbayes.BayesSearchCV` with the same name.
-    acquisition : {"ei", "pi", "ucb"} or acquisition object, default="ei"
-        Acquisition function: expected improvement, probability of improvement or upper
-        confidence bound.
+        surrogate of :class:`~skbayes.BayesSearchCV` with the same name. A tuple
+        consists of the model and the acquisition function "ei", "pi", "ucb" or an
+        acquisition object.
     initial_points : "default", int, list or None, default="default"
         Configurations with which the search on all data starts, as for
         :class:`~skbayes.BayesSearchCV`. Their number on each small sample, and on all
@@ -226,8 +225,16 @@ class HyperTuneSearchCV(BayesSearchCV):
                 compat.StrOptions({"auto"}),
             ],
         ),
-        Parameter("surrogate", [SurrogateNames(set(SIGNED))], default="gp"),
-        Parameter("acquisition", [compat.StrOptions({"ei", "pi", "ucb"}), Acquisition]),
+        Parameter(
+            "surrogate",
+            [
+                SurrogateNames(set(SIGNED)),
+                WithAcquisition(
+                    [SurrogateNames(set(SIGNED))], {"ei", "pi", "ucb"}, (Acquisition,)
+                ),
+            ],
+            default="gp",
+        ),
     )
 
     _subset_parameter = "subset_fraction"
@@ -254,12 +261,13 @@ class HyperTuneSearchCV(BayesSearchCV):
             return super()._make_optimizer(space, seed)
         self._on_all_data(space, seed, None)  # detects errors early
         seeds = make_seeds(seed, self.n_subsets)
+        surrogate, acquisition = self._model()
         return RoundRobinOptimizer(
             [
                 Optimizer(
                     space,
-                    surrogate=self.surrogate,
-                    acquisition=self.acquisition,
+                    surrogate=surrogate,
+                    acquisition=acquisition,
                     n_initial_points=self._n_initial(),
                     random_state=int(subset_seed),
                 )
@@ -358,7 +366,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         self, space: Space, seed: int, plan: MonotonicityPlan | None
     ) -> Optimizer:
         points = list(self.initial_points_)
-        surrogate: Any = self.surrogate
+        surrogate, acquisition = self._model()
         n_initial = self._n_spread()
         if plan is not None:
             n_initial = self._n_initial()
@@ -370,7 +378,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         return Optimizer(
             space,
             surrogate=surrogate,
-            acquisition=self.acquisition,
+            acquisition=acquisition,
             n_initial_points=n_initial,
             initial_points=points or None,
             prior=self._prior,
@@ -381,7 +389,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         self, space: Space, plan: MonotonicityPlan, seed: int
     ) -> RobustMonotonicGP:
         return RobustMonotonicGP(
-            SIGNED[self.surrogate],
+            SIGNED[self._model()[0]],
             sign_points=plan.points,
             signs=plan.signs,
             nu=plan.nu,

@@ -90,11 +90,10 @@ class MultiStageSearchCV(BayesSearchCV):
         sets. Time that it does not use is available to later stages. Except for its
         first trial, a stage does not start a trial that is expected to exceed its
         share.
-    surrogate : str or surrogate object, default="gp"
-        Model of the scores, as for :class:`~skbayes.BayesSearchCV`. In a stage that
-        also uses the trials of earlier stages, "gp" does not warp the inputs.
-    acquisition : str or acquisition object, default="ei"
-        Acquisition function, as for :class:`~skbayes.BayesSearchCV`.
+    surrogate : str, surrogate object or tuple, default="gp"
+        Model of the scores, or a tuple of the model and the acquisition function, as
+        for :class:`~skbayes.BayesSearchCV`. In a stage that also uses the trials of
+        earlier stages, "gp" does not warp the inputs.
     initial_points : "default", int, list or None, default="default"
         Configurations with which the first stage starts, as for
         :class:`~skbayes.BayesSearchCV`. Their number is 3 unless an int is given. Later
@@ -293,7 +292,7 @@ class MultiStageSearchCV(BayesSearchCV):
     def _mixes_fidelities(self) -> bool:
         """Return whether surrogates use earlier stages; ValueError if they cannot."""
         # None for a custom class, which is used only with multi_fidelity=True.
-        takes_fidelity = capability(check_surrogate(self.surrogate), "takes_fidelity")
+        takes_fidelity = capability(check_surrogate(self._model()[0]), "takes_fidelity")
         if self.multi_fidelity == "auto":
             return bool(takes_fidelity)
         if self.multi_fidelity and takes_fidelity is False:
@@ -346,7 +345,7 @@ class MultiStageSearchCV(BayesSearchCV):
         return Optimizer(
             run.space,
             surrogate=self._informed_surrogate(run, fidelity, history),
-            acquisition=self.acquisition,
+            acquisition=self._model()[1],
             n_initial_points=len(promoted) or self._n_spread(),
             initial_points=promoted or self.initial_points_ or None,
             prior=self._prior if self._prior is None else self._prior.densities_only(),
@@ -359,8 +358,9 @@ class MultiStageSearchCV(BayesSearchCV):
         """Return the surrogate, which also uses earlier stages if possible."""
         seen = [trial for trial in history if trial.state == TrialState.COMPLETE]
         if not (seen and self._mixes_fidelities()):
-            return self.surrogate
-        surrogate, candidates = check_surrogate(self.surrogate), Candidates(run.space)
+            return self._model()[0]
+        surrogate = check_surrogate(self._model()[0])
+        candidates = Candidates(run.space)
         if surrogate == "gp" and not candidates.is_enumerated:
             # There are too few scores of this fidelity to fit a warping of the inputs.
             surrogate = "gp-matern52"

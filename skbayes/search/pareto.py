@@ -69,7 +69,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         number for a fitted estimator.
     surrogate : str or surrogate object, default="gp"
         Model of each objective, as for :class:`~skbayes.BayesSearchCV`. "gp" is a
-        Gaussian process. "tpe" supports only a single objective.
+        Gaussian process. "tpe" supports only a single objective. Trials are chosen by
+        the expected hypervolume improvement.
     n_jobs : int or None, default=None
         Number of fits that run at the same time, as for GridSearchCV. If fits share a
         processor, measured times are longer and less comparable.

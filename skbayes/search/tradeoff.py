@@ -28,6 +28,7 @@ from skbayes.results.warm_start import known_results, known_trials
 from skbayes.search._parameters import (
     ANY_SURROGATE,
     SurrogateNames,
+    WithAcquisition,
     share_parameters,
 )
 from skbayes.search._preparation import journal_trials, known_source
@@ -43,6 +44,20 @@ __all__ = ["TradeoffSearchCV"]
 
 # Name of the training size among the proposed parameters.
 SIZE = "train_size"
+
+
+# Surrogates that predict scores, or that do not use them.
+SURROGATES = [
+    SurrogateNames(
+        {
+            name
+            for name in registry
+            if capability(name, "predicts_scores")
+            or not capability(name, "needs_scores")
+        }
+    ),
+    ANY_SURROGATE[1],
+]
 
 
 @share_parameters
@@ -93,15 +108,13 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         that is never above 1. With None, all scores must be between 0 and 1.
     n_iter : int, default=20
         Maximum number of configurations to try.
-    surrogate : str or surrogate object, default="gp"
+    surrogate : str, surrogate object or tuple, default="gp"
         Model of the scores, as for :class:`~skbayes.BayesSearchCV`. "tpe" is not
         supported, since it does not predict scores. Costs are modeled by a separate
-        Gaussian process.
-    acquisition : {"ei-tradeoff", "paper"}, default="ei-tradeoff"
-        Acquisition function:
+        Gaussian process. A tuple consists of the model and the acquisition function:
 
         - "ei-tradeoff": expected improvement of the score minus the weighted cost over
-          the best trial so far;
+          the best trial so far, the default;
         - "paper": expected improvement of the score minus `tradeoff` times the expected
           excess of the cost over the smallest one, as published. It selects the
           cheapest fits once no large improvement is expected.
@@ -267,21 +280,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         Parameter("score_range", [tuple, list, None]),
         Parameter(
             "surrogate",
-            [
-                # Surrogates that predict scores, or that do not use them.
-                SurrogateNames(
-                    {
-                        name
-                        for name in registry
-                        if capability(name, "predicts_scores")
-                        or not capability(name, "needs_scores")
-                    }
-                ),
-                ANY_SURROGATE[1],
-            ],
+            [*SURROGATES, WithAcquisition(SURROGATES, RULES)],
             default="gp",
         ),
-        Parameter("acquisition", [compat.StrOptions(set(RULES))]),
         Parameter("cost_scale", [compat.StrOptions({"auto", "log", "raw"})]),
         Parameter("all_tradeoffs", ["boolean"]),
     )
@@ -293,6 +294,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     _subset_parameter = "train_sizes"
     _n_initial_points = 3
+    _acquisition = "ei-tradeoff"
 
     def __init__(
         self,
@@ -304,7 +306,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         cost: str | Callable[[Any], float] = "fit_time",
         score_range: tuple[float, float] | None = None,
         n_iter: int = 20,
-        acquisition: str = "ei-tradeoff",
         cost_scale: str = "auto",
         all_tradeoffs: bool = False,
         **shared: Any,
@@ -350,12 +351,13 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def _make_optimizer(self, space: Space, seed: int) -> TradeoffOptimizer:
         largest = self._sizes()[-1]
         points = [{SIZE: largest, **point} for point in self.initial_points_]
+        surrogate, acquisition = self._model()
         return TradeoffOptimizer(
             space,
             None if self.all_tradeoffs else float(self.tradeoff),
             functools.partial(_relative_sizes, largest),
-            surrogate=self.surrogate,
-            acquisition=self.acquisition,
+            surrogate=surrogate,
+            acquisition=acquisition,
             cost_scale=self.cost_scale,
             n_initial_points=self._n_spread(),
             initial_points=points or None,

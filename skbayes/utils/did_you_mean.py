@@ -56,6 +56,8 @@ REPLACED = {
     "progress_bar": ("verbose", "verbose='progress'"),
     "target_metric": ("refit", "refit='roc_auc', or the first metric of scoring"),
     "n_points": ("pre_dispatch", "pre_dispatch=4"),
+    "acquisition": ("surrogate", "surrogate=('gp', 'ucb')"),
+    "acq_func": ("surrogate", "surrogate=('gp', 'ucb')"),
     "trials_per_stage": ("stages", "n_iter=(30, 10)"),
 }
 

@@ -491,7 +491,7 @@ def allowed(params):
         ("splits", {"a_search": search(cv=iter([]))}),
         ("settings: initial_points", {"a_search": search(initial_points=5)}),
         ("settings: initial_points", {"a_search": search(initial_points=[{"C": 1}])}),
-        ("settings: acquisition", {"a_search": search(acquisition="ucb")}),
+        ("settings: surrogate", {"a_search": search(surrogate=("gp", "ucb"))}),
         ("settings: error_score", {"a_search": search(error_score=0)}),
         ("settings: return_train_score", {"a_search": search(return_train_score=True)}),
     ],

@@ -288,7 +288,7 @@ class FailsOnFew(Growing):
         ({"subset_fraction": 0.0}, "subset_fraction"),
         ({"n_subsets": 0}, "n_subsets"),
         ({"surrogate": "tpe"}, "surrogate"),
-        ({"acquisition": "eif"}, "acquisition"),
+        ({"surrogate": ("gp", "eif")}, "acquisition"),
     ],
 )
 def test_mistakes_are_named_before_any_fit(kwargs, message):

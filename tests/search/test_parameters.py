@@ -3,9 +3,11 @@
 import inspect
 
 import pytest
+from sklearn.datasets import load_iris
 from sklearn.svm import SVC
 
 import skbayes
+from skbayes.acquisition import ProbabilityOfImprovement
 from skbayes.evaluation.aspects.kept_fits import oof_method, returns_estimators
 from skbayes.evaluation.aspects.shared_steps import parse_cache
 from skbayes.evaluation.constraints import rule_and_bounds
@@ -24,7 +26,7 @@ def parameters(kind):
 
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_the_number_of_parameters(kind):
-    assert len(parameters(kind)) <= (25 if kind is skbayes.BayesSearchCV else 34)
+    assert len(parameters(kind)) <= (24 if kind is skbayes.BayesSearchCV else 34)
 
 
 @pytest.mark.parametrize(
@@ -109,6 +111,17 @@ def test_constraints():
         rule_and_bounds([callable, len])
     with pytest.raises(TypeError, match="or a list of both"):
         rule_and_bounds(["recall >= 0.9"])
+
+
+def test_a_surrogate_with_an_acquisition_function():
+    search = skbayes.BayesSearchCV(SVC(), {"C": (0.1, 9.0)}, surrogate=("gp-rbf", "pi"))
+    search.set_params(n_iter=2, cv=2).fit(*load_iris(return_X_y=True))
+    assert search.optimizer_.surrogate == "gp-rbf"
+    assert isinstance(search.optimizer_.acquisition, ProbabilityOfImprovement)
+    with pytest.raises(ValueError, match="'EI' is not an acquisition function"):
+        search.set_params(surrogate=("gp", "EI")).fit([[0], [1]], [0, 1])
+    with pytest.raises(ValueError, match="a tuple of a surrogate and"):
+        search.set_params(surrogate=("oracle", "ei")).fit([[0], [1]], [0, 1])
 
 
 def test_trial_limits():

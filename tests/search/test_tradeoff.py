@@ -51,7 +51,8 @@ def _tried(search):
 @pytest.mark.parametrize("acquisition", ["ei-tradeoff", "paper"])
 @pytest.mark.parametrize("n_points", [1, 2])
 def test_without_tradeoff_it_is_the_search_on_the_enriched_space(acquisition, n_points):
-    found = make(tradeoff=0.0, acquisition=acquisition, pre_dispatch=n_points).fit(X, y)
+    model = ("gp", acquisition)
+    found = make(tradeoff=0.0, surrogate=model, pre_dispatch=n_points).fit(X, y)
     plain = Optimizer(
         {**SPACE, "train_size": Ordinal(SIZES)},
         n_initial_points=3,
@@ -393,7 +394,7 @@ def test_refit_by_a_callable_and_none():
         ({"cost": Priced}, TypeError, "cost must be one of"),
         ({"score_range": (1.0, 0.0)}, ValueError, "low < high"),
         ({"score_range": (0.0,)}, ValueError, "score_range must be a pair"),
-        ({"acquisition": "ei"}, ValueError, "'acquisition'"),
+        ({"surrogate": ("gp", "ei")}, ValueError, "'ei' is not an acquisition"),
         ({"surrogate": "tpe"}, ValueError, "'surrogate'"),
         (
             {"space": {"train_size": [1, 2]}},

@@ -358,8 +358,7 @@ def test_a_search_with_it_goes_on_from_its_journal(surrogate, acquisition, tmp_p
             search = BayesSearchCV(
                 DecisionTreeClassifier(random_state=0),
                 {"max_depth": [1, 2, 3, 4], "min_samples_leaf": [1, 5, 20]},
-                surrogate=surrogate,
-                acquisition=acquisition,
+                surrogate=(surrogate, acquisition),
                 n_iter=n_iter,
                 cv=2,
                 initial_points=3,

@@ -104,7 +104,6 @@ WRONG = {
     "n_iter": 0,
     "timeout": -1,
     "surrogate": "oracle",
-    "acquisition": "hope",
     "initial_points": {"C": 1},
     "constraints": "C < 3",
     "trial_limits": 3,

@@ -154,7 +154,7 @@ CHANGES = {
     "splits": {"cv": ShuffleSplit(3, random_state=1)},
     "pre_dispatch": {"pre_dispatch": 2},
     "random_state": {"random_state": 1},
-    "acquisition": {"acquisition": "ucb"},
+    "surrogate": {"surrogate": ("gp", "ucb")},
     "initial_points: 'default'": {"initial_points": 4},
     "initial_points": {"initial_points": [{"C": 1.0, "kernel": "rbf"}]},
 }

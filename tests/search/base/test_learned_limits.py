@@ -26,7 +26,7 @@ def test_limits_reach_the_optimizer():
 
 
 def test_the_improvement_per_second_is_an_acquisition_of_searches():
-    found = search(acquisition="ei-per-second", timeout=1e5).fit(X, y)
+    found = search(surrogate=("gp", "ei-per-second"), timeout=1e5).fit(X, y)
     assert len(found.trials_) == 6
 
 
