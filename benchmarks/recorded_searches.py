@@ -374,7 +374,7 @@ TABLE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     ),
     (
         *("Text", "tpe", "extended", "1", "dev"),
-        {"dev": (TEXTS[::3], LABELS[::3]), "refit_dev": True, "cv": None},
+        {"dev": (TEXTS[::3], LABELS[::3]), "cv": None},
     ),
 ]
 

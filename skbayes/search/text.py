@@ -193,11 +193,11 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
           weightings, stop words or none, penalty, regularization strength and
           tolerance. Combine it with ``surrogate="tpe"`` to reproduce the paper.
         - None: only `search_spaces`.
-    dev : tuple (texts, labels) or None, default=None
+    dev : tuple (texts, labels), dict or None, default=None
         Development set on which all trials are scored. If `cv` is given too, the score
-        is the mean over both. Pass ``(texts, None)`` if there are no labels.
-    refit_dev : bool, default=True
-        Whether the final fit includes the development set.
+        is the mean over both. Pass ``(texts, None)`` if there are no labels. The final
+        fit includes the development set, except with
+        ``{"texts": texts, "labels": labels, "refit": False}``.
     ensemble : int, default=1
         Number of best configurations that are refitted. With 2 or more,
         ``best_estimator_`` is a :class:`~sklearn.ensemble.VotingClassifier` that
@@ -208,9 +208,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         available for the language. Stemming, and stop words of languages other than
         English, require the extra ``text``. Options whose package is not installed are
         removed from the space, and a message is logged once. If no option of the
-        language remains, an ImportError is raised.
-    stop_words : list of str or None, default=None
-        Stop words for either space, instead of those of the language.
+        language remains, an ImportError is raised. For your own stop words, pass
+        ``search_spaces={"stop_words": [None, words]}``.
     stages : "auto" or sequence of float or int, default="auto"
         Training size of each stage, as a fraction of each split's training set (float)
         or as a number of documents (int), as for :class:`~skbayes.MultiStageSearchCV`.
@@ -261,8 +260,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     multi_fidelity : bool or "auto", default="auto"
         Whether the surrogate of a later stage is also fitted to the trials of earlier
         stages. "auto" enables it if the surrogate supports it.
-    best_of : {"last_stage", "all_stages"}, default="last_stage"
-        Trials among which the best configuration is chosen.
     {parameters}
 
     Attributes
@@ -332,14 +329,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             [Mapping, list, tuple, Space, compat.StrOptions({"auto"}), None],
         ),
         Parameter("space", [compat.StrOptions(set(SPACES)), None]),
-        Parameter("dev", [tuple, list, None]),
-        Parameter("refit_dev", ["boolean"]),
+        Parameter("dev", [tuple, list, Mapping, None]),
         Parameter("ensemble", [compat.Interval(Integral, 1, None, closed="left")]),
         Parameter("language", [str, None]),
-        Parameter("stop_words", [list, tuple, set, frozenset, None]),
         Parameter("stages", [list, tuple, np.ndarray, compat.StrOptions({"auto"})]),
     )
-    _omitted: ClassVar[tuple[str, ...]] = ("rounds",)  # LIBLINEAR has none
+    # LIBLINEAR has no rounds. The best trial is one of the last stage.
+    _omitted: ClassVar[tuple[str, ...]] = ("rounds", "best_of")
 
     def __init__(
         self,
@@ -348,10 +344,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         *,
         space: str | None = "extended",
         dev: Any = None,
-        refit_dev: bool = True,
         ensemble: int = 1,
         language: str | None = "english",
-        stop_words: Any = None,
         stages: Sequence[float | int] | str = "auto",
         n_iter: int | Sequence[int] = 30,
         racing: bool | float = True,
@@ -401,7 +395,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             texts = texts + dev_texts
             if y is not None:
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
-            n_refit = None if self.refit_dev else n
+            n_refit = None if _includes(self.dev) else n
         search = self._search(cv, n_texts, sum(map(len, texts)))
         search.n_refit, search.n_members = n_refit, int(self.ensemble)
         with autologged(self, texts):
@@ -521,7 +515,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return text_space(
             self.space,
             language=self.language,
-            stop_words=self.stop_words,
             n_characters=n_characters,
             changes=_with_steps(_without_auto(own or {}), pipeline),
             vectorizer=steps[0],
@@ -535,7 +528,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         pipeline = self._pipeline()
         space = self._full_space(pipeline, n_characters)
         arguments = {
-            name: getattr(self, name) for name in MultiStageSearchCV._get_param_names()
+            name: getattr(self, name)
+            for name in MultiStageSearchCV._get_param_names()
+            if name != "best_of"
         }
         arguments |= {
             "estimator": pipeline,
@@ -570,16 +565,25 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def _checked_dev(self, params: Mapping[str, Any], y: Any) -> tuple[list, Any]:
         """Check the development set."""
-        if len(self.dev) != 2:
+        dev = self.dev
+        if isinstance(dev, Mapping):
+            unknown = [name for name in dev if name not in ("texts", "labels", "refit")]
+            if unknown or "texts" not in dev:
+                raise ValueError(
+                    "dev must have the keys 'texts', 'labels' and 'refit', got "
+                    f"{list(dev)}."
+                )
+            dev = (dev["texts"], dev.get("labels"))
+        if len(dev) != 2:
             raise ValueError(
-                f"dev must be a pair (texts, labels), got {len(self.dev)} items."
+                f"dev must be a pair (texts, labels), got {len(dev)} items."
             )
         if params:
             raise ValueError(
                 f"fit parameters ({', '.join(params)}) cannot be combined with dev, "
                 "since they have no entries for its texts; use cv without dev."
             )
-        texts, labels = self.dev
+        texts, labels = dev
         if (labels is None) != (y is None):
             raise ValueError("dev must have labels if and only if y is given.")
         checked = _checked(texts, labels, False, "dev[0]", "dev[1]")
@@ -613,6 +617,11 @@ def _has_vectorizer(run: SearchRun) -> bool:
     params = [run.estimator.get_params(deep=True), *run.space.covering_sample()]
     values = itertools.chain.from_iterable(by_name.values() for by_name in params)
     return any(isinstance(value, NGramVectorizer) for value in values)
+
+
+def _includes(dev: Any) -> bool:
+    """Return whether the final fit includes a development set."""
+    return not isinstance(dev, Mapping) or bool(dev.get("refit", True))
 
 
 def _needs_primal(search_spaces: Any) -> bool:

@@ -134,7 +134,11 @@ def test_dev_texts():
     # Trained on in the end, unless not wanted.
     vectorizer = search.best_estimator_.named_steps["vectorizer"]
     assert vectorizer.n_documents_ == len(TEXTS) + len(NEW[0])
-    apart = clone(search).set_params(refit_dev=False).fit(TEXTS, LABELS)
+    apart = (
+        clone(search)
+        .set_params(dev={"texts": NEW[0], "labels": NEW[1], "refit": False})
+        .fit(TEXTS, LABELS)
+    )
     assert apart.best_params_ == search.best_params_
     vectorizer = apart.best_estimator_.named_steps["vectorizer"]
     assert vectorizer.n_documents_ == len(TEXTS)
@@ -270,7 +274,6 @@ def test_an_ensemble_that_is_impossible_is_refused(arguments, labels, reason):
 def test_members_of_an_ensemble_differ_and_are_allowed():
     search = TextRepresentationSearchCV(
         stages=(0.5, 1.0),
-        best_of="all_stages",
         n_iter=12,
         cv=3,
         ensemble=2,
@@ -456,7 +459,11 @@ def test_what_is_added_to_the_space_keeps_the_first_representations():
 
 def test_own_stop_words():
     search = TextRepresentationSearchCV(
-        stop_words=["the", "of"], space="paper", n_iter=6, cv=2, random_state=0
+        search_spaces={"stop_words": [None, ("of", "the")]},
+        space="paper",
+        n_iter=6,
+        cv=2,
+        random_state=0,
     ).fit(TEXTS, LABELS)
     offered = {p["vectorizer__stop_words"] for p in search.cv_results_["params"]}
     assert offered == {None, ("of", "the")}
@@ -693,7 +700,7 @@ def test_empty_texts_are_told_of():
         ({"search_spaces": [{"C": [1]}]}, TypeError, "search_spaces must be a dict"),
         ({"search_spaces": {"D": [1]}}, ValueError, "search_spaces names 'D'"),
         ({"language": "klingon"}, ValueError, "language='klingon'"),
-        ({"stop_words": [3]}, TypeError, "stop_words must be strings"),
+        ({"dev": {"X": NEW[0]}}, ValueError, "dev must have the keys"),
         ({"cache": 0}, ValueError, "cache"),
         (
             {"estimator": make_pipeline(CountVectorizer(), MultinomialNB())},
