@@ -54,7 +54,6 @@ class Pages:
             return self._status, self._page
 
     def _check_journal(self) -> tuple[bool, tuple[object, ...]]:
-        """Return whether the search runs, and what changes with the journal."""
         try:
             runs = is_held(self.path)
         except (OSError, ValueError):

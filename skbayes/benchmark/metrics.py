@@ -347,7 +347,6 @@ def rank_correlations(
 def _scores_by_key(
     table: LookupTable, same: Mapping[str, Mapping[Any, Any]]
 ) -> dict[tuple, float]:
-    """Return the first objective by configuration, after replacing values by `same`."""
     names = sorted(table.columns)
     keys = [
         tuple(same.get(name, {}).get(row[name], row[name]) for name in names)

@@ -193,7 +193,6 @@ class ConvergenceDisplay(_Display):
         return ax.scatter(self.x[chosen], self.score[chosen], **keywords)
 
     def _describe(self, ax: Any) -> None:
-        """Label the axes and draw the legend."""
         from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator
 
@@ -232,7 +231,6 @@ def _legend_text(name: str | None) -> str | None:
 
 
 def _position(record: SearchRecord, by: str) -> FloatArray:
-    """Return the horizontal position of each trial."""
     if by not in UNITS:
         raise ValueError(f"by must be 'trials' or 'seconds', got {by!r}.")
     if by == "trials":

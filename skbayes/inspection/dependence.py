@@ -98,7 +98,6 @@ def _check_count(number: Any, name: str, least: int) -> None:
 
 
 def _columns_of(model: ScoreModel, params: Any) -> list[tuple[int, ...]]:
-    """Return the columns of each panel."""
     columns = model.space.columns
     if params is None:
         return [

@@ -101,7 +101,6 @@ class ParetoDisplay(_Display):
                 self.chosen = int(self.front[knee])
 
     def _front_of(self, n: int) -> np.ndarray:
-        """Return the rows on the front of the first `n` trials."""
         rows = np.flatnonzero(np.all(np.isfinite(self._Y[:n]), axis=1))
         rows = rows[is_nondominated(self._Y[rows])]
         return rows[np.lexsort((rows, *-self._Y[rows].T[::-1]))]
@@ -291,7 +290,6 @@ def _check(objectives: Any, record: SearchRecord) -> dict[str, int]:
 
 
 def _measured(record: SearchRecord) -> dict[str, FloatArray]:
-    """Return all measured values of the trials by name."""
     return {
         "train_fraction": record.train_fraction,
         "fit_time": record.fit_time,

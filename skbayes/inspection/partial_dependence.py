@@ -347,7 +347,6 @@ def _spread(at: FloatArray, scale: str) -> FloatArray:
 
 
 def _describe(axis: Any, dependence: Dependence, which: int) -> None:
-    """Set the label and the scale of the axis of a hyper-parameter."""
     axis.set_label_text(name_label(dependence.names[which], 32))
     if dependence.scales[which] == "log":
         axis._set_axes_scale("log")
@@ -381,7 +380,6 @@ def _draw_sd(ax: Any, dependence: Dependence) -> str:
 
 
 def _mark_pairs(ax: Any, dependence: Dependence, tiles: bool) -> None:
-    """Mark the trials, with a star for the best one."""
     if not len(dependence.tried):
         return
     x, y = (_spread(dependence.tried[:, i], dependence.scales[i]) for i in (0, 1))
@@ -411,7 +409,6 @@ def _edges(centers: FloatArray, scale: str) -> FloatArray:
 
 
 def _write(ax: Any, dependence: Dependence, tiles: Any, n_sd: float) -> None:
-    """Write the values into the tiles."""
     for i, x in enumerate(dependence.coordinates(0)):
         for j, y in enumerate(dependence.coordinates(1)):
             if not np.isfinite(dependence.mean[i, j]):

@@ -202,7 +202,6 @@ class RoundsDisplay(_Display):
         return ax.add_collection(lines, autolim=False)
 
     def _draw_points(self, ax: Any, means: Sequence[FloatArray]) -> Any:
-        """Draw the number of rounds of each trial except the best."""
         points = [
             (rounds[place], mean[place])
             for i, (rounds, mean) in enumerate(zip(self.rounds, means, strict=True))
@@ -282,7 +281,6 @@ def _place(rounds: np.ndarray, chosen: int) -> int:
 
 
 def _groups(record: SearchRecord) -> np.ndarray:
-    """Return the group of each trial."""
     complete, pruned, other = GROUPS
     most = record.train_fraction == record.train_fraction.max(initial=0.0)
     is_pruned = (record.state == "pruned") & most

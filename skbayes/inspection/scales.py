@@ -172,7 +172,6 @@ def option_ticks(options: Sequence[Any]) -> tuple[FloatArray, list[str]]:
 
 
 def _thinned(places: Sequence[int], most: int) -> list[int]:
-    """Return at most `most` places, evenly spaced."""
     picks = np.linspace(0, len(places) - 1, min(most, len(places))).round()
     return [places[int(k)] for k in picks]
 
@@ -298,7 +297,6 @@ def is_log(dimension: Dimension) -> bool:
 
 
 def _listed(dimension: Dimension) -> list[float]:
-    """Return the values of a list of numbers; empty for a range."""
     values = getattr(dimension, "values", ())
     return [float(value) for value in values]
 

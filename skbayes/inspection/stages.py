@@ -200,7 +200,6 @@ class StagesDisplay(_Display):
         return f"stage {stage + 1}: {share:.0%} of rows\n{n} {trials}{failed}"
 
     def _write_correlations(self, ax: Any) -> list[Any]:
-        """Write the rank correlation between two stages."""
         texts = []
         for stage, correlation in enumerate(self.rank_correlation):
             n = len(_pairs_from(self.carried, self.stage, stage))
@@ -224,7 +223,6 @@ def _carried(record: SearchRecord) -> list[tuple[int, int]]:
 
 
 def _keys(record: SearchRecord) -> list[Any]:
-    """Return keys that are equal for equal configurations."""
     if record.space is not None:
         return [key_of(row) for row in record.space.encode(record.params)]
     return [repr(sorted(params.items())) for params in record.params]

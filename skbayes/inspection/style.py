@@ -172,7 +172,6 @@ def _background(where: Any, behind: RGB) -> RGB:
 
 
 def _mixed(color: Sequence[float], other: Sequence[float], share: float) -> RGB:
-    """Return a blend of two colors."""
     r, g, b = ((1.0 - share) * x + share * y for x, y in zip(color, other, strict=True))
     return r, g, b
 

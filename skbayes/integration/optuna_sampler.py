@@ -228,7 +228,6 @@ def _first_seed(seed: Any) -> int:
 def _tell(
     optimizer: Optimizer, trial: optuna.trial.FrozenTrial, space: Mapping[str, Any]
 ) -> None:
-    """Pass a trial to an optimizer, if it belongs to the space."""
     if not trial.params.keys() >= space.keys():
         return
     # ValueError if the distribution had other values at the time of the trial.
@@ -262,7 +261,6 @@ def _n_steps(distribution: Any) -> int:
 
 
 def _value(distribution: Any, place: Any) -> Any:
-    """Return the value of a distribution for a value of its dimension."""
     if hasattr(distribution, "choices"):
         return distribution.choices[place]
     if distribution.step is None or distribution.log:

@@ -334,7 +334,6 @@ def _reduce(function: Any, values: FloatArray) -> float:
 
 
 def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
-    """Return the measured costs by name."""
     folds = [fold.extras.get("costs", {}) for trial in trials for fold in trial.folds]
     names = list(dict.fromkeys(name for costs in folds for name in costs))
     shares = np.array([trial.train_fraction for trial in trials])
@@ -346,7 +345,6 @@ def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
 
 
 def _outcomes(trials: Sequence[Trial]) -> dict[str, FloatArray]:
-    """Return the means of constrained outcomes, by name."""
     tables = [trial.outcomes for trial in trials]
     names = list(dict.fromkeys(name for table in tables for name in table))
     return {
@@ -356,7 +354,6 @@ def _outcomes(trials: Sequence[Trial]) -> dict[str, FloatArray]:
 
 
 def _violation(trials: Sequence[Trial]) -> FloatArray | None:
-    """Return the violations of constraints; None if no trial has constraints."""
     if all(trial.violation is None for trial in trials):
         return None
     return np.array([trial.violation or 0.0 for trial in trials], dtype=np.float64)

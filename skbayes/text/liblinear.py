@@ -325,7 +325,6 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         return self
 
     def _solved(self, X: Any, y: Any, codes: Any, solver: _Solver) -> Trained:
-        """Solve the problem of each class, or the single joint or binary problem."""
         n_classes = len(self.classes_)
         scales = self.feature_scaling is not None
         joint = solver.name == "MCSVM_CS"
@@ -431,7 +430,6 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         return "crammer_singer" if self.multi_class == "crammer_singer" else self.loss
 
     def _chosen(self, n_samples: int, n_features: int) -> _Solver:
-        """Return the solver that the parameters select."""
         if self.solver is not None:
             return _KNOWN[self.solver]
         if self.multi_class == "crammer_singer":

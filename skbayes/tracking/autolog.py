@@ -57,7 +57,6 @@ def autologged(search: Any, X: Any) -> Iterator[None]:
 
 
 def _is_on(autologging: Any) -> bool:
-    """Return whether a fit that starts now is to be logged."""
     # `disable_autologging` cannot be nested: the inner block ends the outer one.
     # Nothing is logged inside the fit of an object that MLflow logs, such as a
     # pipeline.

@@ -132,7 +132,6 @@ def log_search(
 
 
 def _logged(mlflow: Any, run: Any) -> set[int]:
-    """Return the numbers of the trials that are already in a run."""
     children = mlflow.search_runs(
         experiment_ids=[run.info.experiment_id],
         filter_string=f"tags.`mlflow.parentRunId` = '{run.info.run_id}'",
@@ -242,7 +241,6 @@ def _metrics(trial: Trial) -> dict[str, float]:
 
 
 def _ranks(source: Any, numbers: Sequence[int]) -> dict[int, dict[str, float]]:
-    """Return the ranks of the trials of a finished search by trial number."""
     results = getattr(source, "cv_results_", {})
     numbers = getattr(source, "_ranked_numbers", numbers)
     columns = {n: v for n, v in results.items() if n.startswith("rank_test_")}
@@ -253,7 +251,6 @@ def _ranks(source: Any, numbers: Sequence[int]) -> dict[int, dict[str, float]]:
 
 
 def _params_of_estimator(source: Any) -> dict[str, Any]:
-    """Return the parameters of the estimator, for trials that do not change them."""
     estimator = getattr(source, "estimator", None)
     return {} if estimator is None else estimator.get_params(deep=True)
 
@@ -265,7 +262,6 @@ def _shared_tags(run: Any, source: Any) -> dict[str, str]:
 
 
 def _tags_of(estimator: Any) -> dict[str, str]:
-    """Return the tags that MLflow uses for an estimator."""
     kind = type(estimator)
     return {
         "estimator_name": kind.__name__,
@@ -306,7 +302,6 @@ def _parts(items: list, size: int) -> Iterator[list]:
 
 
 def _name(name: str) -> str:
-    """Return a name without characters that MLflow rejects."""
     return re.sub(r"[^\w\-. /]", "_", name)
 
 

@@ -171,7 +171,6 @@ def _stored(value: Any) -> Any:
 
 
 def _distributions(optuna: Any, record: SearchRecord) -> dict[str, Any]:
-    """Return the distribution of each hyper-parameter that a trial has."""
     values: dict[str, list[Any]] = {}
     for params in record.params:
         for name, value in params.items():
