@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from skbayes.inspection.report import render_history
+from skbayes.journal.file_checks import status_of
 from skbayes.journal.lock import is_held
 
 __all__ = ["Pages", "main", "make_server"]
@@ -55,11 +56,10 @@ class Pages:
 
     def _check_journal(self) -> tuple[bool, tuple[object, ...]]:
         try:
-            runs = is_held(self.path)
+            runs, version = is_held(self.path), status_of(self.path)
         except (OSError, ValueError):
-            runs = False
-        files = (self.path, self.path + "-wal")
-        return runs, (runs, *map(_modified, files))
+            runs, version = False, None
+        return runs, (runs, version)
 
     def _render(self, runs: bool) -> tuple[int, str]:
         if not os.path.exists(self.path):
@@ -80,14 +80,6 @@ class Pages:
             f"<title>skbayes</title><h1>{html.escape(self.path)}</h1>"
             f"<p>{html.escape(text)}</p>"
         )
-
-
-def _modified(path: str) -> tuple[int, int]:
-    try:
-        facts = os.stat(path)
-    except OSError:
-        return 0, 0
-    return facts.st_mtime_ns, facts.st_size
 
 
 class _Handler(BaseHTTPRequestHandler):

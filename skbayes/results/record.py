@@ -15,10 +15,16 @@ from skbayes.evaluation.measure import COSTS
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.results.curves import TrialCurves, curves_of
 from skbayes.space import Space
-from skbayes.space.dimensions import FloatArray
+from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.utils.ranking import best_first, least_violating
 
-__all__ = ["RunningTrial", "SearchRecord", "LoadedTrials", "make_record"]
+__all__ = [
+    "LoadedTrials",
+    "RunningTrial",
+    "SearchRecord",
+    "dimensions_by_name",
+    "make_record",
+]
 
 
 @dataclass(frozen=True)
@@ -206,6 +212,15 @@ class LoadedTrials:
     settings: dict[str, Any] = field(default_factory=dict)
     # Number of the trial chosen by the search.
     best: int | None = None
+
+
+def dimensions_by_name(space: Space | None) -> dict[str, list[Dimension]]:
+    """Return the dimensions of each hyper-parameter: several if it is in branches."""
+    found: dict[str, list[Dimension]] = {}
+    for column in space.columns if space is not None else []:
+        if column.name is not None:
+            found.setdefault(column.name, []).append(column.dimension)
+    return found
 
 
 def make_record(

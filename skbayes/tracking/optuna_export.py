@@ -10,8 +10,8 @@ from typing import Any
 
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.results.read import open_source
-from skbayes.results.record import SearchRecord, make_record
-from skbayes.space import Integer, Real, Space
+from skbayes.results.record import SearchRecord, dimensions_by_name, make_record
+from skbayes.space import Integer, Real
 from skbayes.space.dimensions import Dimension, is_number
 from skbayes.utils.optional import import_optional
 
@@ -175,20 +175,11 @@ def _distributions(optuna: Any, record: SearchRecord) -> dict[str, Any]:
     for params in record.params:
         for name, value in params.items():
             values.setdefault(name, []).append(value)
-    dimensions = _dimensions(record.space)
+    dimensions = dimensions_by_name(record.space)
     return {
         name: _distribution(optuna, dimensions.get(name, []), tried)
         for name, tried in values.items()
     }
-
-
-def _dimensions(space: Space | None) -> dict[str, list[Dimension]]:
-    """Return the dimensions of a space by name; several for one name are possible."""
-    found: dict[str, list[Dimension]] = {}
-    for column in [] if space is None else space.columns:
-        if column.name is not None:
-            found.setdefault(column.name, []).append(column.dimension)
-    return found
 
 
 def _distribution(
