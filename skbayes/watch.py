@@ -65,11 +65,8 @@ class Pages:
         if not os.path.exists(self.path):
             return 503, self._message("The journal does not exist yet.")
         try:
-            return 200, render_history(
-                self.path,
-                title=os.path.basename(self.path),
-                refresh=self.refresh if runs else None,
-            )
+            title, refresh = os.path.basename(self.path), self.refresh if runs else None
+            return 200, render_history(self.path, title=title, refresh=refresh)
         except (OSError, ValueError) as error:
             return 500, self._message(str(error))
 

@@ -201,11 +201,7 @@ class ConvergenceDisplay(_Display):
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         style.style_axes(ax)
-        marks = {
-            collection.get_gid(): collection
-            for collection in ax.collections
-            if len(collection.get_offsets())
-        }
+        marks = {c.get_gid(): c for c in ax.collections if len(c.get_offsets())}
         if style.TRIALS not in marks and style.OTHERS not in marks:
             style.annotate_empty(ax)
         lines = [line for line in ax.lines if line.get_gid() == LINE]

@@ -182,13 +182,8 @@ class StagesDisplay(_Display):
 
         ends = np.array(self.carried, dtype=int).reshape(-1, 2)
         lines = np.stack([x[ends], self.score[ends]], axis=-1)
-        self.lines_ = LineCollection(
-            list(lines),
-            colors=style.tones(ax).gray,
-            linewidths=1.1,
-            alpha=0.8,
-            zorder=3,
-        )
+        kwargs = {"linewidths": 1.1, "alpha": 0.8, "zorder": 3}
+        self.lines_ = LineCollection([*lines], colors=style.tones(ax).gray, **kwargs)
         ax.add_collection(self.lines_, autolim=False)
 
     def _name(self, stage: int) -> str:

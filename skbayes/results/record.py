@@ -362,10 +362,7 @@ def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
 def _outcomes(trials: Sequence[Trial]) -> dict[str, FloatArray]:
     tables = [trial.outcomes for trial in trials]
     names = list(dict.fromkeys(name for table in tables for name in table))
-    return {
-        name: np.array([table.get(name, math.nan) for table in tables])
-        for name in names
-    }
+    return {n: np.array([table.get(n, math.nan) for table in tables]) for n in names}
 
 
 def _violation(trials: Sequence[Trial]) -> FloatArray | None:

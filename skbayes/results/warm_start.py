@@ -271,16 +271,12 @@ def _params_of(results: Mapping[str, Any]) -> list[Any]:
             "'param_*'"
         )
     return [
-        {
-            name: value
-            for name, value in zip(columns, row, strict=True)
-            if not _is_missing(value)
-        }
+        {n: value for n, value in zip(columns, row, strict=True) if not _is_nan(value)}
         for row in zip(*columns.values(), strict=True)
     ]
 
 
-def _is_missing(value: Any) -> bool:
+def _is_nan(value: Any) -> bool:
     if isinstance(value, float):
         return bool(np.isnan(value))
     # The missing value of pandas' nullable dtypes.

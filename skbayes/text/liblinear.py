@@ -356,17 +356,14 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
             seeds = rng.randint(2**31 - 1, size=len(positives)).tolist()
         if joint:
             return problem.solved(seeds[0])
+        pairs = zip(positives, seeds, strict=True)
         if not several:
-            found = [
-                problem.solved(seed, code)
-                for code, seed in zip(positives, seeds, strict=True)
-            ]
+            found = [problem.solved(seed, code) for code, seed in pairs]
         else:
             # Addresses require threads, regardless of the backend.
             require = None if in_processes else "sharedmem"
             found = Parallel(n_jobs=self.n_jobs, require=require)(
-                delayed(problem.solved)(seed, code)
-                for code, seed in zip(positives, seeds, strict=True)
+                delayed(problem.solved)(seed, code) for code, seed in pairs
             )
         return Trained(
             np.vstack([trained.weights for trained in found]),

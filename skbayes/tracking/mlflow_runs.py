@@ -116,10 +116,8 @@ def log_search(
             continue
         metrics = _metrics(trials[number])
         metrics |= {f"cost_{n}": costs[place] for n, costs in record.costs.items()}
-        metrics |= {
-            f"mean_constraint_{name}": means[place]
-            for name, means in record.outcomes.items()
-        }
+        outcomes = record.outcomes.items()
+        metrics |= {f"mean_constraint_{n}": means[place] for n, means in outcomes}
         _log_trial(
             mlflow,
             run,
@@ -158,10 +156,8 @@ def _log_parent(mlflow: Any, run: Any, source: Any, record: SearchRecord) -> Non
         tags |= {name: _text(value) for name, value in best.items()}
     _log_batch(mlflow, client, run_id, {}, params, tags)
     now = int(time.time() * 1000)
-    steps = [
-        mlflow.entities.Metric("best_cv_score", score, now, number)
-        for number, score in _incumbents(record)
-    ]
+    metric = mlflow.entities.Metric
+    steps = [metric("best_cv_score", score, now, n) for n, score in _incumbents(record)]
     for part in _parts(steps, 1000):
         client.log_batch(run_id, metrics=part)
     if hasattr(source, "cv_results_"):

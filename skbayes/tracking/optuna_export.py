@@ -190,12 +190,10 @@ def _distribution(
     if len(dimensions) == 1 and isinstance(dimensions[0], Real | Integer):
         dimension = dimensions[0]
         kind = "Int" if isinstance(dimension, Integer) else "Float"
-        if all(
-            is_number(value) and dimension.low <= value <= dimension.high
-            for value in tried
-        ):
+        low, high = dimension.low, dimension.high
+        if all(is_number(value) and low <= value <= high for value in tried):
             make = getattr(kinds, f"{kind}Distribution")
-            return make(dimension.low, dimension.high, log=dimension.is_log)
+            return make(low, high, log=dimension.is_log)
     if not dimensions and all(map(is_number, tried)):
         whole = all(isinstance(value, int) for value in tried)
         make = kinds.IntDistribution if whole else kinds.FloatDistribution
