@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from skbayes.inspection.report import render_history
+from skbayes.journal.file_checks import status_of
 from skbayes.journal.lock import is_held
 
 __all__ = ["Pages", "main", "make_server"]
@@ -54,23 +55,18 @@ class Pages:
             return self._status, self._page
 
     def _check_journal(self) -> tuple[bool, tuple[object, ...]]:
-        """Return whether the search runs, and what changes with the journal."""
         try:
-            runs = is_held(self.path)
+            runs, version = is_held(self.path), status_of(self.path)
         except (OSError, ValueError):
-            runs = False
-        files = (self.path, self.path + "-wal")
-        return runs, (runs, *map(_modified, files))
+            runs, version = False, None
+        return runs, (runs, version)
 
     def _render(self, runs: bool) -> tuple[int, str]:
         if not os.path.exists(self.path):
             return 503, self._message("The journal does not exist yet.")
         try:
-            return 200, render_history(
-                self.path,
-                title=os.path.basename(self.path),
-                refresh=self.refresh if runs else None,
-            )
+            title, refresh = os.path.basename(self.path), self.refresh if runs else None
+            return 200, render_history(self.path, title=title, refresh=refresh)
         except (OSError, ValueError) as error:
             return 500, self._message(str(error))
 
@@ -81,14 +77,6 @@ class Pages:
             f"<title>skbayes</title><h1>{html.escape(self.path)}</h1>"
             f"<p>{html.escape(text)}</p>"
         )
-
-
-def _modified(path: str) -> tuple[int, int]:
-    try:
-        facts = os.stat(path)
-    except OSError:
-        return 0, 0
-    return facts.st_mtime_ns, facts.st_size
 
 
 class _Handler(BaseHTTPRequestHandler):

@@ -66,12 +66,10 @@ def make_parser(prog: str, description: str | None) -> argparse.ArgumentParser:
 
 
 def _split(names: Sequence[str]) -> list[str]:
-    """Return names that are separated by spaces or commas, without duplicates."""
     return list(dict.fromkeys(n for name in names for n in name.split(",") if n))
 
 
 def _labeled(names: Sequence[str]) -> dict[str, str]:
-    """Return the methods by the labels under which they are shown."""
     methods = {}
     for name in names:
         label, equals, method = name.partition("=")
@@ -137,7 +135,6 @@ def _cell(summary: Summary) -> str:
 
 
 def _as_text(results: Sequence[Result]) -> str:
-    """Return a table with one line per method and table, and one column per measure."""
     blocks: dict[int, list[list[str]]] = {}
     for table, method, runs in results:
         summary = summarize(runs, table)

@@ -118,10 +118,8 @@ def measure(run: Run, table: LookupTable) -> dict[str, Measure]:
         "ftb", "ftb_any", "ftc" and "fb" for one objective, "fto", "fta" and "fbp" for
         several.
     """
-    found = {
-        name: _time_until(run.rows, wanted, every)
-        for name, (wanted, every) in _targets(table).items()
-    }
+    targets = _targets(table).items()
+    found = {name: _time_until(run.rows, *target) for name, target in targets}
     if table.n_objectives > 1:
         budget = min(table.front_budget, len(table))
         n_found = np.isin(run.rows[:budget], table.front).sum()
@@ -347,7 +345,6 @@ def rank_correlations(
 def _scores_by_key(
     table: LookupTable, same: Mapping[str, Mapping[Any, Any]]
 ) -> dict[tuple, float]:
-    """Return the first objective by configuration, after replacing values by `same`."""
     names = sorted(table.columns)
     keys = [
         tuple(same.get(name, {}).get(row[name], row[name]) for name in names)

@@ -176,7 +176,6 @@ def _error(method: Any, table: LookupTable) -> float:
 
 
 def _goal(table: LookupTable) -> tuple[set[int], int]:
-    """Return the target rows of a run, and its minimum number of rows."""
     if table.n_objectives == 1:
         return {table.best}, N_BUDGET
     return set(table.front.tolist()), table.front_budget

@@ -423,13 +423,11 @@ class LookupTable:
 
 
 def _levels(dimension: Ordinal) -> list[float]:
-    """Return the numbers of a dimension on its scale."""
     scale = math.log if dimension.scale == "log" else float
     return [scale(value) for value in dimension.values]
 
 
 def _value(text: str) -> Any:
-    """Convert a cell of a CSV file to a number or a string."""
     for kind in (int, float):
         try:
             return kind(text)

@@ -76,7 +76,6 @@ class Backend:
         self.handle: Any = self._transfer()
 
     def _transfer(self) -> Any:
-        """Transfer the inputs, and return their handle."""
         return DataHandle(self.task)
 
     def __enter__(self) -> Backend:
@@ -267,7 +266,6 @@ class KillableBackend(Backend):
                 self._run_in_backend(error)
 
     def _run_in_backend(self, error: BaseException) -> None:
-        """Run the fits in the backend, with a warning if this is this process."""
         self._runs_in_backend = True
         if self.is_here:
             self._warn(error)
@@ -325,7 +323,6 @@ class KillableBackend(Backend):
         return run_limited_folds(handle, content, self._limits)[0]
 
     def _warn(self, error: BaseException) -> None:
-        """Warn that fits run in the process of the search."""
         self._has_warned = True
         given = ["timeout"] if self._limits.timeout is not None else []
         given += ["trial_limits"] if self._limits.of_trials else []

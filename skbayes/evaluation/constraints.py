@@ -243,7 +243,6 @@ class Constraints:
 
 
 def _outcome(fold: FoldResult, name: str) -> float:
-    """Return an outcome of a fold; NaN if it is unknown."""
     value: float = fold.extras.get("outcomes", {}).get(name, math.nan)
     return value
 

@@ -294,7 +294,6 @@ class CandidateEvaluator:
         return FoldResult({}, seconds, seconds, size, train_scores, error, status)
 
     def _mean(self, folds: list[FoldResult]) -> float:
-        """Return the mean score that guides the search; NaN if there is none."""
         # A numeric error_score would give a score to a trial whose fits all failed.
         if all(fold.fit_error is not None for fold in folds):
             return math.nan
@@ -305,14 +304,12 @@ class CandidateEvaluator:
     def _stopped_trial(
         self, plan: Evaluation, first: FoldResult, score: float, noise: float | None
     ) -> Trial:
-        """Create a trial that was stopped during its first fit."""
         folds = [self._no_fold(None, size) for size in self.run.test_sizes]
         folds[0].extras = first.extras
         folds[0].status = FoldStatus.STOPPED
         return self._make(plan, folds, score, TrialState.PRUNED, noise)
 
     def _partial_trial(self, plan: Evaluation, outcomes: list[FoldOutcome]) -> Trial:
-        """Create a pruned or aborted trial from its finished folds."""
         begun = [outcome for outcome in outcomes if outcome.result is not None]
         by_split = [outcome.result for outcome in outcomes]
         by_split += [None] * (len(self.run.splits) - len(by_split))
@@ -399,7 +396,6 @@ class CandidateEvaluator:
 
 
 def _partial_state(plan: Evaluation, outcomes: Sequence[FoldOutcome]) -> TrialState:
-    """Return the state of a trial that was pruned or aborted."""
     states = {outcome.reason.state for outcome in outcomes if outcome.reason}
     for state in (TrialState.OUT_OF_MEMORY, TrialState.TIMED_OUT):
         if state in states:

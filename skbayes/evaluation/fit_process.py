@@ -250,7 +250,6 @@ def _joblib_settings(content: bytes) -> dict[str, Any]:
 
 
 def _portable(caught: list[Any]) -> list[tuple]:
-    """Return the warnings that can be pickled."""
     portable = []
     for warning in caught:
         message = warning.message

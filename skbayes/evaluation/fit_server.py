@@ -130,7 +130,6 @@ class FitServer:
         return None if message == BEGUN else _received(message)
 
     def _receive(self) -> bytes:
-        """Return a message; raise EOFError if the connection is closed."""
         try:
             return self._messages.receive()
         except OSError as error:
@@ -364,7 +363,6 @@ def _limited(handle: DataHandle, fold: bytes, limits: FitLimits) -> FoldOutcome:
 
 
 def _started() -> tuple[subprocess.Popen, Connection]:
-    """Start a server process in a new process group."""
     ours, theirs = multiprocessing.Pipe()
     path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
     number = str(theirs.fileno())
@@ -385,7 +383,6 @@ def _started() -> tuple[subprocess.Popen, Connection]:
 
 
 def _settings() -> Settings:
-    """Return the settings of this thread."""
     return Settings(
         get_config(),
         _joblib_settings(),
@@ -411,7 +408,6 @@ def _joblib_settings() -> bytes:
 
 
 def _received(message: bytes) -> FoldOutcome:
-    """Return an outcome, and issue the warnings of the fit."""
     try:
         outcome, caught = pickle.loads(message)
     except Exception as error:  # other bytes, which the fit has written
@@ -436,7 +432,6 @@ _WARNED: dict[str, dict] = {}
 
 @functools.cache
 def _module_of(filename: str) -> str | None:
-    """Return the name of the module that is defined in a file."""
     modules = list(sys.modules.items())
     return next((k for k, v in modules if getattr(v, "__file__", 0) == filename), None)
 

@@ -165,7 +165,6 @@ def n_features(estimator: Any) -> int:
 
 
 def _last_step(estimator: Any) -> Any:
-    """Return the estimator that makes the final prediction."""
     while True:
         if hasattr(estimator, "steps") and estimator.steps[-1][1] != "passthrough":
             estimator = estimator.steps[-1][1]
@@ -320,7 +319,6 @@ class Measurement:
 
 
 def _accepts(function: Any, n: int) -> bool:
-    """Return whether something can be called with `n` arguments."""
     try:
         inspect.signature(function).bind(*[None] * n)
     except (TypeError, ValueError):

@@ -55,7 +55,6 @@ class Objectives:
             )
 
     def _take(self, name: Any, given: Any) -> str:
-        """Add one objective to the scorers or measures, and return its direction."""
         if not isinstance(name, str):
             raise TypeError(f"objectives: names must be strings, got {name!r}.")
         direction, meant = given if _is_pair(given) else (given, name)
@@ -144,7 +143,6 @@ class Objectives:
 
 
 def _as_dict(names: Any) -> dict[str, str]:
-    """Return an example of a dict of objectives for a list of names."""
     if not isinstance(names, list | tuple | set) or len(names) < 2:
         names = ["accuracy", "score_time"]
     return {str(name): "min" if name in COSTS else "max" for name in names}

@@ -338,7 +338,6 @@ class _Run:
         self._fit.cover(transformer, methods)
 
     def _clone(self, i: int, transformer: Any) -> Any:
-        """Clone a step and cover the clone, too."""
         uncover(transformer)
         copy = clone(transformer)
         self._cover(i, transformer)
@@ -439,7 +438,6 @@ class _Run:
         return self._fit.cache.store.load(f"{self._keys[i]}-{i}-test")
 
     def _load_later_output(self) -> tuple[int, Any] | None:
-        """Load the output of the test rows for the last step that has one stored."""
         for end in reversed(self._ends):
             stored = self._load_test(end)
             if stored is not None:
@@ -472,7 +470,6 @@ class _Run:
 
 
 def _same(X: Any, other: Any) -> bool:
-    """Return whether two containers of rows are equal in all elements."""
     if type(X) is not type(other):
         return False
     if isinstance(X, np.ndarray):

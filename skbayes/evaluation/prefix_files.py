@@ -120,7 +120,6 @@ def _dumps(value: Any, buffers: list[pickle.PickleBuffer]) -> bytes:
 
 
 def _places(end: int, sizes: Sequence[tuple[int, bool]]) -> list[Place]:
-    """Return the positions of arrays in a file, starting after `end`."""
     places = []
     for n_bytes, readonly in sizes:
         begin = end + -end % ALIGNMENT

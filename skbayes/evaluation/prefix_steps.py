@@ -160,7 +160,6 @@ def _shareable(
 
 
 def _touching(path: str, n_values: Mapping[str, float]) -> frozenset[str]:
-    """Return the searched parameters that replace a step or belong to it."""
     return frozenset(
         name for name in n_values if name == path or name.startswith(f"{path}__")
     )
@@ -229,7 +228,6 @@ def _is_known(value: Any) -> bool:
 
 
 def _is_of_sklearn(thing: Any) -> bool:
-    """Return whether a class or function is defined in scikit-learn."""
     return str(thing.__module__).partition(".")[0] == "sklearn"
 
 

@@ -190,7 +190,6 @@ def check_train_size(size: Any, parameter: str) -> float | int:
 
 
 def _n_rows(size: float | int, n: int) -> int:
-    """Return the number of rows of the subset of a training set of n rows."""
     return min(size, n) if isinstance(size, int) else max(1, math.floor(size * n + 0.5))
 
 
@@ -202,7 +201,6 @@ def _indices(train: Any, n_samples: int | None) -> np.ndarray:
 
 
 def _classes(labels: Any) -> np.ndarray | None:
-    """Return the class number of each row; None if there are no classes."""
     labels = to_host(labels)
     if labels is None or type_of_target(labels) not in ("binary", "multiclass"):
         return None

@@ -106,7 +106,6 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
 
 
 def _model(source: Any, params: dict[str, Any]) -> Any:
-    """Return the estimator of a search with the given hyper-parameters, or None."""
     estimator = getattr(source, "estimator", None)
     if not hasattr(estimator, "set_params"):
         return None
@@ -240,7 +239,6 @@ def _without_effect(record: SearchRecord, space: Space) -> list[str]:
 
 
 def _few(record: SearchRecord) -> list[str]:
-    """Return a sentence if the number of trials is small."""
     n_trials = int(record.complete.sum())
     names = _varied(record)
     needed = max(FEW, FEW_EACH * len(names))
@@ -257,7 +255,6 @@ def _few(record: SearchRecord) -> list[str]:
 
 
 def _varied(record: SearchRecord) -> set[str]:
-    """Return the hyper-parameters with more than one value."""
     if record.space is not None:
         columns = record.space.columns
         return {c.name for c in columns if c.name and c.dimension.n_values > 1}
@@ -269,7 +266,6 @@ def _varied(record: SearchRecord) -> set[str]:
 
 
 def _ties(record: SearchRecord, best: int) -> list[str]:
-    """Return a sentence if several trials have the best score."""
     scores = record.score[record.eligible]
     if record.directions or record.score[best] != scores.max(initial=-np.inf):
         return []

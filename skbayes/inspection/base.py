@@ -144,18 +144,15 @@ class _Display:
         raise NotImplementedError
 
     def _drawn_on(self, ax: Any) -> Self:
-        """Store the axes of the plot."""
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
     def _drawn_empty(self, ax: Any, figsize: tuple[float, float] = (6.0, 4.0)) -> Self:
-        """Draw one panel with a message that there is nothing to draw."""
         ax = get_axes(ax, figsize)
         annotate_empty(ax)
         return self._drawn_on_panels(np.array([ax]))
 
     def _drawn_on_panels(self, axes: np.ndarray) -> Self:
-        """Store the axes of the panels."""
         self.axes_ = axes
         return self._drawn_on(axes[0])
 

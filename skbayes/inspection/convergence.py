@@ -193,7 +193,6 @@ class ConvergenceDisplay(_Display):
         return ax.scatter(self.x[chosen], self.score[chosen], **keywords)
 
     def _describe(self, ax: Any) -> None:
-        """Label the axes and draw the legend."""
         from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator
 
@@ -202,11 +201,7 @@ class ConvergenceDisplay(_Display):
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         style.style_axes(ax)
-        marks = {
-            collection.get_gid(): collection
-            for collection in ax.collections
-            if len(collection.get_offsets())
-        }
+        marks = {c.get_gid(): c for c in ax.collections if len(c.get_offsets())}
         if style.TRIALS not in marks and style.OTHERS not in marks:
             style.annotate_empty(ax)
         lines = [line for line in ax.lines if line.get_gid() == LINE]
@@ -232,7 +227,6 @@ def _legend_text(name: str | None) -> str | None:
 
 
 def _position(record: SearchRecord, by: str) -> FloatArray:
-    """Return the horizontal position of each trial."""
     if by not in UNITS:
         raise ValueError(f"by must be 'trials' or 'seconds', got {by!r}.")
     if by == "trials":

@@ -81,10 +81,7 @@ def dependences(
             most = resolution or (RESOLUTION if len(columns) == 1 else PAIR_RESOLUTION)
             found.append(_dependence(model, others, columns, int(most)))
     if params is None and len(found) > N_SHOWN:
-        spans = [
-            np.nanmax(dependence.mean) - np.nanmin(dependence.mean)
-            for dependence in found
-        ]
+        spans = [np.nanmax(d.mean) - np.nanmin(d.mean) for d in found]
         widest = sorted(np.argsort(spans)[-N_SHOWN:])
         found = [found[i] for i in widest]
     return found
@@ -98,7 +95,6 @@ def _check_count(number: Any, name: str, least: int) -> None:
 
 
 def _columns_of(model: ScoreModel, params: Any) -> list[tuple[int, ...]]:
-    """Return the columns of each panel."""
     columns = model.space.columns
     if params is None:
         return [

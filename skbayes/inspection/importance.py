@@ -83,7 +83,6 @@ class Importance:
     def _parts(
         single: Mapping[str, float], pairs: Mapping[tuple[str, str], float]
     ) -> dict[str, float]:
-        """Return one dict of both, with combined names for the pairs."""
         return {**single, **{" × ".join(pair): part for pair, part in pairs.items()}}
 
 

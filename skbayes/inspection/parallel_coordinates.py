@@ -166,7 +166,6 @@ class ParallelCoordinatesDisplay(_Display):
         return (share - 0.5) * min(SPREAD * scale.gap / (scale.high + 1.0), MAX_SPREAD)
 
     def _ends(self) -> tuple[float, float]:
-        """Return the ends of the axis of scores."""
         return style.robust_limits(self.score, self.sign) or (0.0, 1.0)
 
     # -- drawing ------------------------------------------------------------------
@@ -206,7 +205,6 @@ class ParallelCoordinatesDisplay(_Display):
             (self.best_line_,) = ax.plot(x, heights[self.best], **line, **marks)
 
     def _draw_score_axis(self, ax: Any, at: int) -> Any:
-        """Draw the last axis as a color bar of the scores."""
         from matplotlib.ticker import MaxNLocator
 
         if not np.isfinite(self.score).any():

@@ -16,7 +16,14 @@ from skbayes.acquisition.fronts import (
     is_nondominated,
 )
 from skbayes.inspection.base import _Display, get_many_axes
-from skbayes.inspection.style import COST_SPAN, has_log_span, star, style_axes, tones
+from skbayes.inspection.style import (
+    COST_SPAN,
+    has_log_span,
+    mixed,
+    star,
+    style_axes,
+    tones,
+)
 from skbayes.inspection.texts import plain
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
@@ -101,7 +108,6 @@ class ParetoDisplay(_Display):
                 self.chosen = int(self.front[knee])
 
     def _front_of(self, n: int) -> np.ndarray:
-        """Return the rows on the front of the first `n` trials."""
         rows = np.flatnonzero(np.all(np.isfinite(self._Y[:n]), axis=1))
         rows = rows[is_nondominated(self._Y[rows])]
         return rows[np.lexsort((rows, *-self._Y[rows].T[::-1]))]
@@ -263,12 +269,9 @@ def _shades(ax: Any, n: int) -> list[Any]:
     from matplotlib.colors import to_rgb
 
     shades = tones(ax)
-    background, last = (
-        np.array(shades.background),
-        np.array(to_rgb(shades.series(0).color)),
-    )
+    last = to_rgb(shades.series(0).color)
     shares = np.linspace(0.5 if shades.dark else 0.35, 1.0, n) if n > 1 else [1.0]
-    return [tuple(background + share * (last - background)) for share in shares]
+    return [mixed(shades.background, last, share) for share in shares]
 
 
 def _check(objectives: Any, record: SearchRecord) -> dict[str, int]:
@@ -291,7 +294,6 @@ def _check(objectives: Any, record: SearchRecord) -> dict[str, int]:
 
 
 def _measured(record: SearchRecord) -> dict[str, FloatArray]:
-    """Return all measured values of the trials by name."""
     return {
         "train_fraction": record.train_fraction,
         "fit_time": record.fit_time,

@@ -231,9 +231,8 @@ class PartialDependenceDisplay(_Display):
             self.ax_.set_title(note, loc="left", fontsize="x-small", color=gray)
         low, high = self._limits(n_sd)
         labeled = False
-        for i, (axis, dependence) in enumerate(
-            zip(self.axes_, self.dependences, strict=True)
-        ):
+        panels = zip(self.axes_, self.dependences, strict=True)
+        for i, (axis, dependence) in enumerate(panels):
             if len(dependence.names) == 2:
                 self.contours_[i] = self._draw_pair(axis, dependence, n_sd, trials)
             else:
@@ -249,19 +248,11 @@ class PartialDependenceDisplay(_Display):
 
     def _limits(self, n_sd: float) -> tuple[float, float]:
         """Return common limits of all lines, which makes them comparable."""
-        singles = [
-            dependence for dependence in self.dependences if len(dependence.names) == 1
-        ]
+        singles = [d for d in self.dependences if len(d.names) == 1]
         if not singles:
             return 0.0, 1.0
-        low = min(
-            float(np.nanmin(dependence.mean - n_sd * dependence.sd))
-            for dependence in singles
-        )
-        high = max(
-            float(np.nanmax(dependence.mean + n_sd * dependence.sd))
-            for dependence in singles
-        )
+        low = min(float(np.nanmin(d.mean - n_sd * d.sd)) for d in singles)
+        high = max(float(np.nanmax(d.mean + n_sd * d.sd)) for d in singles)
         # Space for the marks of the trials below the lines.
         room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
         return low - 1.5 * room, high + 0.5 * room
@@ -298,22 +289,12 @@ class PartialDependenceDisplay(_Display):
 
 
 def _draw_single(ax: Any, dependence: Dependence, n_sd: float, trials: bool) -> tuple:
-    x, reach, foreground = (
-        dependence.coordinates(0),
-        n_sd * dependence.sd,
-        style.tones(ax).foreground,
-    )
+    x, reach = dependence.coordinates(0), n_sd * dependence.sd
+    foreground = style.tones(ax).foreground
     color = style.tones(ax).series(0).color
     if dependence.scales[0] == "options":
-        band = ax.errorbar(
-            x,
-            dependence.mean,
-            yerr=reach,
-            fmt="none",
-            ecolor=foreground,
-            capsize=4,
-            elinewidth=1.2,
-        )
+        bars = {"ecolor": foreground, "capsize": 4, "elinewidth": 1.2}
+        band = ax.errorbar(x, dependence.mean, yerr=reach, fmt="none", **bars)
         (line,) = ax.plot(x, dependence.mean, "o", color=color)
         ax.set_xlim(-0.5, x[-1] + 0.5)
     else:
@@ -347,7 +328,6 @@ def _spread(at: FloatArray, scale: str) -> FloatArray:
 
 
 def _describe(axis: Any, dependence: Dependence, which: int) -> None:
-    """Set the label and the scale of the axis of a hyper-parameter."""
     axis.set_label_text(name_label(dependence.names[which], 32))
     if dependence.scales[which] == "log":
         axis._set_axes_scale("log")
@@ -381,7 +361,6 @@ def _draw_sd(ax: Any, dependence: Dependence) -> str:
 
 
 def _mark_pairs(ax: Any, dependence: Dependence, tiles: bool) -> None:
-    """Mark the trials, with a star for the best one."""
     if not len(dependence.tried):
         return
     x, y = (_spread(dependence.tried[:, i], dependence.scales[i]) for i in (0, 1))
@@ -411,7 +390,6 @@ def _edges(centers: FloatArray, scale: str) -> FloatArray:
 
 
 def _write(ax: Any, dependence: Dependence, tiles: Any, n_sd: float) -> None:
-    """Write the values into the tiles."""
     for i, x in enumerate(dependence.coordinates(0)):
         for j, y in enumerate(dependence.coordinates(1)):
             if not np.isfinite(dependence.mean[i, j]):

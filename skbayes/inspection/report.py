@@ -184,7 +184,6 @@ class Report:
 
 
 def _title(search: Any, title: Any) -> str:
-    """Return the title of the report of a fitted search."""
     check_is_fitted(search, "cv_results_")
     last = getattr(search.estimator, "steps", None) or [("", search.estimator)]
     own = f"{type(search).__name__}: {type(last[-1][1]).__name__}"
@@ -340,7 +339,6 @@ def _clean(value: Any) -> Any:
 def _facts(
     source: Any, record: SearchRecord, trials: Sequence[Trial]
 ) -> dict[str, Any]:
-    """Return the data of the template."""
     fits = [fold for trial in trials for fold in trial.folds if fold.is_fitted]
     times = [getattr(fold, t) for fold in fits for t in ("fit_time", "score_time")]
     both = np.array(times, dtype=float).reshape(-1, 2).sum(axis=1)
@@ -441,7 +439,6 @@ def _table(
 
 
 def _front(record: SearchRecord) -> dict[str, Any] | None:
-    """Return the front of a search with several objectives."""
     names = [name for name in record.directions if name in record.scores]
     if len(names) < 2:
         return None
@@ -471,7 +468,6 @@ def _trials(record: SearchRecord, trials: Sequence[Trial]) -> dict[str, Any] | N
 
 
 def _columns(record: SearchRecord) -> Iterator[tuple[str, list[Any]]]:
-    """Yield the columns of the table of trials."""
     yield "trial", record.number.tolist()
     yield "state", list(record.state)
     if not record.directions:
@@ -504,7 +500,6 @@ def _columns(record: SearchRecord) -> Iterator[tuple[str, list[Any]]]:
 def _param_columns(
     record: SearchRecord, params: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, list[Any]]]:
-    """Return the columns of all hyper-parameters."""
     names = sorted({name for row in params for name in row})
     return [(name, [_value(row, name) for row in record.params]) for name in names]
 

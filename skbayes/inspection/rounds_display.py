@@ -202,7 +202,6 @@ class RoundsDisplay(_Display):
         return ax.add_collection(lines, autolim=False)
 
     def _draw_points(self, ax: Any, means: Sequence[FloatArray]) -> Any:
-        """Draw the number of rounds of each trial except the best."""
         points = [
             (rounds[place], mean[place])
             for i, (rounds, mean) in enumerate(zip(self.rounds, means, strict=True))
@@ -246,10 +245,8 @@ class RoundsDisplay(_Display):
         if not means:
             style.annotate_empty(ax)
             return
-        ends = [
-            mean[x >= x[-1] / LAST_PART]
-            for x, mean in zip(self.rounds, means, strict=True)
-        ]
+        curves = zip(self.rounds, means, strict=True)
+        ends = [mean[x >= x[-1] / LAST_PART] for x, mean in curves]
         style.set_robust_ylim(ax, self.sign, np.concatenate(ends))
         self._set_xlim(ax, means)
         place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
@@ -260,10 +257,8 @@ class RoundsDisplay(_Display):
         from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
         low, high = ax.get_ylim()
-        seen = [
-            x[(low <= mean) & (mean <= high)]
-            for x, mean in zip(self.rounds, means, strict=True)
-        ]
+        curves = zip(self.rounds, means, strict=True)
+        seen = [x[(low <= mean) & (mean <= high)] for x, mean in curves]
         points = self.points_.get_offsets()[:, 0]
         first = int(min([x[0] for x in seen if len(x)] + list(points), default=1))
         last = max(x[-1] for x in self.rounds)
@@ -282,7 +277,6 @@ def _place(rounds: np.ndarray, chosen: int) -> int:
 
 
 def _groups(record: SearchRecord) -> np.ndarray:
-    """Return the group of each trial."""
     complete, pruned, other = GROUPS
     most = record.train_fraction == record.train_fraction.max(initial=0.0)
     is_pruned = (record.state == "pruned") & most

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from skbayes.inspection.texts import label_of, number_texts, turn_if_crowded
-from skbayes.results.record import SearchRecord
-from skbayes.space import Distribution, Space
+from skbayes.results.record import SearchRecord, dimensions_by_name
+from skbayes.space import Distribution
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
 from skbayes.space.lists import OptionKey, same
 
@@ -172,7 +172,6 @@ def option_ticks(options: Sequence[Any]) -> tuple[FloatArray, list[str]]:
 
 
 def _thinned(places: Sequence[int], most: int) -> list[int]:
-    """Return at most `most` places, evenly spaced."""
     picks = np.linspace(0, len(places) - 1, min(most, len(places))).round()
     return [places[int(k)] for k in picks]
 
@@ -201,7 +200,10 @@ def parameter_scales(
         *(trial.params for trial in record.running),
         *(params or []),
     ]
-    dimensions = _dimensions(record.space, tried)
+    dimensions = dimensions_by_name(record.space)
+    for row in tried:
+        for name in row:
+            dimensions.setdefault(name, [])
     if names is None:
         scales = [_scale(n, found, tried) for n, found in dimensions.items()]
         several = [s for s in scales if s.low != s.high or len(s.options) > 1]
@@ -217,20 +219,6 @@ def parameter_scales(
             f"params: {what}; the hyper-parameters are {list(dimensions)}."
         )
     return [_scale(name, dimensions[name], tried) for name in names]
-
-
-def _dimensions(
-    space: Space | None, tried: Sequence[dict[str, Any]]
-) -> dict[str, list[Dimension]]:
-    """Return the dimensions of each hyper-parameter: several if it is in branches."""
-    found: dict[str, list[Dimension]] = {}
-    for column in space.columns if space is not None else []:
-        if column.name is not None:
-            found.setdefault(column.name, []).append(column.dimension)
-    for row in tried:
-        for name in row:
-            found.setdefault(name, [])
-    return found
 
 
 def _scale(
@@ -298,7 +286,6 @@ def is_log(dimension: Dimension) -> bool:
 
 
 def _listed(dimension: Dimension) -> list[float]:
-    """Return the values of a list of numbers; empty for a range."""
     values = getattr(dimension, "values", ())
     return [float(value) for value in values]
 

@@ -148,10 +148,8 @@ class SliceDisplay(_Display):
             **point_kw,
         }
         self.points_.append(ax.scatter(x[scored], self.score[scored], **keywords))
-        failed, kwargs = (
-            x[self.state == "failed"],
-            {"color": shades.foreground, "alpha": 0.6},
-        )
+        failed = x[self.state == "failed"]
+        kwargs = {"color": shades.foreground, "alpha": 0.6}
         self.failed_points_.append(style.mark_failures(ax, failed, self.sign, **kwargs))
         if self.best is not None and np.isfinite(x[self.best]):
             style.mark_best(ax, x[self.best], self.score[self.best], size=90, width=1.5)

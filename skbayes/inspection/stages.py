@@ -182,13 +182,8 @@ class StagesDisplay(_Display):
 
         ends = np.array(self.carried, dtype=int).reshape(-1, 2)
         lines = np.stack([x[ends], self.score[ends]], axis=-1)
-        self.lines_ = LineCollection(
-            list(lines),
-            colors=style.tones(ax).gray,
-            linewidths=1.1,
-            alpha=0.8,
-            zorder=3,
-        )
+        kwargs = {"linewidths": 1.1, "alpha": 0.8, "zorder": 3}
+        self.lines_ = LineCollection([*lines], colors=style.tones(ax).gray, **kwargs)
         ax.add_collection(self.lines_, autolim=False)
 
     def _name(self, stage: int) -> str:
@@ -200,7 +195,6 @@ class StagesDisplay(_Display):
         return f"stage {stage + 1}: {share:.0%} of rows\n{n} {trials}{failed}"
 
     def _write_correlations(self, ax: Any) -> list[Any]:
-        """Write the rank correlation between two stages."""
         texts = []
         for stage, correlation in enumerate(self.rank_correlation):
             n = len(_pairs_from(self.carried, self.stage, stage))
@@ -224,7 +218,6 @@ def _carried(record: SearchRecord) -> list[tuple[int, int]]:
 
 
 def _keys(record: SearchRecord) -> list[Any]:
-    """Return keys that are equal for equal configurations."""
     if record.space is not None:
         return [key_of(row) for row in record.space.encode(record.params)]
     return [repr(sorted(params.items())) for params in record.params]

@@ -30,6 +30,7 @@ __all__ = [
     "has_log_span",
     "mark_best",
     "mark_failures",
+    "mixed",
     "robust_limits",
     "score_colors",
     "set_robust_ylim",
@@ -118,12 +119,12 @@ class Tones:
     @property
     def gray(self) -> RGB:
         """Color of less important elements."""
-        return _mixed(self.background, self.foreground, GREY_SHARE)
+        return mixed(self.background, self.foreground, GREY_SHARE)
 
     @property
     def faint(self) -> RGB:
         """Color of grid lines."""
-        return _mixed(self.background, self.foreground, FAINT_SHARE)
+        return mixed(self.background, self.foreground, FAINT_SHARE)
 
     @property
     def dark(self) -> bool:
@@ -139,7 +140,7 @@ class Tones:
             return replace(style, color=self.foreground)
         if not self.dark:
             return style
-        return replace(style, color=_mixed(to_rgb(style.color), self.foreground, LIFT))
+        return replace(style, color=mixed(to_rgb(style.color), self.foreground, LIFT))
 
 
 def tones(where: Any) -> Tones:
@@ -154,10 +155,7 @@ def tones(where: Any) -> Tones:
     background = _background(where, behind)
     if _contrast(texts, background) >= LEAST_CONTRAST:
         return Tones(background, texts)
-    return Tones(
-        background,
-        max(black, white, key=lambda foreground: _contrast(foreground, background)),
-    )
+    return Tones(background, max(black, white, key=lambda c: _contrast(c, background)))
 
 
 def _background(where: Any, behind: RGB) -> RGB:
@@ -168,10 +166,10 @@ def _background(where: Any, behind: RGB) -> RGB:
     if parent is not None and parent is not where:
         behind = _background(parent, behind)
     *face, alpha = to_rgba(where.get_facecolor())
-    return _mixed(behind, face, alpha)
+    return mixed(behind, face, alpha)
 
 
-def _mixed(color: Sequence[float], other: Sequence[float], share: float) -> RGB:
+def mixed(color: Sequence[float], other: Sequence[float], share: float) -> RGB:
     """Return a blend of two colors."""
     r, g, b = ((1.0 - share) * x + share * y for x, y in zip(color, other, strict=True))
     return r, g, b
@@ -229,14 +227,8 @@ def set_robust_ylim(ax: Any, sign: int, scores: FloatArray | None = None) -> Non
     """Set the limits without bad outliers, which are marked at the edge instead."""
     for old in [x for x in (*ax.collections, *ax.texts) if x.get_gid() == EDGE]:
         old.remove()
-    marks = [
-        collection
-        for collection in ax.collections
-        if collection.get_gid() in (TRIALS, OTHERS)
-    ]
-    points = np.vstack(
-        [np.empty((0, 2)), *[collection.get_offsets() for collection in marks]]
-    )
+    marks = [c for c in ax.collections if c.get_gid() in (TRIALS, OTHERS)]
+    points = np.vstack([np.empty((0, 2)), *(c.get_offsets() for c in marks)])
     points = np.asarray(points[np.isfinite(points).all(axis=1)], dtype=float)
     ends = robust_limits(points[:, 1] if scores is None else scores, sign)
     if ends is None:

@@ -160,7 +160,6 @@ class TimelineDisplay(_Display):
         return self._drawn_on(ax)
 
     def _write_numbers(self, ax: Any) -> None:
-        """Write the number of each trial on its bar, if the bar is wide enough."""
         from matplotlib.patheffects import withStroke
 
         shades = tones(ax)

@@ -262,7 +262,6 @@ class TradeoffDisplay(_Display):
         style.style_axes(ax, "both")
 
     def _draw_utility(self, ax: Any, costs: FloatArray) -> Any:
-        """Plot the line of equal utility inside the limits."""
         limits = ax.get_ylim()
         typical = typical_cost(self.cost, self.fraction)
         least, most = costs.min(), costs.max()
@@ -316,7 +315,6 @@ class TradeoffDisplay(_Display):
         style.style_axes(ax)
 
     def _name_choices(self, ax: Any, at: FloatArray) -> None:
-        """Write the number of the trial on each step that is wide enough."""
         ends = np.log(at)
         widths = np.diff(ends) / (ends[-1] - ends[0])
         for k, row in enumerate(self.rows):

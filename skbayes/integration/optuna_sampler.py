@@ -116,11 +116,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         shared = optuna.search_space.intersection_search_space(
             study.get_trials(deepcopy=False), include_pruned=True
         )
-        return {
-            name: distribution
-            for name, distribution in shared.items()
-            if not distribution.single()
-        }
+        return {n: d for n, d in shared.items() if not d.single()}
 
     def sample_relative(
         self,
@@ -149,11 +145,8 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         ValueError
             If the surrogate does not support several objectives.
         """
-        varying = {
-            name: distribution
-            for name, distribution in search_space.items()
-            if not distribution.single()
-        }
+        fixed = {n: _value(d, 0) for n, d in search_space.items() if d.single()}
+        varying = {n: d for n, d in search_space.items() if n not in fixed}
         if not varying:
             return {}
         optimizer = self._optimizer(varying, study.directions)
@@ -164,14 +157,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
             proposed = optimizer.propose().params
         except SpaceExhausted:
             return {}
-        fixed = {
-            n: _value(distribution, 0)
-            for n, distribution in search_space.items()
-            if distribution.single()
-        }
-        return fixed | {
-            n: _value(distribution, proposed[n]) for n, distribution in varying.items()
-        }
+        return fixed | {n: _value(d, proposed[n]) for n, d in varying.items()}
 
     def sample_independent(
         self,
@@ -228,15 +214,11 @@ def _first_seed(seed: Any) -> int:
 def _tell(
     optimizer: Optimizer, trial: optuna.trial.FrozenTrial, space: Mapping[str, Any]
 ) -> None:
-    """Pass a trial to an optimizer, if it belongs to the space."""
     if not trial.params.keys() >= space.keys():
         return
     # ValueError if the distribution had other values at the time of the trial.
     with contextlib.suppress(ValueError):
-        params = {
-            n: _place(distribution, trial.params[n])
-            for n, distribution in space.items()
-        }
+        params = {n: _place(d, trial.params[n]) for n, d in space.items()}
         if trial.state == _STATES.RUNNING:
             optimizer.pend(params)
         elif trial.state != _STATES.WAITING:
@@ -262,7 +244,6 @@ def _n_steps(distribution: Any) -> int:
 
 
 def _value(distribution: Any, place: Any) -> Any:
-    """Return the value of a distribution for a value of its dimension."""
     if hasattr(distribution, "choices"):
         return distribution.choices[place]
     if distribution.step is None or distribution.log:

@@ -73,7 +73,6 @@ def _of_user(thing: Any) -> Any:
 
 @functools.cache
 def _is_installed(module: str | None) -> bool:
-    """Return whether a module belongs to the standard library or to a package."""
     top = (module or "").partition(".")[0]
     if top in sys.stdlib_module_names or top == "skbayes":
         return True

@@ -276,11 +276,7 @@ class Content:
                 raise ValueError(f"row {place} ({row[0][:20]}): {error}") from error
         for kind in ("test_scores", "train_scores"):
             # A failed fold may have no scores.
-            tables = [
-                fold.get(kind) or {}
-                for details in results.values()
-                for fold in details["folds"]
-            ]
+            tables = [f.get(kind) or {} for r in results.values() for f in r["folds"]]
             if len({frozenset(scores) for scores in tables if scores}) > 1:
                 raise ValueError(f"its trials have different metrics in {kind!r}")
             _check_cells(kind, tables)

@@ -129,7 +129,6 @@ class Digest:
             self._add_objects(items)
 
     def _add_objects(self, items: Any) -> None:
-        """Add the elements of a list, an array or a column."""
         for i in range(0, len(items), CHUNK):
             chunk = items[i : i + CHUNK]
             chunk = chunk.tolist() if hasattr(chunk, "tolist") else list(chunk)

@@ -134,14 +134,12 @@ def splits_are_reproducible(cv: Any) -> bool:
 
 
 def _splitter(cv: Any) -> Any:
-    """Return the description of a `cv` whose splits are stored in the journal."""
     if splits_are_reproducible(cv):
         return "compared one by one"
     return "an iterator" if isinstance(cv, Iterator) else cv
 
 
 def _target_metric(params: Mapping[str, Any]) -> Any:
-    """Return the name of the metric that guides the search."""
     scoring, refit = params.get("scoring"), params.get("refit")
     if scoring is None or isinstance(scoring, str):
         return None
@@ -172,7 +170,6 @@ def _knowledge(source: Any) -> Any:
 
 
 def _scores_in(path: str | os.PathLike[str]) -> list[tuple]:
-    """Return configurations and scores of the finished trials in a journal."""
     trials = read_journal(path)[1]
     return [(t.record, t.details["score"]) for t in trials if t.details is not None]
 
@@ -283,7 +280,6 @@ class _Describer:
         return f"{name}{begin}{', '.join(map(self, value))}{end}"
 
     def _branch(self, space: Space, tree: Sequence[tuple[int, list]]) -> str:
-        """Describe a part of a space with all conditional dimensions."""
         entries = []
         for place, options in tree:
             opened = " or ".join(self._branch(space, option) for option in options)
@@ -322,7 +318,6 @@ class _Describer:
             self._whole = whole
 
     def _distribution(self, frozen: Any) -> str:
-        """Describe a frozen distribution of scipy.stats."""
         dist = frozen.dist
         known = type(dist).__module__.startswith("scipy.stats")
         # Some contain data, such as rv_histogram.

@@ -101,7 +101,6 @@ class Journal(AbstractContextManager):
     def _check(
         self, given: Mapping[str, int | None], identity: Mapping[str, str]
     ) -> None:
-        """Raise a ValueError that names the differences from another search."""
         stored = {"pre_dispatch": self.n_points, "random_state": self.seed}
         differences = [
             f"{name}: {stored[name]} in the journal, {number} now"

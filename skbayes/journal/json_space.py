@@ -221,7 +221,6 @@ def from_outline(outline: Any) -> Space:
 
 
 def _notation(outline: Outline) -> Any:
-    """Return the notation of a space."""
     if len(outline) == 1 and outline[0]["name"] is None:
         return [_notation(branch) for branch in outline[0]["opens"]]
     return {entry["name"]: _dimension(entry) for entry in outline}

@@ -207,7 +207,6 @@ def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
 
 
 def _measures(trial: Trial) -> dict[str, float]:
-    """Return the scores and times of one trial, by column."""
     columns: dict[str, float] = {}
     for kind, table in (("test", trial.scores), ("train", trial.train_scores)):
         for metric, scores in table.items():

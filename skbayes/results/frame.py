@@ -179,7 +179,6 @@ class FrameAttribute:
 
 
 def _order(cv_results: Mapping[str, Any], sort_by: str | None) -> np.ndarray:
-    """Return the rows in the order of the data frame."""
     if sort_by is None:
         return np.arange(len(next(iter(cv_results.values()))))
     key = f"rank_test_{sort_by}"
@@ -191,7 +190,6 @@ def _order(cv_results: Mapping[str, Any], sort_by: str | None) -> np.ndarray:
 
 
 def _values(column: Any, order: np.ndarray) -> tuple[list[Any], np.ndarray]:
-    """Return plain Python values, and a mask of the missing ones."""
     if not np.ma.isMA(column):
         return [native(column[row]) for row in order], np.zeros(len(order), dtype=bool)
     values = [native(column.data[row]) for row in order]

@@ -131,7 +131,6 @@ def _of_space(space: Space, trial: Trial) -> Trial:
 
 
 def _from_search(search: Any) -> LoadedTrials:
-    """Read a search of skbayes or scikit-learn."""
     check_is_fitted(search, "cv_results_")
     scoring = getattr(search, "scoring", None)
     found = LoadedTrials(
@@ -175,7 +174,6 @@ def _space_of(search: Any, trials: Sequence[Trial]) -> Space | None:
 
 
 def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[Trial]:
-    """Convert `cv_results_` to trials."""
     columns = {name: list(results[name]) for name in results if name != "params"}
     sizes = results.get("n_resources", results.get("train_fraction", [1.0]))
     shares = np.asarray(sizes, dtype=float) / np.max(sizes, initial=0.0)
@@ -211,7 +209,6 @@ def _extras_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
-    """Return the folds in the columns `split<i>_test_<metric>` of one row."""
     metrics = {m[1] for name in row if (m := _TEST.fullmatch(name))}
     times = {
         time: float(row.get(f"mean_{time}", math.nan))
@@ -286,7 +283,6 @@ def _add_space(found: LoadedTrials, facts: Mapping[str, Any]) -> None:
 
 
 def _without_entry(outline: list, name: str) -> list:
-    """Omit a hyper-parameter from every dict of an outline."""
     if len(outline) == 1 and outline[0]["name"] is None:
         opens = [_without_entry(branch, name) for branch in outline[0]["opens"]]
         return [{**outline[0], "opens": opens}]
@@ -301,7 +297,6 @@ def _without_size(params: dict[str, Any], facts: Mapping[str, Any]) -> dict[str,
 
 
 def _from_frame(frame: Any) -> LoadedTrials:
-    """Read the output of load_history."""
     missing = [name for name in ("number", "state", "started") if name not in frame]
     if missing or "identity" not in frame.attrs:
         raise TypeError(

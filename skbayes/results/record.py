@@ -15,10 +15,16 @@ from skbayes.evaluation.measure import COSTS
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.results.curves import TrialCurves, curves_of
 from skbayes.space import Space
-from skbayes.space.dimensions import FloatArray
+from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.utils.ranking import best_first, least_violating
 
-__all__ = ["RunningTrial", "SearchRecord", "LoadedTrials", "make_record"]
+__all__ = [
+    "LoadedTrials",
+    "RunningTrial",
+    "SearchRecord",
+    "dimensions_by_name",
+    "make_record",
+]
 
 
 @dataclass(frozen=True)
@@ -208,6 +214,15 @@ class LoadedTrials:
     best: int | None = None
 
 
+def dimensions_by_name(space: Space | None) -> dict[str, list[Dimension]]:
+    """Return the dimensions of each hyper-parameter: several if it is in branches."""
+    found: dict[str, list[Dimension]] = {}
+    for column in space.columns if space is not None else []:
+        if column.name is not None:
+            found.setdefault(column.name, []).append(column.dimension)
+    return found
+
+
 def make_record(
     found: LoadedTrials, metric: str | None = None, name: str | None = None
 ) -> SearchRecord:
@@ -334,7 +349,6 @@ def _reduce(function: Any, values: FloatArray) -> float:
 
 
 def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
-    """Return the measured costs by name."""
     folds = [fold.extras.get("costs", {}) for trial in trials for fold in trial.folds]
     names = list(dict.fromkeys(name for costs in folds for name in costs))
     shares = np.array([trial.train_fraction for trial in trials])
@@ -346,17 +360,12 @@ def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
 
 
 def _outcomes(trials: Sequence[Trial]) -> dict[str, FloatArray]:
-    """Return the means of constrained outcomes, by name."""
     tables = [trial.outcomes for trial in trials]
     names = list(dict.fromkeys(name for table in tables for name in table))
-    return {
-        name: np.array([table.get(name, math.nan) for table in tables])
-        for name in names
-    }
+    return {n: np.array([table.get(n, math.nan) for table in tables]) for n in names}
 
 
 def _violation(trials: Sequence[Trial]) -> FloatArray | None:
-    """Return the violations of constraints; None if no trial has constraints."""
     if all(trial.violation is None for trial in trials):
         return None
     return np.array([trial.violation or 0.0 for trial in trials], dtype=np.float64)

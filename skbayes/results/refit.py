@@ -108,7 +108,6 @@ class OneStandardError:
         return _cheapest(costs, means, np.nanmax(means) - standard_error)
 
     def _costs(self, cv_results: Mapping[str, Any]) -> FloatArray:
-        """Return the complexity of each candidate."""
         if self.by is None:
             costs = np.array(cv_results["mean_fit_time"], dtype=float)
         else:

@@ -51,10 +51,7 @@ def stage_correlation(
                 spearman(_expected(following, optimizers[stage]), scores),
             )
         )
-    return {
-        name: np.array([row[place] for row in rows])
-        for place, name in enumerate(_COLUMNS)
-    }
+    return {n: np.array([row[k] for row in rows]) for k, n in enumerate(_COLUMNS)}
 
 
 def _pairs(

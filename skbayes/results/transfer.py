@@ -72,7 +72,6 @@ def _plain_type(error: Exception) -> type[Exception]:
 
 
 def _rows(value: Any, space: Space, metric: str) -> Sequence[tuple]:
-    """Return configurations and scores of all trials, NaN for missing scores."""
     if not isinstance(value, str | os.PathLike):
         return known_rows(value, metric)
     try:

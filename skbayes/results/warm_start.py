@@ -222,7 +222,6 @@ def known_rows(source: Any, metric: str) -> Sequence[tuple]:
 
 
 def _rows_of_skopt(result: Any) -> list[KnownTrial]:
-    """Return the evaluations of scikit-optimize, which minimizes."""
     names = [dimension.name for dimension in result.space.dimensions]
     if None in names:
         raise ValueError(
@@ -259,7 +258,6 @@ def _rows_of_results(results: Mapping[str, Any], metric: str) -> list[KnownTrial
 
 
 def _params_of(results: Mapping[str, Any]) -> list[Any]:
-    """Return the dicts of configurations, from their columns if necessary."""
     if "params" in results:
         return list(results["params"])
     columns = {
@@ -273,16 +271,12 @@ def _params_of(results: Mapping[str, Any]) -> list[Any]:
             "'param_*'"
         )
     return [
-        {
-            name: value
-            for name, value in zip(columns, row, strict=True)
-            if not _is_missing(value)
-        }
+        {n: value for n, value in zip(columns, row, strict=True) if not _is_nan(value)}
         for row in zip(*columns.values(), strict=True)
     ]
 
 
-def _is_missing(value: Any) -> bool:
+def _is_nan(value: Any) -> bool:
     if isinstance(value, float):
         return bool(np.isnan(value))
     # The missing value of pandas' nullable dtypes.

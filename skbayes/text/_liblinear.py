@@ -305,7 +305,6 @@ def _train_by_scikit_learn(
     class_weight: npt.NDArray[np.float64],
     seed: int | None,
 ) -> Trained:
-    """Train with scikit-learn's copy, with the iteration limits of the library."""
     if X.nnz > np.iinfo(np.int32).max:
         raise ValueError(
             f"scikit-learn's copy of LIBLINEAR does not support {X.nnz} nonzeros."
@@ -345,7 +344,6 @@ def library_name() -> str:
 
 @functools.cache
 def _is_installed() -> bool:
-    """Return whether liblinear-official is installed."""
     return importlib.util.find_spec("liblinear") is not None
 
 

@@ -325,7 +325,6 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         return self
 
     def _solved(self, X: Any, y: Any, codes: Any, solver: _Solver) -> Trained:
-        """Solve the problem of each class, or the single joint or binary problem."""
         n_classes = len(self.classes_)
         scales = self.feature_scaling is not None
         joint = solver.name == "MCSVM_CS"
@@ -357,17 +356,14 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
             seeds = rng.randint(2**31 - 1, size=len(positives)).tolist()
         if joint:
             return problem.solved(seeds[0])
+        pairs = zip(positives, seeds, strict=True)
         if not several:
-            found = [
-                problem.solved(seed, code)
-                for code, seed in zip(positives, seeds, strict=True)
-            ]
+            found = [problem.solved(seed, code) for code, seed in pairs]
         else:
             # Addresses require threads, regardless of the backend.
             require = None if in_processes else "sharedmem"
             found = Parallel(n_jobs=self.n_jobs, require=require)(
-                delayed(problem.solved)(seed, code)
-                for code, seed in zip(positives, seeds, strict=True)
+                delayed(problem.solved)(seed, code) for code, seed in pairs
             )
         return Trained(
             np.vstack([trained.weights for trained in found]),
@@ -431,7 +427,6 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         return "crammer_singer" if self.multi_class == "crammer_singer" else self.loss
 
     def _chosen(self, n_samples: int, n_features: int) -> _Solver:
-        """Return the solver that the parameters select."""
         if self.solver is not None:
             return _KNOWN[self.solver]
         if self.multi_class == "crammer_singer":

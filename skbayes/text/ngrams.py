@@ -376,7 +376,6 @@ class NGramVectorizer(
             self._kinds()
 
     def _kinds(self) -> list[NgramSpec]:
-        """Check the arguments and return the kinds of n-grams to count."""
         low, high = self._checked_range()
         counts_only = self.weighting != "tf-idf" and self.norm is None
         counts_only &= not self.sublinear_tf
@@ -438,7 +437,6 @@ class NGramVectorizer(
         return np.log((n + smooth) / (frequency + smooth)) + 1.0
 
     def _weighted(self, parts: list[sparse.csr_matrix]) -> Any:
-        """Concatenate the columns of all parts, and weight them."""
         matrix = parts[0] if len(parts) == 1 else sparse.hstack(parts, format="csr")
         matrix = sparse.csr_matrix(matrix.astype(self.dtype))
         if self.weighting == "binary":
@@ -454,5 +452,4 @@ class NGramVectorizer(
 
 
 def _counted(texts: list[str]) -> CountedTexts:
-    """Create counts in the memory of this process."""
     return CountedTexts(Counts(texts), slice(0, len(texts)))

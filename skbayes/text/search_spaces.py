@@ -186,7 +186,6 @@ def first_points(
 
 
 def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list]:
-    """Return the options of stop words and of stemmers."""
     words: list = [None]
     stems: list = [None]
     if stop_words is not None:
@@ -247,7 +246,6 @@ def _extended(words: list, stems: list, characters: bool) -> Notation:
 
 
 def _renamed(space: Mapping[str, Any], prefix: str) -> Notation:
-    """Add a prefix to all names, at all levels."""
     return {
         prefix + name: _with_sub_spaces(value, lambda sub: _renamed(sub, prefix))
         for name, value in space.items()
@@ -255,7 +253,6 @@ def _renamed(space: Mapping[str, Any], prefix: str) -> Notation:
 
 
 def _with_sub_spaces(value: Any, change: Callable[[Notation], Any]) -> Any:
-    """Apply a function to the sub-spaces of a notation, if it has any."""
     if isinstance(value, _Tree):
         return _Tree(_with_sub_spaces(part, change) for part in value)
     if not isinstance(value, Choice):
@@ -265,7 +262,6 @@ def _with_sub_spaces(value: Any, change: Callable[[Notation], Any]) -> Any:
 
 
 def _alternatives(space: Notation) -> list[Notation]:
-    """Return one dict per branch of a tree, at all levels."""
     spaces: list[Notation] = [{}]
     for name, value in space.items():
         parts = value if isinstance(value, _Tree) else [value]
@@ -275,7 +271,6 @@ def _alternatives(space: Notation) -> list[Notation]:
 
 
 def _merged(base: Notation, changes: Mapping[str, Any]) -> Notation:
-    """Replace parameters at all levels of a space, and add new ones."""
     new = dict(changes)
 
     def changed(space: Notation) -> Notation:

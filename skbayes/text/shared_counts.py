@@ -74,7 +74,6 @@ class Counts:
         return {**vars(self), "_dependents": [], "_in_memory": {}}
 
     def _shared(self, spec: NamedTuple, make: Callable[[], Arrays]) -> Arrays:
-        """Return the arrays of a spec; call `make` if they are not stored."""
         name = repr(tuple(spec))
         if self._store is not None and self._store.is_here:
             key = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()

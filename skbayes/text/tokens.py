@@ -192,7 +192,6 @@ def split_words(texts: Iterable[str], pattern: str, lowercase: bool) -> TokenStr
 
 
 def _finder(pattern: str) -> Callable[[str], list[str]]:
-    """Return a function that finds all words of a text."""
     if pattern in _PATTERNS:
         simple = re.compile(_PATTERNS[pattern]).findall
         special, full = _all_scripts(pattern)

@@ -49,15 +49,11 @@ def autologged(search: Any, X: Any) -> Iterator[None]:
                 _log_models(mlflow, search, X, option)
         except Exception as error:
             # A logging error must not affect the search.
-            warnings.warn(
-                f"The search was not logged completely to MLflow: {error!r}",
-                UserWarning,
-                stacklevel=2,
-            )
+            message = f"The search was not logged completely to MLflow: {error!r}"
+            warnings.warn(message, UserWarning, stacklevel=2)
 
 
 def _is_on(autologging: Any) -> bool:
-    """Return whether a fit that starts now is to be logged."""
     # `disable_autologging` cannot be nested: the inner block ends the outer one.
     # Nothing is logged inside the fit of an object that MLflow logs, such as a
     # pipeline.

@@ -116,10 +116,8 @@ def log_search(
             continue
         metrics = _metrics(trials[number])
         metrics |= {f"cost_{n}": costs[place] for n, costs in record.costs.items()}
-        metrics |= {
-            f"mean_constraint_{name}": means[place]
-            for name, means in record.outcomes.items()
-        }
+        outcomes = record.outcomes.items()
+        metrics |= {f"mean_constraint_{n}": means[place] for n, means in outcomes}
         _log_trial(
             mlflow,
             run,
@@ -132,7 +130,6 @@ def log_search(
 
 
 def _logged(mlflow: Any, run: Any) -> set[int]:
-    """Return the numbers of the trials that are already in a run."""
     children = mlflow.search_runs(
         experiment_ids=[run.info.experiment_id],
         filter_string=f"tags.`mlflow.parentRunId` = '{run.info.run_id}'",
@@ -159,10 +156,8 @@ def _log_parent(mlflow: Any, run: Any, source: Any, record: SearchRecord) -> Non
         tags |= {name: _text(value) for name, value in best.items()}
     _log_batch(mlflow, client, run_id, {}, params, tags)
     now = int(time.time() * 1000)
-    steps = [
-        mlflow.entities.Metric("best_cv_score", score, now, number)
-        for number, score in _incumbents(record)
-    ]
+    metric = mlflow.entities.Metric
+    steps = [metric("best_cv_score", score, now, n) for n, score in _incumbents(record)]
     for part in _parts(steps, 1000):
         client.log_batch(run_id, metrics=part)
     if hasattr(source, "cv_results_"):
@@ -242,7 +237,6 @@ def _metrics(trial: Trial) -> dict[str, float]:
 
 
 def _ranks(source: Any, numbers: Sequence[int]) -> dict[int, dict[str, float]]:
-    """Return the ranks of the trials of a finished search by trial number."""
     results = getattr(source, "cv_results_", {})
     numbers = getattr(source, "_ranked_numbers", numbers)
     columns = {n: v for n, v in results.items() if n.startswith("rank_test_")}
@@ -253,7 +247,6 @@ def _ranks(source: Any, numbers: Sequence[int]) -> dict[int, dict[str, float]]:
 
 
 def _params_of_estimator(source: Any) -> dict[str, Any]:
-    """Return the parameters of the estimator, for trials that do not change them."""
     estimator = getattr(source, "estimator", None)
     return {} if estimator is None else estimator.get_params(deep=True)
 
@@ -265,7 +258,6 @@ def _shared_tags(run: Any, source: Any) -> dict[str, str]:
 
 
 def _tags_of(estimator: Any) -> dict[str, str]:
-    """Return the tags that MLflow uses for an estimator."""
     kind = type(estimator)
     return {
         "estimator_name": kind.__name__,
@@ -306,7 +298,6 @@ def _parts(items: list, size: int) -> Iterator[list]:
 
 
 def _name(name: str) -> str:
-    """Return a name without characters that MLflow rejects."""
     return re.sub(r"[^\w\-. /]", "_", name)
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.results.read import open_source
-from skbayes.results.record import SearchRecord, make_record
-from skbayes.space import Integer, Real, Space
+from skbayes.results.record import SearchRecord, dimensions_by_name, make_record
+from skbayes.space import Integer, Real
 from skbayes.space.dimensions import Dimension, is_number
 from skbayes.utils.optional import import_optional
 
@@ -171,25 +171,15 @@ def _stored(value: Any) -> Any:
 
 
 def _distributions(optuna: Any, record: SearchRecord) -> dict[str, Any]:
-    """Return the distribution of each hyper-parameter that a trial has."""
     values: dict[str, list[Any]] = {}
     for params in record.params:
         for name, value in params.items():
             values.setdefault(name, []).append(value)
-    dimensions = _dimensions(record.space)
+    dimensions = dimensions_by_name(record.space)
     return {
         name: _distribution(optuna, dimensions.get(name, []), tried)
         for name, tried in values.items()
     }
-
-
-def _dimensions(space: Space | None) -> dict[str, list[Dimension]]:
-    """Return the dimensions of a space by name; several for one name are possible."""
-    found: dict[str, list[Dimension]] = {}
-    for column in [] if space is None else space.columns:
-        if column.name is not None:
-            found.setdefault(column.name, []).append(column.dimension)
-    return found
 
 
 def _distribution(
@@ -200,12 +190,10 @@ def _distribution(
     if len(dimensions) == 1 and isinstance(dimensions[0], Real | Integer):
         dimension = dimensions[0]
         kind = "Int" if isinstance(dimension, Integer) else "Float"
-        if all(
-            is_number(value) and dimension.low <= value <= dimension.high
-            for value in tried
-        ):
+        low, high = dimension.low, dimension.high
+        if all(is_number(value) and low <= value <= high for value in tried):
             make = getattr(kinds, f"{kind}Distribution")
-            return make(dimension.low, dimension.high, log=dimension.is_log)
+            return make(low, high, log=dimension.is_log)
     if not dimensions and all(map(is_number, tried)):
         whole = all(isinstance(value, int) for value in tried)
         make = kinds.IntDistribution if whole else kinds.FloatDistribution

@@ -381,7 +381,6 @@ def _decided(model: Any, outputs: Outputs, raw: np.ndarray) -> Outputs:
 
 
 def _tree_means(model: Any, X: Any) -> Iterator[np.ndarray]:
-    """Yield the mean predictions of the first trees."""
     if not sparse.issparse(X):
         # The trees were fitted on an array without feature names.
         X = np.asarray(X, dtype=np.float32)
@@ -399,7 +398,6 @@ def _mean_outputs(model: Any, mean: np.ndarray) -> Outputs:
 
 
 def _own_outputs(model: Any, X: Any) -> Outputs:
-    """Return the outputs of a model in its current state."""
     names = ("predict", "predict_proba", "predict_log_proba", "decision_function")
     return {
         name: functools.partial(getattr(model, name), X)

@@ -154,7 +154,6 @@ def last_round(fold: FoldResult | None) -> int | None:
 
 
 def _cut(folds: Sequence[FoldResult]) -> None:
-    """Shorten curves to the length of the shortest one."""
     kinds = ("curves", "train_curves", "outcome_curves")
     tables = [
         fold.extras[kind] for fold in folds for kind in kinds if kind in fold.extras
@@ -168,7 +167,6 @@ def _cut(folds: Sequence[FoldResult]) -> None:
 
 
 def _curves_of(fold: FoldResult) -> dict[str, list[float]]:
-    """Return the test curves of a fold by metric; empty without rounds."""
     curves: dict[str, list[float]] = fold.extras.get("curves", {})
     return curves
 

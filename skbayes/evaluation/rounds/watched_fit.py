@@ -336,7 +336,6 @@ class _Watch:
 
 
 def _features(estimator: Any, X: Any) -> Any:
-    """Transform rows to the input of the last step of a pipeline."""
     while isinstance(estimator, Pipeline):
         for _, step in estimator.steps[:-1]:
             # Samplers of imbalanced-learn only change the rows of fits.
