@@ -2,6 +2,7 @@ import csv
 from importlib.resources import files
 
 import numpy as np
+import pandas
 import pytest
 
 from skbayes import Optimizer
@@ -105,7 +106,6 @@ def test_front_by_definition():
 
 
 def test_csv_and_frame_give_the_same_table(tmp_path):
-    pandas = pytest.importorskip("pandas")
     path = tmp_path / "mine.csv"
     path.write_text("depth,kind,loss\n2,x,0.5\n4,y,0.25\n8,x,1e-3\n")
     read = LookupTable.from_csv(path, ["depth", "kind"], {"loss": "min"})

@@ -136,7 +136,6 @@ def test_methods_with_fewer_runs_are_compared_on_these():
 
 
 def test_results_and_plot(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
     monkeypatch.setattr(harness, "HERE", tmp_path / "benchmarks")
     summary = _main("--save", "saved", "--plot", str(tmp_path / "plot.png"))
     path = tmp_path / "benchmarks" / "results" / "example" / "saved.json"

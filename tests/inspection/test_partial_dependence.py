@@ -62,8 +62,6 @@ def every(space, **fixed):
 
 @pytest.mark.parametrize("surrogate", SURROGATES)
 def test_it_is_the_mean_over_all_others(surrogate):
-    if surrogate == "trees":
-        pytest.importorskip("lightgbm")
     model = score_model(history_of(GRID, 15), surrogate=surrogate, search_spaces=GRID)
     single, pair = dependences(model, ["b", ("a", "c")])
     for i, b in enumerate(GRID["b"]):

@@ -23,8 +23,6 @@ from skbayes.journal.content import (
 from skbayes.journal.reader import load_history, read_journal, read_trials
 from skbayes.journal.sqlite_file import digest_of
 
-pytest.importorskip("pandas")
-
 # -- checksums --------------------------------------------------------------------
 
 

@@ -13,6 +13,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 from scipy import stats
@@ -44,9 +46,6 @@ from skbayes.journal.fingerprint import (
     splits_are_reproducible,
 )
 from skbayes.space import Categorical, Choice, Ordinal, Space
-
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
 
 rng = np.random.default_rng(0)
 X = rng.random((40, 3))

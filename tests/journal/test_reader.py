@@ -6,6 +6,7 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from journal_samples import (
     CLASSIFIERS,
@@ -28,8 +29,6 @@ from skbayes.journal.json_space import to_outline
 from skbayes.journal.lock import is_held
 from skbayes.journal.reader import load_history, read_trials
 from skbayes.space import Space
-
-pd = pytest.importorskip("pandas")
 
 
 def test_a_finished_search(path):

@@ -46,7 +46,6 @@ def test_the_best_is_found_at_the_bound(options, margin):
 
 @pytest.mark.parametrize("surrogate", ["gp", "tpe", "random", "trees"])
 def test_proposals_are_a_function_of_what_was_told(surrogate):
-    pytest.importorskip("lightgbm")
     optimizer = run(12, surrogate=surrogate, random_state=0)
     again = Optimizer(SPACE, surrogate=surrogate, random_state=0)
     for row, scores, slacks in zip(

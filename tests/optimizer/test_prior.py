@@ -47,8 +47,6 @@ def density(found):
 
 @pytest.mark.parametrize("surrogate", ["gp", "trees", "tpe"])
 def test_proposals_follow_a_prior_that_holds(surrogate):
-    if surrogate == "trees":
-        pytest.importorskip("lightgbm")
     with_prior, without = (
         trials(Optimizer(SPACE, surrogate=surrogate, prior=prior, random_state=3), 12)
         for prior in (PRIOR, None)

@@ -7,6 +7,7 @@ import time
 
 import drawn_searches as drawn
 import numpy as np
+import pandas
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
@@ -267,7 +268,6 @@ def test_what_is_no_source(tmp_path):
         read_record(GridSearchCV(SVC(), {"C": [1]}))
     with pytest.raises(FileNotFoundError, match="journal"):
         read_record(tmp_path / "missing")
-    pandas = pytest.importorskip("pandas")
     with pytest.raises(TypeError, match="has no 'number'"):
         read_record(pandas.DataFrame({"a": [1]}))
 

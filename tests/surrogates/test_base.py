@@ -48,8 +48,6 @@ MODELS = {
 
 @pytest.fixture(params=MODELS)
 def model(request):
-    if request.param == "trees":
-        pytest.importorskip("lightgbm")
     return MODELS[request.param]().fit(GRID[TOLD], scores(GRID[TOLD]))
 
 

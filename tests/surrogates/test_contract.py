@@ -36,8 +36,6 @@ MIXED = Space.from_notation(
 
 def made(name, space=None, seed=3):
     """Return a surrogate by name, and rows of a space that it supports."""
-    if name == "trees":
-        pytest.importorskip("lightgbm")
     finite = capability(name, "needs_finite_space")
     space = space or (FINITE if finite else MIXED)
     model = make_surrogate(name, Candidates(space), seed)
@@ -196,8 +194,6 @@ def test_the_fidelity_may_be_one_more_column(name):
 @pytest.fixture(params=CHOICES, ids="-".join)
 def make(request):
     surrogate, acquisition = request.param
-    if surrogate == "trees":
-        pytest.importorskip("lightgbm")
 
     def optimizer(space=TREE, **arguments):
         arguments = {"random_state": 0} | arguments
@@ -325,8 +321,6 @@ def test_the_smallest_spaces(make, space):
     "name", sorted(set(registry) - set(names_with("needs_finite_space")))
 )
 def test_an_infinite_space_with_conditional_parameters(name):
-    if name == "trees":
-        pytest.importorskip("lightgbm")
     space = {
         "x": (0.0, 1.0),
         "n": (1, 10_000, "log-uniform"),
@@ -341,8 +335,6 @@ def test_an_infinite_space_with_conditional_parameters(name):
 
 @pytest.mark.parametrize(("surrogate", "acquisition"), CHOICES)
 def test_a_search_with_it_goes_on_from_its_journal(surrogate, acquisition, tmp_path):
-    if surrogate == "trees":
-        pytest.importorskip("lightgbm")
     trials = {}
     for name, budgets in (("at_once", [9]), ("in_parts", [5, 9])):
         for n_iter in budgets:

@@ -197,7 +197,6 @@ def test_known_noise_is_handed_on():
 
 
 def test_a_model_without_leave_one_out_is_fitted_in_folds():
-    pytest.importorskip("lightgbm")
     model, _ = fitted([source(0)], 9, surrogate="trees")
     assert not model.has_gradients
     assert model.weights_[0] > 0.5

@@ -1,13 +1,12 @@
 import sys
 
+import lightgbm
 import numpy as np
 import pytest
 
 from skbayes import Optimizer
 from skbayes.surrogates import TreeEnsemble
 from skbayes.surrogates.trees import import_lightgbm
-
-lightgbm = pytest.importorskip("lightgbm")
 
 
 def data(n=40, seed=0):

@@ -70,7 +70,6 @@ print(*sorted(rooms))
 
 
 def test_a_text_model_needs_only_its_own_modules_where_it_is_deployed():
-    pytest.importorskip("stop_words")
     texts = ["ein gutes Buch", "ein schlechtes Buch", "sehr gut", "sehr schlecht"] * 5
     model = make_pipeline(
         NGramVectorizer(stop_words="german", min_df=1),
