@@ -230,12 +230,19 @@ def _column(texts):
     return pd.DataFrame({"texts": texts}, index=range(5, 5 + len(texts)))
 
 
-@pytest.mark.parametrize(
-    "container",
-    [list, tuple, iter, np.array, pd.Series, pl.Series, _column]
-    + [lambda x: np.array(x, dtype=object)],
-    ids=str,
-)
+CONTAINERS = {
+    "list": list,
+    "tuple": tuple,
+    "iterator": iter,
+    "array": np.array,
+    "objects": lambda texts: np.array(texts, dtype=object),
+    "pandas": pd.Series,
+    "polars": pl.Series,
+    "frame": _column,
+}
+
+
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 def test_containers(container):
     expected = NGramVectorizer().fit_transform(TEXTS)
     vectorizer = NGramVectorizer()
