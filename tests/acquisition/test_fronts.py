@@ -38,9 +38,6 @@ def volume_by_cells(Y, reference):
     return total
 
 
-# -- fronts ---------------------------------------------------------------------------
-
-
 @given(POINTS)
 def test_front_and_ranks_by_definition(Y):
     dominates = [[bool(np.all(a >= b) and np.any(a > b)) for b in Y] for a in Y]
@@ -95,18 +92,12 @@ def test_the_best_come_first_and_those_in_a_crowd_last():
     assert best_first(crowded_order_keys(np.ones((3, 2)))).tolist() == [0, 1, 2]
 
 
-# -- volumes --------------------------------------------------------------------------
-
-
 @given(POINTS)
 def test_hypervolume_is_that_of_the_cells(Y):
     reference = np.zeros(Y.shape[1])
     assert hypervolume(Y, reference) == pytest.approx(volume_by_cells(Y, reference))
     below = np.array([[1.0, 0.0], [-1.0, 5.0], [np.nan, 3.0]])
     assert hypervolume(below, np.zeros(2)) == hypervolume(below[:0], np.zeros(2)) == 0.0
-
-
-# -- scales and choices ---------------------------------------------------------------
 
 
 def test_only_what_is_never_positive_is_a_cost():

@@ -55,9 +55,6 @@ def test_two_objectives_have_one_strip_more_than_the_front_has_points():
     assert len(nondominated_boxes(front[:0], np.zeros(2))[0]) == 1
 
 
-# -- what is expected -----------------------------------------------------------------
-
-
 def cases(d, n=6, m=8, seed=3):
     rng = np.random.default_rng(seed)
     front = shaped_front("concave", n, d)

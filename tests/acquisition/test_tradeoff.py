@@ -155,8 +155,6 @@ def test_a_vanishing_tradeoff_leaves_the_expected_improvement():
     np.testing.assert_allclose(np.log(less), expected, rtol=1e-6)
 
 
-# -- proposals ----------------------------------------------------------------------
-
 D = 3
 
 
@@ -193,9 +191,6 @@ def _unfitted(rule="ei-tradeoff", cost_scale="auto"):
     )
 
 
-# -- relative costs ---------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "costs, fractions, expected",
     [
@@ -226,9 +221,6 @@ def test_incumbents_are_those_with_the_best_tradeoff():
     without = _known(_lognormal, alpha=0.0)
     best = np.argmax(without.scores[:, 0])
     np.testing.assert_array_equal(without.incumbents[0], without.X[best])
-
-
-# -- proposers --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("rule", RULES)

@@ -60,8 +60,6 @@ def test_smallest_case(label, capsys, in_this_process):
     json.dumps(summary)
 
 
-# -- harness --------------------------------------------------------------------------
-
 CALLS = []
 
 
@@ -150,9 +148,6 @@ def test_unknown_names_are_refused(wrong):
     with pytest.raises(SystemExit, match="other"):
         _main(wrong)
     assert not CALLS
-
-
-# -- methods, tasks, and regrets ------------------------------------------------------
 
 
 def test_random_method_draws_from_the_space():

@@ -57,9 +57,6 @@ NOT_REQUIRED = {
 OF_OTHERS = {"PR01", "RT01"}
 
 
-# -- docstrings -------------------------------------------------------------------
-
-
 def _documented():
     """Return the dotted names that are listed in the reference."""
     names = re.findall(r"^   ~([\w.]+)$", API_PAGE.read_text(encoding="utf-8"), re.M)
@@ -178,9 +175,6 @@ def test_entry_points_have_examples():
             assert any(test.examples for test in doctest.DocTestFinder().find(thing))
 
 
-# -- pages of the reference -------------------------------------------------------
-
-
 # What a page without the settings of docs/conf.py needs, which imports more packages.
 SPHINX_SETTINGS = {
     "extensions": "sphinx.ext.autodoc,sphinx.ext.autosummary,numpydoc",
@@ -211,9 +205,6 @@ def test_pages_show_the_parameters_and_the_methods(tmp_path):
         assert "*args" not in shown
         for method in ("fit", "predict", "score", "set_params"):
             assert f'id="skbayes.{name}.{method}"' in page
-
-
-# -- code -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", MODULES)

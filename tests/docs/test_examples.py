@@ -66,9 +66,6 @@ def _number_after(text, label):
     return float(text.split(label)[1].split()[0].strip(",:"))
 
 
-# -- form -----------------------------------------------------------------------------
-
-
 def _documentation(tree):
     """Return the line numbers of all docstrings."""
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef)
@@ -102,9 +99,6 @@ def test_each_is_short_and_in_the_gallery():
     assert sorted(extensions.EXAMPLES) == sorted(path.stem for path in PATHS)
     for folder in {path.parent for path in PATHS}:
         assert (folder / "GALLERY_HEADER.rst").is_file()
-
-
-# -- results --------------------------------------------------------------------------
 
 
 def test_quickstart(run, fewer_rows, tmp_path, monkeypatch):

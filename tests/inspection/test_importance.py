@@ -167,9 +167,6 @@ def test_constant_scores_depend_on_nothing():
     assert importance(load_nmt("zh-en"), top=1e-9).single["bpe"] < 0.1
 
 
-# -- finished searches ----------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def iris():
     return load_iris(return_X_y=True)

@@ -57,9 +57,6 @@ def every(space, **fixed):
     return [row for row in rows if all(row[k] == v for k, v in fixed.items())]
 
 
-# -- the numbers ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("surrogate", SURROGATES)
 def test_it_is_the_mean_over_all_others(surrogate):
     model = score_model(history_of(GRID, 15), surrogate=surrogate, search_spaces=GRID)
@@ -178,9 +175,6 @@ def test_many_others_are_drawn_and_few_are_listed():
 def test_scale(dimension, scale):
     assert scale_of(dimension) == scale
     assert len(positions_of(dimension, 7)) <= 7
-
-
-# -- where the model comes from -------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -339,9 +333,6 @@ def test_one_trial_is_enough_and_none_is_not():
         score_model(failed, search_spaces={"a": [1, 2]})
     empty = PartialDependenceDisplay.from_history(failed, search_spaces={"a": [1, 2]})
     assert empty.dependences == [] and len(empty.ax_.texts) == 1
-
-
-# -- the picture ----------------------------------------------------------------------
 
 
 def test_artists_hold_the_numbers(searches):

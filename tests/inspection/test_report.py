@@ -268,9 +268,6 @@ def test_without_jinja_no_file_is_touched(search, tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-# -- in a notebook --------------------------------------------------------------------
-
-
 def test_without_a_path_a_notebook_shows_the_report(
     search, tmp_path, monkeypatch, undrawn
 ):
@@ -286,9 +283,6 @@ def test_without_a_path_a_notebook_shows_the_report(
     assert page.texts["td"].count("complete") == 6
     assert report.title in repr(report) and "<html" not in repr(report)
     assert pickle.loads(pickle.dumps(report)).page == report.page
-
-
-# -- the summary figure ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["dark_background", "default"])
@@ -307,9 +301,6 @@ def test_the_summary_figure_contains_the_main_plots(search, name):
         plt.close(figure)
     with pytest.raises(NotFittedError):
         BayesSearchCV(TREE, SPACES).plot()
-
-
-# -- the file -------------------------------------------------------------------------
 
 
 def test_the_file_is_replaced_at_once(search, tmp_path, monkeypatch, undrawn):

@@ -23,8 +23,6 @@ from skbayes.journal.content import (
 from skbayes.journal.reader import load_history, read_journal, read_trials
 from skbayes.journal.sqlite_file import digest_of
 
-# -- checksums --------------------------------------------------------------------
-
 
 @pytest.fixture
 def written(path):
@@ -120,9 +118,6 @@ def test_numbers_come_back_exactly(path):
     with open_journal(path) as journal:
         found = [journal.results[number].score for number in range(len(scores))]
     assert list(map(repr, found)) == list(map(repr, scores))
-
-
-# -- schema -----------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -275,9 +270,6 @@ def test_tables_that_are_nearly_empty_are_refused():
     ]
     with pytest.raises(ValueError, match="most of its 1000 'test_scores' are missing"):
         Content([header, *asked, *told])
-
-
-# -- splits -----------------------------------------------------------------------
 
 
 def test_a_bomb_in_a_split_takes_no_memory():

@@ -52,9 +52,6 @@ def assert_refused(read, path, match):
     assert {p: p.lstat().st_size for p in folder.iterdir()} == before
 
 
-# -- names ------------------------------------------------------------------------
-
-
 def make_socket(path):
     with socket.socket(socket.AF_UNIX) as one:
         one.bind(str(path))
@@ -132,9 +129,6 @@ def test_a_search_refuses_before_any_fit(name, tmp_path):
     search.set_params(error_score="raise", **{name: fifo})
     with pytest.raises(ValueError, match="journal: .* is a FIFO"):
         search.fit([[0], [1]] * 4, [0, 1] * 4)
-
-
-# -- files beside a journal -------------------------------------------------------
 
 
 def super_journal(victim, n_pages, page_size=4096):
@@ -264,9 +258,6 @@ def test_a_commit_that_was_killed_is_undone(torn):
     assert len(load_history(torn)) == 4
 
 
-# -- locks ------------------------------------------------------------------------
-
-
 def test_a_file_system_without_locks_is_named(path, monkeypatch):
     def refuse(*args):
         raise OSError(errno.ENOLCK, "No locks available")
@@ -336,9 +327,6 @@ def test_reading_in_the_process_of_the_search_keeps_its_locks(path):
         outcome = subprocess.run(command, capture_output=True, text=True)
         assert "database is locked" in outcome.stderr
         journal._file._execute("ROLLBACK")
-
-
-# -- forks ------------------------------------------------------------------------
 
 
 def go_on(journal, way):

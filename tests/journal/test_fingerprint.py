@@ -405,8 +405,6 @@ print(texts_of_everything())
     assert outcome.stdout == f"{texts_of_everything()}\n"
 
 
-# -- searches ---------------------------------------------------------------------
-
 SPACES = {"C": (0.1, 10.0, "log-uniform"), "kernel": ["rbf", "linear"]}
 
 
@@ -574,9 +572,6 @@ def test_the_warning_names_the_part():
 )
 def test_which_splits_are_reproducible(reproducible, cv):
     assert splits_are_reproducible(cv) is reproducible
-
-
-# -- facts ------------------------------------------------------------------------
 
 
 def test_facts_are_plain_json():

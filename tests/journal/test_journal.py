@@ -48,8 +48,6 @@ from skbayes.journal.lock import Lock
 from skbayes.journal.reader import load_history
 from skbayes.journal.sqlite_file import APPLICATION_ID, FORMAT
 
-# -- what is kept -----------------------------------------------------------------
-
 NUMBERS = st.one_of(st.floats(), st.integers(-(2**70), 2**70))
 TEXTS = st.one_of(st.none(), st.text(st.characters(exclude_categories=[])))
 
@@ -217,9 +215,6 @@ def test_it_can_be_read_with_sqlite_alone(written):
         assert json.loads(rows[2 + 2 * number][1])["score"] == number / 10
 
 
-# -- splits -----------------------------------------------------------------------
-
-
 @given(
     st.lists(st.integers(-(2**40), 2**40)).map(lambda x: np.array(x, dtype=np.int64))
     | st.lists(st.integers(0, 2**16 - 1)).map(lambda x: np.array(x, dtype=np.uint16))
@@ -263,9 +258,6 @@ def test_other_splits_are_refused(written):
         open_journal(written, splits=other)
 
 
-# -- another search ---------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "difference, changes",
     [
@@ -307,9 +299,6 @@ def test_of_long_descriptions_the_difference_is_shown(path):
     ) as caught:
         open_journal(path, identity={"X": f"{begin}C=2{end}"})
     assert len(str(caught.value)) < 1000
-
-
-# -- durability -------------------------------------------------------------------
 
 
 def test_one_file_holds_every_trial_at_once(path, tmp_path):
@@ -364,9 +353,6 @@ def test_no_finished_trial_is_lost_to_a_kill(path):
                 assert exact(journal.results[number]) == exact(trial_of(number))
             done = len(journal.results)
     assert done >= 3
-
-
-# -- one search at a time ---------------------------------------------------------
 
 
 def test_another_name_of_the_file_is_no_way_in(path, tmp_path, monkeypatch):
@@ -448,9 +434,6 @@ def test_the_lock_passes_on_through_many_hands(path):
     assert turns[0] >= 1
     assert most[0] == 1
     assert not os.path.exists(f"{path}-lock")
-
-
-# -- what cannot be written -------------------------------------------------------
 
 
 def test_a_full_disk_loses_nothing(path):
@@ -566,9 +549,6 @@ def test_folders(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-# -- what is no journal -----------------------------------------------------------
-
-
 def other_database(path):
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE results (number, state)")
@@ -666,9 +646,6 @@ def test_what_does_not_fit_is_damage(written, statement):
     with pytest.raises(ValueError, match="journal: .* is damaged"):
         open_journal(written)
     assert written.read_bytes() == before
-
-
-# -- a stranger's journal ---------------------------------------------------------
 
 
 class Bomb:

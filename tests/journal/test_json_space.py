@@ -230,8 +230,6 @@ def test_a_record_is_found_again_in_another_space():
     assert adapt_record(other, to_record(space, {"f": third})) is None
 
 
-# -- spaces -----------------------------------------------------------------------
-
 KERNEL = Choice(
     {
         "rbf": {"gamma": Real(1e-4, 10.0, "log-uniform")},

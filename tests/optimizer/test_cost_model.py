@@ -26,9 +26,6 @@ def make_data(n, D=2, seed=0):
     return X, 10 ** (3 * X[:, 0] - 2 + 0.03 * rng.standard_normal(n)), rng
 
 
-# -- the truncated normal distribution ------------------------------------------------
-
-
 def test_truncated_means_are_scipys():
     mean, sd = np.array([0.0, 1.0, -2.0, 5.0, 0.0]), np.array([1.0, 0.1, 3.0, 2.0, 1.0])
     bound = np.array([0.0, 1.2, -9.0, 4.0, 5.0])
@@ -44,9 +41,6 @@ def test_truncated_means_at_the_extremes():
     assert np.all(values >= bound)
 
 
-# -- few costs ------------------------------------------------------------------------
-
-
 def test_few_costs_are_as_good_as_their_median():
     model, rows = CostModel([0]), [np.array([x]) for x in (0.1, 0.5, 0.9)]
     assert model.expected(rows[0]) is None
@@ -54,9 +48,6 @@ def test_few_costs_are_as_good_as_their_median():
         model.add(row, cost, censored=cost == 500.0)
         assert model.expected(rows[2]) == median
     assert MIN_COSTS == 4
-
-
-# -- costs that are known -------------------------------------------------------------
 
 
 def test_costs_are_learned_where_they_differ():
@@ -115,9 +106,6 @@ def test_ignorance_is_not_expensive():
     assert costs.min() / 2 < model.expected(np.array([1.0])) < 2 * costs.max()
 
 
-# -- costs that are censored ----------------------------------------------------------
-
-
 def test_a_bound_far_below_what_is_known_changes_nothing():
     X, costs, rng = make_data(20, D=1)
     candidates = rng.random((20, 1))
@@ -162,9 +150,6 @@ def test_censored_costs_raise_one_another():
         for n in (17, 18)
     ]
     assert at_low[1] > 2 * at_low[0]
-
-
-# -- as an object ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("share", [0.0, 0.4])

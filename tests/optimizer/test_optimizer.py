@@ -394,9 +394,6 @@ def test_wrong_things_to_tell(params, score, details, error, message):
     assert optimizer.ask() == Optimizer({"x": (0.0, 1.0)}, random_state=0).ask()
 
 
-# -- noise ----------------------------------------------------------------------------
-
-
 def test_a_score_told_with_much_noise_misleads_less():
     """A high score by chance attracts proposals, unless its noise is large."""
     near = {}
@@ -435,9 +432,6 @@ def test_a_surrogate_without_noise_serves_as_long_as_there_is_none():
         with pytest.raises(ValueError, match="surrogate .*Minimal.* no parameter"):
             teach({"x": 0.5}, 1.0, noise=0.1)
     assert optimizer.n_told == 3
-
-
-# -- costs ----------------------------------------------------------------------------
 
 
 def test_costs_are_expected_from_costs_told():
@@ -495,9 +489,6 @@ def test_a_censored_trial_teaches_its_cost_and_is_not_the_best():
     assert costs[1] > 1.2 * costs[0]
 
 
-# -- what the model expects -----------------------------------------------------------
-
-
 def test_predict_is_the_mixture_over_samples():
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
     for x in (0.1, 0.4, 0.6, 0.9):
@@ -513,9 +504,6 @@ def test_predict_is_the_mixture_over_samples():
     second = np.mean(sds**2 + means**2, axis=0)
     np.testing.assert_allclose(sd**2, second - mean**2, rtol=1e-4, atol=1e-15)
     assert sd[1] < sd[3]
-
-
-# -- going on after an interruption ---------------------------------------------------
 
 
 @pytest.mark.parametrize("spaces", [MIXED, {"a": (1, 6), "b": ["u", "v", "w"]}])
@@ -594,9 +582,6 @@ def test_only_what_is_pending_can_be_forgotten():
     for call in (optimizer.forget, optimizer.pend):
         with pytest.raises(ValueError, match="'x'"):
             call({"x": 3.0})
-
-
-# -- knowledge from an earlier search -------------------------------------------------
 
 
 def peak(params):
@@ -695,9 +680,6 @@ def test_noise_belongs_to_the_score_it_came_with():
         assert optimizer.last_expected_improvement == pytest.approx(expected, rel=1e-6)
 
 
-# -- the expected improvement ---------------------------------------------------------
-
-
 @pytest.mark.parametrize("acquisition", ["ei", "pi", "ucb"])
 def test_the_expected_improvement_is_that_of_the_proposal(acquisition):
     """Comparison with the definition, for each sample of the hyper-parameters."""
@@ -775,9 +757,6 @@ def test_a_copy_keeps_costs_noise_and_knowledge():
     assert again.last_expected_improvement == optimizer.last_expected_improvement
     assert again.expected_cost(params) == optimizer.expected_cost(params)
     assert run(again, 3) == run(optimizer, 3)
-
-
-# -- several objectives -------------------------------------------------------------
 
 
 def two(params):

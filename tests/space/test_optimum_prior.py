@@ -143,8 +143,6 @@ def test_a_wrong_density_is_refused(densities, message):
         OptimumPrior(SPACE, [("x", [0.0])])
 
 
-# -- branches -------------------------------------------------------------------------
-
 PEAK = ([0.0, 0.3, 0.4, 1.0], [0.0, 3.0, 3.0, -1.0])
 TILT = ([0.0, 1.0], [0.0, 2.0])
 INNER = Choice({"p": {"u": (0.0, 1.0)}, "q": {}})

@@ -49,8 +49,6 @@ def test_a_failure_is_worse_than_any_score():
     assert portfolio.choose(rows(0, 1), scores[::-1], [3, 4]) == 3
 
 
-# -- branches of a choice -------------------------------------------------------------
-
 KINDS = Space.from_notation({"kind": ["a", "b", "c"], "x": [0, 1, 2, 3]})
 
 

@@ -51,9 +51,6 @@ def scores_of(X):
 models = pytest.mark.parametrize("name", names_with("predicts_scores"))
 
 
-# -- the surrogate by itself --------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", registry)
 def test_it_declares_its_capabilities(name):
     model, _ = made(name)
@@ -186,9 +183,6 @@ def test_the_fidelity_may_be_one_more_column(name):
     wide = np.column_stack([X, np.linspace(0.0, 1.0, len(X))])
     model.n_options = [*model.n_options, 0]
     assert model.fit(wide, scores_of(X)).predict(wide)[0].shape[1] == len(X)
-
-
-# -- with an optimizer and in a search ----------------------------------------------
 
 
 @pytest.fixture(params=CHOICES, ids="-".join)

@@ -193,8 +193,6 @@ def test_arguments_that_are_refused(arguments, message):
         ParzenEstimator(**arguments)
 
 
-# -- proposals ----------------------------------------------------------------------
-
 MIXED = Space.from_notation({"x": (0.0, 1.0), "k": ["a", "b"]})
 
 

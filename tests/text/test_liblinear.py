@@ -104,9 +104,6 @@ def _by_ratio():
     return LogisticRegression().l1_ratio is not None
 
 
-# -- what is minimized ------------------------------------------------------------
-
-
 @both
 @pytest.mark.parametrize("number", PROBLEMS)
 @pytest.mark.parametrize("intercept", [True, False])
@@ -216,9 +213,6 @@ def test_classes_keep_their_order_whatever_comes_first(three_classes):
     backward = LiblinearClassifier(**settings).fit(X[two][::-1], y[two][::-1])
     assert forward.coef_.shape == (1, X.shape[1])
     np.testing.assert_allclose(forward.coef_, backward.coef_, atol=1e-3)
-
-
-# -- which solver -----------------------------------------------------------------
 
 
 @both
@@ -334,9 +328,6 @@ def test_probabilities_far_from_all_classes(three_classes):
     assert model.predict_log_proba(X).max() == 0
 
 
-# -- data -------------------------------------------------------------------------
-
-
 @both
 @pytest.mark.parametrize(
     "make", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix]
@@ -408,9 +399,6 @@ def test_unusual_sizes():
         LiblinearClassifier().fit(sparse.csr_matrix((2, 2**31)), [0, 1])
     with pytest.raises(TypeError, match="sample_weight"):
         LiblinearClassifier().fit(X, [1, 0, 0, 0], sample_weight=np.ones(4))
-
-
-# -- good behavior ---------------------------------------------------------------
 
 
 @both
@@ -560,9 +548,6 @@ def test_in_a_search_over_solvers():
     }
     search = BayesSearchCV(pipeline, space, n_iter=6, cv=2, random_state=0)
     assert np.isfinite(search.fit(texts, y).best_score_)
-
-
-# -- without liblinear-official -----------------------------------------------------
 
 
 def _without_package(code):

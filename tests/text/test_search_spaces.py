@@ -171,9 +171,6 @@ def test_many_characters_leave_words_only():
     assert (3, 6) in _offered(asked, "ngram_range")
 
 
-# -- packages that are not installed ------------------------------------------------
-
-
 @pytest.fixture
 def no_package(monkeypatch):
     for module in ("snowballstemmer", "stop_words"):

@@ -27,9 +27,6 @@ def grow(points):
     return {"sign_points": points, "signs": np.ones(points.shape)}
 
 
-# -- without signs ------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kernel", SMOOTH_KERNELS)
 @pytest.mark.parametrize("noise", [None, 0.2])
 @pytest.mark.parametrize("signs", [{}, "none known"])
@@ -52,9 +49,6 @@ def test_without_signs_it_is_the_plain_process(kernel, noise, signs):
         got = (*mine.predict(candidates, gradient=True), *mine.leave_one_out())
         for one, other in zip(got, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-8)
-
-
-# -- the posterior --------------------------------------------------------------------
 
 
 def by_rejection(model, X, y, candidates, n_draws=600_000):
@@ -164,9 +158,6 @@ def test_the_wider_the_likelihood_the_less_the_signs_say():
     assert np.ptp(soft - expected) < 0.7 * np.ptp(hard - expected)
 
 
-# -- as every surrogate --------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kernel", SMOOTH_KERNELS)
 def test_gradients_agree_with_finite_differences(kernel):
     X, y, rng = make_data(15, 3)
@@ -221,9 +212,6 @@ def test_an_optimizer_takes_it():
         params = optimizer.ask()
         optimizer.tell(params, -((params["x"] - 7.0) ** 2))
     assert abs(optimizer.best_params["x"] - 7.0) < 0.2
-
-
-# -- mistakes ------------------------------------------------------------------------
 
 
 def test_it_warns_if_propagation_does_not_converge(monkeypatch):
