@@ -1,6 +1,8 @@
-"""Threads, profile of hypothesis and open figures, for all tests."""
+"""Threads, profile of hypothesis, open figures and missing packages, for all tests."""
 
+import importlib.util
 import os
+import re
 import sys
 
 import pytest
@@ -21,3 +23,52 @@ def close_figures():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+# Modules of the extra test-all, which the extra test does not install.
+OPTIONAL = ("array_api_strict", "distributed", "ipykernel", "liblinear", "nbclient")
+OPTIONAL += ("nbformat", "numpydoc", "optuna", "proselint", "rich", "snowballstemmer")
+OPTIONAL += ("sphinx", "stop_words", "tqdm", "xgboost")
+
+
+def skip_if_missing(text):
+    """Skip a test or a module whose error names an optional package that is missing."""
+    for name in OPTIONAL:
+        package = name.replace("_", ".")
+        pattern = rf"No module named '{name}\b|\b{package}\b.* not installed"
+        if re.search(pattern, text) and not importlib.util.find_spec(name):
+            reason = f'needs {name}, of the extra test-all: pip install ".[test-all]"'
+            pytest.skip(reason, allow_module_level=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pyfunc_call():
+    try:
+        return (yield)
+    except ImportError as error:
+        skip_if_missing(str(error))
+        raise
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup():
+    try:
+        return (yield)
+    except ImportError as error:
+        skip_if_missing(str(error))
+        raise
+
+
+class Module(pytest.Module):
+    """Module that is skipped if it imports a missing package."""
+
+    def collect(self):
+        try:
+            return super().collect()
+        except self.CollectError as error:
+            skip_if_missing(str(error))
+            raise
+
+
+def pytest_pycollect_makemodule(module_path, parent):
+    return Module.from_parent(parent, path=module_path)

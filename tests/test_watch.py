@@ -18,7 +18,6 @@ from skbayes.journal.journal import Journal
 from skbayes.space import Space
 from skbayes.watch import Pages, main, make_server
 
-pytest.importorskip("jinja2")
 SPACE = {"C": (0.1, 10.0)}
 
 

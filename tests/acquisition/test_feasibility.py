@@ -68,14 +68,11 @@ def test_gradients_are_those_of_finite_differences():
     X = np.random.default_rng(2).random((4, 2))
     expected = [approx_fprime(x, lambda x: term.value(x[None])[0], 1e-6) for x in X]
     np.testing.assert_allclose(term.gradient(X), expected, rtol=1e-3, atol=1e-5)
-
-
-def test_far_from_feasible_there_is_still_a_slope():
+    # Far from feasible there is still a slope.
     X = np.linspace(0, 1, 6)[:, None]
     term = Feasibility([model(n_samples=0).fit(X, -50.0 - X[:, 0])])
     assert np.all(np.isfinite(term.value(X)))
-    assert np.all(np.isfinite(term.gradient(X)))
-    assert np.all(term.gradient(X) != 0.0)
+    assert np.all(np.isfinite(term.gradient(X)) & (term.gradient(X) != 0.0))
 
 
 def test_unknown_slacks_are_left_out():
@@ -129,7 +126,7 @@ def test_without_a_feasible_trial_the_probability_decides(n_pending):
     np.testing.assert_array_equal(changed.incumbents[0], least)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_all_that_keep_the_constraints_come_first(seed):
     rng = np.random.default_rng(seed)
     n = 12

@@ -4,11 +4,7 @@ import pytest
 from skbayes import Optimizer
 from skbayes.acquisition import ExpectedInfluence
 from skbayes.acquisition.base import Observations
-from skbayes.acquisition.influence import (
-    LABELS,
-    InfluenceProposer,
-    expected_influence,
-)
+from skbayes.acquisition.influence import LABELS, InfluenceProposer
 from skbayes.surrogates.graph import NeighborGraph
 
 NODES = np.random.default_rng(0).random((45, 2))
@@ -66,17 +62,13 @@ def by_definition(labels, weight=None, unlabeled_only=False):
 FREE = np.setdiff1d(np.arange(45), LABELED)
 
 
-def test_linear_labels():
-    worth = by_definition(np.array([0.25, 1.0, 0.5, 0.0]))
+@pytest.mark.parametrize(
+    "name, labels", [("best", [0.0, 1.0, 0.0, 0.0]), ("linear", [0.25, 1.0, 0.5, 0.0])]
+)
+def test_the_worth_is_that_of_the_definition(name, labels):
+    worth = by_definition(np.array(labels))
     np.testing.assert_allclose(
-        proposer("linear").scores(NODES[FREE]), worth[FREE], rtol=1e-5
-    )
-
-
-def test_the_best_alone():
-    worth = by_definition(np.array([0.0, 1.0, 0.0, 0.0]))
-    np.testing.assert_allclose(
-        proposer("best").scores(NODES[FREE]), worth[FREE], rtol=1e-5
+        proposer(name).scores(NODES[FREE]), worth[FREE], rtol=1e-5
     )
 
 
@@ -108,15 +100,6 @@ def test_the_way_of_the_released_code():
     )
 
 
-def test_a_formula_for_all_nodes_at_once():
-    """Graph of two nodes, one of which is labeled 0.4."""
-    f, influence = np.array([0.4, 0.4]), np.array([1.0, 1.0])
-    everything = np.ones(2, dtype=bool)
-    worth = expected_influence(f, f, influence, everything)
-    # With 0: (1 - 0.4) + 1 = 1.6; with 1: 0.4 + 1 = 1.4.
-    assert worth[1] == pytest.approx(0.6 * 1.6 + 0.4 * 1.4)
-
-
 @pytest.mark.parametrize("labels", sorted(LABELS))
 def test_scores_count_by_their_scale_alone(labels):
     worth = proposer(labels).scores(NODES[FREE])
@@ -130,12 +113,15 @@ def test_equal_scores_and_failures(labels):
     for scores in ([3.0, 3.0, 3.0, 3.0], [np.nan, 5.0, np.nan, np.nan]):
         worth = proposer(labels, scores=scores).scores(NODES[FREE])
         assert np.all(np.isfinite(worth))
-
-
-def test_a_failure_is_as_bad_as_the_worst():
     one = proposer(scores=[2.0, 5.0, 1.0, np.nan]).scores(NODES)
     other = proposer(scores=[2.0, 5.0, 1.0, 1.0]).scores(NODES)
     np.testing.assert_array_equal(one, other)
+    # A configuration that is no node has no effect.
+    outside = Observations(
+        np.array([[2.0, 2.0]]), np.array([9.0]), np.zeros(1), np.empty((0, 2))
+    )
+    unfitted = InfluenceProposer(GRAPH, ExpectedInfluence(labels))
+    assert len(set(unfitted.fit(outside).scores(NODES))) == 1
 
 
 @pytest.mark.parametrize("labels", sorted(LABELS))
@@ -156,17 +142,6 @@ def test_one_after_the_other_is_all_at_once():
     # And what was told in another order is not taken for a continuation.
     back = unfitted.fit(known(scores=Y[::-1], rows=LABELED[::-1]))
     np.testing.assert_allclose(back.scores(NODES[FREE]), proposer().scores(NODES[FREE]))
-
-
-def test_a_configuration_that_is_no_node_teaches_nothing():
-    outside = Observations(
-        X=np.array([[2.0, 2.0]]),
-        scores=np.array([9.0]),
-        noise=np.zeros(1),
-        pending=np.empty((0, 2)),
-    )
-    unfitted = InfluenceProposer(GRAPH, ExpectedInfluence())
-    assert len(set(unfitted.fit(outside).scores(NODES))) == 1
 
 
 def test_labels_that_are_refused():

@@ -60,7 +60,7 @@ MIXED = {
 }
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_peak_of_a_mixed_space_is_found(seed):
     rng = np.random.default_rng(seed)
     space = Space.from_notation(MIXED)
@@ -96,15 +96,3 @@ def test_nothing_is_proposed_that_is_not_admitted():
     ranked = maximize_search(Peak(space, target), space, target, admit, rng)
     assert len(ranked) and np.all(admit(ranked))
     assert ranked[0, 1] == pytest.approx(0.5, abs=0.02)
-
-
-def test_the_same_seed_gives_the_same_ranking():
-    space = Space.from_notation(MIXED)
-    target = space.from_uniform(np.full((1, space.n_columns), 0.3))
-    rankings = [
-        maximize_search(
-            Peak(space, target), space, target, everything, np.random.default_rng(7)
-        )
-        for _ in range(2)
-    ]
-    np.testing.assert_array_equal(*rankings)

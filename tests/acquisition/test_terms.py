@@ -77,8 +77,6 @@ CASES = {
 @pytest.mark.parametrize("term", [Bump(0.3), DrawnBump(0.3)], ids=["smooth", "drawn"])
 @pytest.mark.parametrize("name", CASES)
 def test_every_proposer_adds_terms(monkeypatch, name, term):
-    if name == "trees":
-        pytest.importorskip("lightgbm")
     options, n_objectives = CASES[name]
 
     def propose(terms):

@@ -24,6 +24,9 @@ def test_named_surrogates_are_the_optimizers(table):
         method.tell(table.params[row], float(table.scores[row, 0]))
         own.tell(table.params[row], float(table.scores[row, 0]))
     assert method.ask() == own.ask()
+    assert np.isnan(SkbayesMethod(table, 0).predict(table.params[:2])).all()
+    rows = [run_method("random", table, seed, cap=20).rows for seed in (0, 0, 1)]
+    assert rows[0] == rows[1] != rows[2]
 
 
 def test_factories():
@@ -40,13 +43,3 @@ def test_object_of_a_file(tmp_path):
     for name in (f"{path}:question", f"{tmp_path}/other.py:answer", "no.such:thing"):
         with pytest.raises(ValueError, match="cannot be loaded"):
             find_object(name)
-
-
-def test_predictions_before_anything_is_told(table):
-    method = SkbayesMethod(table, 0)
-    assert np.isnan(method.predict(table.params[:2])).all()
-
-
-def test_seed_decides(table):
-    rows = [run_method("random", table, seed, cap=20).rows for seed in (0, 0, 1)]
-    assert rows[0] == rows[1] != rows[2]

@@ -47,12 +47,10 @@ def test_measures_of_one_objective():
         "fb": 0.0,
     }
     assert not any(m.censored for m in found.values())
-
-
-def test_no_run_takes_fewer_than_its_first_rows():
-    table = make_table(SCORES, tolerance=0.5)
+    # No run takes fewer than its first rows.
     found = measure(make_run([1, 0, 2]), table)
     assert [found[name].value for name in ("ftb", "ftb_any", "ftc")] == [3, 3, 3]
+    assert np.isnan(summarize([make_run([1, 0, 2])], table)["ftb"].sd)
 
 
 def test_budget_of_fb(monkeypatch):
@@ -82,10 +80,6 @@ def test_censored_runs_count_to_their_cap_and_are_told():
     assert cut == {"fto": (3, False), "fta": (3, True), "fbp": (2, True)}
 
 
-def test_one_run_has_no_standard_deviation():
-    assert np.isnan(summarize([make_run([1, 0, 2])], make_table(SCORES))["ftb"].sd)
-
-
 def test_curves_go_on_where_a_run_ended():
     table = make_table(SCORES)
     found = curves([make_run([0, 3, 2, 1]), make_run([2, 6])], table, 5)
@@ -93,9 +87,6 @@ def test_curves_go_on_where_a_run_ended():
     several = make_table([1, 5, 2, 4, 3, 0], [1, 1, 2, 3, 4, 0])
     found = curves([make_run([0, 1, 4, 3], n_objectives=2)], several, 4)
     np.testing.assert_array_equal(found, [[0, 1, 2, 3]])
-
-
-def test_quartiles():
     values = np.arange(5.0)[:, None] * [1.0, 10.0]
     np.testing.assert_allclose(quartiles(values), [[1, 10], [2, 20], [3, 30]])
 
@@ -105,9 +96,6 @@ def test_error_curves():
     np.testing.assert_array_equal(error_curves(runs), [[3, 2], [5, 4]])
     with pytest.raises(ValueError, match="n_errors"):
         error_curves([make_run([0])])
-
-
-# -- random search --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("n, k", [(1, 1), (5, 1), (6, 2), (7, 7), (9, 4)])
@@ -157,9 +145,6 @@ def test_harness_gives_random_search_what_is_expected(n_objectives):
         assert summary[name].sd == pytest.approx(expected.sd, rel=0.25)
 
 
-# -- between tables -------------------------------------------------------------------
-
-
 def test_rank_correlations_of_the_paper():
     pairs = ["zh-en", "ru-en", "ja-en", "en-ja", "sw-en", "so-en"]
     correlations, n_common = rank_correlations(
@@ -177,9 +162,6 @@ def test_rank_correlation_with_ties():
     found, n_common = rank_correlations([make_table(y), make_table(z)])
     assert n_common == 6
     assert found[0, 1] == pytest.approx(spearmanr(y, z)[0])
-
-
-def test_too_few_configurations_in_common():
     other = LookupTable([{"a": 7}, {"a": 8}], {"y": [1, 2]}, {"y": "max"})
     with pytest.raises(ValueError, match="only 1 configurations"):
         rank_correlations([make_table(SCORES), other])

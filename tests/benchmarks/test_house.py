@@ -37,10 +37,7 @@ RULES = {
         {"watch.py": "\n" * 601, "space/__init__.py": "\n" * 600},
         ["more than 600 lines: skbayes.watch 601"],
     ),
-    "none": (
-        {"watch.py": "from skbayes.space import a", "space/a.py": ""},
-        [],
-    ),
+    "none": ({"watch.py": "from skbayes.space import a", "space/a.py": ""}, []),
 }
 
 

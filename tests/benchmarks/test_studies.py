@@ -60,8 +60,6 @@ def test_smallest_case(label, capsys, in_this_process):
     json.dumps(summary)
 
 
-# -- harness --------------------------------------------------------------------------
-
 CALLS = []
 
 
@@ -136,7 +134,6 @@ def test_methods_with_fewer_runs_are_compared_on_these():
 
 
 def test_results_and_plot(tmp_path, monkeypatch):
-    pytest.importorskip("matplotlib")
     monkeypatch.setattr(harness, "HERE", tmp_path / "benchmarks")
     summary = _main("--save", "saved", "--plot", str(tmp_path / "plot.png"))
     path = tmp_path / "benchmarks" / "results" / "example" / "saved.json"
@@ -151,9 +148,6 @@ def test_unknown_names_are_refused(wrong):
     with pytest.raises(SystemExit, match="other"):
         _main(wrong)
     assert not CALLS
-
-
-# -- methods, tasks, and regrets ------------------------------------------------------
 
 
 def test_random_method_draws_from_the_space():

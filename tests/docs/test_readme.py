@@ -65,7 +65,7 @@ SENTENCES = {
     "The second command installs the test dependencies and runs the tests.": (
         "../.ci/run::run_readme_command tests",
     ),
-    "The tests take about 15 minutes on two cores.": NO_BEHAVIOR,
+    "The tests take a few minutes on two cores.": NO_BEHAVIOR,
     "The command needs a C++ compiler, because pip compiles LIBLINEAR:": (
         "test_packaging.py::test_nothing_that_pip_must_compile_is_required",
     ),

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import sqlite3
 from dataclasses import asdict
 
 import numpy as np
@@ -69,6 +70,14 @@ def record(journal, numbers):
     for number in numbers:
         journal.record_proposal(number, params_of(number), None)
         journal.record_result(trial_of(number))
+
+
+def execute(path, statement):
+    """Run one statement of SQL on the file of a journal."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        rows = connection.execute(statement).fetchall()
+        connection.commit()
+    return rows
 
 
 def exact(trial):

@@ -71,14 +71,19 @@ def test_a_best_value_at_an_end(dimension, best, wider):
         assert found[0].endswith(f": try {wider}.")
 
 
-def test_an_end_counts_if_all_trials_that_are_as_good_are_there():
-    space = {"p": (0.0, 2.0)}
-    shared = history([{"p": 2.0}, {"p": 0.7}], [1.0, 1.0])
-    assert not any(
-        "end of its range" in one for one in advice(shared, search_spaces=space)
-    )
-    there = history([{"p": 2.0}, {"p": 1.999}], [1.0, 1.0])
-    assert any("try up to 3." in one for one in advice(there, search_spaces=space))
+def test_ends_of_conditional_parameters_and_of_ties():
+    space = {"kind": Choice({"a": {"p": (0.0, 2.0)}, "b": {}})}
+    assert about(space, {"kind": "b"}, [{"kind": "a", "p": 2.0}]) == []
+    # A polynomial has at least degree two.
+    for degrees in ([2, 3, 4], (2, 5), (1, 4)):
+        others = [{"poly__degree": 3}] * 5
+        best = {"poly__degree": degrees[0]}
+        assert about({"poly__degree": degrees}, best, others) == []
+    # An end counts if all trials that are as good are there.
+    for other, counts in ((0.7, False), (1.999, True)):
+        tied = history([{"p": 2.0}, {"p": other}], [1.0, 1.0])
+        found = advice(tied, search_spaces={"p": (0.0, 2.0)})
+        assert any("try up to 3." in one for one in found) == counts
 
 
 @pytest.mark.parametrize(
@@ -104,11 +109,6 @@ def test_no_range_that_the_estimator_refuses(estimator, name, accepted):
     grid.cv_results_ |= {"mean_test_score": scores, "params": trials}
     grid.best_index_ = 0
     assert any("end of its range" in one for one in advice(grid)) == accepted
-
-
-def test_a_parameter_that_does_not_exist_in_the_best_trial():
-    space = {"kind": Choice({"a": {"p": (0.0, 2.0)}, "b": {}})}
-    assert about(space, {"kind": "b"}, [{"kind": "a", "p": 2.0}]) == []
 
 
 SPACE = {"a": (0.0, 1.0), "b": (0.0, 1.0), "idle": (0.0, 1.0), "kind": ["x", "y"]}
@@ -154,44 +154,34 @@ def test_few_trials_are_few_for_many_parameters():
     assert advice(history(params[:15], -np.arange(15.0)), search_spaces=space) == []
     # Without the space the same is said.
     assert advice(history(params[:14], -np.arange(14.0))) == few
-
-
-def test_all_configurations_of_a_small_space_are_not_few():
-    params = [{"n": k} for k in (2, 1, 3)]
-    assert (
-        advice(history(params, [3.0, 2.0, 1.0]), search_spaces={"n": [1, 2, 3]}) == []
-    )
-
-
-def test_ties_are_counted():
-    params = [{"a": k / 20} for k in range(1, 13)]
-    found = advice(
-        history(params, [0.5] * 9 + [0.75] * 3), search_spaces={"a": (0.0, 2.0)}
-    )
-    assert found == [
-        "3 trials share the best score, 0.75: more splits or a finer metric can "
-        "distinguish them."
-    ]
-
-
-def test_all_trials_alike():
-    params = [{"a": k / 20, "b": "fixed"} for k in range(1, 13)]
-    found = advice(
-        history(params, [0.5] * 12), search_spaces={"a": (0.0, 2.0), "b": ["fixed"]}
-    )
-    assert found == [
-        "All 12 trials have the same score, 0.5: no value that was tried changes it."
-    ]
-
-
-def test_what_has_one_value_is_no_parameter():
-    params = [{"a": k, "b": "fixed"} for k in range(1, 4)]
+    # What has one value is no parameter, and all of a small space is not few.
+    params = [{"a": k, "b": "fixed"} for k in (1, 3, 2)]
     (few,) = advice(history(params, [1.0, 3.0, 2.0]))
     assert few.startswith("The search has only 3 finished trials for 1 hyper-param")
+    whole = {"a": [1, 2, 3], "b": ["fixed"]}
+    assert advice(history(params, [2.0, 1.0, 3.0]), search_spaces=whole) == []
+    assert advice(history(params[:1], [math.nan])) == []
 
 
-def test_without_a_score_there_is_no_advice():
-    assert advice(history([{"a": 1}], [math.nan])) == []
+@pytest.mark.parametrize(
+    "scores, expected",
+    [
+        (
+            [0.5] * 9 + [0.75] * 3,
+            "3 trials share the best score, 0.75: more splits or a finer metric can "
+            "distinguish them.",
+        ),
+        (
+            [0.5] * 12,
+            "All 12 trials have the same score, 0.5: no value that was tried changes "
+            "it.",
+        ),
+    ],
+)
+def test_ties_are_counted(scores, expected):
+    params = [{"a": k / 20} for k in range(1, 13)]
+    found = advice(history(params, scores), search_spaces={"a": (0.0, 2.0)})
+    assert found == [expected]
 
 
 def test_wrong_sources_are_refused():
@@ -226,10 +216,3 @@ def test_where_there_is_no_advice_nothing_is_shown(capsys):
     ).fit(X, y)
     assert advice(search) == []
     assert "Advice" not in capsys.readouterr().out + search._repr_html_()
-
-
-@pytest.mark.parametrize("degrees", [[2, 3, 4], (2, 5), (1, 4)])
-def test_a_polynomial_has_at_least_degree_two(degrees):
-    low = degrees[0]
-    others = [{"poly__degree": 3}] * 5
-    assert about({"poly__degree": degrees}, {"poly__degree": low}, others) == []

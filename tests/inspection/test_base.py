@@ -26,9 +26,6 @@ def test_axes():
     assert base.get_axes().figure is not ax.figure
     with pytest.raises(TypeError, match="ax must be matplotlib axes"):
         base.get_axes("ax")
-
-
-def test_several_axes():
     assert [len(base.get_many_axes(None, n, 3)) for n in (1, 3, 5)] == [1, 3, 5]
     given = plt.subplots(2, 2)[1]
     assert base.get_many_axes(given, 4, 3).tolist() == given.ravel().tolist()
@@ -40,26 +37,22 @@ def test_several_axes():
     one, other = plt.subplots(1, 2)[1]
     parts = base.get_many_axes(other, 4, 2)
     assert all(part.figure is other.figure for part in parts)
-    figure = other.figure
-    figure.canvas.draw()
+    other.figure.canvas.draw()
     left = other.get_position().x0
     assert min(part.get_position().x0 for part in parts) >= left - 1e-9
 
 
-@pytest.mark.parametrize("display", DISPLAYS)
-def test_docstrings_are_complete_at_run_time(display):
-    for thing in (display, display.from_search, display.from_history, display.plot):
-        text = inspect.getdoc(thing)
-        assert "%(" not in text and "<class>" not in text
-    text = inspect.getdoc(display.from_search)
-    for name in inspect.signature(display.from_search).parameters:
-        assert f"{name} : " in text
-    assert f"display : {display.__name__}" in text
+def test_docstrings_are_complete_at_run_time():
+    for display in DISPLAYS:
+        for thing in (display, display.from_search, display.from_history, display.plot):
+            text = inspect.getdoc(thing)
+            assert "%(" not in text and "<class>" not in text
+        text = inspect.getdoc(display.from_search)
+        for name in inspect.signature(display.from_search).parameters:
+            assert f"{name} : " in text, display
+        assert f"display : {display.__name__}" in text
 
-
-def test_docstrings_can_be_left_out(monkeypatch):
-    # As with python -OO.
-    class Bare(base._Display):
+    class Bare(base._Display):  # as with python -OO
         def plot(self, ax=None):
             return self
 

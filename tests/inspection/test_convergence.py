@@ -75,25 +75,18 @@ def test_several_searches_on_one_picture():
     assert named[3:] == ["trial"]
 
 
-def test_keywords_of_the_user_come_first():
-    display = ConvergenceDisplay.from_history(
-        drawn.history(0.5, 0.6),
-        line_kw={"c": "red", "lw": 5, "label": "my label"},
-        point_kw={"s": 99},
-    )
-    assert display.line_.get_color() == "red"
-    assert display.line_.get_linewidth() == 5
-    assert display.line_.get_label() == "my label"
-    assert display.points_.get_sizes().tolist() == [99]
-
-
-def test_every_name_is_seen_in_the_legend():
+def test_names_and_keywords_of_the_user():
     display = ConvergenceDisplay.from_history(drawn.history(0.5), name="_run $1$")
     texts = [one.get_text() for one in display.ax_.get_legend().get_texts()]
     assert texts[0].strip() == r"_run \$1\$"
     display.name = None
     (nameless,) = display.plot().ax_.get_legend().get_texts()
     assert nameless.get_text() == "trial"
+    display.plot(line_kw={"c": "red", "lw": 5, "label": "mine"}, point_kw={"s": 99})
+    line = display.line_
+    found = line.get_color(), line.get_linewidth(), line.get_label()
+    assert found == ("red", 5, "mine")
+    assert display.points_.get_sizes().tolist() == [99]
 
 
 def test_wrong_arguments():

@@ -2,6 +2,7 @@ from itertools import combinations, product
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
@@ -120,42 +121,31 @@ def test_function_whose_parts_are_known():
     assert len(found.pairs) == 6
 
 
-def test_order_and_spread_between_trees():
-    found = importance(load_nmt("ja-en"), n_estimators=10)
+def test_mean_over_the_trees_of_the_forest():
+    table = load_nmt("zh-en")
+    found = importance(table, n_estimators=5, random_state=3)
+    forest = RandomForestRegressor(5, random_state=3)
+    forest.fit(table.space.encode(table.params), table.scores[:, 0])
+    domains = _domains(Space([table.dimensions]))
+    parts = [tree_variances(t.tree_, domains) for t in forest.estimators_]
+    names = [column.name for column in table.space.columns]
+    singles = np.array([single / total for total, single, _ in parts])
+    for name, mean, sd in zip(names, singles.mean(0), singles.std(0), strict=True):
+        assert found.single[name] == pytest.approx(mean)
+        assert found.single_sd[name] == pytest.approx(sd)
     assert list(found.single.values()) == sorted(found.single.values(), reverse=True)
     assert list(found.pairs.values()) == sorted(found.pairs.values(), reverse=True)
     assert len(found.pairs) == 8
     assert set(found.single_sd) == set(found.single)
     assert set(found.pairs_sd) == set(found.pairs)
     assert all(sd >= 0 for sd in found.single_sd.values())
-    text = str(found)
-    assert len(text.splitlines()) == 14
-    assert f"{max(found.single.values()):.1%}" in text
+    text, page = str(found), found._repr_html_()
     assert repr(found) == text
-    page = found._repr_html_()
-    assert page.count("<tr") == 14
+    assert len(text.splitlines()) == page.count("<tr") == 14
     first = next(iter(found.single))
+    assert f"{found.single[first]:.1%}" in text
     assert f">{found.single[first]:.1%}</td>" in page
     assert f">± {found.single_sd[first]:.1%}</td>" in page
-
-
-def test_mean_over_the_trees_of_the_forest():
-    table = load_nmt("zh-en")
-    found = importance(table, n_estimators=5, random_state=3)
-    forest = RandomForestRegressor(5, random_state=3)
-    forest.fit(table.space.encode(table.params), table.scores[:, 0])
-    parts = [
-        tree_variances(t.tree_, _domains(_grid(table))) for t in forest.estimators_
-    ]
-    names = [column.name for column in table.space.columns]
-    singles = np.array([single / total for total, single, _ in parts])
-    for name, mean, sd in zip(names, singles.mean(0), singles.std(0), strict=True):
-        assert found.single[name] == pytest.approx(mean)
-        assert found.single_sd[name] == pytest.approx(sd)
-
-
-def _grid(table):
-    return Space([table.dimensions])
 
 
 def test_top_looks_at_the_best_alone():
@@ -175,9 +165,6 @@ def test_constant_scores_depend_on_nothing():
     table = LookupTable([{"a": i} for i in range(9)], {"y": [0.1] * 9}, {"y": "max"})
     assert importance(table).single == {"a": 0.0}
     assert importance(load_nmt("zh-en"), top=1e-9).single["bpe"] < 0.1
-
-
-# -- finished searches ----------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -201,18 +188,13 @@ def test_grid_search_and_its_results(grid_search):
     assert importance(grid_search.cv_results_, space=GRID) == found
 
 
-def test_search_of_ours_and_its_history(iris):
+def test_search_of_ours_and_of_scikit_learn_with_distributions(iris):
     space = {"C": (1e-6, 1e2, "log-uniform"), "tol": (1e-4, 1e-2, "log-uniform")}
     search = BayesSearchCV(SVC(), space, n_iter=12, cv=3, random_state=0).fit(*iris)
     found = importance(search)
     assert found.single["C"] > 0.5 > found.single["tol"]
     assert importance(search.trials_, space=space) == found
-
-
-def test_random_search_with_distributions(iris):
-    from scipy.stats import loguniform
-
-    space = {"C": loguniform(1e-6, 1e2), "tol": loguniform(1e-4, 1e-2)}
+    space = {"C": stats.loguniform(1e-6, 1e2), "tol": stats.loguniform(1e-4, 1e-2)}
     search = RandomizedSearchCV(SVC(), space, n_iter=12, cv=3, random_state=0)
     found = importance(search.fit(*iris))
     assert found.single["C"] > 0.5 > found.single["tol"]
@@ -251,10 +233,7 @@ def make_trial(number, a, state="complete", **scores):
 
 def test_metric_of_a_history():
     history = History(
-        [
-            make_trial(0, 1, one=1.0, two=5.0),
-            make_trial(1, 2, one=1.0, two=7.0),
-        ]
+        [make_trial(0, 1, one=1.0, two=5.0), make_trial(1, 2, one=1.0, two=7.0)]
     )
     assert importance(history).single["a"] == 0
     assert importance(history, metric="two").single["a"] == pytest.approx(1)
@@ -277,12 +256,9 @@ def test_trials_without_a_score_are_left_out():
 
 
 @pytest.mark.parametrize("top", [0, -0.1, 1.5])
-def test_top_is_a_share(top):
+def test_wrong_arguments(top):
     with pytest.raises(ValueError, match="top must be"):
         importance(load_nmt("zh-en"), top=top)
-
-
-def test_source_of_another_kind():
     with pytest.raises(TypeError, match="source must be"):
         importance([1, 2, 3])
 

@@ -73,12 +73,9 @@ def test_scores_beyond_the_axis_are_said_to_be():
     assert not any("≤" in text.get_text() for text in display.ax_.texts)
 
 
-def test_keywords_of_the_user_come_first():
+def test_keywords_of_the_user_and_no_trials():
     display = Display.from_history(drawn.history(0.5), line_kw={"linewidths": 7})
     assert display.lines_.get_linewidth().tolist() == [7]
-
-
-def test_without_trials():
     display = Display.from_history(History())
     assert display.best_line_ is None
     assert "no trial has a score" in [text.get_text() for text in display.ax_.texts]

@@ -50,17 +50,13 @@ def test_front_and_hypervolume_are_those_of_the_search(make, n_objectives):
 
 def test_line_runs_along_what_is_dominated(make):
     display = ParetoDisplay.from_search(make[2])
+    assert len(display.points_[0].get_xdata()) + len(display.front) == 10
     path = display.fronts_[0][0].get_xydata()
     at = display.values[display.front]
     np.testing.assert_allclose(path[::2], at)
     # A corner is as bad as both neighbors in what it takes of each.
     np.testing.assert_allclose(path[1::2, 0], np.minimum(at[1:, 0], at[:-1, 0]))
     np.testing.assert_allclose(path[1::2, 1], np.maximum(at[1:, 1], at[:-1, 1]))
-
-
-def test_every_trial_is_on_the_front_or_off_it(make):
-    display = ParetoDisplay.from_search(make[2])
-    assert len(display.points_[0].get_xdata()) + len(display.front) == 10
 
 
 def test_evolution(make):

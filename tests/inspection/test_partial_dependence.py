@@ -1,8 +1,8 @@
 """Partial dependence compared with explicit averages, and its displays."""
 
 import itertools
-import pickle
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from priced_classifier import Priced, price
@@ -10,12 +10,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from skbayes import (
-    BayesSearchCV,
-    Optimizer,
-    ParetoSearchCV,
-    TradeoffSearchCV,
-)
+from skbayes import BayesSearchCV, Optimizer, ParetoSearchCV, TradeoffSearchCV
 from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.inspection import PartialDependenceDisplay, SliceDisplay
 from skbayes.inspection.background_sample import (
@@ -62,13 +57,8 @@ def every(space, **fixed):
     return [row for row in rows if all(row[k] == v for k, v in fixed.items())]
 
 
-# -- the numbers ----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("surrogate", SURROGATES)
 def test_it_is_the_mean_over_all_others(surrogate):
-    if surrogate == "trees":
-        pytest.importorskip("lightgbm")
     model = score_model(history_of(GRID, 15), surrogate=surrogate, search_spaces=GRID)
     single, pair = dependences(model, ["b", ("a", "c")])
     for i, b in enumerate(GRID["b"]):
@@ -159,16 +149,11 @@ def test_many_others_are_drawn_and_few_are_listed():
     assert abs(X[:, 2].mean() - 0.5) < 0.02
     listed, _ = BackgroundSample(Space.from_notation(GRID)).of((1,), [0.5])
     assert len(listed) == 8
-
-
-def test_the_same_others_stand_at_each_value():
-    space = Space.from_notation({"a": (0.0, 1.0), "b": (0.0, 1.0)})
-    others = BackgroundSample(space)
+    # The same others stand at each value.
+    others = BackgroundSample(Space.from_notation({"a": (0.0, 1.0), "b": (0.0, 1.0)}))
     first, second = (others.of((0,), [value])[0] for value in (0.2, 0.9))
     np.testing.assert_array_equal(first[:, 1], second[:, 1])
-
-
-def test_rare_conditions_are_found():
+    # Rare conditions are found.
     deep = {"p": Choice({i: ({"q": (0.0, 1.0)} if i == 7 else {}) for i in range(40)})}
     space = Space.from_notation(deep | {"r": (0.0, 1.0)})
     X, _ = BackgroundSample(space, n_averaged=32).of((1,), [0.5])
@@ -190,9 +175,6 @@ def test_rare_conditions_are_found():
 def test_scale(dimension, scale):
     assert scale_of(dimension) == scale
     assert len(positions_of(dimension, 7)) <= 7
-
-
-# -- where the model comes from -------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -270,17 +252,6 @@ def test_where_there_is_no_model_of_the_score_one_is_fitted(searches, kind):
         ("var_smoothing",),
         ("priors",),
     }
-
-
-def test_a_pickled_search_shows_the_same(searches):
-    again = pickle.loads(pickle.dumps(searches["gp"]))
-    for one, other in zip(
-        dependences(score_model(searches["gp"])),
-        dependences(score_model(again)),
-        strict=True,
-    ):
-        np.testing.assert_allclose(one.mean, other.mean)
-        np.testing.assert_allclose(one.sd, other.sd)
 
 
 def test_a_history_without_a_space(searches):
@@ -364,9 +335,6 @@ def test_one_trial_is_enough_and_none_is_not():
     assert empty.dependences == [] and len(empty.ax_.texts) == 1
 
 
-# -- the picture ----------------------------------------------------------------------
-
-
 def test_artists_hold_the_numbers(searches):
     display = PartialDependenceDisplay.from_search(
         searches["gp"],
@@ -383,6 +351,10 @@ def test_artists_hold_the_numbers(searches):
     tiles = np.ravel(display.contours_[2].get_array())
     np.testing.assert_allclose(tiles, pair.mean.T.ravel())
     assert display.lines_[2] is None and display.ax_.figure is display.figure_
+    _, given = plt.subplots(1, 3)
+    assert list(display.plot(ax=given).axes_) == list(given)
+    with pytest.raises(ValueError, match="ax must have 3 axes"):
+        display.plot(ax=list(given) * 2)
 
 
 def test_smooth_pairs_are_contours():
@@ -393,18 +365,6 @@ def test_smooth_pairs_are_contours():
     )
     assert type(display.contours_[0]).__name__ == "QuadContourSet"
     assert display.ax_.get_yscale() == "log"
-
-
-def test_axes_of_the_user_are_used(searches):
-    import matplotlib.pyplot as plt
-
-    _, two = plt.subplots(1, 2)
-    display = PartialDependenceDisplay.from_search(searches["gp"], ax=two)
-    assert list(display.axes_) == list(two)
-    figure, one = plt.subplots()
-    assert display.plot(ax=one).figure_ is figure
-    with pytest.raises(ValueError, match="ax must have 2 axes"):
-        display.plot(ax=list(two) * 2)
 
 
 def test_many_parameters_show_those_that_matter():

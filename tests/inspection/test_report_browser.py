@@ -79,20 +79,15 @@ def test_all_pictures_are_seen(page):
     assert len(shown) >= 3 and all(shown)
 
 
-def test_texts_of_the_user_are_texts(browser, path):
+def test_texts_of_the_user_sorting_and_errors(browser, path):
     page = browser.open(path)
     assert page.evaluate("typeof window.pwned") == "undefined"
-    assert page.evaluate("document.querySelector('h1').textContent") == (
-        f"{SCRIPT} & more"
-    )
+    title = page.evaluate("document.querySelector('h1').textContent")
+    assert title == f"{SCRIPT} & more"
     assert page.evaluate("document.scripts.length") == 1
     assert SCRIPT in page.evaluate("document.querySelector('pre').textContent") + (
         page.evaluate("document.querySelector('table').textContent")
     )
-
-
-def test_columns_can_be_sorted(browser, path):
-    page = browser.open(path)
     cells = (
         "[...document.querySelectorAll('table.sortable tbody tr')]"
         ".map(row => row.cells[0].textContent).map(Number)"
@@ -103,10 +98,6 @@ def test_columns_can_be_sorted(browser, path):
     assert page.evaluate(cells) == list(range(9))[::-1]
     sorted_by = "document.querySelector('th[aria-sort]').getAttribute('aria-sort')"
     assert page.evaluate(sorted_by) == "descending"
-
-
-def test_the_error_of_a_failed_trial_opens(browser, path):
-    page = browser.open(path)
     assert page.evaluate("document.querySelector('details').open") is False
     page.evaluate("document.querySelector('details summary').click()")
     assert page.evaluate("document.querySelector('details').open") is True

@@ -120,12 +120,6 @@ def test_dots_are_at_the_chosen_rounds_or_the_end():
     assert edge.get_offsets()[:, 0].tolist() == [3.0]
 
 
-def test_pruned_trials_alone():
-    display = made(trial(0, LOW, state="pruned"))
-    assert display.best is display.best_line_ is display.star_ is None
-    display.figure_.canvas.draw()
-
-
 def test_many_rounds_are_on_a_logarithmic_axis():
     assert made(trial(0, LOW)).ax_.get_xscale() == "linear"
     ax = made(trial(0, np.linspace(0.0, 1.0, len(round_grid(400))))).ax_
@@ -133,9 +127,7 @@ def test_many_rounds_are_on_a_logarithmic_axis():
     ax.figure.canvas.draw()
     texts = {text.get_text() for text in ax.get_xticklabels()}
     assert {"100", "200"} <= texts
-
-
-def test_first_rounds_that_are_out_of_sight_are_left_out():
+    # First rounds that are out of sight are left out.
     rise = [-9.0] * 10 + [0.5, 0.6, 0.7, 0.8] * 10
     ax = made(trial(0, rise)).ax_
     assert ax.get_xlim()[0] == 11
@@ -158,18 +150,19 @@ def test_a_search_from_elsewhere_gives_the_same_picture(tmp_path):
             RoundsDisplay.from_history(source)
 
 
-def test_searches_without_rounds():
+def test_before_the_first_score_and_without_rounds():
+    for scores in ((), (None, None)):
+        display = RoundsDisplay.from_history(drawn.history(*scores))
+        assert display.best is None
+        texts = [text.get_text() for text in display.ax_.texts]
+        assert texts == ["no trial has a score"]
+    display = made(trial(0, LOW, state="pruned"))
+    assert display.best is display.best_line_ is display.star_ is None
+    display.figure_.canvas.draw()
     grid = GridSearchCV(SVC(), {"C": [1, 2]}, cv=2).fit(drawn.X, drawn.y)
     for search in (drawn.search("bayes"), grid):
         with pytest.raises(ValueError, match="made without rounds"):
             RoundsDisplay.from_search(search)
-
-
-@pytest.mark.parametrize("scores", [(), (None, None)])
-def test_before_the_first_score(scores):
-    display = RoundsDisplay.from_history(drawn.history(*scores))
-    assert display.best is None
-    assert [text.get_text() for text in display.ax_.texts] == ["no trial has a score"]
 
 
 def test_it_can_be_drawn_again_on_axes_of_the_user():

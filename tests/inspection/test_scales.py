@@ -76,13 +76,16 @@ def test_positions_run_from_end_to_end():
     options = only(["x", "y", "z"])
     v = options.values([{"a": "z"}, {"a": "x"}, {"b": "y"}])
     np.testing.assert_array_equal(v, [2, 0, np.nan])
-
-
-def test_options_are_told_apart_by_type():
+    # Options are distinguished by type, and few of them keep their order.
     scale = only([1, True, "1", 1.0])
     assert sorted(map(str, scale.options)) == ["1", "1", "1.0", "True"]
-    v = scale.values([{"a": one} for one in (1, True, "1", 1.0)])
-    assert len(set(v)) == 4
+    assert len(set(scale.values([{"a": one} for one in (1, True, "1", 1.0)]))) == 4
+    scale = only(["b", 3, "a", 1], Categorical(["b", 3, "a", 1]))
+    assert scale.options == ["b", 3, "a", 1]
+    np.testing.assert_array_equal(scale.ticks()[0], [0, 1, 2, 3])
+    v, labels = only([1, 16], [1, 2, 4, 8, 16]).ticks()
+    assert v.tolist() == [1, 2, 4, 8, 16]
+    assert labels == ["1", "2", "4", "8", "16"]
 
 
 @pytest.mark.parametrize(
@@ -104,12 +107,6 @@ def test_ticks_are_few_and_within_the_axis(values):
     u = only(values).positions(v)
     assert np.all((u >= -1e-9) & (u <= 1 + 1e-9))
     assert len(set(labels)) == len(labels)
-
-
-def test_lists_of_a_few_numbers_have_ticks_at_these():
-    v, labels = only([1, 16], [1, 2, 4, 8, 16]).ticks()
-    assert v.tolist() == [1, 2, 4, 8, 16]
-    assert labels == ["1", "2", "4", "8", "16"]
 
 
 def test_parameters_of_branches_have_one_scale_each():
@@ -185,9 +182,3 @@ def test_labels_of_words_and_many_numbers_are_apart(n_words, n_numbers):
     line = 0.7 * ax.get_xticklabels()[0].get_fontsize() * figure.dpi / 72.0
     assert np.all(np.diff(np.sort(x)) >= line)
     plt.close(figure)
-
-
-def test_few_options_keep_their_order_and_equal_room():
-    scale = only(["b", 3, "a", 1], Categorical(["b", 3, "a", 1]))
-    assert scale.options == ["b", 3, "a", 1]
-    np.testing.assert_array_equal(scale.ticks()[0], [0, 1, 2, 3])

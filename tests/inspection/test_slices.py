@@ -13,6 +13,7 @@ def test_every_trial_is_where_it_belongs():
     display = SliceDisplay.from_search(search)
     panels = dict(zip([one.name for one in display.scales], display.axes_, strict=True))
     assert len(panels) == 6
+    assert len({ax.get_ylim() for ax in display.axes_}) == 1
     C = [trial.params["C"] for trial in search.trials_]
     scores = [trial.score for trial in search.trials_]
     points = display.points_[list(panels).index("C")]
@@ -37,11 +38,6 @@ def test_trials_of_an_option_are_spread_but_not_to_the_next():
     assert labels == ["rbf", "poly", "linear"]
 
 
-def test_all_panels_show_the_same_scores():
-    display = SliceDisplay.from_search(drawn.search("bayes"))
-    assert len({ax.get_ylim() for ax in display.axes_}) == 1
-
-
 def test_failed_trials_are_at_the_edge():
     search = drawn.search("failures")
     display = SliceDisplay.from_search(search)
@@ -51,20 +47,17 @@ def test_failed_trials_are_at_the_edge():
     assert len(display.points_[0].get_offsets()) == 8 - len(failed)
 
 
-def test_panels_of_the_user():
-    given = plt.subplots(2, 3)[1]
-    display = SliceDisplay.from_search(drawn.search("bayes"), ax=given)
-    assert display.axes_.tolist() == given.ravel().tolist()
-    with pytest.raises(ValueError, match="ax must have 6 axes"):
-        SliceDisplay.from_search(drawn.search("bayes"), ax=given[0])
-
-
 def test_wrong_arguments():
     for n_cols in (0, 1.5, "2"):
         with pytest.raises(ValueError, match="n_cols must be an integer"):
             SliceDisplay.from_history(drawn.history(0.5), n_cols=n_cols)
     with pytest.raises(ValueError, match="params: 'gama' is unknown"):
         SliceDisplay.from_search(drawn.search("bayes"), params=["gama"])
+    given = plt.subplots(2, 3)[1]
+    display = SliceDisplay.from_search(drawn.search("bayes"), ax=given)
+    assert display.axes_.tolist() == given.ravel().tolist()
+    with pytest.raises(ValueError, match="ax must have 6 axes"):
+        SliceDisplay.from_search(drawn.search("bayes"), ax=given[0])
 
 
 def test_the_ends_are_those_of_the_space():

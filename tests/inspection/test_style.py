@@ -26,23 +26,17 @@ def test_neighbors_can_be_told_apart_in_gray():
     assert len({str(one.linestyle) for one in style.SERIES}) == len(style.SERIES)
     assert len({one.marker for one in style.SERIES}) == len(style.SERIES)
     assert max(shades) < 80
-
-
-def test_states_can_be_told_apart_without_color():
+    # States are distinguished without color.
     assert len({one.hatch for one in style.STATES.values()}) == len(style.STATES)
     assert len({one.marker for one in style.STATES.values()}) == len(style.STATES)
 
 
-def test_better_scores_are_darker_in_gray():
-    shades = [lightness(c) for c in style.score_colors()(np.linspace(0, 1, 50))]
-    assert np.all(np.diff(shades) < 0)
-    assert shades[0] < 88 and shades[-1] < 20
-
-
-def test_better_scores_are_lighter_on_a_dark_background():
-    shades = [lightness(c) for c in style.score_colors(True)(np.linspace(0, 1, 50))]
-    assert np.all(np.diff(shades) > 0)
-    assert shades[0] > 20 and shades[-1] > 85
+@pytest.mark.parametrize("dark", [False, True])
+def test_better_scores_have_more_contrast_in_gray(dark):
+    shades = [lightness(c) for c in style.score_colors(dark)(np.linspace(0, 1, 50))]
+    contrast = np.array(shades) if dark else 100 - np.array(shades)
+    assert np.all(np.diff(contrast) > 0)
+    assert contrast[0] > (20 if dark else 12) and contrast[-1] > (85 if dark else 80)
 
 
 def test_the_default_style_is_black_on_white():

@@ -1,16 +1,14 @@
 """Content of a journal: rows with checksums, and rejected input."""
 
 import base64
-import contextlib
 import json
 import random
-import sqlite3
 import zlib
 
 import numpy as np
 import pytest
 from attacks import hostile
-from journal_samples import exact, open_journal, params_of, record, trial_of
+from journal_samples import exact, execute, open_journal, params_of, record, trial_of
 
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.journal.content import (
@@ -24,10 +22,6 @@ from skbayes.journal.content import (
 )
 from skbayes.journal.reader import load_history, read_journal, read_trials
 from skbayes.journal.sqlite_file import digest_of
-
-pytest.importorskip("pandas")
-
-# -- checksums --------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -44,13 +38,6 @@ def written(path):
     return path
 
 
-def execute(path, statement):
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute(statement).fetchall()
-        connection.commit()
-    return rows
-
-
 def test_rows_are_chained_in_the_order_of_writing(written):
     digest = ""
     rows = execute(written, "SELECT kind, content, digest FROM journal ORDER BY place")
@@ -60,37 +47,36 @@ def test_rows_are_chained_in_the_order_of_writing(written):
         assert digest == stored
 
 
+def swap(one, other):
+    """Return the statement that exchanges the content of two rows."""
+    return (
+        "UPDATE journal SET (kind, content, digest) = (SELECT kind, content, digest "
+        f"FROM journal AS j WHERE j.place = {one + other} - journal.place) "
+        f"WHERE place IN ({one}, {other})"
+    )
+
+
 @pytest.mark.parametrize(
     "fault, change",
     [
         (
             r"row 4 \(result\) does not match its checksum",
-            "UPDATE journal SET content = replace(content, '0.25', '0.26') "
-            "WHERE place = 4",
+            "SET content = replace(content, '0.25', '0.26') WHERE place = 4",
         ),
-        (
-            r"row 4 \(result\) does not match",
-            "UPDATE journal SET digest = 'x' WHERE place = 4",
-        ),
+        (r"row 4 \(result\) does not match", "SET digest = 'x' WHERE place = 4"),
         (
             r"row 0 \(search\) does not match",
-            "UPDATE journal SET content = replace(content, 'SVC', 'SVR') "
-            "WHERE place = 0",
+            "SET content = replace(content, 'SVC', 'SVR') WHERE place = 0",
         ),
-        (
-            r"row 4 \(proposal\) does not match",
-            "UPDATE journal SET kind = 'proposal' WHERE place = 4",
-        ),
-        (
-            "row 5 contains no text",
-            "UPDATE journal SET content = x'00' WHERE place = 5",
-        ),
+        (r"row 4 \(proposal\) does not match", "SET kind = 'proposal' WHERE place = 4"),
+        ("row 5 contains no text", "SET content = x'00' WHERE place = 5"),
         ("row 3 is missing", "DELETE FROM journal WHERE place = 3"),
-        ("row 0 is missing", "UPDATE journal SET place = 99 WHERE place = 0"),
+        ("row 0 is missing", "SET place = 99 WHERE place = 0"),
+        ("row 4 .* does not match its checksum", swap(4, 6)),
     ],
 )
 def test_the_row_that_was_changed_is_named(written, fault, change):
-    execute(written, change)
+    execute(written, f"UPDATE journal {change}" if change.startswith("SET") else change)
     before = written.read_bytes()
     for read in (load_history, read_journal, open_journal):
         with pytest.raises(ValueError, match=f"journal: .* is damaged: {fault}"):
@@ -98,14 +84,6 @@ def test_the_row_that_was_changed_is_named(written, fault, change):
     with pytest.raises(ValueError, match=fault):
         read_trials(written, None)
     assert written.read_bytes() == before
-
-
-def test_rows_that_changed_places_are_refused(written):
-    execute(written, "UPDATE journal SET place = 99 - place WHERE place IN (4, 6)")
-    execute(written, "UPDATE journal SET place = 6 WHERE place = 95")
-    execute(written, "UPDATE journal SET place = 4 WHERE place = 93")
-    with pytest.raises(ValueError, match="row 4 .* does not match its checksum"):
-        load_history(written)
 
 
 def test_a_flipped_bit_is_noticed_or_does_not_matter(written):
@@ -142,9 +120,6 @@ def test_numbers_come_back_exactly(path):
     assert list(map(repr, found)) == list(map(repr, scores))
 
 
-# -- schema -----------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def journals(tmp_path_factory):
     return hostile.base_journals(str(tmp_path_factory.mktemp("base")))
@@ -152,9 +127,14 @@ def journals(tmp_path_factory):
 
 @pytest.mark.parametrize("reader", hostile.READERS)
 def test_a_hostile_journal_is_read_or_refused_by_name(journals, tmp_path, reader):
+    for kind, file in enumerate(journals):
+        path = tmp_path / f"{kind}"
+        path.write_bytes(file)
+        assert hostile.outcome(str(path), reader, kind) == "read"
+        path.unlink()
     path = tmp_path / "hostile.journal"
     outcomes = []
-    for case in range(5 if reader == "whole search" else 40):
+    for case in range(3 if reader == "whole search" else 40):
         rng = random.Random(f"{reader} {case}")
         _, kind, file = hostile.hostile_journal(journals, rng)
         path.write_bytes(file)
@@ -163,14 +143,6 @@ def test_a_hostile_journal_is_read_or_refused_by_name(journals, tmp_path, reader
             left.unlink()
     assert set(outcomes) <= {"read", "refused"}, outcomes
     assert "refused" in outcomes
-
-
-def test_journals_that_were_not_changed_are_read(journals, tmp_path):
-    for kind, file in enumerate(journals):
-        for reader in hostile.READERS:
-            path = tmp_path / f"{kind} {reader}"
-            path.write_bytes(file)
-            assert hostile.outcome(str(path), reader, kind) == "read"
 
 
 def result(**changes):
@@ -183,80 +155,70 @@ def fold(**changes):
     return json.loads(result()[1])["folds"][0] | changes
 
 
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"score": "1"},
-        {"score": 10**400},
-        {"score": True},
-        {"state": "running"},
-        {"state": ["complete"]},
-        {"duration": None},
-        {"started": -1.0},
-        {"started": 1e300},
-        {"stage": -1},
-        {"stage": 1.5},
-        {"train_fraction": 0.0},
-        {"train_fraction": 2},
-        {"stop_requested": 1},
-        {"error": 5},
-        {"noise": "x"},
-        {"import": "os"},
-        {"folds": {}},
-        {"folds": [1, 2]},
-        {"folds": [{}]},
-        {"folds": [fold(test_scores=None)]},
-        {"folds": [fold(test_scores=1.0)]},
-        {"folds": [fold(test_scores=[1])]},
-        {"folds": [fold(test_scores={"a": "x"})]},
-        {"folds": [fold(test_scores={str(i): i for i in range(2000)})]},
-        {"folds": [fold(n_test_samples=-1)]},
-        {"folds": [fold(n_test_samples=2**63)]},
-        {"folds": [fold(fit_time="1")]},
-        {"folds": [fold(status="done")]},
-        {"folds": [fold(train_scores={"a": 1.0}), fold()]},
-        {"folds": [fold(more=1)]},
-        {"folds": [fold(**{"!": ["test_scores"]})]},
-        {"folds": [fold(**{"*": 1})]},
-        {"folds": [fold(extras=1)]},
-        {"folds": [fold(extras={"own": "text"})]},
-        {"folds": [fold(extras={"own": [1.0]})]},
-        {"folds": [fold(extras={"warm_up": 1})]},
-        {"folds": [fold(extras={"costs": {"a": "1"}})]},
-        {"folds": [fold(extras={"curves": {"a": [1.0]}})]},
-        {"folds": [fold(extras={"curves": {}})]},
-        {"folds": [fold(extras={"outcome_curves": {"a": [1.0]}})]},
-        {"folds": [fold(extras={"curves": {"a": []}, "max_rounds": 3})]},
-        {"folds": [fold(extras={"curves": {"a": 1}, "max_rounds": 3})]},
-        {"folds": [fold(extras={"max_rounds": -1})]},
-        {"extras": None},
-        {"extras": {"violation": "x"}},
-        {"extras": {"rounds": 1.5}},
-    ],
-)
-def test_details_of_a_trial(changes):
+def refused(make, values):
+    """Return the values that are accepted although they are wrong."""
+    accepted = []
+    for value in values:
+        try:
+            parse_row(make(value))
+            accepted.append(value)
+        except ValueError as error:
+            assert len(str(error)) < 300
+    return accepted
+
+
+WRONG = {
+    "score": ["1", 10**400, True],
+    "state": ["running", ["complete"]],
+    "duration": [None],
+    "started": [-1.0, 1e300],
+    "stage": [-1, 1.5],
+    "train_fraction": [0.0, 2],
+    "stop_requested": [1],
+    "error": [5],
+    "noise": ["x"],
+    "import": ["os"],
+    "folds": [{}, [1, 2], [{}], [fold(train_scores={"a": 1.0}), fold()]],
+    "extras": [None, {"violation": "x"}, {"rounds": 1.5}],
+}
+WRONG_IN_FOLDS = {
+    "test_scores": [None, 1.0, [1], {"a": "x"}, {str(i): i for i in range(2000)}],
+    "n_test_samples": [-1, 2**63],
+    "fit_time": ["1"],
+    "status": ["done"],
+    "more": [1],
+    "!": [["test_scores"]],
+    "*": [1],
+    "extras": [1, {"own": "text"}, {"own": [1.0]}, {"warm_up": 1}]
+    + [{"costs": {"a": "1"}}, {"curves": {"a": [1.0]}}, {"curves": {}}]
+    + [{"outcome_curves": {"a": [1.0]}}, {"curves": {"a": []}, "max_rounds": 3}]
+    + [{"curves": {"a": 1}, "max_rounds": 3}, {"max_rounds": -1}],
+}
+
+
+def test_details_of_a_trial():
     assert parse_row(result())["score"] == 0.5
-    with pytest.raises(ValueError) as caught:
-        parse_row(result(**changes))
-    assert len(str(caught.value)) < 300
+    for name, values in WRONG.items():
+        assert refused(lambda value, name=name: result(**{name: value}), values) == []
+    for name, values in WRONG_IN_FOLDS.items():
+        folds = [[fold(**{name: value})] for value in values]
+        assert refused(lambda value: result(folds=value), folds) == []
 
 
-@pytest.mark.parametrize("text", ["", "[]", "1", "{", '{"x": 9' + "9" * 5000])
-@pytest.mark.parametrize("kind", ["search", "proposal", "result", "stage", "x"])
-def test_texts_that_are_no_dict(kind, text):
-    with pytest.raises(ValueError):
-        parse_row((kind, text))
+def test_texts_that_are_no_dict():
+    for kind in ("search", "proposal", "result", "stage", "x"):
+        texts = ["", "[]", "1", "{", '{"x": 9' + "9" * 5000]
+        assert refused(lambda text, kind=kind: (kind, text), texts) == []
 
 
-@pytest.mark.parametrize(
-    "entry",
-    [
-        "SVC()",
-        True,
-        None,
-        [1],
-        10**400,
-        {},
+def test_parameters():
+    row = {"number": 0, "expected_improvement": None, "asked": 0.0}
+
+    def make(entry):
+        return make_row("proposal", row | {"params": {"C": entry}})
+
+    entries = ["SVC()", True, None, [1], 10**400, {}]
+    entries += [
         {"column": 0, "value": 1},
         {"column": 0, "option": 0},
         {"column": 0, "option": 0, "value": 1, "text": "1"},
@@ -268,52 +230,23 @@ def test_texts_that_are_no_dict(kind, text):
         {"column": 0, "option": 0, "value": [1]},
         {"column": 0, "option": 0, "text": "x" * 121},
         {"column": 0, "option": 0, "text": "x", "more": 1},
-    ],
-)
-def test_parameters(entry):
-    row = {"number": 0, "expected_improvement": None, "asked": 0.0}
-    assert parse_row(make_row("proposal", row | {"params": {"C": 1.0}}))
-    with pytest.raises(ValueError):
-        parse_row(make_row("proposal", row | {"params": {"C": entry}}))
+    ]
+    assert parse_row(make(1.0))
+    assert refused(make, entries) == []
 
 
 HEADER = {"seed": 1, "n_points": 1, "splits": [["", ""]], "identity": {}, "facts": {}}
 
 
-@pytest.mark.parametrize(
-    "facts",
-    [
-        {"search": 1},
-        {"scoring": ["f1", "f2"]},
-        {"objectives": {"a": "least"}},
-        {"settings": {"tradeoff": {}}},
-        {"chooses_train_size": 1},
-        {"space": {}},
-        {"space": [[hostile.nested(200)]]},
-        {"more": 1},
-    ],
-)
-def test_facts(facts):
+def test_headers_and_facts():
+    wrong = [{"seed": "1"}, {"seed": 10**400}, {"n_points": 0}, {"splits": [[""]]}]
+    wrong += [{"splits": [["", 1]]}, {"identity": {"X": 1}}, {"more": 1}]
+    facts = [{"search": 1}, {"scoring": ["f1", "f2"]}, {"objectives": {"a": "least"}}]
+    facts += [{"settings": {"tradeoff": {}}}, {"chooses_train_size": 1}, {"more": 1}]
+    facts += [{"space": {}}, {"space": [[hostile.nested(200)]]}]
+    wrong += [{"facts": one} for one in facts]
     assert parse_row(make_row("search", HEADER)) == HEADER
-    with pytest.raises(ValueError):
-        parse_row(make_row("search", HEADER | {"facts": facts}))
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"seed": "1"},
-        {"seed": 10**400},
-        {"n_points": 0},
-        {"splits": [[""]]},
-        {"splits": [["", 1]]},
-        {"identity": {"X": 1}},
-        {"more": 1},
-    ],
-)
-def test_headers(changes):
-    with pytest.raises(ValueError):
-        parse_row(make_row("search", HEADER | changes))
+    assert refused(lambda one: make_row("search", HEADER | one), wrong) == []
 
 
 def test_tables_that_are_nearly_empty_are_refused():
@@ -337,9 +270,6 @@ def test_tables_that_are_nearly_empty_are_refused():
     ]
     with pytest.raises(ValueError, match="most of its 1000 'test_scores' are missing"):
         Content([header, *asked, *told])
-
-
-# -- splits -----------------------------------------------------------------------
 
 
 def test_a_bomb_in_a_split_takes_no_memory():
@@ -369,6 +299,9 @@ def test_what_fits_the_data_comes_back():
     for split in ([0, 29, -30], np.arange(30), []):
         again = unpack_split(pack_split(split), 30, 30)
         np.testing.assert_array_equal(again, split)
+    mask = np.arange(30) % 3 == 0
+    again = unpack_split(pack_split(mask), 30, 30)
+    np.testing.assert_array_equal(again, np.flatnonzero(mask))
 
 
 def test_a_trial_that_could_not_be_read_again_is_not_written(tmp_path):

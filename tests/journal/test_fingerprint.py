@@ -13,6 +13,8 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 import scipy.sparse
 from scipy import stats
@@ -44,9 +46,6 @@ from skbayes.journal.fingerprint import (
     splits_are_reproducible,
 )
 from skbayes.space import Categorical, Choice, Ordinal, Space
-
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
 
 rng = np.random.default_rng(0)
 X = rng.random((40, 3))
@@ -175,15 +174,10 @@ DIFFERENT = {
 
 
 @pytest.mark.parametrize("group", DIFFERENT)
-def test_what_differs_has_another_text(group):
+def test_what_differs_has_another_text_and_a_copy_the_same(group):
     texts = [describe(value) for value in DIFFERENT[group]]
     assert len(set(texts)) == len(texts)
-
-
-@pytest.mark.parametrize("group", DIFFERENT)
-def test_a_copy_has_the_same_text(group):
-    for value in DIFFERENT[group]:
-        text = describe(value)
+    for value, text in zip(DIFFERENT[group], texts, strict=True):
         assert describe(copy.deepcopy(value)) == text
         if group != "functions without a name":
             assert describe(pickle.loads(pickle.dumps(value))) == text
@@ -228,12 +222,10 @@ def data_holders():
     }
 
 
-@pytest.mark.parametrize("kind", data_holders())
-def test_data_have_a_text_of_their_own(kind):
+def test_data_have_a_text_of_their_own():
     texts = {name: describe(value) for name, value in data_holders().items()}
-    own = texts.pop(kind)
-    assert own not in texts.values()
-    assert len(own) < 1000 or kind == "list"
+    assert len(set(texts.values())) == len(texts)
+    assert all(len(text) < 1000 or name == "list" for name, text in texts.items())
 
 
 def altered(kind):
@@ -265,37 +257,29 @@ def altered(kind):
         yield data[::-1]
 
 
-@pytest.mark.parametrize(
-    "kind", sorted(data_holders().keys() - {"empty", "empty list", "scalar"})
-)
-def test_the_least_difference_of_data_is_seen(kind):
-    text = describe(data_holders()[kind])
-    others = [describe(other) for other in altered(kind)]
-    assert others
-    assert text not in others
-
-
-def test_a_category_more_is_seen():
+def test_the_least_difference_of_data_is_seen():
+    for kind in data_holders().keys() - {"empty", "empty list", "scalar"}:
+        text = describe(data_holders()[kind])
+        others = [describe(other) for other in altered(kind)]
+        assert others and text not in others, kind
     series = pd.Series(["u", "v"], dtype="category")
-    more = series.cat.add_categories(["w"])
-    assert describe(series) != describe(more)
+    assert describe(series) != describe(series.cat.add_categories(["w"]))
 
 
-@pytest.mark.parametrize("n_rows", [0, 1, 7, 5000])
-def test_layout_does_not_matter(n_rows):
-    wide = rng.random((n_rows, 60))
-    for array in (wide, wide.reshape(n_rows, 6, 10), wide[:, 0].copy()):
-        text = describe(array)
-        twice = np.repeat(array, 2, axis=0)
-        assert describe(np.asfortranarray(array)) == text
-        assert describe(twice[::2]) == text
-        assert describe(array.astype(">f8")) == text
-        read_only = array.copy()
-        read_only.flags.writeable = False
-        assert describe(read_only) == text
-
-
-def test_layout_of_frames_does_not_matter():
+def test_layout_does_not_matter(tmp_path):
+    for n_rows in (0, 1, 7, 5000):
+        wide = rng.random((n_rows, 60))
+        for array in (wide, wide.reshape(n_rows, 6, 10), wide[:, 0].copy()):
+            text = describe(array)
+            twice = np.repeat(array, 2, axis=0)
+            assert describe(np.asfortranarray(array)) == text
+            assert describe(twice[::2]) == text
+            assert describe(array.astype(">f8")) == text
+            read_only = array.copy()
+            read_only.flags.writeable = False
+            assert describe(read_only) == text
+    np.save(tmp_path / "x.npy", X)
+    assert describe(np.load(tmp_path / "x.npy", mmap_mode="r")) == describe(X)
     frame = pd.DataFrame(X, columns=list("abc"))
     text = describe(frame)
     assert describe(pd.DataFrame({name: frame[name].copy() for name in frame})) == text
@@ -320,21 +304,12 @@ def test_the_form_of_a_sparse_matrix_does_not_matter():
     np.testing.assert_array_equal(shuffled.indices, before)
 
 
-def test_memory_maps_are_arrays(tmp_path):
-    np.save(tmp_path / "x.npy", X)
-    assert describe(np.load(tmp_path / "x.npy", mmap_mode="r")) == describe(X)
-
-
 def test_the_state_of_a_generator_does_not_matter():
     for make in (np.random.RandomState, np.random.default_rng, random.Random):
         used = make(3)
         used.random()
         assert describe(used) == describe(make(4))
         assert describe(SVC(random_state=used)) == describe(SVC(random_state=make(5)))
-
-
-def test_numpy_numbers_are_numbers():
-    assert describe(SVC(C=np.float64(2), degree=np.int64(3))) == describe(SVC(C=2.0))
 
 
 def test_sharing_does_not_matter_and_cycles_end():
@@ -348,20 +323,15 @@ def test_sharing_does_not_matter_and_cycles_end():
     assert describe(thing) != describe(Thing())
 
 
-def test_order_of_keys_and_sets_does_not_matter():
-    assert describe({"a": 1, "b": {3, "x"}}) == describe({"b": {"x", 3}, "a": 1})
-
-
 def test_how_an_estimator_is_fitted_does_not_matter():
     one = make_pipeline(RandomForestClassifier(n_jobs=1), memory=None)
     other = make_pipeline(
         RandomForestClassifier(n_jobs=4, verbose=1), memory="cache", verbose=True
     )
     assert describe(one) == describe(other)
-
-
-def test_what_an_estimator_learned_does_not_matter_as_it_is_cloned():
     assert describe(SVC().fit(X, Y)) == describe(SVC())
+    assert describe(SVC(C=np.float64(2), degree=np.int64(3))) == describe(SVC(C=2.0))
+    assert describe({"a": 1, "b": {3, "x"}}) == describe({"b": {"x", 3}, "a": 1})
 
 
 def test_texts_are_the_same_in_all_releases():
@@ -392,14 +362,12 @@ def test_a_default_of_the_users_own_class_counts(monkeypatch):
         [functools.partial(Unpicklable(), 1)],
         (i for i in range(3)),
     ],
+    ids=["callable", "estimator", "partial", "generator"],
 )
 def test_what_cannot_be_pickled_warns_once(value):
     with pytest.warns(UserWarning, match="not verifiable.*in value") as caught:
         describe([value, value])
     assert len(caught) == 1
-
-
-def test_great_depth_is_not_verifiable():
     deep = []
     for _ in range(100_000):
         deep = [deep]
@@ -436,8 +404,6 @@ print(texts_of_everything())
     )
     assert outcome.stdout == f"{texts_of_everything()}\n"
 
-
-# -- searches ---------------------------------------------------------------------
 
 SPACES = {"C": (0.1, 10.0, "log-uniform"), "kernel": ["rbf", "linear"]}
 
@@ -500,36 +466,16 @@ def test_each_part_of_a_search_is_told_apart(part, arguments):
     assert differences(identity(), identity(**arguments)) == {part}
 
 
-@pytest.mark.parametrize(
-    "parameter",
-    [
-        {"n_iter": 7},
-        {"timeout": 3.0},
-        {"n_jobs": 2},
-        {"pre_dispatch": "all"},
-        {"verbose": 1},
-        {"refit": False},
-        {"refit": "f1"},
-        {"random_state": 3},
-        {"cv": 3},
-        {"cv": KFold(3, shuffle=True, random_state=0)},
+def test_what_makes_no_other_trials_does_not_count():
+    for parameter in (
+        {"n_iter": 7, "timeout": 3.0, "n_jobs": 2, "pre_dispatch": "all", "verbose": 1},
+        {"refit": False, "random_state": 3, "cv": 3},
+        {"refit": "f1", "cv": KFold(3, shuffle=True, random_state=0)},
         {"cv": [([0, 1], [2])]},
-    ],
-)
-def test_what_makes_no_other_trials_does_not_count(parameter):
-    assert identity(search(**parameter)) == identity()
-
-
-def test_notations_of_the_same_space_are_the_same():
-    notations = [
-        {"a": [1, 2, 3], "k": ["x", "y"]},
-        {"k": Categorical(["x", "y"]), "a": np.array([3, 1, 2])},
-        {"k": ("x", "y"), "a": Ordinal([1, 2, 3])},
-    ]
-    texts = {
-        identity(a_space=Space.from_notation(one))["search_spaces"] for one in notations
-    }
-    assert len(texts) == 1
+    ):
+        assert identity(search(**parameter)) == identity()
+    for part, text in identity(sample_weight=Y).items():
+        assert type(part) is type(text) is str
 
 
 def test_the_tree_of_a_space_counts():
@@ -551,6 +497,15 @@ def test_the_tree_of_a_space_counts():
         identity(a_space=Space.from_notation(one))["search_spaces"] for one in notations
     ]
     assert len(set(texts)) == len(texts)
+    same = [
+        {"a": [1, 2, 3], "k": ["x", "y"]},
+        {"k": Categorical(["x", "y"]), "a": np.array([3, 1, 2])},
+        {"k": ("x", "y"), "a": Ordinal([1, 2, 3])},
+    ]
+    texts = {
+        identity(a_space=Space.from_notation(one))["search_spaces"] for one in same
+    }
+    assert len(texts) == 1
 
 
 def test_the_metric_that_guides_counts():
@@ -595,12 +550,6 @@ def test_the_warning_names_the_part():
         identity(a_space=Space.from_notation(SPACES, allowed))
 
 
-def test_the_identity_is_text():
-    for part, text in identity(sample_weight=Y).items():
-        assert type(part) is str
-        assert type(text) is str
-
-
 @pytest.mark.parametrize(
     "reproducible, cv",
     [
@@ -625,20 +574,6 @@ def test_which_splits_are_reproducible(reproducible, cv):
     assert splits_are_reproducible(cv) is reproducible
 
 
-# -- facts ------------------------------------------------------------------------
-
-
-def test_facts_of_a_search():
-    assert search_facts(search(scoring="f1")) == {
-        "search": "BayesSearchCV",
-        "scoring": "f1",
-        "target_metric": None,
-        "objectives": {},
-        "settings": {},
-        "chooses_train_size": False,
-    }
-
-
 def test_facts_are_plain_json():
     metrics = {"a": make_scorer(accuracy_score), "b": "f1"}
     facts = search_facts(search(scoring=metrics, refit="b"))
@@ -649,6 +584,10 @@ def test_facts_are_plain_json():
     assert facts["settings"] == {"tradeoff": 0.5, "score_range": [0.5, 1]}
     assert facts["chooses_train_size"] is True
     assert json.loads(json.dumps(facts)) == facts
+    facts = search_facts(search(scoring="f1"))
+    shown = facts["search"], facts["scoring"], facts["objectives"], facts["settings"]
+    assert shown == ("BayesSearchCV", "f1", {}, {})
+    assert facts["chooses_train_size"] is False
     objectives = {"accuracy": "max", "size": ("min", "model_size"), "n": ("min", len)}
     facts = search_facts(ParetoSearchCV(SVC(), SPACES, objectives))
     assert facts["objectives"] == {"accuracy": "max", "size": "min", "n": "min"}

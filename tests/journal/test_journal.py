@@ -48,8 +48,6 @@ from skbayes.journal.lock import Lock
 from skbayes.journal.reader import load_history
 from skbayes.journal.sqlite_file import APPLICATION_ID, FORMAT
 
-# -- what is kept -----------------------------------------------------------------
-
 NUMBERS = st.one_of(st.floats(), st.integers(-(2**70), 2**70))
 TEXTS = st.one_of(st.none(), st.text(st.characters(exclude_categories=[])))
 
@@ -138,10 +136,7 @@ def test_proposals_come_back_in_order_and_results_by_number(path):
 
 
 def test_numpy_numbers_are_kept_as_numbers(path):
-    folds = [
-        replace(fold(np.float32(0.1)), n_test_samples=np.int64(3)),
-        fold(np.True_),
-    ]
+    folds = [replace(fold(np.float32(0.1)), n_test_samples=np.int64(3)), fold(np.True_)]
     with open_journal(path) as journal:
         journal.record_proposal(0, params_of(0), np.float32(0.5))
         journal.record_result(trial_of(0, folds=folds, score=np.float64(0.1)))
@@ -153,16 +148,13 @@ def test_numpy_numbers_are_kept_as_numbers(path):
     assert journal.expected_improvements == [0.5]
 
 
-def test_what_is_no_number_is_refused(path):
+def test_what_cannot_be_recorded_is_refused(path):
     with open_journal(path) as journal:
+        with pytest.raises(ValueError, match="'n'"):
+            journal.record_proposal(0, params_of(0) | {"n": 1000}, None)
         journal.record_proposal(0, params_of(0), None)
         with pytest.raises(TypeError, match="journal.*object"):
             journal.record_result(trial_of(0, folds=[fold(object()), fold(1)]))
-
-
-def test_a_configuration_of_another_space_is_refused(path):
-    with open_journal(path) as journal, pytest.raises(ValueError, match="'n'"):
-        journal.record_proposal(0, params_of(0) | {"n": 1000}, None)
 
 
 def test_a_number_is_recorded_once(written):
@@ -194,17 +186,18 @@ def test_threads_may_record(path):
         assert sorted(journal.results) == list(range(40))
 
 
-def test_a_seed_is_kept(path):
+def test_a_seed_is_kept(path, tmp_path):
     with open_journal(path, seed=2**80) as journal:
         assert journal.seed == 2**80
     with open_journal(path, seed=None, drawn_seed=3) as journal:
         assert journal.seed == 2**80
         assert journal.n_points == 2
-
-
-def test_a_new_journal_takes_the_drawn_seed_where_none_is_given(path):
+    # A new one, also of an empty file, takes the drawn seed where none is given.
+    (tmp_path / "new").touch()
     for drawn_seed in (5, 6):
-        with open_journal(path, seed=None, drawn_seed=drawn_seed) as journal:
+        with open_journal(
+            tmp_path / "new", seed=None, drawn_seed=drawn_seed
+        ) as journal:
             assert journal.seed == 5
 
 
@@ -222,9 +215,6 @@ def test_it_can_be_read_with_sqlite_alone(written):
         assert json.loads(rows[2 + 2 * number][1])["score"] == number / 10
 
 
-# -- splits -----------------------------------------------------------------------
-
-
 @given(
     st.lists(st.integers(-(2**40), 2**40)).map(lambda x: np.array(x, dtype=np.int64))
     | st.lists(st.integers(0, 2**16 - 1)).map(lambda x: np.array(x, dtype=np.uint16))
@@ -233,12 +223,6 @@ def test_indices_come_back_exactly(indices):
     again = unpack_split(pack_split(indices), len(indices))
     np.testing.assert_array_equal(again, indices)
     assert again.dtype == np.intp
-
-
-def test_masks_become_indices():
-    mask = np.arange(30) % 3 == 0
-    again = unpack_split(pack_split(mask), 30, 30)
-    np.testing.assert_array_equal(again, np.flatnonzero(mask))
 
 
 def test_splits_take_little_room():
@@ -272,9 +256,6 @@ def test_other_splits_are_refused(written):
     other = [SPLITS[0], (SPLITS[1][0], np.arange(20, 29))]
     with pytest.raises(ValueError, match="splits: .* split 1 "):
         open_journal(written, splits=other)
-
-
-# -- another search ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -320,9 +301,6 @@ def test_of_long_descriptions_the_difference_is_shown(path):
     assert len(str(caught.value)) < 1000
 
 
-# -- durability -------------------------------------------------------------------
-
-
 def test_one_file_holds_every_trial_at_once(path, tmp_path):
     copy = tmp_path / "copy"
     with open_journal(path) as journal:
@@ -359,7 +337,7 @@ def write_from(send, path, done):
 @fork
 def test_no_finished_trial_is_lost_to_a_kill(path):
     done = 0
-    for instant in range(8):
+    for instant in range(3):
         # The instants are measured from the first trial, so that most of them hit the
         # writer at work.
         with running(write_from, path, done) as (_, numbers):
@@ -374,20 +352,7 @@ def test_no_finished_trial_is_lost_to_a_kill(path):
             for number in range(done, len(journal.results)):
                 assert exact(journal.results[number]) == exact(trial_of(number))
             done = len(journal.results)
-    assert done >= 8
-
-
-# -- one search at a time ---------------------------------------------------------
-
-
-def test_a_second_search_of_the_process_is_refused(path):
-    with open_journal(path) as journal:
-        for _ in range(2):
-            with pytest.raises(RuntimeError, match="journal: .* is in use"):
-                open_journal(path)
-        record(journal, range(2))
-    with open_journal(path) as journal:
-        assert len(journal.results) == 2
+    assert done >= 3
 
 
 def test_another_name_of_the_file_is_no_way_in(path, tmp_path, monkeypatch):
@@ -469,9 +434,6 @@ def test_the_lock_passes_on_through_many_hands(path):
     assert turns[0] >= 1
     assert most[0] == 1
     assert not os.path.exists(f"{path}-lock")
-
-
-# -- what cannot be written -------------------------------------------------------
 
 
 def test_a_full_disk_loses_nothing(path):
@@ -587,9 +549,6 @@ def test_folders(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-# -- what is no journal -----------------------------------------------------------
-
-
 def other_database(path):
     with contextlib.closing(sqlite3.connect(path)) as connection:
         connection.execute("CREATE TABLE results (number, state)")
@@ -614,19 +573,9 @@ def test_other_files_are_refused(path):
     for content in (b"x", b"my thesis\n" * 99, b"\0" * 4096, pickle.dumps(1), almost):
         path.write_bytes(content)
         assert_refused(path, "journal: .* is not a journal")
-
-
-def test_other_databases_are_refused(path):
+    path.unlink()
     other_database(path)
     assert_refused(path, "journal: .* is not a journal")
-
-
-def test_an_empty_file_becomes_a_journal(path):
-    path.touch()
-    with open_journal(path) as journal:
-        record(journal, range(2))
-    with open_journal(path) as journal:
-        assert len(journal.results) == 2
 
 
 def execute(path, *statements):
@@ -697,9 +646,6 @@ def test_what_does_not_fit_is_damage(written, statement):
     with pytest.raises(ValueError, match="journal: .* is damaged"):
         open_journal(written)
     assert written.read_bytes() == before
-
-
-# -- a stranger's journal ---------------------------------------------------------
 
 
 class Bomb:

@@ -97,10 +97,7 @@ def test_what_is_proposed_comes_back_exactly(notation, seed):
 
 @settings(max_examples=25)
 @given(
-    st.floats(0.0, 1.0),
-    st.floats(1e-3, 1e3),
-    st.floats(-1e6, 1e6),
-    st.integers(1, 30),
+    st.floats(0.0, 1.0), st.floats(1e-3, 1e3), st.floats(-1e6, 1e6), st.integers(1, 30)
 )
 def test_what_users_give_off_the_lattice_comes_back_exactly(a, b, c, d):
     space = Space.from_notation(
@@ -168,8 +165,6 @@ def test_a_record_can_be_read():
     assert readable(to_record(space, params | {"f": OBJECTS[0]})["f"]) == "SVC(C=2)"
     assert readable(to_record(space, params | {"k": "rbf"})["k"]) == "rbf"
 
-
-def test_an_object_without_a_repr_is_named_by_its_class():
     class Shy:
         def __repr__(self):
             raise RuntimeError
@@ -226,9 +221,7 @@ def test_a_record_is_found_again_in_another_space():
     ten = adapt_record(new, to_record(old, {"C": 10, "clf": SVC()}))
     assert_same(ten, {"C": 10.0, "clf": new.columns[1].dimension.values[2]})
     assert adapt_record(new, to_record(old, {"C": 0.1, "clf": SVC()})) is None
-
-
-def test_an_option_whose_text_fits_several_or_none_is_not_found_again():
+    # An option whose text fits several or none is not found.
     space = Space.from_notation({"f": [lambda: 1, lambda: 2, (1,)]})
     first, second, third = space.columns[0].dimension.values
     assert adapt_record(space, to_record(space, {"f": first})) is None
@@ -236,8 +229,6 @@ def test_an_option_whose_text_fits_several_or_none_is_not_found_again():
     other = Space.from_notation({"f": [(2,), (3,)]})
     assert adapt_record(other, to_record(space, {"f": third})) is None
 
-
-# -- spaces -----------------------------------------------------------------------
 
 KERNEL = Choice(
     {
@@ -269,12 +260,10 @@ def test_plain_spaces_come_back(name):
     U = np.random.default_rng(0).random((50, space.n_columns))
     params = space.decode(space.from_uniform(U))
     np.testing.assert_array_equal(again.encode(params), space.encode(params))
-
-
-def test_objects_become_texts():
-    again = space_again(Space.from_notation({"model": [SVC(C=3), len, "text"]}))
-    (column,) = again.columns
-    assert column.dimension.values == ("SVC(C=3)", "len", "text")
+    objects = Space.from_notation({"model": [SVC(C=3), len, "text"]})
+    texts = space_again(objects).columns[0].dimension.values
+    assert texts == ("SVC(C=3)", "len", "text")
+    assert to_outline(Space.from_notation({"a": stats.norm()})) is None
 
 
 @pytest.mark.parametrize(
@@ -296,10 +285,6 @@ def test_distributions_with_bounds_become_ranges(distribution, expected):
     np.testing.assert_allclose(
         [dimension.low, dimension.high], [expected.low, expected.high]
     )
-
-
-def test_distributions_without_bounds_have_none():
-    assert to_outline(Space.from_notation({"a": stats.norm()})) is None
 
 
 @pytest.mark.parametrize(

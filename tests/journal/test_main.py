@@ -1,33 +1,16 @@
 """Command-line check of a journal."""
 
-import contextlib
-import sqlite3
-
-import pytest
-from journal_samples import exact, open_journal, record, trial_of
+from journal_samples import exact, execute, open_journal, record, trial_of
 
 from skbayes.journal.__main__ import main
 from skbayes.journal.reader import read_journal
 
 
-@pytest.fixture
-def written(tmp_path):
-    path = tmp_path / "search.journal"
-    with open_journal(path) as journal:
-        record(journal, range(3))
-    return path
-
-
-def execute(path, *statements):
-    with contextlib.closing(sqlite3.connect(path)) as connection:
-        for statement in statements:
-            connection.execute(*statement)
-        connection.commit()
-
-
 def test_a_whole_journal(written, tmp_path, capsys):
     before = written.read_bytes()
     copy = tmp_path / "copy"
+    assert main(["check", str(written)]) == 0
+    assert [path.name for path in tmp_path.iterdir()] == [written.name]
     assert main(["check", str(written), "--save", str(copy)]) == 0
     out = capsys.readouterr().out
     assert f"{written}: undamaged: 3 trials, 3 of them finished." in out
@@ -36,15 +19,10 @@ def test_a_whole_journal(written, tmp_path, capsys):
     assert read_journal(copy) == read_journal(written)
 
 
-def test_nothing_is_written_unless_asked(written, tmp_path, capsys):
-    assert main(["check", str(written)]) == 0
-    assert [path.name for path in tmp_path.iterdir()] == [written.name]
-
-
 def test_what_comes_before_the_damage_is_saved(written, tmp_path, capsys):
     execute(
         written,
-        ("UPDATE journal SET content = replace(content, '0.1', '9') WHERE place = 4",),
+        "UPDATE journal SET content = replace(content, '0.1', '9') WHERE place = 4",
     )
     before = written.read_bytes()
     assert main(["check", str(written)]) == 1
@@ -77,17 +55,15 @@ def test_pages_that_are_lost_are_told(written, tmp_path, capsys):
 
 
 def test_without_its_header_nothing_is_saved(written, tmp_path, capsys):
-    execute(written, ("UPDATE journal SET digest = 'x' WHERE place = 0",))
+    # As of a search that was killed at its very beginning.
+    execute(written, "DELETE FROM journal WHERE place > 0")
+    assert main(["check", str(written)]) == 0
+    assert "undamaged: 0 trials" in capsys.readouterr().out
+    execute(written, "UPDATE journal SET digest = 'x' WHERE place = 0")
     copy = tmp_path / "copy"
     assert main(["check", str(written), "--save", str(copy)]) == 1
     assert "No trial can be saved" in capsys.readouterr().out
     assert not copy.exists()
-
-
-def test_a_search_that_was_killed_at_its_very_beginning(written, capsys):
-    execute(written, ("DELETE FROM journal WHERE place > 0",))
-    assert main(["check", str(written)]) == 0
-    assert "undamaged: 0 trials" in capsys.readouterr().out
 
 
 def test_a_file_that_exists_is_not_replaced(written, capsys):

@@ -6,6 +6,7 @@ import sys
 import time
 
 import numpy as np
+import pandas as pd
 import pytest
 from journal_samples import (
     CLASSIFIERS,
@@ -23,23 +24,11 @@ from journal_samples import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-import skbayes
 from skbayes.evaluation.trial import FoldResult
 from skbayes.journal.json_space import to_outline
 from skbayes.journal.lock import is_held
 from skbayes.journal.reader import load_history, read_trials
 from skbayes.space import Space
-
-pd = pytest.importorskip("pandas")
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "search.journal"
-
-
-def test_it_is_handed_out():
-    assert skbayes.load_history is load_history
 
 
 def test_a_finished_search(path):
@@ -106,6 +95,8 @@ def test_a_running_search(path):
         frame = load_history(path)
         journal.record_result(trial_of(2, expected_improvement=0.25))
         assert load_history(path)["state"].tolist() == ["complete"] * 3
+        read_trials(path, SPACE)
+    assert os.listdir(path.parent) == [path.name]  # no connection stays open
     assert frame["state"].tolist() == ["complete", "complete", "unfinished"]
     assert frame["expected_improvement"].tolist()[2] == 0.25
     assert frame["param_n"].tolist() == [1, 2, 3]
@@ -233,15 +224,6 @@ def test_trials_for_another_space(path):
     assert n_dropped == 4
     assert trials[0].params["clf"] is other.columns[1].dimension.values[2]
     assert trials[0].params["clf"] is not CLASSIFIERS[0]
-
-
-def test_no_connection_stays_open(path):
-    """A process that has read the journal does not block its writer."""
-    with open_journal(path) as journal:
-        record(journal, range(2))
-        load_history(path)
-        read_trials(path, SPACE)
-    assert os.listdir(path.parent) == [path.name]
 
 
 def test_it_is_known_whether_a_search_writes(tmp_path):

@@ -57,10 +57,7 @@ def test_many_bounds_make_the_mean_that_sampling_does():
     weights = np.prod(stats.norm.cdf(sides * (f - bounds) / nu), axis=1)
     expected = weights @ f / np.sum(weights)
     model = fit_bounded(
-        learner,
-        np.vstack([X, at]),
-        np.append(y, bounds),
-        np.append(np.zeros(4), sides),
+        learner, np.vstack([X, at]), np.append(y, bounds), np.append(np.zeros(4), sides)
     )
     np.testing.assert_allclose(model.predict(at)[0][0], expected, atol=0.03)
 

@@ -108,9 +108,9 @@ def test_each_objective_has_its_direction():
         plain.tell(params, [first, -second])
     front = [(n, abs(n - 4)) for n in range(4, 9)]
     assert sorted(map(tuple, (s for _, s in optimizer.pareto_front))) == front
-
-
-def test_one_direction_serves_all_objectives():
+    with pytest.raises(ValueError, match="a list of 2 numbers"):
+        optimizer.tell({"n": 1}, 1.0)
+    # One direction serves all objectives.
     optimizer = Optimizer({"n": [0, 1, 2]}, direction="minimize", random_state=0)
     for n in range(3):
         optimizer.tell({"n": n}, [n, max(n, 1)])
@@ -129,9 +129,3 @@ def test_one_direction_serves_all_objectives():
 def test_wrong_directions(direction, n, message):
     with pytest.raises(ValueError, match=message):
         Optimizer(SPACE, direction=direction, n_objectives=n)
-
-
-def test_a_list_of_directions_sets_the_number_of_scores():
-    optimizer = Optimizer(SPACE, direction=["minimize", "minimize"])
-    with pytest.raises(ValueError, match="a list of 2 numbers"):
-        optimizer.tell(optimizer.ask(), 1.0)

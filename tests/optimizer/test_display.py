@@ -19,9 +19,6 @@ def test_a_line_says_what_was_told():
         "<Optimizer of <b>, x: surrogate gp, observed 2 (1 failed), pending 3, "
         "learned 1, best score 2, best params {'<b>': 'v', 'x': 0.25}>"
     )
-
-
-def test_several_objectives_have_a_front():
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
     for x in (0.0, 0.5, 1.0):
         optimizer.tell({"x": x}, [x, min(x, 1 - x)])

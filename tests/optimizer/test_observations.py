@@ -25,9 +25,6 @@ def test_a_failure_told_before_the_number_of_objectives_was_known():
     known = join(ObservationList(), told, [], 1, 2)
     np.testing.assert_array_equal(known.scores, [[np.nan, np.nan], [1.0, 2.0]])
     assert known.pending.shape == (0, 1)
-
-
-def test_nothing_known():
     known = join(ObservationList(), ObservationList(), [], 3, 1)
     assert known.X.shape == known.pending.shape == (0, 3)
     assert known.scores.shape == (0,)

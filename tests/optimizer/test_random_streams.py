@@ -39,11 +39,8 @@ def test_streams_differ_but_for_the_two_that_share_their_keys():
     assert same == [{Stream.TRADEOFF, Stream.SUBSET}] * 3
 
 
-def test_a_stream_has_its_number_of_indices():
+def test_seeds_follow_from_the_seed():
     with pytest.raises(ValueError, match="PROPOSAL has 1 indices"):
         make_generator(0, Stream.PROPOSAL)
-
-
-def test_seeds_follow_from_the_seed():
     assert len(set(make_seeds(3, 5).tolist())) == 5
     np.testing.assert_array_equal(make_seeds(3, 5)[:2], make_seeds(3, 2))

@@ -24,19 +24,9 @@ def test_scores_are_floats_or_nan():
         assert type(value) is float and value == 1.0
     for failed in (math.nan, math.inf, -math.inf, 10**400):
         assert math.isnan(check_score(failed))
-
-
-@pytest.mark.parametrize("score", [None, "1", [1.0], np.ones(1), 1j])
-def test_scores_that_are_no_numbers(score):
-    with pytest.raises(TypeError, match="score must be a number"):
-        check_score(score)
-
-
-def test_costs():
-    assert check_cost(None, False) is None
-    for censored in (True, False, np.True_):
-        assert check_cost(2, censored) == 2.0
-        assert check_cost(np.float32(1e-6), censored) == pytest.approx(1e-6)
+    for wrong in (None, "1", [1.0], np.ones(1), 1j):
+        with pytest.raises(TypeError, match="score must be a number"):
+            check_score(wrong)
 
 
 @pytest.mark.parametrize(
@@ -57,12 +47,10 @@ def test_costs():
 def test_costs_that_are_refused(cost, censored, error, message):
     with pytest.raises(error, match=message):
         check_cost(cost, censored)
-
-
-@pytest.mark.parametrize("surrogate", ["gp", GaussianProcess(), AnyNoise()])
-def test_noise(surrogate):
-    assert check_noise(None, surrogate) == check_noise(0, surrogate) == 0.0
-    assert check_noise(np.float64(0.5), surrogate) == 0.5
+    assert check_cost(None, False) is None
+    for accepted in (True, False, np.True_):
+        assert check_cost(2, accepted) == 2.0
+        assert check_cost(np.float32(1e-6), accepted) == pytest.approx(1e-6)
 
 
 @pytest.mark.parametrize(
@@ -77,9 +65,9 @@ def test_noise(surrogate):
 def test_noise_that_is_refused(noise, error, message):
     with pytest.raises(error, match=message):
         check_noise(noise, "gp")
-
-
-def test_noise_for_a_surrogate_that_cannot_take_it():
+    for surrogate in ("gp", GaussianProcess(), AnyNoise()):
+        assert check_noise(None, surrogate) == check_noise(0, surrogate) == 0.0
+        assert check_noise(np.float64(0.5), surrogate) == 0.5
     assert check_noise(None, NoNoise()) == check_noise(0.0, NoNoise()) == 0.0
     with pytest.raises(ValueError, match="the surrogate .*NoNoise.* no parameter"):
         check_noise(0.1, NoNoise())

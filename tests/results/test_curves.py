@@ -2,7 +2,6 @@
 
 import drawn_searches as drawn
 import numpy as np
-import pytest
 
 from skbayes.evaluation.learning_curves import round_grid
 from skbayes.results.curves import curves_of
@@ -20,6 +19,13 @@ def test_curves_end_with_the_shortest():
     assert found.rounds.tolist() == [1, 2]
     np.testing.assert_array_equal(found.scores, [[0.1, 0.2], [0.3, 0.4]])
     assert found.chosen == 2
+    found = curves_of(trial([3.0, 2.0]), "error", direction=-1)
+    np.testing.assert_array_equal(found.scores, [[-3.0, -2.0]])
+    # Splits that were not fitted have none, and failed trials have none.
+    found = curves_of(trial([0.1, 0.2], None, state="timed_out"), "score")
+    assert found.scores.shape == (1, 2)
+    for one in (trial(None, None), trial([0.5], state="failed")):
+        assert curves_of(one, "score") is None
 
 
 def test_rounds_are_those_of_the_grid():
@@ -30,24 +36,9 @@ def test_rounds_are_those_of_the_grid():
     assert part.rounds.tolist() == grid[:30].tolist()
 
 
-def test_the_higher_score_is_the_better():
-    found = curves_of(trial([3.0, 2.0]), "error", direction=-1)
-    np.testing.assert_array_equal(found.scores, [[-3.0, -2.0]])
-
-
 def test_one_of_several_metrics():
     folds = [
         drawn.fold(0.5, extras={"curves": {"a": [0.1], "b": [0.2]}, "max_rounds": 1})
     ] * 2
     found = curves_of(drawn.trial(0, 0.5, folds=folds, extras={"rounds": 1}), "b")
     np.testing.assert_array_equal(found.scores, [[0.2], [0.2]])
-
-
-def test_splits_that_were_not_fitted_have_none():
-    found = curves_of(trial([0.1, 0.2], None, state="timed_out"), "score")
-    assert found.scores.shape == (1, 2)
-
-
-@pytest.mark.parametrize("one", [trial(None, None), trial([0.5], state="failed")])
-def test_a_trial_without_curves(one):
-    assert curves_of(one, "score") is None

@@ -12,7 +12,6 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skbayes import BayesSearchCV
 from skbayes.results.frame import results_frame
 
 X, y = load_iris(return_X_y=True)
@@ -64,27 +63,15 @@ def table():
     return GridSearchCV(Anything(), GRID, cv=2).fit(X, y).cv_results_
 
 
-# -- data frames ----------------------------------------------------------------------
-
-
-def test_dtypes_in_pandas(table):
+def test_values_in_pandas(table):
+    before = {name: column.copy() for name, column in table.items()}
     frame = results_frame(table)
     kinds = {name: str(frame[f"param_{name}"].dtype) for name in GRID[0]}
     assert kinds.pop("name") in ("object", "str")
-    assert kinds == {
-        "count": "int64",
-        "share": "float64",
-        "flag": "boolean",
-        "mixed": "object",
-        "none": "object",
-        "part": "object",
-    }
+    numbers = {"count": "int64", "share": "float64", "flag": "boolean"}
+    assert kinds == numbers | dict.fromkeys(("mixed", "none", "part"), "object")
     assert frame["rank_test_score"].dtype == "int64"
     assert frame["mean_test_score"].dtype == "float64"
-
-
-def test_values_in_pandas(table):
-    frame = results_frame(table)
     assert frame["param_count"].tolist() == [1, 3, 2]
     assert frame["param_mixed"].tolist() == ["text", "text", 0.5]
     # None is a value; missing is what the candidate does not have.
@@ -92,6 +79,15 @@ def test_values_in_pandas(table):
     assert frame["param_part"].tolist() == [PIPELINE, PIPELINE, (1, 2)]
     for name in ("share", "flag", "name"):
         assert frame[f"param_{name}"].isna().tolist() == [False, False, True]
+    theirs = pd.DataFrame(table)
+    for name in frame.columns.drop([c for c in frame if c.startswith("param_")]):
+        np.testing.assert_array_equal(frame[name], theirs[name])
+    # The results are not changed with the frame.
+    frame.loc[:, "mean_test_score"] = -1.0
+    assert table["params"] == before["params"]
+    np.testing.assert_array_equal(table["mean_test_score"], before["mean_test_score"])
+    assert results_frame(table).index.tolist() == [0, 1, 2]
+    assert results_frame(table, sort_by="score").index.tolist() == [1, 2, 0]
 
 
 def test_an_int_that_is_missing_somewhere():
@@ -140,49 +136,11 @@ def test_sorted_by_rank(table, library):
     assert list(frame["mean_test_score"]) == [3, 2, 1]
 
 
-def test_a_sorted_frame_knows_the_rows(table):
-    assert results_frame(table).index.tolist() == [0, 1, 2]
-    assert results_frame(table, sort_by="score").index.tolist() == [1, 2, 0]
-
-
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_params_on_request(table, library):
-    assert "params" not in results_frame(table, library).columns
+    assert set(results_frame(table, library).columns) == set(table) - {"params"}
     frame = results_frame(table, library, params=True, sort_by="score")
     assert frame["params"].to_list() == [table["params"][row] for row in (1, 2, 0)]
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_all_columns_are_there(table, library):
-    assert set(results_frame(table, library).columns) == set(table) - {"params"}
-
-
-def test_plain_numbers_are_those_of_pandas(table):
-    ours, theirs = results_frame(table), pd.DataFrame(table)
-    for name in ours.columns.drop([c for c in ours if c.startswith("param_")]):
-        np.testing.assert_array_equal(ours[name], theirs[name])
-
-
-def test_results_are_not_changed(table):
-    before = {name: column.copy() for name, column in table.items()}
-    frame = results_frame(table)
-    frame.loc[:, "mean_test_score"] = -1.0
-    assert table["params"] == before["params"]
-    np.testing.assert_array_equal(table["mean_test_score"], before["mean_test_score"])
-
-
-def test_of_our_search():
-    search = BayesSearchCV(
-        Anything(),
-        {"count": (1, 99), "name": ["a", "b"]},
-        n_iter=4,
-        cv=2,
-        random_state=0,
-    ).fit(X, y)
-    frame = results_frame(search.cv_results_, sort_by="score")
-    assert len(frame) == 4
-    assert frame.index[0] == search.best_index_
-    assert frame["param_count"].dtype == "int64"
 
 
 def test_errors_of_results_frame(table, monkeypatch):

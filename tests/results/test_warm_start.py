@@ -9,14 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from grid_comparison import Sometimes
-from scipy.stats import loguniform
 from sklearn.datasets import load_iris
 from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-from sklearn.model_selection import (
-    GridSearchCV,
-    HalvingGridSearchCV,
-    RandomizedSearchCV,
-)
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
@@ -48,9 +43,6 @@ def one(value, fine):
     return known_results(rows_of([1.0], [{"x": value}]), fine)
 
 
-# -- coarse grid, then fine search ----------------------------------------------------
-
-
 def test_a_grid_informs_a_search_over_ranges(coarse):
     fine = space(C=(0.1, 100.0, "log-uniform"), gamma=(1e-3, 1.0, "log-uniform"))
     known = known_results(coarse, fine)
@@ -75,35 +67,25 @@ def test_a_narrower_range_drops_the_rest_with_one_warning(coarse):
     assert warning.filename == __file__
 
 
-def test_ints_of_a_grid_are_floats_of_a_range_and_the_other_way_round():
-    ((params, _, _),) = one(3, space(x=(1.0, 5.0)))
-    assert params == {"x": 3} and type(params["x"]) is float
-    ((params, _, _),) = one(3.0, space(x=(1, 5)))
-    assert params == {"x": 3} and type(params["x"]) is int
-
-
-@pytest.mark.parametrize("value", [np.float64(2), np.float32(2), np.uint8(2)])
 @pytest.mark.parametrize("values, kind", [((0.0, 5.0), float), ((0, 5), int)])
-def test_numpy_scalars_become_plain(value, values, kind):
-    ((params, _, _),) = one(value, space(x=values))
-    assert params == {"x": 2} and type(params["x"]) is kind
-
-
-@pytest.mark.parametrize("value", ["a", 2, True, None])
-def test_numpy_options_become_plain(value):
-    ((params, _, _),) = one(np.array([value])[0], space(x=["a", 2, True, None]))
-    assert type(params["x"]) is type(value)
+def test_values_become_those_of_the_space(values, kind):
+    for value in (2, 2.0, np.float64(2), np.float32(2), np.uint8(2)):
+        ((params, _, _),) = one(value, space(x=values))
+        assert params == {"x": 2} and type(params["x"]) is kind
+    for value in ("a", 2, True, None):
+        ((params, _, _),) = one(np.array([value])[0], space(x=["a", 2, True, None]))
+        assert type(params["x"]) is type(value)
+    ((params, _, _),) = one(0.1 + 0.2, space(x=[0.1, 0.2, 0.3]))
+    assert params["x"] == 0.3  # forgives rounding
+    # The constraint is not asked.
+    fine = Space.from_notation({"x": (0.0, 1.0)}, lambda params: False)
+    assert one(0.5, fine) == [({"x": 0.5}, 1.0, None)]
 
 
 @pytest.mark.parametrize("value", [9.999999999999999e-06, 1.0000000000000002])
 def test_the_ends_of_a_range_forgive_rounding(value):
     ((params, _, _),) = one(value, space(x=(1e-5, 1.0, "log-uniform")))
     assert params["x"] in (1e-5, 1.0)
-
-
-def test_values_of_a_list_forgive_rounding():
-    ((params, _, _),) = one(0.1 + 0.2, space(x=[0.1, 0.2, 0.3]))
-    assert params["x"] == 0.3
 
 
 @pytest.mark.parametrize(
@@ -132,14 +114,6 @@ def test_conditional_spaces():
     ]
 
 
-def test_the_constraint_is_not_asked():
-    fine = Space.from_notation({"x": (0.0, 1.0)}, constraint=lambda params: False)
-    assert one(0.5, fine) == [({"x": 0.5}, 1.0, None)]
-
-
-# -- sources --------------------------------------------------------------------------
-
-
 def test_all_forms_of_the_results_say_the_same(coarse):
     fine = space(C=(0.01, 1000.0), gamma=(1e-3, 1.0))
     known = known_results(coarse, fine)
@@ -160,14 +134,6 @@ def test_a_frame_without_params_keeps_none_and_knows_what_is_missing():
     fine = Space.from_notation(grid)
     known = known_results(results_frame(earlier.cv_results_), fine)
     assert [params for params, _, _ in known] == earlier.cv_results_["params"]
-
-
-def test_a_randomized_search():
-    earlier = RandomizedSearchCV(
-        SVC(), {"C": loguniform(0.1, 10)}, n_iter=4, cv=2, random_state=0
-    ).fit(X, y)
-    known = known_results(earlier, space(C=(0.1, 10.0)))
-    assert [p for p, _, _ in known] == earlier.cv_results_["params"]
 
 
 def test_a_halving_search_knows_its_last_round():
@@ -347,18 +313,6 @@ def test_failures_and_times_of_a_result_of_scikit_optimize():
     assert (other.cost, other.failed) == (pytest.approx(4.0), True)
 
 
-def test_a_result_of_scikit_optimize_without_names_is_refused():
-    with pytest.raises(ValueError, match=r"has no name.*Real\(..., name='C'\)"):
-        known_results(minimized(([3.0], 1.0), names=[None]), space(x=(0.0, 5.0)))
-
-
-def test_a_study_with_several_objectives_is_refused():
-    source = study(*ENDED)
-    source.directions *= 2
-    with pytest.raises(ValueError, match="warm_start_from: the study has 2 objectives"):
-        known_results(source, space(x=(0.0, 5.0)))
-
-
 def test_failed_fits_are_counted_apart():
     table = rows_of([math.nan, 1.0, -math.inf, 2.0], [{"x": i} for i in range(4)])
     with pytest.warns(UserWarning) as caught:
@@ -367,11 +321,6 @@ def test_failed_fits_are_counted_apart():
     assert "3 of 4 known configurations are ignored (1 outside search_spaces, 2 " in (
         str(caught[0].message)
     )
-
-
-def test_nothing_is_known_of_nothing():
-    assert known_results([], space(x=(0, 1))) == []
-    assert known_results(rows_of([], []), space(x=(0, 1))) == []
 
 
 @pytest.mark.parametrize(
@@ -391,3 +340,14 @@ def test_nothing_is_known_of_nothing():
 def test_errors_name_the_parameter(source, error, match):
     with pytest.raises(error, match=f"warm_start_from.*{match}"):
         known_results(source, space(x=(0, 1)))
+
+
+def test_other_sources_that_are_refused_or_empty():
+    assert known_results([], space(x=(0, 1))) == []
+    assert known_results(rows_of([], []), space(x=(0, 1))) == []
+    source = study(*ENDED)
+    source.directions *= 2
+    with pytest.raises(ValueError, match="warm_start_from: the study has 2 objectives"):
+        known_results(source, space(x=(0.0, 5.0)))
+    with pytest.raises(ValueError, match=r"has no name.*Real\(..., name='C'\)"):
+        known_results(minimized(([3.0], 1.0), names=[None]), space(x=(0.0, 5.0)))

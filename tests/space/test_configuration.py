@@ -17,13 +17,6 @@ def test_parameters_become_those_of_the_space():
     assert type(found.params["n"]) is int
     assert found.params["C"] == 0.3
     np.testing.assert_array_equal(found.row, SPACE.encode([PARAMS])[0])
-
-
-def test_a_configuration_is_not_encoded_again():
-    found = Configuration.of(SPACE, PARAMS)
     assert Configuration.of(SPACE, found) is found
-
-
-def test_parameters_of_another_space_are_refused():
     with pytest.raises(ValueError, match="'kernel' is missing"):
         Configuration.of(SPACE, {"C": 1.0, "n": 2})

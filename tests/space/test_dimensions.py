@@ -75,13 +75,15 @@ def test_what_can_be_proposed_is_encoded_exactly(dimension, positions):
     assert dimension.decode(again) == values
     np.testing.assert_array_equal(dimension.snap(again), again)
     assert np.all((again >= 0) & (again <= 1))
-
-
-@given(ANY, POSITIONS)
-def test_snapping_goes_to_the_position_of_the_decoded_value(dimension, positions):
     snapped = dimension.snap(np.array(positions))
-    assert dimension.decode(snapped) == dimension.decode(np.array(positions))
+    assert dimension.decode(snapped) == values
     np.testing.assert_array_equal(dimension.snap(snapped), snapped)
+    for value in values:
+        assert not isinstance(value, np.generic)
+        if isinstance(dimension, Real):
+            assert type(value) is float
+        if isinstance(dimension, Integer):
+            assert type(value) is int
 
 
 @given(narrow_reals(), POSITIONS, st.data())
@@ -150,26 +152,11 @@ def test_rounding_does_not_move_a_real_by_a_millionth_of_its_range(
     assert np.all(np.abs(dimension.decode(positions) - exact) <= 1e-6 * width)
 
 
-@given(ANY, POSITIONS)
-def test_values_are_plain_python(dimension, positions):
-    for value in dimension.decode(np.array(positions)):
-        assert not isinstance(value, np.generic)
-        if isinstance(dimension, Real):
-            assert type(value) is float
-        if isinstance(dimension, Integer):
-            assert type(value) is int
-
-
 @given(st.one_of(reals(), integers()), POSITIONS)
 def test_numbers_stay_within_their_bounds_and_in_order(dimension, positions):
-    positions = np.sort(positions)
-    values = dimension.decode(positions)
+    values = dimension.decode(np.sort(positions))
     assert dimension.low <= values[0] and values[-1] <= dimension.high
     assert values == sorted(values)
-
-
-@given(st.one_of(reals(), integers()))
-def test_bounds_are_reached(dimension):
     assert dimension.decode(np.array([0.0, 1.0])) == [dimension.low, dimension.high]
 
 
@@ -177,12 +164,11 @@ def test_bounds_are_reached(dimension):
 def test_the_grid_lists_every_value_once(dimension):
     assert dimension.decode(dimension.grid) == list(dimension.values)
     assert len(dimension.grid) == dimension.n_values
-
-
-@pytest.mark.parametrize("prior", ["uniform", "log-uniform"])
-def test_an_integer_grid_lists_every_value_once(prior):
-    dimension = Integer(3, 40, prior)
-    assert dimension.decode(dimension.grid) == list(range(3, 41))
+    for prior in ("uniform", "log-uniform"):
+        whole = Integer(3, 40, prior)
+        assert whole.decode(whole.grid) == list(range(3, 41))
+    with pytest.raises(TypeError, match="infinitely many"):
+        _ = Real(0, 1).grid
 
 
 @pytest.mark.parametrize(
@@ -208,13 +194,6 @@ def test_a_log_scale_draws_equally_in_each_decade():
     )
     counts, _ = np.histogram(np.log10(values), bins=np.arange(-3, 4))
     assert counts.tolist() == [100] * 6
-
-
-def test_real_at_extreme_magnitudes():
-    dimension = Real(1e-300, 1e300, "log-uniform")
-    values = dimension.decode(np.linspace(0, 1, 101))
-    assert all(math.isfinite(value) for value in values)
-    assert dimension.decode(dimension.encode(values)) == values
 
 
 @pytest.mark.parametrize(
@@ -245,15 +224,11 @@ def test_values_of_the_user_keep_their_digits(dimension):
     assert space.decode(space.encode([given_])) != [given_]
 
 
-def test_a_narrow_range_far_from_zero_is_still_exact():
-    dimension = Real(1e9, 1e9 + 1)
-    values = dimension.decode(np.random.default_rng(0).random(500))
-    assert dimension.decode(dimension.encode(values)) == values
-
-
 @pytest.mark.parametrize(
     ("low", "high"),
     [
+        (1e-300, 1e300),
+        (1e9, 1e9 + 1),
         (1e9, 1e9 + 1e-3),
         (1e300, 1e300 * (1 + 1e-13)),
         (1.0, 1.7976931348623157e308),
@@ -310,10 +285,10 @@ def test_the_largest_integers_come_back_exactly(low, high, prior):
         Distribution(stats.poisson(3)),
     ],
 )
-@pytest.mark.parametrize("value", [10**400, -(10**400), Fraction(10**400, 3)])
-def test_numbers_beyond_every_float_are_in_no_dimension(dimension, value):
-    assert not dimension.contains(value)
-    assert {"a": value} not in Space.from_notation({"a": dimension})
+def test_numbers_beyond_every_float_are_in_no_dimension(dimension):
+    for value in (10**400, -(10**400), Fraction(10**400, 3)):
+        assert not dimension.contains(value)
+        assert {"a": value} not in Space.from_notation({"a": dimension})
 
 
 @pytest.mark.parametrize(
@@ -380,14 +355,8 @@ def test_values_from_outside_are_refused(dimension, value):
         dimension.encode([value])
 
 
-def test_a_continuous_dimension_has_no_grid():
-    with pytest.raises(TypeError, match="infinitely many"):
-        _ = Real(0, 1).grid
-
-
 @pytest.mark.parametrize(
-    "dimension",
-    [Real(0, 1), Real(1, 9, "log-uniform"), Integer(1, 3, "log-uniform")],
+    "dimension", [Real(0, 1), Real(1, 9, "log-uniform"), Integer(1, 3, "log-uniform")]
 )
 def test_repr_can_be_evaluated(dimension):
     assert repr(eval(repr(dimension))) == repr(dimension)

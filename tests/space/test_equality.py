@@ -18,9 +18,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from skbayes.space import (
-    Categorical,
-)
+from skbayes.space import Categorical
 from skbayes.space.lists import ItemKey, hash_of, same
 
 

@@ -12,10 +12,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC
 
-from skbayes.space import (
-    Categorical,
-    Ordinal,
-)
+from skbayes.space import Categorical, Ordinal
 from skbayes.space.lists import Progression
 
 CLOSE = [0, 1 - 2**-52, 1 - 2**-53, 1.0]
@@ -61,9 +58,7 @@ def test_long_lists_are_not_compared_in_pairs(kind, make):
     dimension = kind(options)
     assert dimension.encode([make(number) for number in range(1000)]).shape == (1000,)
     assert Counted.comparisons <= 10 * len(options)
-
-
-def test_tuples_are_told_apart_by_what_they_hold():
+    # Tuples are distinguished by what they hold.
     options = [(CountedStr(number), (number, math.nan)) for number in range(300)]
     Counted.comparisons = 0
     dimension = Categorical(options)
@@ -77,13 +72,10 @@ def test_numbers_of_an_ordinal_are_found_whatever_their_type():
     values = [1.0, np.int64(2), 2.5, np.float32(3)]
     assert [dimension.index(value) for value in values] == [0, 1, 2, 3]
     assert not dimension.contains(True)
-
-
-def test_an_option_that_was_changed_is_still_known():
-    changed = [1, 2]
-    dimension = Categorical([changed, [3]])
-    changed.append(5)
-    assert dimension.index(changed) == 0
+    assert Ordinal([3, 1, 2]).values == (1, 2, 3)
+    assert Ordinal(["low", "mid", "high"]).values == ("low", "mid", "high")
+    values = Ordinal([1, 2.5, np.int64(3), np.float64(4.5)]).values
+    assert [type(value) for value in values] == [int, float, int, float]
 
 
 SHOW_PLACES = """
@@ -122,21 +114,6 @@ def test_the_scale_of_a_list(values, scale):
     assert Ordinal(values).scale == scale
 
 
-def test_numbers_are_sorted_and_words_keep_their_order():
-    assert Ordinal([3, 1, 2]).values == (1, 2, 3)
-    assert Ordinal(["low", "mid", "high"]).values == ("low", "mid", "high")
-
-
-def test_numbers_of_a_list_keep_their_own_type():
-    values = Ordinal([1, 2.5, np.int64(3), np.float64(4.5)]).values
-    assert [type(value) for value in values] == [int, float, int, float]
-
-
-def test_options_are_told_apart_by_type():
-    dimension = Categorical([1, 1.0, True, "1", None, (1,), [1]])
-    assert [dimension.index(value) for value in dimension.values] == list(range(7))
-
-
 def test_arrays_and_estimators_may_be_options():
     svc = SVC(C=2)
     array = np.array([1.0, 2.0])
@@ -144,6 +121,12 @@ def test_arrays_and_estimators_may_be_options():
     assert dimension.index(np.array([1.0, 2.0])) == 0
     assert dimension.index(pickle.loads(pickle.dumps(svc))) == 1
     assert dimension.index(float("nan")) == 3
+    # Options are distinguished by type, and one that was changed is still known.
+    changed = [1]
+    dimension = Categorical([1, 1.0, True, "1", None, (1,), changed])
+    assert [dimension.index(value) for value in dimension.values] == list(range(7))
+    changed.append(5)
+    assert dimension.index(changed) == 6
 
 
 @pytest.mark.parametrize(

@@ -45,9 +45,6 @@ class DrawsOnly:
         return self.values[random_state.randint(len(self.values))]
 
 
-svc = SVC()
-
-
 @pytest.mark.parametrize(
     ("notation", "expected"),
     [
@@ -135,6 +132,10 @@ def test_numbers_of_trials_of_dicts_have_no_effect():
         assert parse_spaces([(one, 3)]) == [one]
     with pytest.warns(UserWarning, match=r"\[space, ...\] and n_iter=7"):
         assert parse_spaces([(one, 3), (other, 4)]) == [one, other]
+    with pytest.warns(UserWarning, match="n_iter=25"):
+        space = Space.from_notation([({"a": [1, 2]}, 20), ({"b": [3]}, 5)])
+    assert space.n_configurations == 3
+    assert Space.from_notation(OrderedDict(a=[1, 2])).n_configurations == 2
 
 
 def test_a_scale_that_was_asked_for_by_a_step_is_kept():
@@ -144,19 +145,16 @@ def test_a_scale_that_was_asked_for_by_a_step_is_kept():
     assert dimension.scale == "linear"
 
 
-def test_draws_of_other_things_are_options():
+def test_estimators_with_the_attributes_of_a_dimension_are_options():
+    for estimator in (OneHotEncoder(), SVC()):
+        options = parse_dimension([estimator, "passthrough"], "p").values
+        assert options[0] is estimator
     dimension = parse_dimension(DrawsOnly(["a", None]), "p")
     assert sorted(map(str, dimension.values)) == ["None", "a"]
-
-
-def test_estimators_with_the_attributes_of_a_dimension_are_options():
-    encoder = OneHotEncoder()
-    assert parse_dimension([encoder, "passthrough"], "p").values[0] is encoder
-
-
-def test_estimators_are_options_and_stay_the_same_objects():
-    dimension = parse_dimension([svc, "passthrough"], "step")
-    assert dimension.values[0] is svc
+    notation = {"C": [3, 1, 2], "clf": Choice({"a": {"b": [1, 2]}})}
+    before = repr(notation)
+    Space.from_notation(notation)
+    assert repr(notation) == before
 
 
 @pytest.mark.parametrize(
@@ -212,46 +210,20 @@ def test_mistakes_name_the_parameter(notation, error, message):
         parse_dimension(notation, "p")
 
 
-@pytest.mark.parametrize(
-    ("notation", "error", "message"),
-    [
-        (3, TypeError, "must be a dict .* or a list"),
-        ("C", TypeError, "must be a dict .* or a list"),
-        ([], ValueError, "at least one dict"),
-        ([{"C": [1]}, 3], TypeError, "must be a dict .* a list with 3"),
-    ],
-)
-def test_mistakes_at_the_outermost_level(notation, error, message):
-    with pytest.raises(error, match=message):
-        parse_spaces(notation)
-
-
-def test_names_must_be_strings():
-    with pytest.raises(TypeError, match="must be strings, got 3"):
-        parse_dict({3: [1]})
-
-
-def test_pairs_of_space_and_number_are_alternatives():
-    with pytest.warns(UserWarning, match="n_iter=25"):
-        space = Space.from_notation([({"a": [1, 2]}, 20), ({"b": [3]}, 5)])
-    assert space.n_configurations == 3
-
-
-def test_any_mapping_serves():
-    assert Space.from_notation(OrderedDict(a=[1, 2])).n_configurations == 2
-
-
 def test_a_mistake_deep_in_a_tree_names_its_parameter():
     notation = {"k": Choice({"x": {"m": Choice({"y": {"gamma": (1, 0)}})}})}
     with pytest.raises(ValueError, match="'gamma'"):
         Space.from_notation(notation)
-
-
-def test_what_was_passed_is_left_as_it_was():
-    notation = {"C": [3, 1, 2], "clf": Choice({"a": {"b": [1, 2]}})}
-    before = repr(notation)
-    Space.from_notation(notation)
-    assert repr(notation) == before
+    for notation, error, message in (
+        (3, TypeError, "must be a dict .* or a list"),
+        ("C", TypeError, "must be a dict .* or a list"),
+        ([], ValueError, "at least one dict"),
+        ([{"C": [1]}, 3], TypeError, "must be a dict .* a list with 3"),
+    ):
+        with pytest.raises(error, match=message):
+            parse_spaces(notation)
+    with pytest.raises(TypeError, match="must be strings, got 3"):
+        parse_dict({3: [1]})
 
 
 @pytest.mark.parametrize(

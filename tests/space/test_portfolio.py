@@ -17,6 +17,9 @@ def test_begins_with_the_least_mean_regret():
     regrets = np.random.default_rng(0).random((7, 5))
     portfolio = Portfolio(SPACE, POINTS, regrets, 5)
     assert portfolio.choose(*NOTHING, range(5)) == np.argmin(regrets.mean(axis=0))
+    assert portfolio.choose(rows(*range(5)), np.zeros(5), []) is None
+    with pytest.raises(ValueError, match="regrets must have a column for each of 5"):
+        Portfolio(SPACE, POINTS, np.zeros((3, 4)), 5)
 
 
 def test_pending_points_count_as_tried():
@@ -45,18 +48,6 @@ def test_a_failure_is_worse_than_any_score():
     assert portfolio.choose(rows(0, 1), scores, [3, 4]) == 4
     assert portfolio.choose(rows(0, 1), scores[::-1], [3, 4]) == 3
 
-
-def test_nothing_is_free():
-    portfolio = Portfolio(SPACE, POINTS, np.zeros((1, 5)), 5)
-    assert portfolio.choose(rows(*range(5)), np.zeros(5), []) is None
-
-
-def test_shape_of_regrets():
-    with pytest.raises(ValueError, match="regrets must have a column for each of 5"):
-        Portfolio(SPACE, POINTS, np.zeros((3, 4)), 5)
-
-
-# -- branches of a choice -------------------------------------------------------------
 
 KINDS = Space.from_notation({"kind": ["a", "b", "c"], "x": [0, 1, 2, 3]})
 

@@ -1,4 +1,3 @@
-import itertools
 import math
 import pickle
 
@@ -74,6 +73,11 @@ def test_encoding_and_decoding_are_exact_on_any_tree(space, seed):
     np.testing.assert_array_equal(np.isnan(X), ~space.active(X))
     for one in params:
         assert list(one) == sorted(one)
+        own = space.canonicalize(one)
+        assert own == one and list(own) == list(one)
+        assert list(map(type, own.values())) == list(map(type, one.values()))
+    again = pickle.loads(pickle.dumps(space))
+    np.testing.assert_array_equal(again.encode(params), X)
 
 
 @given(SPACES)
@@ -103,9 +107,7 @@ def test_the_rows_of_several_different_configurations():
     expected = [[0, 0, 0.5, nan], [0.5, 0.5, 0, 0.125], [1, 1, nan, nan]]
     np.testing.assert_allclose(X, expected, atol=1e-15)
     assert space.decode(X) == params
-
-
-def test_alternatives_share_the_column_of_the_same_parameter():
+    # Alternatives share the column of the same parameter.
     space = Space.from_notation(
         [
             {"kernel": ["rbf"], "C": (0.1, 10.0), "gamma": (0.1, 1.0)},
@@ -127,29 +129,15 @@ GRIDS = [
 
 @pytest.mark.parametrize("grid", GRIDS)
 def test_the_cells_of_a_finite_space_are_those_of_a_grid(grid):
-    space = Space.from_notation(grid)
-    cells = space.decode(space.enumerate(np.arange(space.n_configurations)))
-    expected = list(ParameterGrid(grid))
-    assert space.n_configurations == len(expected)
-    assert sorted(map(repr, cells)) == sorted(
-        repr(dict(sorted(one.items()))) for one in expected
-    )
-
-
-def test_the_cells_of_a_tree_are_counted_and_listed():
-    space = Space.from_notation(
-        {
-            "a": [1, 2],
-            "k": Choice({"x": {"b": [1, 2, 3], "c": ["u", "v"]}, "y": {}}),
-        }
-    )
-    cells = space.decode(space.enumerate(np.arange(space.n_configurations)))
-    expected = [
-        {"a": a, "b": b, "c": c, "k": "x"}
-        for a, b, c in itertools.product([1, 2], [1, 2, 3], ["u", "v"])
-    ] + [{"a": a, "k": "y"} for a in (1, 2)]
-    assert space.n_configurations == 14
-    assert sorted(map(repr, cells)) == sorted(map(repr, expected))
+    tree = {"a": [1, 2], "k": Choice({"x": {"b": [1, 2], "c": ["u", "v"]}, "y": {}})}
+    same = [{"a": [1, 2], "k": ["x"], "b": [1, 2], "c": ["u", "v"]}]
+    same += [{"a": [1, 2], "k": ["y"]}]
+    for notation, expected in ((grid, grid), (tree, same)):
+        space = Space.from_notation(notation)
+        cells = space.decode(space.enumerate(np.arange(space.n_configurations)))
+        expected = [dict(sorted(one.items())) for one in ParameterGrid(expected)]
+        assert space.n_configurations == len(expected)
+        assert sorted(map(repr, cells)) == sorted(map(repr, expected))
 
 
 def test_estimators_may_be_options_that_open_their_own_parameters():
@@ -187,14 +175,6 @@ def test_estimators_may_be_options_that_open_their_own_parameters():
 KERNEL2 = Choice({"rbf": {"clf__gamma": (1e-3, 1.0)}, "linear": {}})
 
 
-def test_two_options_may_declare_the_same_parameter_differently():
-    space = Space.from_notation(
-        {"k": Choice({"a": {"C": (0.0, 1.0)}, "b": {"C": [5, 6]}})}
-    )
-    assert {"k": "b", "C": 5} in space
-    assert {"k": "a", "C": 5} not in space
-
-
 @pytest.mark.parametrize(
     "notation",
     [
@@ -205,6 +185,11 @@ def test_two_options_may_declare_the_same_parameter_differently():
 def test_a_parameter_declared_twice_at_once_is_refused(notation):
     with pytest.raises(ValueError, match="'C' is declared twice"):
         Space.from_notation(notation)
+    space = Space.from_notation(
+        {"k": Choice({"a": {"C": (0.0, 1.0)}, "b": {"C": [5, 6]}})}
+    )
+    assert {"k": "b", "C": 5} in space
+    assert {"k": "a", "C": 5} not in space
 
 
 @pytest.mark.parametrize(
@@ -272,27 +257,9 @@ def test_a_configuration_is_found_among_overlapping_alternatives():
     space = Space.from_notation([{"a": [1, 2]}, {"a": [2, 3], "b": [0]}, {"b": [0]}])
     for params in ({"a": 2}, {"a": 2, "b": 0}, {"b": 0}):
         assert space.decode(space.encode([params])) == [params]
-
-
-def test_a_space_is_read_only_once():
-    space = Space.from_notation({"a": [1, 2]})
-    assert Space.from_notation(space) is space
-    with pytest.raises(TypeError, match="constraint"):
-        Space.from_notation({"a": [1]}, constraint="a > 1")
-
-
-def test_infinite_and_finite_sizes():
-    assert Space.from_notation({"a": (0.0, 1.0), "b": [1]}).n_configurations == math.inf
-    assert Space.from_notation({"a": (0, 10**6), "b": [1, 2]}).n_configurations == 2 * (
-        10**6 + 1
-    )
-
-
-def test_a_space_survives_pickling_with_its_estimators():
-    space = Space.from_notation({"clf": [SVC(), LogisticRegression()], "C": (0.0, 1.0)})
-    params = space.decode(space.from_uniform(np.array([[0.3, 0.7]])))
-    again = pickle.loads(pickle.dumps(space))
-    np.testing.assert_array_equal(again.encode(params), space.encode(params))
+    # An integer of one dict is not rounded by a range of another.
+    space = Space.from_notation([{"a": (1e-3, 1e3, "log-uniform")}, {"a": [1, 2, 3]}])
+    assert repr(space.decode(space.encode([{"a": 3}]))) == "[{'a': 3}]"
 
 
 def test_repr_names_parameters_and_values():
@@ -300,34 +267,18 @@ def test_repr_names_parameters_and_values():
     assert repr(space) == "Space({C: Real(0.0, 1.0), k: Categorical(['a', 'b'])})"
     assert space.parameter_names == ["C", "k"]
     assert space.categorical.tolist() == [False, True]
+    assert space.n_configurations == math.inf
+    finite = Space.from_notation({"a": (0, 10**6), "b": [1, 2]})
+    assert finite.n_configurations == 2 * (10**6 + 1)
+    dimensions = {"a": Real(0, 1), "b": Integer(1, 5), "c": Categorical([1, 2])}
+    space = Space.from_notation(dimensions)
+    assert [column.dimension for column in space.columns] == list(dimensions.values())
 
 
 def test_an_inactive_position_counts_for_nothing():
     space = Space.from_notation({"kernel": KERNEL})
     rows = np.array([[1.0, 0.2, 0.9], [1.0, 0.7, 0.1]])  # "linear", whatever else
     np.testing.assert_array_equal(space.snap(rows)[0], space.snap(rows)[1])
-
-
-def test_dimension_objects_are_taken_as_they_are():
-    dimensions = {"a": Real(0, 1), "b": Integer(1, 5), "c": Categorical([1, 2])}
-    space = Space.from_notation(dimensions)
-    assert [column.dimension for column in space.columns] == list(dimensions.values())
-
-
-@given(SPACES, st.integers(0, 2**31))
-def test_what_is_proposed_is_in_its_own_form_already(space, seed):
-    U = np.random.default_rng(seed).random((20, space.n_columns))
-    for params in space.decode(space.from_uniform(U)):
-        own = space.canonicalize(params)
-        assert own == params and list(own) == list(params)
-        assert [type(value) for value in own.values()] == [
-            type(value) for value in params.values()
-        ]
-
-
-def test_an_int_of_one_dict_is_not_rounded_by_a_range_of_another():
-    space = Space.from_notation([{"a": (1e-3, 1e3, "log-uniform")}, {"a": [1, 2, 3]}])
-    assert repr(space.decode(space.encode([{"a": 3}]))) == "[{'a': 3}]"
 
 
 def test_users_values_take_the_form_of_the_dimension():
@@ -375,10 +326,15 @@ def test_a_space_without_a_constraint_is_given_one():
     other = Space.from_notation(space, lambda params: params["a"] > 1)
     assert [other.allows({"a": a}) for a in (1, 2)] == [False, True]
     assert space.constraint is None and space.allows({"a": 1})
+    assert Space.from_notation(space) is space
+    params = {"a": 1}
+    popping = Space.from_notation(space, lambda params: params.pop("a") > 0)
+    assert popping.allows(params) and params == {"a": 1}
     with pytest.raises(ValueError, match="constraint: .*already has a constraint"):
         Space.from_notation(other, lambda params: True)
-    with pytest.raises(TypeError, match="constraint must be a callable"):
-        Space.from_notation(space, 3)
+    for notation, wrong in ((space, 3), ({"a": [1]}, "a > 1")):
+        with pytest.raises(TypeError, match="constraint must be a callable"):
+            Space.from_notation(notation, wrong)
 
 
 def test_what_a_constraint_raises_is_told_with_the_configuration():
@@ -390,12 +346,6 @@ def test_what_a_constraint_raises_is_told_with_the_configuration():
         with pytest.raises(ValueError, match=r"constraint: raised .* \{'a': 1\}") as e:
             space.allows({"a": 1})
         assert e.value.__cause__ is not None
-
-
-def test_a_constraint_cannot_alter_what_is_proposed():
-    space = Space.from_notation({"a": [1, 2]}, lambda params: params.pop("a") > 0)
-    params = {"a": 1}
-    assert space.allows(params) and params == {"a": 1}
 
 
 @pytest.mark.parametrize(

@@ -78,14 +78,27 @@ def _names(space):
 
 
 @each
-def test_a_class_has_the_parameters_that_are_known(package, name):
+def test_a_class_has_its_parameters_own_values_and_samples(package, name):
+    """Samples of the space are accepted by the class."""
     estimator = _make(package, name)
-    if package == "catboost":
-        pytest.skip("get_params has only what was set")
-    own = estimator.get_params(deep=False)
     for facts in FACTS.values():
-        space = CATALOG[package, name].build(own, facts)
-        assert set(_names(space)) <= own.keys()
+        built = CATALOG[package, name].build(_own(estimator, package, name), facts)
+        notation = _space(estimator, facts)
+        space = Space.from_notation(notation)
+        if package != "catboost":  # its get_params has only what was set
+            own = estimator.get_params(deep=False)
+            every = CATALOG[package, name].build(own, facts)
+            assert set(_names(every)) <= own.keys()
+        # A fallback stands for an own value that cannot be fitted.
+        if not any(isinstance(one, Fallback) for one in built.values()):
+            own = space.selection(own_values(estimator))
+            assert own is not None
+            assert set(own) <= set(space.parameter_names)
+        for params in _samples(notation, 8):
+            model = clone(estimator).set_params(**params)
+            assert params.keys() <= model.get_params().keys()
+            if hasattr(model, "_parameter_constraints"):
+                model._validate_params()
 
 
 def _own(estimator, package, name):
@@ -97,29 +110,6 @@ def _space(estimator, facts):
     for part in parts_of(estimator, facts):
         found.update(part.space)
     return found
-
-
-@each
-def test_the_own_values_lie_in_the_space(package, name):
-    estimator = _make(package, name)
-    for facts in FACTS.values():
-        built = CATALOG[package, name].build(_own(estimator, package, name), facts)
-        if any(isinstance(notation, Fallback) for notation in built.values()):
-            continue  # the own value cannot be fitted
-        space = Space.from_notation(_space(estimator, facts))
-        own = space.selection(own_values(estimator))
-        assert own is not None
-        assert set(own) <= set(space.parameter_names)
-
-
-@each
-def test_samples_of_a_space_are_allowed_by_the_class(package, name):
-    estimator = _make(package, name)
-    for facts in FACTS.values():
-        for params in _samples(_space(estimator, facts), 8):
-            model = clone(estimator).set_params(**params)
-            if hasattr(model, "_parameter_constraints"):
-                model._validate_params()
 
 
 def _samples(notation, n):
@@ -145,39 +135,33 @@ CHEAP = [
 ]
 
 
+def _fit(estimator, params, X, y):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(estimator).set_params(**params).fit(X, y)
+    return [name for name in vars(model) if name.endswith("_")]
+
+
 @pytest.mark.parametrize("name", CHEAP)
 def test_samples_of_a_space_can_be_fitted(name):
     estimator = SKLEARN[name]()
     if "max_iter" in estimator.get_params():
         estimator.set_params(max_iter=20)
-    space = _space(estimator, DataFacts.of(X, y))
-    for params in _samples(space, 6):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            clone(estimator).set_params(**params).fit(X, y)
+    for params in _samples(_space(estimator, DataFacts.of(X, y)), 6):
+        assert _fit(estimator, params, X, y)
 
 
 def test_a_class_is_found_by_its_base():
     class Mine(SKLEARN["SVC"]):
-        pass
-
-    assert find(Mine()) is CATALOG["sklearn", "SVC"]
-    assert find(object()) is None
-
-
-def test_a_derived_class_may_have_other_parameters():
-    class Mine(SKLEARN["SVC"]):
         def __init__(self, C=2.0):
             super().__init__(C=C)
 
-    assert list(_space(Mine(), DataFacts())) == ["C"]
-
-
-def test_a_class_of_the_same_name_from_elsewhere_is_not_known():
-    class SVC:
+    class SVC:  # of the same name, from elsewhere
         pass
 
-    assert find(SVC()) is None
+    assert find(Mine()) is CATALOG["sklearn", "SVC"]
+    assert list(_space(Mine(), DataFacts())) == ["C"]
+    assert find(object()) is find(SVC()) is None
 
 
 def test_packages_that_the_user_has_not_imported_are_not_imported():
@@ -243,6 +227,11 @@ def test_bounds_follow_the_data():
     lasso = SKLEARN["Lasso"]()
     scaled = [_space(lasso, DataFacts(y_scale=s))["alpha"] for s in (1.0, 100.0)]
     assert scaled[1][0] == 100.0 * scaled[0][0]
+    few, many = (
+        _space(SKLEARN["CountVectorizer"](), DataFacts(n_rows=n))["ngram_range"]
+        for n in (500, 50_000)
+    )
+    assert (1, 3) in few and (1, 3) not in many
 
 
 def test_every_importable_class_is_in_the_catalog_under_its_package():
@@ -262,8 +251,6 @@ def test_an_empty_space_is_an_error():
         space_of_parts(parts, DataFacts())
 
 
-# -- small tables ---------------------------------------------------------------------
-
 PROJECTIONS = [
     *("FactorAnalysis", "FastICA", "GaussianRandomProjection", "IncrementalPCA"),
     *("Isomap", "KernelPCA", "LocallyLinearEmbedding", "Nystroem", "PCA"),
@@ -281,9 +268,7 @@ def test_projections_of_small_tables_can_be_fitted(name):
         space = _space(estimator, DataFacts.of(small, target))
         assert any(key.startswith(name.lower()) for key in space)
         for params in _samples(space, 4):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                clone(estimator).set_params(**params).fit(small, target)
+            _fit(estimator, params, small, target)
 
 
 def test_a_projection_is_bounded_by_the_columns_that_are_left():
@@ -295,9 +280,6 @@ def test_a_projection_is_bounded_by_the_columns_that_are_left():
     )
     steps = make_pipeline(columns, SKLEARN["FastICA"](2))
     assert _space(steps, facts)["fastica__n_components"][:2] == (2, 5)
-
-
-# -- scale and size of the data -------------------------------------------------------
 
 
 def _bounds_of_C(name, facts, kernel):
@@ -407,18 +389,6 @@ def test_an_elastic_net_is_there_where_it_is_cheap_or_can_pay(
     assert "solver" in _space(SKLEARN["LogisticRegression"](solver="saga"), facts)
 
 
-def test_trigrams_are_for_few_documents():
-    ranges = [
-        _space(SKLEARN["CountVectorizer"](), DataFacts(n_rows=n))["ngram_range"]
-        for n in (500, 50_000)
-    ]
-    assert (1, 3) in ranges[0]
-    assert (1, 3) not in ranges[1]
-
-
-# -- what a score cannot compare ------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["KMeans", "MiniBatchKMeans", "BisectingKMeans"])
 def test_the_number_of_clusters_is_not_tuned_by_inertia(name):
     kind = SKLEARN[name]
@@ -481,9 +451,6 @@ def test_a_sampler_leaves_the_next_steps_feasible():
     assert alone[1] < 2.0 * target.mean()
     assert "smote__sampling_strategy" in space
     assert "randomundersampler__sampling_strategy" not in space
-
-
-# -- hints ----------------------------------------------------------------------------
 
 
 def test_hints_have_a_parameter_and_bounds_that_are_allowed():

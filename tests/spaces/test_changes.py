@@ -66,17 +66,11 @@ def test_the_printed_code_is_the_space(estimator):
     again = eval(repr(space), NAMES)
     assert list(again) == list(space)
     assert _equal(_plain(again), _plain(space))
-
-
-def test_options_that_are_no_keys_and_names_that_need_escapes():
-    space = EditableSpace(
-        {
-            'a"b\\c': Choice([([1], {"d": ("x",)}), ("e\n", {})]),
-            "f": Ordinal([0.0, 1.0], scale="rank"),
-        }
-    )
-    again = eval(repr(space), NAMES)
-    assert _equal(_plain(again), _plain(space))
+    # Options that are no keys, and names that need escapes.
+    odd = {"f": Ordinal([0.0, 1.0], scale="rank")}
+    odd['a"b\\c'] = Choice([([1], {"d": ("x",)}), ("e\n", {})])
+    space = EditableSpace(odd)
+    assert _equal(_plain(eval(repr(space), NAMES)), _plain(space))
 
 
 def test_copies_and_pickles():
@@ -85,8 +79,6 @@ def test_copies_and_pickles():
         assert type(again) is EditableSpace
         assert repr(again) == repr(space)
 
-
-# -- changes --------------------------------------------------------------------------
 
 SPACE = EditableSpace(
     {
@@ -107,9 +99,8 @@ def test_an_entry_takes_the_place_of_another():
     assert type(changed) is EditableSpace
     assert (changed["C"], changed["new"]) == ([1], [2])
     assert SPACE["C"] == (0.1, 10.0)
-
-
-def test_an_entry_below_a_choice_takes_the_place_of_all():
+    with pytest.raises(TypeError):
+        _ = SPACE | [1]
     options = _options(SPACE | {"gamma": (5, 6)})
     assert [options[one]["gamma"] for one in ("rbf", "poly")] == [(5, 6), (5, 6)]
 
@@ -157,8 +148,3 @@ def test_estimators_for_a_step_bring_their_own_spaces():
     assert list(space) == ["scale", "model"]
     for params in Space.from_notation(space).covering_sample():
         steps.set_params(**params)
-
-
-def test_only_a_dict_can_be_laid_over():
-    with pytest.raises(TypeError):
-        _ = SPACE | [1]

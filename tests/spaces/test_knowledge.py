@@ -54,35 +54,24 @@ def portfolio_of(estimator, space, known=None, y=None):
     return None if found is None else space.decode(found.rows)
 
 
-# -- the file -------------------------------------------------------------------------
-
-
-def test_the_file_is_small():
+def test_the_file_is_complete_and_consistent():
     path = files("skbayes.spaces").joinpath("knowledge.json")
     assert len(path.read_text("utf-8")) < 80_000
-
-
-@pytest.mark.parametrize("name", sorted(library()))
-def test_the_file_is_complete_and_consistent(name):
-    one = library()[name]
-    assert one["portfolio"][0] == {}
-    regrets = np.array(one["regrets"])
-    assert regrets.shape[0] == len(one["portfolio"]) >= 8
-    assert regrets.min() >= 0 and regrets.max() <= 100
-    for density in one["densities"].values():
-        assert json.dumps(density)
-        logs = [log for _, log in density.get("options", ())]
-        if "at" in density:
-            assert np.all(np.diff(density["at"]) > 0)
-            assert len(density["at"]) == len(density["log_density"])
-            logs += density["log_density"]
-        # A fifth of each density is uniform.
-        assert min(logs) >= np.log(0.2) - 0.01
-
-
-@pytest.mark.parametrize("name", sorted(library()))
-def test_the_classes_are_in_the_catalog(name):
-    assert any(own == name for _, own in CATALOG)
+    for name, one in library().items():
+        assert any(own == name for _, own in CATALOG)
+        assert one["portfolio"][0] == {}
+        regrets = np.array(one["regrets"])
+        assert regrets.shape[0] == len(one["portfolio"]) >= 8
+        assert regrets.min() >= 0 and regrets.max() <= 100
+        for density in one["densities"].values():
+            assert json.dumps(density)
+            logs = [log for _, log in density.get("options", ())]
+            if "at" in density:
+                assert np.all(np.diff(density["at"]) > 0)
+                assert len(density["at"]) == len(density["log_density"])
+                logs += density["log_density"]
+            # A fifth of each density is uniform.
+            assert min(logs) >= np.log(0.2) - 0.01, name
 
 
 @pytest.mark.parametrize(
@@ -101,9 +90,6 @@ def test_all_points_of_a_portfolio_are_in_the_default_space(estimator):
         estimator.set_params(**params)
 
 
-# -- classes --------------------------------------------------------------------------
-
-
 class Mine(SVC):
     pass
 
@@ -111,24 +97,16 @@ class Mine(SVC):
 def test_a_class_has_the_knowledge_of_its_nearest_base():
     (part,) = parts_of(Mine(), DataFacts())
     assert knowledge_of(part) is library()["SVC"]
-
-
-def test_a_class_without_knowledge():
     (part,) = parts_of(Lasso(), DataFacts())
     assert knowledge_of(part, {}) is None
     assert prior_of(Lasso(), {"alpha": (0.1, 1.0)}, {}) is None
-
-
-# -- densities ------------------------------------------------------------------------
 
 
 def test_densities_are_linear_between_numbers_and_constant_beyond():
     density = KNOWN["Toy"]["densities"]["C"]
     found = log_density(density, [1e-5, 0.01, 0.1, 1.0, 10.0, 100.0, 1e9, 0.0])
     np.testing.assert_allclose(found, [-1, -1, -0.5, 0, 1, 2, 2, -1])
-
-
-def test_options_by_value_and_type():
+    # Options count by value and type.
     density = {"options": [[True, 1.0], [1, 2.0], [None, 3.0], [[5, 5], 4.0]]}
     found = log_density(density, [True, 1, None, (5, 5), "other"])
     np.testing.assert_allclose(found, [1, 2, 3, 4, 0])
@@ -150,9 +128,6 @@ def test_the_density_of_a_list_of_the_users_own():
     np.testing.assert_allclose(np.diff(prior.log_density(X)), [0.5, 0.5])
     X = prior.space.encode([{"C": C, "kernel": "rbf"} for C in (1, 100)])
     np.testing.assert_allclose(np.diff(prior.log_density(X)), 2.0)
-
-
-def test_names_within_a_pipeline():
     pipeline = make_pipeline(StandardScaler(), SVC())
     space = {"svc__C": (0.1, 10.0), "svc__tol": (1e-4, 1e-2)}
     assert repr(prior_of(pipeline, space, toy())) == "OptimumPrior(svc__C)"
@@ -170,9 +145,6 @@ def test_some_parameters_are_relative_to_the_scale_of_the_target(scale):
     expected = np.diff(np.interp(np.log([0.5, 0.25]), np.log([0.01, 1.0]), [-1, 0]))
     np.testing.assert_allclose(np.diff(prior.log_density(X)), expected, atol=0.05)
     assert portfolio_of(Ridge(), space, known, y)[1] == {"alpha": 0.5 * scale}
-
-
-# -- portfolios -----------------------------------------------------------------------
 
 
 def test_a_portfolio_begins_with_the_estimators_own_values():
@@ -208,9 +180,6 @@ def test_points_with_another_option_than_the_users_are_left_out():
         is None
     )
     assert len(portfolio_of(SVC(kernel="linear"), {"C": (0.1, 50.0)}, toy())) == 2
-
-
-def test_a_constraint_is_respected():
     space = Space.from_notation(
         {"C": (0.1, 50.0), "kernel": ["rbf", "linear"]},
         constraint=lambda params: params["kernel"] == "rbf",

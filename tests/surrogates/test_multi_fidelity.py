@@ -3,9 +3,8 @@
 import copy
 
 import numpy as np
-import pytest
 
-from skbayes.surrogates import GaussianProcess, TreeEnsemble
+from skbayes.surrogates import GaussianProcess
 from skbayes.surrogates.multi_fidelity import MultiFidelity
 
 RNG = np.random.default_rng(0)
@@ -74,10 +73,3 @@ def test_the_original_is_not_changed_and_copies_are_independent():
     one.fit(KNOWN, f(KNOWN))
     assert inner.n_options == [0, 0] and not hasattr(inner, "thetas_")
     assert not hasattr(other.surrogate, "thetas_")
-
-
-def test_it_works_without_gradients():
-    pytest.importorskip("lightgbm")
-    wrapped = model(TreeEnsemble(n_options=[0, 0])).fit(KNOWN, f(KNOWN))
-    assert not wrapped.has_gradients
-    assert wrapped.predict(NEW)[0].shape[1] == 7

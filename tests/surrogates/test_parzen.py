@@ -193,8 +193,6 @@ def test_arguments_that_are_refused(arguments, message):
         ParzenEstimator(**arguments)
 
 
-# -- proposals ----------------------------------------------------------------------
-
 MIXED = Space.from_notation({"x": (0.0, 1.0), "k": ["a", "b"]})
 
 
@@ -218,10 +216,7 @@ def test_candidates_are_drawn_and_ranked():
     assert np.all(np.diff(scores) <= 0) and scores[0] > 0
     assert rank(Candidates(MIXED), known(), ParzenEstimator(n_candidates=7))[
         1
-    ].shape == (
-        7,
-        2,
-    )
+    ].shape == (7, 2)
 
 
 def test_in_a_space_that_is_listed_all_that_is_new_is_ranked():
@@ -265,8 +260,6 @@ def test_eight_trials_come_before_the_model():
 
 def test_it_beats_random_search_on_average():
     """The space is a tree of conditional parameters, for which TPE is well suited."""
-    from skbayes.space import Choice
-
     space = {
         "kind": Choice({"a": {"x": (0.0, 1.0)}, "b": {"y": (0.0, 1.0)}, "c": {}}),
         "z": [1, 2, 3, 4, 5],

@@ -10,30 +10,13 @@ from skbayes.surrogates import (
     ParzenEstimator,
     WarpedGaussianProcess,
 )
-from skbayes.surrogates.registry import (
-    capability,
-    make_surrogate,
-    names_with,
-    registry,
-)
+from skbayes.surrogates.registry import capability, make_surrogate, names_with, registry
 
 SMALL = Candidates(
     Space.from_notation(
         {"a": [1, 2, 3], "b": ["u", "v", "w"]}, lambda p: p["a"] < 3 or p["b"] == "u"
     )
 )
-
-
-@pytest.mark.parametrize("name", names_with("predicts_scores"))
-def test_models_predict_scores(name):
-    if name == "trees":
-        pytest.importorskip("lightgbm")
-    model = make_surrogate(name, SMALL, seed=7)
-    assert model.n_options == [0, 3]
-    X = SMALL.unseen()
-    mean, sd = model.fit(X[:4], np.arange(4.0)).predict(X)
-    assert mean.shape == sd.shape == (len(mean), len(X))
-    assert np.all(np.isfinite(mean)) and np.all(sd > 0)
 
 
 @pytest.mark.parametrize(

@@ -46,9 +46,6 @@ def fitted(sources, n, surrogate="gp-matern52", seed=9):
     return model.fit(X, 100.0 * score(X)), X
 
 
-# -- weights ------------------------------------------------------------------------
-
-
 def test_weights_are_shares_of_bootstrap_samples_that_a_model_ranks_best():
     rng = np.random.default_rng(0)
     y = rng.normal(size=12)
@@ -99,9 +96,6 @@ def test_the_losses_are_those_of_their_definition():
     losses = np.where(kept[:, None], losses, np.inf)
     best = losses == np.min(losses, axis=0)
     np.testing.assert_allclose(weights, np.mean(best / np.sum(best, axis=0), axis=1))
-
-
-# -- the surrogate ------------------------------------------------------------------
 
 
 def test_scores_of_a_source_count_by_their_ranks():
@@ -197,7 +191,6 @@ def test_known_noise_is_handed_on():
 
 
 def test_a_model_without_leave_one_out_is_fitted_in_folds():
-    pytest.importorskip("lightgbm")
     model, _ = fitted([source(0)], 9, surrogate="trees")
     assert not model.has_gradients
     assert model.weights_[0] > 0.5

@@ -2,7 +2,6 @@ import itertools
 from collections import Counter
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -69,6 +68,16 @@ def test_matches_are_found(grams, known):
     assert places.tolist() == [expected.get(gram, -1) for gram in sorted(grams)]
 
 
+def test_patterns_are_all_there_are():
+    for n, max_gap in itertools.product(range(1, 5), range(4)):
+        places = itertools.combinations(range(n + max_gap), n)
+        expected = {p for p in places if p[0] == 0}
+        found = patterns(n, n, max_gap)
+        assert set(found) == expected
+        assert len(found) == len(expected)
+        assert found[0] == tuple(range(n))
+
+
 def test_rows_in_any_order():
     table, _ = _count(_stream([[0, 1], [], [1, 1, 2], [3]]), (0,))
     rows = np.array([2, 0, 0, 3, 1])
@@ -78,14 +87,3 @@ def test_rows_in_any_order():
         part = slice(taken.indptr[i], taken.indptr[i + 1])
         assert taken.indices[part].tolist() == one.indices.tolist()
         assert taken.counts[part].tolist() == one.counts.tolist()
-
-
-@pytest.mark.parametrize("n", range(1, 5))
-@pytest.mark.parametrize("max_gap", range(4))
-def test_patterns_are_all_there_are(n, max_gap):
-    places = itertools.combinations(range(n + max_gap), n)
-    expected = {p for p in places if p[0] == 0}
-    found = patterns(n, n, max_gap)
-    assert set(found) == expected
-    assert len(found) == len(expected)
-    assert found[0] == tuple(range(n))

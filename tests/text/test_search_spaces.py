@@ -28,10 +28,13 @@ def _draws(space, n):
 
 @pytest.mark.parametrize("space", SPACES)
 def test_all_parameters_exist(space):
+    texts = ["a text of some words, a few words"] * 5 + ["other text"] * 5
     for params in _draws(text_space(space), 100):
         PIPELINE.set_params(**params)
-        vectorizer = PIPELINE.named_steps["vectorizer"]
-        vectorizer.fit(["a text of some words, a few words"] * 5 + ["other text"] * 5)
+        vectorizer = PIPELINE.named_steps["vectorizer"].fit(texts)
+        assert len(vectorizer.get_feature_names_out())
+        given = PIPELINE.get_params()
+        assert all(given[name] == value for name, value in params.items())
 
 
 def test_the_papers_space():
@@ -84,11 +87,10 @@ def test_languages():
     assert text_space("paper", language=None)[0]["vectorizer__stop_words"] == [None]
     with pytest.raises(ValueError, match="language='klingon' is not supported"):
         text_space("paper", language="klingon")
-
-
-def test_own_stop_words():
-    space = text_space("paper", language="klingon", stop_words=["b", "a"])
-    assert space[1]["vectorizer__stop_words"] == [None, ("a", "b")]
+    with pytest.raises(ValueError, match="space must be one of"):
+        text_space("large")
+    own = text_space("paper", language="klingon", stop_words=["b", "a"])
+    assert own[1]["vectorizer__stop_words"] == [None, ("a", "b")]
 
 
 def _space(base, changes):
@@ -167,14 +169,6 @@ def test_many_characters_leave_words_only():
     asked = text_space(n_characters=10**9, changes=changes)
     assert _offered(asked, "analyzer") == {"char"}
     assert (3, 6) in _offered(asked, "ngram_range")
-
-
-def test_unknown_space():
-    with pytest.raises(ValueError, match="space must be one of"):
-        text_space("large")
-
-
-# -- packages that are not installed ------------------------------------------------
 
 
 @pytest.fixture

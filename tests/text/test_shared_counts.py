@@ -84,7 +84,12 @@ def test_what_was_fitted_outlives_the_counts(store, tmp_path):
 
 
 @pytest.mark.parametrize("where", ["folder", "memory", "other machine"])
-def test_counts_do_not_travel(where, store, tmp_path):
+def test_counts_are_made_once_and_do_not_travel(where, store, tmp_path, monkeypatch):
+    calls = []
+    count = Counts._count
+    monkeypatch.setattr(
+        Counts, "_count", lambda self, kind: calls.append(kind) or count(self, kind)
+    )
     if where == "other machine":
         store = PrefixStore(str(tmp_path / "elsewhere"), 10**8)
     with counted_texts(TEXTS, None if where == "memory" else store) as counted:
@@ -95,18 +100,7 @@ def test_counts_do_not_travel(where, store, tmp_path):
         again = pickle.loads(pickle.dumps(counted))
         assert len(pickle.dumps(again)) == size
         assert list(again[:3]) == TEXTS[:3]
-
-
-@pytest.mark.parametrize("where", ["folder", "memory", "other machine"])
-def test_counted_once(where, store, tmp_path, monkeypatch):
-    calls = []
-    count = Counts._count
-    monkeypatch.setattr(
-        Counts, "_count", lambda self, kind: calls.append(kind) or count(self, kind)
-    )
-    if where == "other machine":
-        store = PrefixStore(str(tmp_path / "elsewhere"), 10**8)
-    with counted_texts(TEXTS, None if where == "memory" else store) as counted:
+        calls.clear()
         for rows in (slice(0, 9), slice(9, 30)):
             NGramVectorizer(ngram_range=(1, 2)).fit(counted[rows])
     assert len(calls) == 2

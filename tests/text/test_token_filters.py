@@ -7,19 +7,20 @@ from skbayes.text import NGramVectorizer
 from skbayes.text.token_filters import stemmer_of, stop_word_list
 
 
-def test_english_is_scikit_learns():
+def test_lists_of_english_of_ones_own_and_of_unknown_languages():
     assert set(stop_word_list("english")) == ENGLISH_STOP_WORDS
+    assert stop_word_list({"b", "a"}) == ("a", "b")
+    assert stop_word_list(None) == ()
+    with pytest.raises(ValueError, match="no stemmer for the language 'klingon'"):
+        stemmer_of("klingon")
+    with pytest.raises(ValueError, match="no list for the language 'klingon'"):
+        stop_word_list("klingon")
 
 
 @pytest.mark.parametrize("language, word", [("german", "und"), ("russian", "не")])
 def test_other_languages(language, word):
     assert word in stop_word_list(language)
     assert stemmer_of("german").stemWords(["haus"]) == ["haus"]
-
-
-def test_words_of_ones_own():
-    assert stop_word_list({"b", "a"}) == ("a", "b")
-    assert stop_word_list(None) == ()
 
 
 @pytest.mark.parametrize("module", ["stop_words", "snowballstemmer"])
@@ -30,10 +31,3 @@ def test_what_is_not_installed(module, monkeypatch):
     )
     with pytest.raises(ImportError, match=r'pip install "skbayes\[text\]"'):
         NGramVectorizer(**arguments).fit(["ein Text"])
-
-
-def test_unknown_languages():
-    with pytest.raises(ValueError, match="no stemmer for the language 'klingon'"):
-        stemmer_of("klingon")
-    with pytest.raises(ValueError, match="no list for the language 'klingon'"):
-        stop_word_list("klingon")

@@ -60,9 +60,7 @@ def test_changed_tokens_are_joined_or_left_out():
     assert changed.vocabulary == ["aa", "zz"]
     assert changed.ids.tolist() == [1, 0, 0, 1]
     assert changed.offsets.tolist() == [0, 2, 2, 4]
-
-
-def test_unknown_tokens_leave_a_hole():
+    # Unknown tokens leave a hole.
     stream = split_words(["aa bb cc"], WORDS, True)
     assert stream.known(["aa", "cc", "dd"]).ids.tolist() == [0, -1, 1]
 
@@ -80,9 +78,6 @@ def test_checked_texts_are_plain_strings():
     found = check_texts(np.array(["one", "two"]))
     assert found == ["one", "two"]
     assert {type(text) for text in found} == {str}
-
-
-def test_messages_name_what_was_checked():
     with pytest.raises(TypeError, match=r"dev\[0\] must contain texts, got 1"):
         check_texts([1], "dev[0]")
 

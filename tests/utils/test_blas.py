@@ -27,6 +27,9 @@ def test_one_thread_inside_and_as_many_as_before_outside():
             assert set(blas_threads()) == {1}
         assert set(blas_threads()) == {1}
     assert blas_threads() == before
+    with pytest.raises(KeyError), one_blas_thread():
+        raise KeyError
+    assert blas_threads() == before
 
 
 def test_overlapping_threads_restore_what_was_there():
@@ -50,11 +53,4 @@ def test_overlapping_threads_restore_what_was_there():
         thread.start()
     for thread in threads:
         thread.join(20)
-    assert blas_threads() == before
-
-
-def test_an_error_restores_too():
-    before = blas_threads()
-    with pytest.raises(KeyError), one_blas_thread():
-        raise KeyError
     assert blas_threads() == before

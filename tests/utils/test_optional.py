@@ -21,10 +21,6 @@ def forget():
     log_once.cache_clear()
 
 
-def test_what_is_installed_is_imported():
-    assert import_optional("math", extra="text", purpose="this") is math
-
-
 @pytest.mark.parametrize(
     "module, package",
     [
@@ -34,6 +30,7 @@ def test_what_is_installed_is_imported():
     ],
 )
 def test_a_missing_package_is_named_with_its_extra(module, package, monkeypatch):
+    assert import_optional("math", extra="text", purpose="this") is math
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError) as caught:
         import_optional(module, extra="some", purpose="this", instead=", or that")
@@ -52,18 +49,16 @@ def test_a_broken_package_raises_its_own_error(line, tmp_path, monkeypatch):
     assert "not installed" not in str(caught.value)
 
 
-def test_each_message_is_told_once(caplog):
+def test_each_message_is_told_once_and_not_by_workers(caplog, monkeypatch):
     for message in ("one", "other", "one"):
         log_once(message)
     assert caplog.record_tuples == [
         ("skbayes", logging.WARNING, "one"),
         ("skbayes", logging.WARNING, "other"),
     ]
-
-
-def test_workers_tell_nothing(caplog, monkeypatch):
+    caplog.clear()
     monkeypatch.setattr(multiprocessing.current_process(), "name", "LokyProcess-1")
-    log_once("one")
+    log_once("of a worker")
     assert not caplog.records
 
 

@@ -31,6 +31,8 @@ def test_a_pickle_of_another_version_says_so(thing, monkeypatch):
         again = pickle.loads(pickle.dumps(thing))
         copy.deepcopy(again)
     assert vars(again).keys() == vars(thing).keys()
+    for other in (clone(THINGS[0]), copy.copy(THINGS[0])):
+        assert not [name for name in vars(other) if "version" in name]
     old = pickle.dumps(thing)
     monkeypatch.setattr(pickled_version, "_version", lambda: "99.0")
     with pytest.warns(InconsistentVersionWarning) as caught:
@@ -45,11 +47,6 @@ def test_a_pickle_without_a_version_says_so():
     del state["_skbayes_version"]
     with pytest.warns(InconsistentVersionWarning, match="of an unknown version"):
         Optimizer.__new__(Optimizer).__setstate__(state)
-
-
-def test_a_clone_and_a_copy_carry_no_version():
-    for thing in (clone(THINGS[0]), copy.copy(THINGS[0])):
-        assert not [name for name in vars(thing) if "version" in name]
 
 
 # Each is found missing by whatever imports it.
@@ -70,7 +67,6 @@ print(*sorted(rooms))
 
 
 def test_a_text_model_needs_only_its_own_modules_where_it_is_deployed():
-    pytest.importorskip("stop_words")
     texts = ["ein gutes Buch", "ein schlechtes Buch", "sehr gut", "sehr schlecht"] * 5
     model = make_pipeline(
         NGramVectorizer(stop_words="german", min_df=1),

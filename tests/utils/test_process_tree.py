@@ -45,16 +45,11 @@ def test_the_memory_of_children_counts_and_what_they_share_counts_once(family):
     assert TreeMemory(process.pid).size() < 100e6
 
 
-def test_memory_of_a_process_that_has_ended_is_none(family):
-    process, _ = family
+def test_children_are_ended_with_their_parent(family):
+    process, child = family
     memory = TreeMemory(process.pid)
     end_tree(process)
     assert memory.exceeds(1) is None
-
-
-def test_children_are_ended_with_their_parent(family):
-    process, child = family
-    end_tree(process)
     assert process.returncode == -9
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
     end_tree(process)  # once more changes nothing

@@ -16,13 +16,7 @@ from skbayes.utils.texts import one_line, printable
 )
 def test_control_characters_are_replaced(text, expected):
     assert printable(text) == expected
-
-
-def test_some_are_kept():
     assert printable("a\n\tb\r", kept="\n\t") == "a\n\tb\ufffd"
-
-
-def test_a_text_of_many_lines_has_one_on_a_terminal():
     assert one_line("Pipeline(steps=[1,\n      2])\r\n\x1b[A") == (
         "Pipeline(steps=[1, 2]) \ufffd[A"
     )

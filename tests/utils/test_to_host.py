@@ -1,5 +1,6 @@
 """Arrays of other libraries and on other devices."""
 
+import array_api_strict as strict
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,7 +10,6 @@ from skbayes.journal.digest import Digest
 from skbayes.spaces.catalog import DataFacts
 from skbayes.utils.to_host import to_host
 
-strict = pytest.importorskip("array_api_strict")
 copies_from_devices = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.1.0",
     reason="NumPy before 2.1 does not copy from other devices",

@@ -1,5 +1,4 @@
 import itertools
-import pickle
 
 import numpy as np
 import pytest
@@ -44,26 +43,6 @@ def test_predictions_follow_from_the_kernel_written_out(kernel, p):
     np.testing.assert_allclose(mean[0], expected, atol=1e-8)
     variance = 1.3 - np.sum(k * np.linalg.solve(K, k.T).T, axis=1)
     np.testing.assert_allclose(sd[0], y.std() * np.sqrt(variance), atol=1e-8)
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_gradients_agree_with_finite_differences(kernel):
-    X, y, rng = make_data()
-    X[:, 2] = np.rint(X[:, 2] * 2) / 2  # three options
-    X[::3, 1] = np.nan
-    model = AdditiveGaussianProcess(kernel, n_options=[0, 0, 3, 0], n_samples=3)
-    model.fit(X, y)
-    candidates = rng.random((10, 4))
-    candidates[:, 2] = 0.5
-    _, _, d_mean, d_sd = model.predict(candidates, gradient=True)
-    for column in (0, 1, 3):
-        step = 1e-6 * np.eye(4)[column]
-        ahead = model.predict(candidates + step)
-        behind = model.predict(candidates - step)
-        for analytic, one, other in zip((d_mean, d_sd), ahead, behind, strict=True):
-            numeric = (one - other) / 2e-6
-            np.testing.assert_allclose(analytic[..., column], numeric, atol=1e-6)
-    assert not np.any(d_mean[..., 2]) and not np.any(d_sd[..., 2])
 
 
 @pytest.mark.parametrize("extra", [None, np.repeat([0.0, 0.5, 2.0], 10)])
@@ -120,14 +99,6 @@ def test_pairs_that_were_seen_tell_of_combinations_that_were_not():
         mean = model.predict(grid[unseen])[0][0]
         errors[cls] = np.mean(np.square(mean - y[unseen]))
     assert errors[AdditiveGaussianProcess] < 0.7 * errors[GaussianProcess]
-
-
-def test_pickling_keeps_predictions():
-    X, y, rng = make_data(12)
-    model = AdditiveGaussianProcess(random_state=4).fit(X, y)
-    candidates = rng.random((5, 4))
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(candidates), model.predict(candidates))
 
 
 def test_the_length_scales_are_believed_to_be_what_is_said():

@@ -124,10 +124,7 @@ def test_a_wrong_sign_costs_a_search_no_more_than_fifteen_trials(seed):
     space = {"x": (0.0, 1.0), "z": (0.0, 1.0)}
     model = make((-1, -1), 0.4, 1.0, random_state=seed)
     optimizer = Optimizer(
-        space,
-        surrogate=model,
-        initial_points=[{"x": 0.4, "z": 0.4}],
-        random_state=seed,
+        space, surrogate=model, initial_points=[{"x": 0.4, "z": 0.4}], random_state=seed
     )
     for _ in range(15):
         params = optimizer.ask()
