@@ -69,7 +69,7 @@ def with_peak_memory(monkeypatch):
 @pytest.mark.parametrize(
     "more",
     [
-        {"n_jobs": 2, "racing": True, "return_oof": "predict"},
+        {"n_jobs": 2, "racing": True, "return_folds": "predict"},
         {
             "constraints": {"n_features": "<= 4"},
             "scoring": ["accuracy", "f1_macro"],

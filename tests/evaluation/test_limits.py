@@ -14,19 +14,20 @@ from skbayes.evaluation.limits import (
 )
 
 parse_seconds = partial(parse_time, "timeout")
+parse_bytes = partial(parse_size, "cache")
 
 
 @pytest.mark.parametrize(
     "read, given, expected",
     [
-        (parse_memory, None, None),
-        (parse_memory, 1, 1),
-        (parse_memory, "1 B", 1),
-        (parse_memory, "2kB", 2000),
-        (parse_memory, " 1.5 GB ", 1_500_000_000),
-        (parse_memory, "3 mib", 3 << 20),
-        (parse_memory, "1 TiB", 1 << 40),
-        (parse_memory, "0.3 B", 1),
+        (parse_bytes, 1, 1),
+        (parse_bytes, 1e9, 10**9),
+        (parse_bytes, "1 B", 1),
+        (parse_bytes, "2kB", 2000),
+        (parse_bytes, " 1.5 GB ", 1_500_000_000),
+        (parse_bytes, "3 mib", 3 << 20),
+        (parse_bytes, "1 TiB", 1 << 40),
+        (parse_bytes, "0.3 B", 1),
         (parse_seconds, None, None),
         (parse_seconds, 2.5, 2.5),
         (parse_seconds, "90 s", 90),

@@ -215,7 +215,8 @@ def test_a_warning_tells_of_what_was_made_again(
     assert len(recwarn) == n_warnings
     for one in recwarn:
         assert "computed again" in str(one.message)
-        assert "cache_limit" in str(one.message) and str(tmp_path) in str(one.message)
+        assert "limit of cache" in str(one.message)
+        assert str(tmp_path) in str(one.message)
     # Warnings that are errors do not end a search.
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING, logger="skbayes"):
         warnings.simplefilter("error")

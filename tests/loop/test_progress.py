@@ -232,7 +232,7 @@ def test_a_resumed_search_goes_on_where_it_was(bars, tmp_path, capsys):
 
 
 def test_the_bar_is_closed_when_a_fit_raises(bars):
-    more = {"progress_bar": True, "error_score": "raise"}
+    more = {"verbose": "progress", "error_score": "raise"}
     with pytest.raises(RuntimeError, match="cannot be fitted"):
         BayesSearchCV(Sometimes(bad="fit"), {"quality": [1]}, **more).fit(X, y)
     assert bars[0].closed

@@ -200,7 +200,7 @@ def _above(params):
         ({"C": (0.5, 3.0)}, {}, [{"C": 1.0}]),
         # Where the own values are outside, or forbidden.
         ({"C": (2.0, 3.0)}, {}, []),
-        ({"C": (0.5, 3.0)}, {"constraint": _above}, []),
+        ({"C": (0.5, 3.0)}, {"constraints": _above}, []),
         ({"C": (0.5, 3.0)}, {"initial_points": None}, []),
         ({"C": (0.5, 3.0)}, {"initial_points": [{"C": 2.5}]}, [{"C": 2.5}]),
     ],
@@ -250,7 +250,7 @@ def _models(search):
 
 
 @pytest.mark.parametrize(
-    "notation, n_initial_points", [("list", "auto"), ("choice", 0), ("choice", 6)]
+    "notation, n_initial_points", [("list", "default"), ("choice", 0), ("choice", 6)]
 )
 def test_each_model_is_tried_once_after_the_own_values(notation, n_initial_points):
     search = _among_models(notation, initial_points=n_initial_points)

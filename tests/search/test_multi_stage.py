@@ -48,7 +48,7 @@ def fitted():
     "space, kwargs",
     [
         (SPACE, {}),
-        (SPACE, {"surrogate": "tpe", "n_points": 2, "n_initial_points": 5}),
+        (SPACE, {"surrogate": "tpe", "pre_dispatch": 2, "initial_points": 5}),
         ({"C": [0.1, 1, 10]}, {"n_iter": 30, "initial_points": [{"C": 1}]}),
         (SPACE, {"racing": True, "n_iter": 14, "return_train_score": True}),
     ],
@@ -400,7 +400,7 @@ def test_stage_correlation_is_that_of_the_scores():
     search = make(
         {"gamma": (1e-3, 1e1, "log-uniform"), "C": (0.1, 10.0, "log-uniform")},
         n_promoted=6,
-        trials_per_stage=[9, 8],
+        n_iter=[9, 8],
         cv=StratifiedKFold(2, shuffle=True, random_state=0),
     ).fit(X, y)
     (row,) = search.stage_correlation_.to_dict("records")
@@ -416,7 +416,7 @@ def test_stage_correlation_is_that_of_the_scores():
     expected = spearmanr(mean, [t.score for t in second])[0]
     assert row["model_correlation"] == pytest.approx(expected)
     # Stages that agree wholly.
-    search = sized(n_promoted=5, trials_per_stage=[6, 6]).fit(X, y)
+    search = sized(n_promoted=5, n_iter=[6, 6]).fit(X, y)
     row = search.stage_correlation_.iloc[0]
     assert row["rank_correlation"] == pytest.approx(1.0)
     assert row["model_correlation"] > 0.5

@@ -32,8 +32,8 @@ def search(model=None, space=SPACE, **kwargs):
 @pytest.mark.parametrize(
     "model, method, more",
     [
-        (SVC(), "predict", {"n_points": 1}),
-        (SVC(), "predict", {"n_jobs": 2, "n_points": 3}),
+        (SVC(), "predict", {"pre_dispatch": 1}),
+        (SVC(), "predict", {"n_jobs": 2, "pre_dispatch": 3}),
         (LogisticRegression(max_iter=500), "predict_proba", {}),
         (LogisticRegression(max_iter=500), "decision_function", {}),
         (SVR(), "predict", {"cv": KFold(3, shuffle=True, random_state=0)}),
@@ -42,7 +42,7 @@ def search(model=None, space=SPACE, **kwargs):
 )
 def test_predictions_are_those_of_cross_val_predict(model, method, more):
     data = rbf_kernel(X) if getattr(model, "kernel", "") == "precomputed" else X
-    ours = search(model, return_oof=method, **more).fit(data, y)
+    ours = search(model, return_folds=["estimators", method], **more).fit(data, y)
     best = clone(model).set_params(**ours.best_params_)
     expected = cross_val_predict(best, data, y, cv=ours.cv, method=method)
     np.testing.assert_allclose(ours.oof_predictions_, expected)
@@ -71,7 +71,8 @@ def test_a_class_that_a_training_set_lacks(method, missing, n_classes):
     labels = np.repeat(np.arange(n_classes), 10)
     data = np.random.default_rng(0).normal(size=(len(labels), 3)) + labels[:, None]
     cv, model = KFold(n_classes), LogisticRegression(max_iter=500)
-    ours = search(model, cv=cv, return_oof=method).fit(data, labels)
+    kept = {"return_folds": ["estimators", method]}
+    ours = search(model, cv=cv, **kept).fit(data, labels)
     got = ours.oof_predictions_
     assert got.shape == (len(labels), n_classes)
     np.testing.assert_array_equal(got[np.arange(len(labels)), labels], missing)
@@ -132,10 +133,13 @@ def test_a_winner_from_the_journal_is_fitted_again(tmp_path):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        ({"return_oof": "predict_proba"}, "return_oof='predict_proba' is not a method"),
-        ({"return_oof": "predict", "refit": False}, "refit=False cannot"),
-        ({"return_oof": "predict", "cv": ShuffleSplit(3)}, "return_oof requires a cv"),
-        ({"return_fold_estimators": True, "refit": False}, "refit=False cannot"),
+        ({"return_folds": "predict_proba"}, "return_folds: 'predict_proba' is not"),
+        ({"return_folds": "predict", "refit": False}, "refit=False cannot"),
+        (
+            {"return_folds": "predict", "cv": ShuffleSplit(3)},
+            "return_folds: .* require a cv",
+        ),
+        ({"return_folds": "estimators", "refit": False}, "refit=False cannot"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_before_any_fit(arguments, message):

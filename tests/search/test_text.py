@@ -348,7 +348,7 @@ def test_other_languages_and_stop_words():
 @pytest.mark.parametrize("n_stages, many", [(1, 80), (2, 10_000)])
 def test_trials_per_stage_decide_how_many_stages_there_are(n_stages, many, monkeypatch):
     monkeypatch.setattr(text_search, "MANY_TEXTS", many)
-    search = _search(trials_per_stage=[2, 1][:n_stages], refit=False).fit(TEXTS, LABELS)
+    search = _search(n_iter=[2, 1][:n_stages], refit=False).fit(TEXTS, LABELS)
     assert set(search.all_cv_results_["stage"]) == set(range(n_stages))
 
 
@@ -363,7 +363,7 @@ def test_a_configuration_without_ngrams_costs_its_trial_only():
 
 
 def test_counts_that_find_no_room_change_nothing(tmp_path):
-    search = _search(n_iter=3, cache_limit=50_000)
+    search = _search(n_iter=3, cache=50_000)
     with parallel_config(temp_folder=str(tmp_path)):
         with pytest.warns(UserWarning, match="share were computed again"):
             search.fit(TEXTS, LABELS)
@@ -398,7 +398,7 @@ def test_first_steps_without_a_vectorizer_of_this_package_are_shared(counting):
 
 
 def test_kept_estimators_take_raw_texts():
-    kept = {"return_fold_estimators": True, "return_oof": "predict"}
+    kept = {"return_folds": ["estimators", "predict"]}
     search = _search(cv=3, **kept).fit(TEXTS, LABELS)
     splits = StratifiedKFold(3).split(TEXTS, LABELS)
     for (_, test), estimator in zip(splits, search.fold_estimators_, strict=True):

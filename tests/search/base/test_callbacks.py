@@ -212,7 +212,7 @@ class AtTrial(Stopper):
     ],
 )
 def test_a_hook_that_returns_true_ends_the_search(backend, stopper, n_trials):
-    search = search_with(stopper, n_iter=6, n_points=1)
+    search = search_with(stopper, n_iter=6, pre_dispatch=1)
     with joblib.parallel_config(backend=backend, n_jobs=2):
         search.fit(X, y)
     assert search.stop_reason_ == "callback"

@@ -183,8 +183,8 @@ NESTED = Choice({"linear": {}, "rbf": {"gamma": (1e-3, 1.0, "log-uniform")}})
         ({"C": (np.nan, 1.0)}, {}, "C"),
         ([{"C": [1, 2]}, {"nonsense__C": (1, 9)}], {}, "nonsense"),
         ({"C": [1, 2]}, {"initial_points": [{"C": 9}]}, "initial_points"),
-        ({"C": [1, 2]}, {"constraint": lambda params: False}, "constraint"),
-        ({"kernel": NESTED}, {"constraint": lambda params: params["gamma"] < 0.5},
+        ({"C": [1, 2]}, {"constraints": lambda params: False}, "constraint"),
+        ({"kernel": NESTED}, {"constraints": lambda params: params["gamma"] < 0.5},
          "constraint: raised KeyError.'gamma'"),
         ({"C": [1, 2]}, {"surrogate": GaussianProcess},
          "surrogate .*the class GaussianProcess"),
@@ -226,7 +226,7 @@ def test_the_points_of_a_clone_are_options_of_its_space():
     search.fit(X, y)
     assert search.best_params_["step"] is search.search_spaces["step"][0]
     space = Space.from_notation({"alpha": [1, 2, 3]})
-    search = BayesSearchCV(Ridge(), space, constraint=lambda p: p["alpha"] > 1)
+    search = BayesSearchCV(Ridge(), space, constraints=lambda p: p["alpha"] > 1)
     search.fit(X, y)
     assert search.cv_results_["params"] == [{"alpha": 2}, {"alpha": 3}]
     assert space.constraint is None

@@ -150,9 +150,11 @@ def test_same_trials_on_every_backend_whatever_the_timing(backend, reference):
 
 
 def test_trials_have_limits_on_dask(cluster):
-    expected = restless(n_points=1, n_iter=2, cv=2).fit(X, y)
+    expected = restless(pre_dispatch=1, n_iter=2, cv=2).fit(X, y)
     with joblib.parallel_config("dask", client=cluster):
-        search = restless(n_points=1, n_iter=2, cv=2, trial_timeout=600).fit(X, y)
+        search = restless(
+            pre_dispatch=1, n_iter=2, cv=2, trial_limits={"time": 600}
+        ).fit(X, y)
     assert [trial.state for trial in search.trials_] == ["complete"] * 2
     del search.cv_results_["state"]
     assert_same_search(search, expected)

@@ -421,7 +421,7 @@ def test_two_workers_find_the_same(iris, log):
 def test_costs_are_those_of_the_whole_pipeline(iris):
     objectives = {"accuracy": "max", "model_size": "min", "fit_time": "min"}
     steps = pipeline(PolynomialFeatures(4), StandardScaler())
-    more = {"objectives": objectives, "error_score": 0.0, "n_initial_points": 4}
+    more = {"objectives": objectives, "error_score": 0.0, "initial_points": 4}
     both = [
         search(steps, kind=ParetoSearchCV, cache=cache, **more).fit(*iris)
         for cache in (True, False)
@@ -499,7 +499,7 @@ def test_fitted_steps_are_not_loaded_if_nothing_looks_at_them(
         {"scoring": _accuracy},
         {"constraints": {"model_size": "<= 1e9"}},
         {"constraints": {"predict_time": "<= 1e3"}},
-        {"return_fold_estimators": True, "refit": True},
+        {"return_folds": "estimators", "refit": True},
         {"return_train_score": True},
     ],
 )
@@ -560,7 +560,7 @@ def test_without_room_nothing_is_shared_or_left_behind(iris, tmp_path, monkeypat
 
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
     scaler = pipeline(StandardScaler())
-    small, _ = fit_both(scaler, *iris, cache_limit=10)
+    small, _ = fit_both(scaler, *iris, cache=10)
     assert np.all(shared_times(small) == 0.0)
     assert not list(tmp_path.iterdir())
     for module, name in ((prefix_store.os, "replace"), (tempfile, "mkdtemp")):

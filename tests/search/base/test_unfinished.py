@@ -68,7 +68,7 @@ def test_racing_spares_no_winner(found):
 
 @pytest.mark.parametrize("n_points", [1, 4])
 def test_the_same_trials_race_whatever_n_jobs(n_points):
-    alone, pair = (racing(n_points=n_points, n_jobs=n).fit(X, y) for n in (1, 2))
+    alone, pair = (racing(pre_dispatch=n_points, n_jobs=n).fit(X, y) for n in (1, 2))
     assert_same_tables(pair.cv_results_, alone.cv_results_)
     assert "pruned" in alone.cv_results_["state"]
 
