@@ -41,7 +41,7 @@ def outcomes(tmp_path_factory):
     env = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(here / "helpers"), str(here.parent)]),
-        "DROP_IN_SEARCH": "skbayes",
+        "DROP_IN_SEARCH": "1",
         "DROP_IN_REPORT": str(report),
         "DROP_IN_REWORD": "1",
         "OMP_NUM_THREADS": "1",

@@ -70,8 +70,12 @@ def test_quick_folds_are_sent_together(seconds, sizes):
 
 @pytest.mark.parametrize("kind", [ThreadBackend, ProcessBackend, Backend])
 def test_every_backend_returns_the_outcomes_in_order(kind):
-    with kind(task()) as backend:
-        expected = run_folds(DataHandle(task()), FOLDS)
+    large = SVC(class_weight=dict.fromkeys(range(3000), 1.0))
+    with kind(task(large)) as backend:
+        if kind is ProcessBackend:
+            # The task is not sent with each fold.
+            assert len(pickle.dumps(backend._call(FOLDS[:1], 0.0)[1])) < 1000
+        expected = run_folds(DataHandle(task(large)), FOLDS)
         for _ in range(2):
             found = backend.run(Parallel(n_jobs=1), FOLDS)
             assert [outcome.result.test_scores for outcome in found] == [
@@ -91,13 +95,6 @@ def test_folds_of_processes_that_can_be_killed_are_sent_one_by_one():
         for _ in range(2):
             backend.run(workers, FOLDS)
     assert workers.sizes == [[0, 1, 2, 3]] * 2
-
-
-def test_the_task_is_not_sent_with_each_fold():
-    large = SVC(class_weight=dict.fromkeys(range(3000), 1.0))
-    with ProcessBackend(task(large)) as backend:
-        call = backend._call(FOLDS[:1], 0.0)
-        assert len(pickle.dumps(call[1])) < 1000
 
 
 class Unreadable:

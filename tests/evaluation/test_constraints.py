@@ -73,11 +73,8 @@ def test_outcomes_are_means_over_the_fitted_folds():
     assert BOTH.violation(some) == pytest.approx(0.5 + math.log(2.0))
     assert BOTH.violation(folds({"a": 0.5, "b": 1.0})) == 0.0
     assert BOTH.violation(folds({"a": 0.5})) == math.inf
-
-
-def test_a_failed_trial_has_unknown_outcomes():
-    trial = Trial(0, {}, folds({"a": 0.5, "b": 1.0}), math.nan, state="failed")
-    assert np.all(np.isnan(BOTH.of_trial(trial)))
+    failed = Trial(0, {}, folds({"a": 0.5, "b": 1.0}), math.nan, state="failed")
+    assert np.all(np.isnan(BOTH.of_trial(failed)))
 
 
 def test_a_bound_is_surely_broken_only_if_the_folds_agree():

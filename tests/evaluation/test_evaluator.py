@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from grid_comparison import Sometimes
 from sklearn.datasets import load_iris
-from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -68,14 +67,6 @@ def evaluator(estimator, catch_errors=False, scorers=None, settings=None, **opti
     return CandidateEvaluator(run, kind(fold_task(run, X)))
 
 
-def test_a_trial_knows_when_it_began():
-    before = time.time()
-    trial = trial_of(evaluator(SVC()), 0, {"C": 0.3})
-    assert before <= trial.started <= time.time() - 0.9 * trial.duration
-    refused = trial_of(evaluator(SVC()), 0, {"unknown": 1})
-    assert refused.started is None
-
-
 def trial_of(run, number, params, n_jobs=None):
     evaluation = run.prepare(number, params)
     return run.conclude(evaluation, evaluation(Parallel(n_jobs=n_jobs)))
@@ -83,34 +74,20 @@ def trial_of(run, number, params, n_jobs=None):
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_scores_are_those_of_cross_val_score(n_jobs):
-    trial = trial_of(evaluator(SVC(), n_jobs == 2), 4, {"C": 0.3}, n_jobs)
+    model, before = SVC(), time.time()
+    run = evaluator(model, n_jobs == 2, return_train_score=True)
+    trial = trial_of(run, 4, {"C": 0.3}, n_jobs)
+    assert before <= trial.started <= time.time() - 0.9 * trial.duration
     expected = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)
     np.testing.assert_array_equal(trial.scores["score"], expected)
+    assert trial.train_scores["score"].shape == (3,)
     assert trial.score == pytest.approx(expected.mean())
     assert (trial.number, trial.params, trial.state) == (4, {"C": 0.3}, "complete")
     assert trial.error is None
     assert not trial.stop_requested
     assert trial.duration >= trial.fit_times.max()
-
-
-def test_the_estimator_is_left_alone():
-    model = SVC()
-    trial_of(evaluator(model), 0, {"C": 0.3})
-    assert model.C == 1.0
-    assert not hasattr(model, "support_")
-
-
-def test_a_trial_that_fails_everywhere():
-    trial = trial_of(evaluator(Sometimes(bad="fit")), 0, {"quality": 1})
-    assert trial.state == "failed"
-    assert math.isnan(trial.score)
-    assert trial.error.rstrip().endswith("RuntimeError: cannot be fitted")
-    assert [fold.fit_error is not None for fold in trial.folds] == [True] * 3
-
-
-def test_train_scores():
-    trial = trial_of(evaluator(SVC(), return_train_score=True), 0, {"C": 0.3})
-    assert trial.train_scores["score"].shape == (3,)
+    # The estimator is left alone.
+    assert model.C == 1.0 and not hasattr(model, "support_")
 
 
 @pytest.mark.parametrize("n_jobs, catch_errors", [(None, False), (2, True)])
@@ -130,20 +107,11 @@ def test_a_trial_that_set_params_refuses_has_a_row_like_any_other():
     run = evaluator(Sometimes(), return_train_score=True)
     refused = trial_of(run, 0, {"quality": 2.0, "bad": "params"})
     fine = trial_of(run, 1, {"quality": 2.0})
-    assert refused.state == "failed"
+    assert refused.state == "failed" and refused.started is None
     assert "do not go together" in refused.error
     assert refused.folds[0].as_dict().keys() == fine.folds[0].as_dict().keys()
     assert len(refused.folds) == len(fine.folds)
     np.testing.assert_array_equal(refused.fit_times, 0)
-
-
-def test_check_candidates_accepts_and_changes_nothing():
-    model = make_pipeline(StandardScaler(), SVC())
-    check_candidates(
-        model, [{"svc__C": 2}, {"svc": LogisticRegression(), "svc__C": 2}, {}]
-    )
-    assert isinstance(model[-1], SVC)
-    assert model[-1].C == 1.0
 
 
 @pytest.mark.parametrize(
@@ -156,13 +124,13 @@ def test_check_candidates_accepts_and_changes_nothing():
 )
 def test_check_candidates_names_the_culprit(params, culprit):
     model = make_pipeline(StandardScaler(), SVC())
+    check_candidates(model, [{"svc__C": 2}, {"svc": Sometimes(), "svc__bad": 2}, {}])
     with pytest.raises(ValueError, match=f"search_spaces names {culprit}, which"):
         check_candidates(model, [{"svc__C": 1}, params])
+    assert isinstance(model[-1], SVC) and model[-1].C == 1.0
 
 
 def test_error_scores_of_several_metrics_are_told_apart():
-    from sklearn.model_selection import GridSearchCV
-
     search = GridSearchCV(
         Sometimes(), {}, scoring=["accuracy", "f1_macro"], refit="accuracy"
     )
@@ -211,13 +179,6 @@ def test_a_limit_counts_the_time_that_folds_run(n_jobs, seconds, limit, n_run):
         assert evaluation.verdict == "timed_out"
 
 
-def test_a_fold_tells_how_long_it_ran():
-    run = evaluator(SVC())
-    (outcome, *_) = run.prepare(0, {"C": 0.3})(Parallel())
-    result = outcome.result
-    assert outcome.seconds >= result.fit_time + result.score_time
-
-
 @pytest.mark.parametrize("n_jobs, catch_errors", [(None, False), (2, True)])
 def test_a_limit_keeps_later_folds_from_being_begun(n_jobs, catch_errors):
     run = evaluator(SVC(), catch_errors, trial_timeout=1e-9)
@@ -225,7 +186,10 @@ def test_a_limit_keeps_later_folds_from_being_begun(n_jobs, catch_errors):
     # One after the other, as in a search with one worker.
     workers = Parallel(n_jobs=n_jobs)
     workers.n_jobs = 1
-    trial = run.conclude(evaluation, evaluation(workers))
+    outcomes = evaluation(workers)
+    result = outcomes[0].result
+    assert outcomes[0].seconds >= result.fit_time + result.score_time
+    trial = run.conclude(evaluation, outcomes)
     assert trial.state == "timed_out"
     fitted = [fold.is_fitted for fold in trial.folds]
     assert fitted == [True, False, False]
@@ -259,19 +223,20 @@ def test_a_race_prunes_a_trial_without_a_chance():
     )
 
 
-def test_a_race_does_not_judge_by_failed_folds():
-    run = evaluator(Sometimes(bad="fit"), settings={"racing": 0.01})
-    for number in range(4):
-        run.learn(complete(number, [0.99, 0.97, 0.99]))
-    assert trial_of(run, 4, {"quality": 1}).state == "failed"
-
-
 def test_what_a_race_knows_is_what_was_told_when_it_was_prepared():
     run = evaluator(SVC(), settings={"racing": 0.01})
     evaluation = run.prepare(0, {"C": 1e-9, "kernel": "linear"})
     for number in range(1, 5):
         run.learn(complete(number, [0.99, 0.97, 0.99]))
     assert run.conclude(evaluation, evaluation(Parallel())).state == "complete"
+    # Failed folds are not compared.
+    failed = evaluator(Sometimes(bad="fit"), settings={"racing": 0.01})
+    for number in range(4):
+        failed.learn(complete(number, [0.99, 0.97, 0.99]))
+    trial = trial_of(failed, 4, {"quality": 1})
+    assert trial.state == "failed" and math.isnan(trial.score)
+    assert trial.error.rstrip().endswith("RuntimeError: cannot be fitted")
+    assert [fold.fit_error is not None for fold in trial.folds] == [True] * 3
 
 
 @pytest.mark.parametrize("refit, expected", [(True, [1]), (max, [0, 1, 2])])

@@ -64,12 +64,10 @@ def test_the_grid_ends_at_the_cap_and_steps_are_ten_percent(cap):
     steps = np.diff(grid)
     assert (steps >= 1).all()
     assert (steps <= np.maximum(1, grid[:-1] // 10)).all()
-
-
-def test_grids_of_two_caps_agree():
-    short, long = round_grid(700), round_grid(5000)
-    assert np.array_equal(short[:-1], long[: len(short) - 1])
-    assert long[len(short) - 2] < 700 <= long[len(short) - 1]
+    # The grid of a larger cap has the same points.
+    longer = round_grid(20_000)
+    assert np.array_equal(grid[:-1], longer[: len(grid) - 1])
+    assert cap <= longer[len(grid) - 1]
 
 
 @pytest.mark.parametrize("cap", [1, 5, 16, 50, 200, 1000, 5000])
@@ -88,23 +86,24 @@ def test_checks_are_doublings_on_the_grid(cap):
 # The choice of rounds
 
 
-def test_the_choice_is_the_best_of_the_mean_curve():
-    # The best of each fold alone is another point.
-    folds = [np.array([0.9, 0.8, 0.2]), np.array([0.1, 0.8, 0.9])]
-    assert choose_rounds(folds) == 1
-    assert choose_rounds([np.array([0.0, 1.0, 0.9]), np.array([0.0, 0.1, 0.9])]) == 2
-
-
-def test_no_fold_is_read_past_the_end_of_the_shortest():
-    assert choose_rounds([np.array([0.1, 0.2]), np.array([0.1, 0.2, 5.0])]) == 1
-
-
-def test_of_equal_scores_the_fewest_rounds_are_chosen():
-    assert choose_rounds([np.array([0.1, 0.5, 0.5, 0.5])] * 3) == 1
+@pytest.mark.parametrize(
+    "folds, chosen",
+    [
+        # The best of each fold alone is another point.
+        ([[0.9, 0.8, 0.2], [0.1, 0.8, 0.9]], 1),
+        ([[0.0, 1.0, 0.9], [0.0, 0.1, 0.9]], 2),
+        # No fold is read past the end of the shortest.
+        ([[0.1, 0.2], [0.1, 0.2, 5.0]], 1),
+        # Of equal scores, the fewest rounds.
+        ([[0.1, 0.5, 0.5, 0.5]] * 3, 1),
+    ],
+)
+def test_the_choice_is_the_best_of_the_mean_curve(folds, chosen):
+    assert choose_rounds([*map(np.array, folds)]) == chosen
 
 
 @pytest.mark.parametrize("n_folds", [1, 2, 5])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_the_others_choose_the_best_of_their_mean_curve(n_folds, seed):
     rng = np.random.default_rng(seed)
     # Few values, so that there are ties, and curves of several lengths.
@@ -131,13 +130,13 @@ def test_the_scores_of_equal_configurations_are_not_biased():
     # Curves of noise: the score at any number of rounds is 0 on new data.
     rng = np.random.default_rng(0)
     reported, best = [], []
-    for _ in range(2000):
+    for _ in range(1000):
         folds = rng.normal(size=(5, 30))
         chosen = choose_by_others(folds)
         reported.append(np.mean(folds[np.arange(5), chosen]))
         best.append(folds.mean(axis=0).max())
     assert np.mean(best) > 0.8
-    assert abs(np.mean(reported)) < 0.04
+    assert abs(np.mean(reported)) < 0.06
 
 
 @pytest.mark.parametrize("m", [1, 2, 4])
@@ -180,13 +179,9 @@ def test_a_fit_stops_after_its_patience(cap, best, stops):
     assert ends == list(range(ends[0], len(grid) + 1))
 
 
-def test_a_fit_that_improves_goes_on():
-    grid = round_grid(1000)
-    assert not any(has_stalled(grid[:n] / 1000, grid) for n in range(1, len(grid) + 1))
-
-
 def test_the_score_of_the_most_frequent_class_is_no_stall():
     grid = round_grid(1000)
+    assert not any(has_stalled(grid[:n] / 1000, grid) for n in range(1, len(grid) + 1))
     flat = np.full(len(grid), 0.65)
     assert not any(has_stalled(flat[:n], grid) for n in range(1, len(grid) + 1))
     flat[grid > 200] += 1e-3 * np.log(grid[grid > 200])
@@ -200,7 +195,8 @@ def test_the_score_of_the_most_frequent_class_is_no_stall():
 # The race
 
 
-def test_few_trials_say_nothing():
+def test_few_trials_or_one_split_say_nothing():
+    assert not race_of(search(np.random.default_rng(0), 10), folds=1).ready
     few = [curve(0.1, 0.8)] * (MIN_TRIALS - 1)
     race = race_of(few)
     assert not race.ready
@@ -211,21 +207,15 @@ def test_few_trials_say_nothing():
     assert none.estimate(np.array([0.1, 0.3, 0.2])) == (0.3, None)
 
 
-def test_one_split_is_no_race():
-    curves = search(np.random.default_rng(0), 10)
-    assert not race_of(curves, folds=1).ready
-
-
-def test_what_is_best_already_has_won():
-    race = race_of(search(np.random.default_rng(0), 10))
-    assert race.chance(np.linspace(0.0, 2.0, 32)) == pytest.approx(1.0)
-
-
 def test_a_saturated_curve_is_pruned_and_a_slow_one_is_not():
     curves = [curve(rate, 0.9 - rate / 10) for rate in np.geomspace(0.01, 0.5, 12)]
     race = race_of(curves)
     n = int(np.searchsorted(round_grid(500), 64))
     saturated, slow = curve(0.3, 0.7)[:n], curve(0.01, 0.95)[:n]
+    assert race.chance(np.linspace(0.0, 2.0, 32)) == pytest.approx(1.0)
+    # A curve that has not left its start is not pruned.
+    steep = race_of([curve(rate, 0.9) for rate in np.geomspace(0.1, 0.5, 12)])
+    assert steep.chance(np.full(32, 0.3)) == 1.0
     # At this round the slow one is the worse by far.
     assert slow[-1] < saturated[-1] - 0.05
     assert race.chance(saturated) < 0.01
@@ -260,37 +250,22 @@ def test_of_a_curve_that_gains_nothing_the_race_of_folds_decides(score):
     assert race.estimate(first)[1] == pytest.approx(variance, rel=0.1)
 
 
-def test_a_curve_that_has_not_left_its_start_is_not_pruned():
-    race = race_of([curve(rate, 0.9) for rate in np.geomspace(0.1, 0.5, 12)])
-    assert race.chance(np.full(32, 0.3)) == 1.0
-
-
-def test_constant_scores():
-    curves = [np.full(50, 0.5)] * 6
-    race = FoldCurveRace(curves, [0.5] * 6, Race(np.full((6, 3), 0.5)))
-    assert race.chance(np.full(32, 0.5)) == 1.0
-    assert 0.0 <= race.chance(np.linspace(0.3, 0.4, 32)) <= 1.0
-
-
-def test_complete_curves_may_be_shorter_than_the_first_part():
-    curves = search(np.random.default_rng(1), 8)
-    curves[0], curves[1] = curves[0][:20], curves[1][:1]
-    race = race_of(curves)
-    assert 0.0 <= race.chance(curve(0.05, 0.7)[:32]) <= 1.0
-    assert np.isfinite(race.estimate(curve(0.05, 0.7)[:32])).all()
-
-
-@pytest.mark.parametrize("length", [1, 2, 3, 4, 7])
-def test_very_short_first_parts(length):
-    race = race_of(search(np.random.default_rng(2), 8))
-    assert 0.0 <= race.chance(np.linspace(0.1, 0.2, length)) <= 1.0
-
-
-def test_far_extrapolations_do_not_overflow():
+def unusual():
+    """Return complete curves of a race with their scores, and the start of another."""
+    some = search(np.random.default_rng(2), 8)
+    for length in (1, 2, 3, 4, 7):
+        yield some, None, np.linspace(0.1, 0.2, length)
+    yield [some[0][:20], some[1][:1], *some[2:]], None, curve(0.05, 0.7)[:32]
+    yield [np.full(50, 0.5)] * 6, None, np.linspace(0.3, 0.4, 32)
     # All complete trials have nearly one curvature, the new one has another.
-    curves = [curve(0.1, 0.8 + i / 1000) for i in range(8)]
-    race = race_of(curves, [2.0 * i for i in range(8)])
+    alike = [curve(0.1, 0.8 + i / 1000) for i in range(8)]
     first = np.concatenate([np.linspace(0, 1, 16), 1 + np.arange(16.0) ** 5]) - 1e9
+    yield alike, [2.0 * i for i in range(8)], first
+
+
+@pytest.mark.parametrize("curves, scores, first", list(unusual()))
+def test_unusual_curves_have_a_chance_and_an_estimate(curves, scores, first):
+    race = race_of(curves, scores)
     assert 0.0 <= race.chance(first) <= 1.0
     assert np.isfinite(race.estimate(first)).all()
 
@@ -361,20 +336,16 @@ def pruned_trials(rng, rounds):
 def test_the_risk_is_kept_and_trials_are_pruned(rounds):
     rng = np.random.default_rng(0)
     pruned, asked = [], 0
-    for _ in range(30):
+    for _ in range(20):
         found, n = pruned_trials(rng, rounds)
         pruned += found
         asked += n
     assert len(pruned) > 0.1 * asked
     assert sum(score > best for *_, score, best in pruned) <= 0.02 * len(pruned)
-
-
-def test_the_estimate_of_a_pruned_trial_is_near_its_score():
-    rng = np.random.default_rng(1)
-    pruned = [row for _ in range(20) for row in pruned_trials(rng, 64)[0]]
-    assert len(pruned) > 10
-    estimates, variances, scores, best = np.transpose(pruned)
-    assert (estimates < best).all()
-    errors = np.abs(estimates - scores)
-    assert np.median(errors) < 0.01
-    assert np.mean(errors <= 2 * np.sqrt(variances)) > 0.8
+    if rounds == 64:
+        # The estimates are near the scores.
+        estimates, variances, scores, best = np.transpose(pruned)
+        assert (estimates < best).all()
+        errors = np.abs(estimates - scores)
+        assert np.median(errors) < 0.01
+        assert np.mean(errors <= 2 * np.sqrt(variances)) > 0.8

@@ -2,6 +2,7 @@
 
 import math
 import time
+from functools import partial
 
 import pytest
 
@@ -12,22 +13,33 @@ from skbayes.evaluation.limits import (
     parse_time,
 )
 
+parse_seconds = partial(parse_time, "timeout")
+parse_bytes = partial(parse_size, "cache")
+
 
 @pytest.mark.parametrize(
-    "given, size",
+    "read, given, expected",
     [
-        (1, 1),
-        (1e9, 10**9),
-        ("1 B", 1),
-        ("2kB", 2000),
-        (" 1.5 GB ", 1_500_000_000),
-        ("3 mib", 3 << 20),
-        ("1 TiB", 1 << 40),
-        ("0.3 B", 1),
+        (parse_bytes, 1, 1),
+        (parse_bytes, 1e9, 10**9),
+        (parse_bytes, "1 B", 1),
+        (parse_bytes, "2kB", 2000),
+        (parse_bytes, " 1.5 GB ", 1_500_000_000),
+        (parse_bytes, "3 mib", 3 << 20),
+        (parse_bytes, "1 TiB", 1 << 40),
+        (parse_bytes, "0.3 B", 1),
+        (parse_seconds, None, None),
+        (parse_seconds, 2.5, 2.5),
+        (parse_seconds, "90 s", 90),
+        (parse_seconds, "5 min", 300),
+        (parse_seconds, " 1h30m ", 5400),
+        (parse_seconds, "1 H", 3600),
+        (parse_seconds, "2 days 1 hour", 176_400),
+        (parse_seconds, "0.5s", 0.5),
     ],
 )
-def test_memory_in_bytes(given, size):
-    assert parse_size("cache", given) == size
+def test_memory_and_time_as_text(read, given, expected):
+    assert read(given) == expected
 
 
 @pytest.mark.parametrize("given", [0, -1, 1.5, "1", "1 G", "-1 B", "0 B", "1e3 B", []])
@@ -36,29 +48,16 @@ def test_no_memory(given):
         parse_size("cache", given)
 
 
-@pytest.mark.parametrize(
-    "given, seconds",
-    [
-        (None, None),
-        (2.5, 2.5),
-        ("90 s", 90),
-        ("5 min", 300),
-        (" 1h30m ", 5400),
-        ("1 H", 3600),
-        ("2 days 1 hour", 176_400),
-        ("0.5s", 0.5),
-    ],
-)
-def test_time_in_seconds(given, seconds):
-    assert parse_time("timeout", given) == seconds
-
-
 @pytest.mark.parametrize("size", [1e6, 3.21e8, 9.99e8, 1e9, 1.5e10])
 def test_the_text_of_a_memory_is_read_as_that_memory(size):
     assert parse_size("cache", memory_text(size)) == size
 
 
 def test_time_that_earlier_fits_took_counts():
+    limits = FitLimits()
+    assert limits.seconds_left(1e9) == math.inf
+    assert limits.overrun(1e9) is limits.overrun_search() is None
+    assert limits.unallocated("MemoryError") is None
     limits = FitLimits(trial_timeout=5.0).after(3.0, same_clock=True)
     assert limits.seconds_left(0.5) == 1.5
     assert limits.overrun(2.0) is None
@@ -66,13 +65,6 @@ def test_time_that_earlier_fits_took_counts():
         "The fit was aborted after 2.5 s: trial_limits['time'] is 5 s, and the folds "
         "before it took 3 s."
     )
-
-
-def test_without_limits_there_is_no_end():
-    limits = FitLimits()
-    assert limits.seconds_left(1e9) == math.inf
-    assert limits.overrun(1e9) is limits.overrun_search() is None
-    assert limits.unallocated("MemoryError") is None
 
 
 @pytest.mark.parametrize("same_clock", [True, False])

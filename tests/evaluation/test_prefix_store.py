@@ -1,11 +1,13 @@
 import logging
 import os
 import pickle
+import shutil
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 
 import joblib
 import numpy as np
@@ -29,40 +31,27 @@ def _never():
 
 
 def test_arrays_are_made_once(store):
-    made = {"a": np.arange(5), "b": np.ones((2, 3), dtype=np.int32)}
-    store.arrays("one", lambda: made)
-    found = store.arrays("one", _never)
-    assert found.keys() == made.keys()
-    for name, array in made.items():
-        np.testing.assert_array_equal(found[name], array)
-        assert found[name].dtype == array.dtype
-    assert store.arrays("two", lambda: {"a": np.zeros(1)})["a"] == 0
-
-
-def test_empty_arrays_can_be_stored(store):
-    made = {"a": np.empty((0, 2), dtype=np.int32), "b": np.arange(3)}
-    store.arrays("one", lambda: made)
-    found = store.arrays("one", _never)
-    assert found["a"].shape == (0, 2)
-    assert found["b"].tolist() == [0, 1, 2]
-
-
-def test_files_are_mapped_and_not_to_be_written_to(store):
-    found = store.arrays("one", lambda: {"a": np.arange(5)})["a"]
-    assert type(found) is np.ndarray and isinstance(found.base, np.memmap)
-    assert not found.flags.writeable
-
-
-def test_mapped_arrays_outlive_their_file(store):
-    found = store.arrays("one", lambda: {"a": np.arange(5)})["a"]
+    made = {
+        "a": np.arange(5),
+        "b": np.ones((2, 3), dtype=np.int32),
+        "empty": np.empty((0, 2), dtype=np.int32),
+    }
+    with pytest.raises(AssertionError, match="made again"):
+        store.arrays("one", _never)
+    # What makes arrays may ask for others.
+    store.arrays("one", lambda: store.arrays("inner", lambda: made))
+    for again in (store, pickle.loads(pickle.dumps(store))):
+        found = again.arrays("one", _never)
+        assert found.keys() == made.keys()
+        for name, array in made.items():
+            np.testing.assert_array_equal(found[name], array)
+            assert found[name].dtype == array.dtype
+            assert type(found[name]) is np.ndarray
+    assert isinstance(found["a"].base, np.memmap)
+    assert not found["a"].flags.writeable
     os.unlink(os.path.join(store.folder, "one"))
-    assert found.tolist() == [0, 1, 2, 3, 4]
-
-
-def test_another_process_has_the_same(store):
-    store.arrays("one", lambda: {"a": np.arange(5)})
-    again = pickle.loads(pickle.dumps(store))
-    assert again.arrays("one", _never)["a"].tolist() == [0, 1, 2, 3, 4]
+    assert found["a"].tolist() == [0, 1, 2, 3, 4]
+    assert store.arrays("two", lambda: {"a": np.zeros(1)})["a"] == 0
 
 
 def test_threads_wait_for_who_came_first(store):
@@ -89,19 +78,6 @@ def test_processes_wait_for_who_came_first(store, tmp_path):
     calls = [delayed(make_many)(store, 20, str(tally)) for _ in range(2)]
     Parallel(n_jobs=2)(calls)
     assert sorted(tally.read_text().split()) == sorted(map(str, range(20)))
-
-
-def test_what_makes_may_ask_for_more(store):
-    def outer():
-        return {"b": store.arrays("inner", lambda: {"a": np.arange(3)})["a"] + 1}
-
-    assert store.arrays("outer", outer)["b"].tolist() == [1, 2, 3]
-
-
-def test_a_failure_leaves_nothing(store):
-    with pytest.raises(AssertionError, match="made again"):
-        store.arrays("one", _never)
-    assert store.arrays("one", lambda: {"a": np.zeros(1)})["a"] == 0
 
 
 @pytest.mark.parametrize("kind", ["arrays", "pickles"])
@@ -174,65 +150,50 @@ def test_without_locks_arrays_are_stored_at_once(store, monkeypatch):
     assert store.arrays("one", _never)["a"].tolist() == [0, 1]
 
 
-def _remove(path):
-    os.unlink(path)
-
-
-def _truncate(path):
-    os.truncate(path, os.path.getsize(path) // 2)
-
-
-def _empty(path):
-    os.truncate(path, 0)
-
-
-@pytest.mark.parametrize("spoil", [_remove, _truncate, _empty])
-def test_arrays_that_cannot_be_read_are_made_again(store, spoil):
+@pytest.mark.parametrize("share", [None, 0.0, 0.5])
+def test_arrays_that_cannot_be_read_are_made_again(store, share):
     store.arrays("one", lambda: {"a": np.arange(1000)})
-    spoil(os.path.join(store.folder, "one"))
+    path = os.path.join(store.folder, "one")
+    if share is None:
+        os.unlink(path)
+    else:
+        os.truncate(path, int(share * os.path.getsize(path)))
     again = store.arrays("one", lambda: {"a": np.arange(1000)})
     np.testing.assert_array_equal(again["a"], np.arange(1000))
     np.testing.assert_array_equal(store.arrays("one", _never)["a"], np.arange(1000))
-
-
-def test_without_its_folder_arrays_are_made_again(store):
-    os.rmdir(store.folder)
+    shutil.rmtree(store.folder)
     assert not store.is_here
-    made = {"a": np.arange(2)}
-    assert store.arrays("one", lambda: made) is made
+    assert store.arrays("one", lambda: again) is again
 
 
 # -- the folder ------------------------------------------------------------------------
 
 
-def test_the_folder_is_where_joblib_keeps_its_own(tmp_path, monkeypatch):
+def test_the_folder_is_made_where_it_should_be_and_removed(tmp_path, monkeypatch):
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
-    with temporary_store(None, 1000) as store:
-        assert os.path.dirname(store.folder) == str(tmp_path)
-
-
-def test_nothing_stays_behind(tmp_path):
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        dead.wait()
+    abandoned = tmp_path / f"skbayes-prefixes-{dead.pid}-x"
+    abandoned.mkdir()
+    (abandoned / "key").touch()
+    with temporary_store(None, 1e6) as store:
+        assert [str(path) for path in tmp_path.iterdir()] == [store.folder]
     with temporary_store(str(tmp_path / "new"), 1e6) as store:
         store.arrays("one", lambda: {"a": np.arange(5)})
         store.save("two", 2)
     assert os.listdir(tmp_path / "new") == []
-
-
-def test_no_folder_can_be_made(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "mkdtemp", _full)
     with temporary_store(str(tmp_path), 1e6) as store:
         assert store is None
 
 
 def test_a_forked_process_leaves_the_folder_to_its_parent(tmp_path, monkeypatch):
-    with temporary_store(str(tmp_path), 1e6) as store:
-        child = temporary_store(str(tmp_path), 1e6)
-        copy = child.__enter__()
-        with monkeypatch.context() as patch:
-            patch.setattr(os, "getpid", lambda: -1)
-            child.__exit__(None, None, None)
-        assert os.path.isdir(copy.folder) and os.path.isdir(store.folder)
-        os.rmdir(copy.folder)
+    parent = temporary_store(str(tmp_path), 1e6)
+    store = parent.__enter__()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: -1)
+        parent.__exit__(None, None, None)
+    assert os.path.isdir(store.folder)
 
 
 def _put_twice(store, size):
@@ -242,31 +203,26 @@ def _put_twice(store, size):
 
 
 @pytest.mark.parametrize(("size", "n_warnings"), [(10, 0), (1000, 1)])
-def test_a_warning_tells_of_what_was_made_again(tmp_path, recwarn, size, n_warnings):
+def test_a_warning_tells_of_what_was_made_again(
+    tmp_path, recwarn, caplog, size, n_warnings
+):
     with temporary_store(str(tmp_path), 4000) as store:
         _put_twice(store, size)
-    assert len(recwarn) == n_warnings
-    for one in recwarn:
-        assert "computed again" in str(one.message)
-        assert "limit of cache" in str(one.message) and str(tmp_path) in str(
-            one.message
-        )
-
-
-def test_what_was_removed_and_is_not_needed_again_is_no_reason_to_warn(
-    tmp_path, recwarn
-):
+    # What was removed and is not needed again is no reason to warn.
     with temporary_store(str(tmp_path), 20_000) as store:
         for i in range(10):
             store.save(str(i), np.zeros(1000))
-    assert not recwarn
-
-
-def test_warnings_as_errors_do_not_end_a_search(tmp_path, caplog):
-    with caplog.at_level(logging.WARNING, logger="skbayes"):
+    assert len(recwarn) == n_warnings
+    for one in recwarn:
+        assert "computed again" in str(one.message)
+        assert "limit of cache" in str(one.message)
+        assert str(tmp_path) in str(one.message)
+    # Warnings that are errors do not end a search.
+    with warnings.catch_warnings(), caplog.at_level(logging.WARNING, logger="skbayes"):
+        warnings.simplefilter("error")
         with temporary_store(str(tmp_path), 4000) as store:
-            _put_twice(store, 1000)
-    assert "computed again" in caplog.text
+            _put_twice(store, size)
+    assert ("computed again" in caplog.text) == bool(n_warnings)
 
 
 _KILLED = """
@@ -287,16 +243,4 @@ def test_a_killed_process_leaves_nothing(tmp_path):
         [sys.executable, "-c", _KILLED, str(tmp_path)], capture_output=True, check=False
     )
     assert done.returncode != 0
-    assert not list(tmp_path.iterdir())
-
-
-def test_folders_of_dead_processes_are_removed(tmp_path):
-    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
-        dead.wait()
-    abandoned = tmp_path / f"skbayes-prefixes-{dead.pid}-x"
-    abandoned.mkdir()
-    (abandoned / "key").touch()
-    with temporary_store(str(tmp_path), 1e6) as store:
-        assert not abandoned.exists()
-        assert [str(path) for path in tmp_path.iterdir()] == [store.folder]
     assert not list(tmp_path.iterdir())

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.model_selection import GroupKFold, KFold, StratifiedKFold
+from sklearn.model_selection import GroupKFold, StratifiedKFold
 
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets, check_train_size
 
@@ -91,25 +91,22 @@ def test_groups_of_one_class_each_are_stratified():
     subsets = Subsets.draw([(train, [])], sized([0.2]), labels=labels, groups=groups)
     chosen = subsets.rows(0, train, Fidelity(train_size=0.2))
     np.testing.assert_array_equal(np.bincount(labels[chosen]), [30, 10])
+    # Targets without classes are not stratified.
+    for labels in (RNG.random(200), RNG.integers(0, 2, (200, 3))):
+        subsets = Subsets.draw([(train, [])], sized([1]), labels=labels)
+        assert len(subsets.rows(0, train, Fidelity(train_size=1))) == 1
 
 
 def test_a_seed_draws_the_same_again_and_each_subset_is_another():
     wanted = [*sized([0.3]), *sized([0.3], 1)]
-    one, same = (Subsets.draw(SPLITS, wanted, labels=LABELS, seed=3) for _ in range(2))
-    other = Subsets.draw(SPLITS, wanted, labels=LABELS, seed=4)
-    again = pickle.loads(pickle.dumps(one))
-    chosen = [
-        tuple(rows(subsets, 0, fidelity))
-        for subsets, fidelity in [
-            (one, wanted[0]),
-            (same, wanted[0]),
-            (again, wanted[0]),
-            (one, wanted[1]),
-            (other, wanted[0]),
-        ]
-    ]
-    assert chosen[0] == chosen[1] == chosen[2]
-    assert len(set(chosen)) == 3
+    one, same, other = (
+        Subsets.draw(SPLITS, wanted, labels=LABELS, seed=seed) for seed in (3, 3, 4)
+    )
+    first = rows(one, 0, wanted[0])
+    for equal in (same, pickle.loads(pickle.dumps(one))):
+        np.testing.assert_array_equal(rows(equal, 0, wanted[0]), first)
+    for another in (rows(one, 0, wanted[1]), rows(other, 0, wanted[0])):
+        assert set(another) != set(first)
 
 
 def test_masks_and_indices_are_the_same():
@@ -160,25 +157,10 @@ def test_shares_of_counts():
     assert subsets.fraction(FULL_DATA) == 1.0
 
 
-def test_targets_that_have_no_classes_are_not_stratified():
-    splits = list(KFold(2).split(X))
-    for labels in (RNG.random(200), RNG.integers(0, 2, (200, 3))):
-        subsets = Subsets.draw(splits, sized([1]), labels=labels)
-        assert len(subsets.rows(0, splits[0][0], Fidelity(train_size=1))) == 1
-
-
-@pytest.mark.parametrize("size", [0.0, 1.1, -1, 0, np.nan])
-def test_a_size_out_of_range_is_refused(size):
-    with pytest.raises(ValueError, match="stages"):
+@pytest.mark.parametrize("size", [0.0, 1.1, -1, 0, np.nan, "0.3", None, True], ids=repr)
+def test_other_sizes_are_refused(size):
+    is_number = isinstance(size, int | float) and size is not True
+    with pytest.raises(ValueError if is_number else TypeError, match="stages"):
         check_train_size(size, "stages")
-
-
-@pytest.mark.parametrize("size", ["0.3", None, True])
-def test_a_size_that_is_no_number_is_refused(size):
-    with pytest.raises(TypeError, match="stages"):
-        check_train_size(size, "stages")
-
-
-def test_a_size_keeps_its_kind():
     assert isinstance(check_train_size(np.int64(3), "stages"), int)
     assert isinstance(check_train_size(np.float32(0.5), "stages"), float)

@@ -5,9 +5,7 @@ it replaces GridSearchCV and RandomizedSearchCV in `sklearn.model_selection`. It
 the tests that construct one of the two, and writes their outcomes to the file in the
 environment variable ``DROP_IN_REPORT``.
 
-The variable ``DROP_IN_SEARCH`` is the name of the replacement: "skbayes", "skopt" or
-"optuna". With "sklearn", the classes are not replaced, as a check of the method.
-Without the variable, the plugin has no effect.
+Without the variable ``DROP_IN_SEARCH``, the plugin has no effect.
 
 If ``DROP_IN_REWORD`` is set, the tests in `REWORDED` run with some words changed.
 """
@@ -18,10 +16,11 @@ import ast
 import functools
 import inspect
 import json
+import operator
 import os
+import sys
 import textwrap
 
-import numpy as np
 import sklearn.model_selection as model_selection
 from sklearn.model_selection import ParameterGrid
 from sklearn.model_selection import _search as search_module
@@ -84,11 +83,6 @@ _constructed: set[str] = set()
 _current: list[str] = []
 
 
-def _note_construction() -> None:
-    if _current:
-        _constructed.add(_current[0])
-
-
 def _grid_size(grid) -> int:
     """Return the size of a parameter grid; 10 for wrong notations."""
     try:
@@ -100,160 +94,55 @@ def _grid_size(grid) -> int:
 # --- what takes the place -------------------------------------------------------------
 
 
-def _adapters(base, constraints, spaces_attribute, n_attribute):
-    """Return the two classes over `base`, with the constructors of scikit-learn.
+def _install(original: type, spaces: str, **more) -> type:
+    """Replace a search by BayesSearchCV with its name and constructor.
 
-    `base` reads its space from `spaces_attribute` and its budget from `n_attribute`.
+    The constructor only sets its arguments; the other parameters are attributes of the
+    class, and the space is the parameter `spaces`.
     """
+    signature = inspect.signature(original.__init__)
+    defaults = {
+        name: parameter.default
+        for name, parameter in inspect.signature(BayesSearchCV).parameters.items()
+        if parameter.default is not inspect.Parameter.empty
+    }
 
-    class GridSearchCV(base):
-        _parameter_constraints = {**constraints, "param_grid": [dict, list]}
+    @functools.wraps(original.__init__)
+    def init(self, *args, **kwargs):
+        if _current:
+            _constructed.add(_current[0])
+        given = signature.bind(self, *args, **kwargs)
+        given.apply_defaults()
+        del given.arguments["self"]
+        vars(self).update(given.arguments)
 
-        def __init__(
-            self,
-            estimator,
-            param_grid,
-            *,
-            scoring=None,
-            n_jobs=None,
-            refit=True,
-            cv=None,
-            verbose=0,
-            pre_dispatch="2*n_jobs",
-            error_score=np.nan,
-            return_train_score=False,
-        ):
-            _note_construction()
-            for name, value in list(locals().items()):
-                if name not in ("self", "__class__"):
-                    setattr(self, name, value)
-
-    class RandomizedSearchCV(base):
-        _parameter_constraints = {**constraints, "param_distributions": [dict, list]}
-
-        def __init__(
-            self,
-            estimator,
-            param_distributions,
-            *,
-            n_iter=10,
-            scoring=None,
-            n_jobs=None,
-            refit=True,
-            cv=None,
-            verbose=0,
-            pre_dispatch="2*n_jobs",
-            random_state=None,
-            error_score=np.nan,
-            return_train_score=False,
-        ):
-            _note_construction()
-            for name, value in list(locals().items()):
-                if name not in ("self", "__class__"):
-                    setattr(self, name, value)
-
-    setattr(GridSearchCV, spaces_attribute, property(lambda self: self.param_grid))
-    setattr(GridSearchCV, n_attribute, property(lambda s: _grid_size(s.param_grid)))
-    setattr(
-        RandomizedSearchCV,
-        spaces_attribute,
-        property(lambda self: self.param_distributions),
-    )
-    if n_attribute != "n_iter":
-        setattr(RandomizedSearchCV, n_attribute, property(lambda self: self.n_iter))
-    return GridSearchCV, RandomizedSearchCV
-
-
-def _with_defaults(cls: type) -> type:
-    """Return a subclass of `cls` with the defaults of its arguments as attributes.
-
-    The constructors of the adapters only set the arguments of scikit-learn.
-    """
-    base = type("Base", (cls,), {})
-    for name, parameter in inspect.signature(cls.__init__).parameters.items():
-        if parameter.default is not inspect.Parameter.empty:
-            setattr(base, name, parameter.default)
-    return base
-
-
-def _skbayes():
-    from skbayes import BayesSearchCV
-
-    constraints = BayesSearchCV._parameter_constraints
-    base = _with_defaults(BayesSearchCV)
-    return _adapters(base, constraints, "search_spaces", "n_iter")
-
-
-def _as_categories(spaces, category):
-    """Wrap each list of values, which would have a different meaning in the library."""
-    if isinstance(spaces, dict):
-        listed = (list, tuple, range, np.ndarray)
-        return {
-            name: category(list(v)) if isinstance(v, listed) else v
-            for name, v in spaces.items()
-        }
-    return [_as_categories(space, category) for space in spaces]
-
-
-def _skopt():
-    from skopt import BayesSearchCV
-    from skopt.space import Categorical
-
-    base = _with_defaults(BayesSearchCV)
-    base.search_spaces = property(lambda s: _as_categories(s._spaces, Categorical))
-    return _adapters(base, {}, "_spaces", "n_iter")
-
-
-def _optuna():
-    from optuna.distributions import CategoricalDistribution
-    from optuna_integration import OptunaSearchCV
-
-    class Base(_with_defaults(OptunaSearchCV)):
-        def fit(self, X, y=None, **params):
-            # Its own default, and its own notation, while it fits.
-            given = {k: vars(self).get(k) for k in ("n_jobs", "param_distributions")}
-            self.n_jobs = given["n_jobs"] or 1
-            self.param_distributions = _as_categories(
-                self._spaces, CategoricalDistribution
-            )
-            try:
-                return super().fit(X, y, **params)
-            finally:
-                vars(self).update(given)
-
-    grid, randomized = _adapters(Base, {}, "_spaces", "n_trials")
-    randomized._spaces = property(lambda self: self.param_distributions)
-    return grid, randomized
-
-
-def _install(kind: str) -> tuple[type, type]:
-    if kind == "sklearn":
-        pair = model_selection.GridSearchCV, model_selection.RandomizedSearchCV
-        for cls in pair:
-            cls.__init__ = _noting(cls.__init__)
-        return pair
-    pair = {"skbayes": _skbayes, "skopt": _skopt, "optuna": _optuna}[kind]()
-    for name, cls in zip(NAMES, pair, strict=True):
-        cls.__name__ = cls.__qualname__ = name
-        cls.__module__ = __name__
-        globals()[name] = cls
-        setattr(model_selection, name, cls)
-        setattr(search_module, name, cls)
-    return pair
-
-
-def _noting(init):
-    @functools.wraps(init)
-    def wrapper(self, *args, **kwargs):
-        _note_construction()
-        init(self, *args, **kwargs)
-
-    return wrapper
+    members = {
+        **defaults,
+        **more,
+        "search_spaces": property(operator.attrgetter(spaces)),
+        "_parameter_constraints": {
+            **BayesSearchCV._parameter_constraints,
+            spaces: [dict, list],
+        },
+        "__init__": init,
+        "__module__": __name__,
+    }
+    cls = type(original.__name__, (BayesSearchCV,), members)
+    for module in (sys.modules[__name__], model_selection, search_module):
+        setattr(module, cls.__name__, cls)
+    return cls
 
 
 # At import, because the workers of joblib must find the classes here too.
-_kind = os.environ.get("DROP_IN_SEARCH")
-ADAPTERS: tuple[type, ...] = _install(_kind) if _kind else ()
+ADAPTERS: tuple[type, ...] = ()
+if os.environ.get("DROP_IN_SEARCH"):
+    from skbayes import BayesSearchCV
+
+    size = property(lambda self: _grid_size(self.param_grid))
+    ADAPTERS = (
+        _install(model_selection.GridSearchCV, "param_grid", n_iter=size),
+        _install(model_selection.RandomizedSearchCV, "param_distributions"),
+    )
 
 
 # --- which tests ----------------------------------------------------------------------

@@ -70,24 +70,12 @@ def test_a_thread_sees_what_the_caller_saw(backend):
     # Outside of it nothing has changed.
     assert in_a_thread(seen)["context"] == "elsewhere"
     assert seen()["sklearn"]["transform_output"] == "default"
-
-
-def test_without_settings_a_thread_has_none():
     assert in_a_thread(lambda: environment().run(seen)) == seen()
-
-
-def test_an_inner_limit_of_threads_is_kept():
-    around = environment(backend="loky", inner_max_num_threads=3)
-    own = around.run(lambda: get_active_backend()[0])
-    assert own.inner_max_num_threads == 3
 
 
 def test_no_two_threads_share_a_backend():
     around = environment(backend="threading")
-    backends = [
-        in_a_thread(lambda: around.run(lambda: get_active_backend()[0]))
-        for _ in range(3)
-    ]
+    backends = [in_a_thread(lambda: own_backend(around)) for _ in range(3)]
     assert len({id(b) for b in [*backends, around.backend]}) == 4
 
 
@@ -111,20 +99,26 @@ class Unrepeatable(Particular):
         super().__init__(color=secret)
 
 
-def test_a_backend_of_others_keeps_its_settings():
+def own_backend(around):
+    return around.run(lambda: get_active_backend()[0])
+
+
+def test_backends_keep_their_settings_and_are_made_anew_if_possible():
+    around = environment(backend="loky", inner_max_num_threads=3)
+    assert own_backend(around).inner_max_num_threads == 3
+    for backend in (ThreadingBackend, MultiprocessingBackend):
+        assert type(own_backend(environment(backend=backend()))) is backend
     around = environment(backend=Particular(color="blue"))
-    own = around.run(lambda: get_active_backend()[0])
+    own = own_backend(around)
     assert own is not around.backend
     assert own.color == "blue"
     assert around.can_overlap
     # It may run anywhere.
     assert around.kind is Backend
-
-
-def test_a_backend_that_cannot_be_made_anew_serves_one_thread():
+    # One that cannot be made anew serves one thread.
     around = environment(backend=Unrepeatable("green"))
     assert not around.can_overlap
-    assert around.run(lambda: get_active_backend()[0]) is around.backend
+    assert own_backend(around) is around.backend
 
 
 @pytest.mark.parametrize(
@@ -240,6 +234,7 @@ def all_results(executor):
 
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
 def test_every_task_is_run_with_workers(backend):
+    before = set(threading.enumerate())
     with joblib.parallel_config(backend):
         executor = TrialExecutor(ExecutionContext(2, "2*n_jobs"), size=3, n_tasks=2)
     with executor:
@@ -252,6 +247,11 @@ def test_every_task_is_run_with_workers(backend):
     assert threading.get_ident() not in {thread for _, thread in ended.values()}
     limit = 1 if backend == "multiprocessing" else 3
     assert Task.most <= limit
+    if backend == "threading":
+        # Those of joblib's pool are told to end, and may take a moment.
+        for thread in set(threading.enumerate()) - before:
+            thread.join(20)
+        assert set(threading.enumerate()) <= before
 
 
 def test_what_ends_first_is_handed_back_first():
@@ -268,26 +268,23 @@ def test_what_ends_first_is_handed_back_first():
 
 def test_one_worker_works_in_this_thread_when_asked():
     calls = []
+
+    def fails(parallel):
+        raise ZeroDivisionError
+
     with TrialExecutor(environment(n_jobs=1), size=3, n_tasks=2) as executor:
         assert executor.in_this_thread
-        for number in (0, 1, 2):
+        for number in (0, 1):
             executor.start(number, lambda parallel, n=number: calls.append(n))
         assert calls == []
         assert list(executor.finished()) == [0]
         assert calls == [0]
         executor.drop()
         assert executor.under_way == []
-    assert calls == [0]
-
-
-def test_what_a_task_raises():
-    def fails(parallel):
-        raise ZeroDivisionError
-
-    with TrialExecutor(environment(n_jobs=1), size=1, n_tasks=1) as executor:
-        executor.start(0, fails)
+        executor.start(2, fails)
         with pytest.raises(ZeroDivisionError):
             executor.finished()
+    assert calls == [0]
     with TrialExecutor(environment(n_jobs=2), size=2, n_tasks=1) as executor:
         executor.start(0, fails)
         executor.start(1, lambda parallel: "fine")
@@ -296,18 +293,6 @@ def test_what_a_task_raises():
             ended |= executor.finished()
     assert isinstance(ended[0].exception(), ZeroDivisionError)
     assert ended[1].result() == "fine"
-
-
-def test_threads_end_with_the_crew():
-    before = set(threading.enumerate())
-    with TrialExecutor(environment(backend="threading"), size=3, n_tasks=2) as executor:
-        for number in range(3):
-            executor.start(number, Task(number))
-        all_results(executor)
-    # Those of joblib's pool are told to end, and may take a moment.
-    for thread in set(threading.enumerate()) - before:
-        thread.join(20)
-    assert set(threading.enumerate()) <= before
 
 
 def test_a_task_alone_has_the_workers_of_all_searches_for_itself():
@@ -364,18 +349,12 @@ def test_nobody_waits_for_threads_after_an_interrupt():
     assert ended.wait(20)
 
 
-@pytest.mark.parametrize("backend", [ThreadingBackend, MultiprocessingBackend])
-def test_instances_of_backends_are_taken_too(backend):
-    around = environment(backend=backend())
-    assert type(around.run(lambda: get_active_backend()[0])) is backend
-
-
 # --- the start of the workers --------------------------------------------------------
 
 
 @pytest.mark.parametrize("error", [None, ZeroDivisionError])
-def test_a_task_that_warms_up_is_no_trial(error):
-    begun = []
+def test_a_task_that_warms_up_is_no_trial_and_takes_a_limited_time(error):
+    begun, ends = [], threading.Event()
 
     def task(parallel):
         begun.append(parallel.n_jobs)
@@ -384,36 +363,23 @@ def test_a_task_that_warms_up_is_no_trial(error):
 
     with TrialExecutor(environment(backend="threading"), 2, 2) as executor:
         executor.warm_up(task, 60.0)
-        assert (begun, executor.under_way) == ([2], [])
-        executor.start(0, lambda parallel: "trial")
-        assert executor.finished()[0].result() == "trial"
-
-
-def test_warming_up_takes_a_limited_time():
-    ends = threading.Event()
-    with TrialExecutor(environment(backend="threading"), 1, 2) as executor:
         executor.warm_up(lambda parallel: ends.wait(60), 0.0)
-        assert executor.under_way == []
+        assert (begun, executor.under_way) == ([2], [])
         ends.set()
         executor.start(0, lambda parallel: "trial")
-        assert set(executor.finished()) == {0}
+        assert executor.finished()[0].result() == "trial"
 
 
 # --- workers of several tasks --------------------------------------------------------
 
 
-@pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_workers_are_prepared_once_for_tasks_of_a_thread(backend):
+def test_workers_of_a_thread_are_prepared_once_unless_another_call_lost_them():
     calls = []
-    with TrialExecutor(environment(backend=backend), 1, 2) as executor:
+    with TrialExecutor(environment(backend="loky"), 1, 2) as executor:
         for number in range(3):
             executor.start(number, lambda parallel: calls.append(parallel))
             executor.finished()
         assert len(set(map(id, calls))) == 1
-
-
-def test_workers_that_another_call_has_lost_are_prepared_again():
-    with TrialExecutor(environment(backend="loky"), 1, 2) as executor:
         for number in range(2):
             executor.start(number, Task(number))
             (future,) = executor.finished().values()

@@ -33,20 +33,7 @@ X, y = load_iris(return_X_y=True)
 ROWS = np.arange(150.0)[:, None]
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_e1_raise_passes_the_exception_on(n_jobs):
-    search = BayesSearchCV(
-        Sometimes(bad="fit"),
-        {"quality": [1, 2]},
-        error_score="raise",
-        n_jobs=n_jobs,
-        random_state=0,
-    )
-    with pytest.raises(RuntimeError, match="cannot be fitted"):
-        search.fit(X, y)
-
-
-@pytest.mark.parametrize("error_score", [0.25, np.nan, -3])
+@pytest.mark.parametrize("error_score", [np.nan, -3])
 def test_e1_a_number_goes_into_the_failed_folds(error_score):
     grid = {"quality": [0.5, 0.7], "bad": [None, "some"]}
     # Two splits: the training rows begin with an odd and with an even number.
@@ -83,35 +70,15 @@ def test_e2_a_trial_whose_every_fold_fails_costs_that_trial_only():
 
 @pytest.mark.parametrize("error_score", [100.0, np.nan])
 def test_e2_a_wholly_failed_trial_is_no_score_to_the_model(error_score):
-    search = BayesSearchCV(
-        Sometimes(),
-        {"bad": ["fit", "none"]},
-        n_iter=2,
-        error_score=error_score,
-        random_state=0,
-    )
+    search = BayesSearchCV(Sometimes(), {"bad": ["fit", "none"]}, n_iter=2, refit=False)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        search.set_params(refit=False).fit(X, y)
+        search.set_params(error_score=error_score).fit(X, y)
     told = {trial.params["bad"]: trial.score for trial in search.trials_}
     assert math.isnan(told["fit"])
     assert told["none"] == 0.5
     row = search.cv_results_["params"].index({"bad": "fit"})
     np.testing.assert_equal(search.cv_results_["mean_test_score"][row], error_score)
-
-
-@pytest.mark.parametrize("error_score", [0.0, np.nan])
-def test_e2_all_failing_raises_with_the_traceback(error_score):
-    search = BayesSearchCV(
-        Sometimes(bad="fit"),
-        {"quality": [1, 2]},
-        cv=3,
-        error_score=error_score,
-        random_state=0,
-    )
-    with pytest.raises(ValueError, match="All the 6 fits failed") as raised:
-        search.fit(X, y)
-    assert "RuntimeError: cannot be fitted" in str(raised.value)
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt])
@@ -133,18 +100,9 @@ def test_e3_errors_of_the_refit_always_rise_and_lose_nothing(error):
     assert search.stop_reason_ == "exhausted"
     assert search.target_metric_ == "score" and callable(search.scorer_)
     assert not hasattr(search.best_estimator_, "classes_")
-
-
-def test_a_callable_refit_that_raises_loses_nothing():
-    search = BayesSearchCV(
-        Sometimes(),
-        {"quality": [1, 2]},
-        n_iter=2,
-        refit=lambda results: 1 // 0,
-        random_state=0,
-    )
+    # Nor does a callable refit that raises.
     with pytest.raises(ZeroDivisionError):
-        search.fit(X, y)
+        search.set_params(refit=lambda results: 1 // 0).fit(X, y)
     assert len(search.trials_) == len(search.cv_results_["params"]) == 2
 
 
@@ -161,86 +119,55 @@ def test_a_constraint_that_raises_later_ends_the_search():
         search.fit(X, y)
 
 
-def test_e4_several_metrics_are_all_nan_for_a_failed_fit():
-    grid = {"bad": [None, "fit"]}
-    ours, theirs = searches(
-        Sometimes(), grid, cv=2, scoring=["accuracy", "recall_macro"], refit="accuracy"
-    )
-    for search in (ours, theirs):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            search.fit(X, y)
-    assert_same_results(ours, theirs)
-    assert np.isnan(ours.cv_results_["mean_test_recall_macro"][1])
+def both(estimator, X, y):
+    return {"a": estimator.quality, "b": 1.0}
 
 
-def test_e4_a_callable_whose_first_trial_fails():
-    def both(estimator, X, y):
-        return {"a": estimator.quality, "b": 1.0}
-
+@pytest.mark.parametrize(
+    "scoring, refit", [(both, "a"), (["accuracy", "recall_macro"], "accuracy")]
+)
+def test_e4_several_metrics_of_which_the_first_trial_has_none(scoring, refit):
     grid = [{"bad": ["fit"]}, {"quality": [0.1, 0.3]}]
-    ours, theirs = searches(Sometimes(), grid, cv=2, scoring=both, refit="a")
+    ours, theirs = searches(Sometimes(), grid, cv=2, scoring=scoring, refit=refit)
     for search in (ours, theirs):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             search.fit(X, y)
     assert_same_results(ours, theirs)
-    assert ours.best_params_ == {"quality": 0.3}
-    assert ours.trials_[0].scores.keys() == {"a", "b"}
+    names = {"a", "b"} if scoring is both else {*scoring}
+    assert ours.trials_[0].scores.keys() == names
+    for name in names:
+        assert np.isnan(ours.cv_results_[f"mean_test_{name}"][0])
 
 
-def test_what_set_params_refuses_for_one_proposal_costs_that_trial():
-    space = {"quality": [0.5, 2.0], "bad": [None, "params"]}
+@pytest.mark.parametrize("scoring", [None, ["accuracy"]])
+def test_what_set_params_refuses_for_one_proposal_costs_that_trial(
+    scoring, monkeypatch
+):
     # Every single value is fine, and so are the configurations that check the names.
-    search = BayesSearchCV(
-        Sometimes(), space, n_iter=4, cv=2, return_train_score=True, random_state=0
-    )
     allowed = [{"quality": 0.5, "bad": None}]
-    search.set_params(search_spaces=space)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skbayes.space.Space.covering_sample", lambda self: allowed)
-        with pytest.warns() as caught:
-            search.fit(X, y)
+    monkeypatch.setattr("skbayes.space.Space.covering_sample", lambda self: allowed)
+    space = {"quality": [0.5, 2.0], "bad": [None, "params"]}
+    refit = scoring is None or "accuracy"
+    more = {"return_train_score": True, "scoring": scoring, "refit": refit}
+    search = BayesSearchCV(Sometimes(), space, n_iter=4, cv=2, **more)
+    with pytest.warns() as caught:
+        search.fit(X, y)
     assert any("2 fits failed out of a total of 8" in str(w.message) for w in caught)
     (refused,) = [t for t in search.trials_ if t.state == "failed"]
     assert refused.params == {"quality": 2.0, "bad": "params"}
     assert "do not go together" in refused.error
-    assert search.best_params_ == {"quality": 2.0, "bad": None}
+    name = "score" if scoring is None else "accuracy"
+    assert np.isnan(search.cv_results_[f"mean_test_{name}"]).sum() == 1
     search.set_params(error_score="raise")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skbayes.space.Space.covering_sample", lambda self: allowed)
-        with pytest.raises(ValueError, match="do not go together"):
-            search.fit(X, y)
-
-
-def test_a_refused_proposal_with_several_metrics():
-    space = {"quality": [0.5, 2.0], "bad": [None, "params"]}
-    search = BayesSearchCV(
-        Sometimes(),
-        space,
-        n_iter=4,
-        cv=2,
-        scoring=["accuracy"],
-        refit="accuracy",
-        random_state=0,
-    )
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skbayes.space.Space.covering_sample", lambda self: [])
-        with pytest.warns():
-            search.fit(X, y)
-    assert np.isnan(search.cv_results_["mean_test_accuracy"]).sum() == 1
+    with pytest.raises(ValueError, match="do not go together"):
+        search.fit(X, y)
 
 
 def test_a_scorer_that_returns_no_number_raises():
-    search = BayesSearchCV(
-        SVC(),
-        {"C": [1, 2]},
-        n_iter=2,
-        scoring=lambda estimator, X, y: "high",
-        random_state=0,
-    )
+    scoring = {"scoring": lambda estimator, X, y: "high"}
     with pytest.raises(ValueError, match="must return a number"):
-        search.fit(X, y)
+        BayesSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, **scoring).fit(X, y)
 
 
 def test_infinite_scores_are_failures_to_the_model():
@@ -278,16 +205,9 @@ class Sealed:
 def test_what_cannot_be_unpickled_in_a_worker_is_an_error(
     estimator, more, error, message
 ):
-    search = BayesSearchCV(
-        estimator,
-        {"quality": (0.0, 1.0), **more},
-        n_iter=3,
-        cv=2,
-        n_jobs=2,
-        random_state=0,
-    )
+    space = {"quality": (0.0, 1.0), **more}
     with pytest.raises(error, match=message):
-        search.fit(X, y)
+        BayesSearchCV(estimator, space, n_iter=3, cv=2, n_jobs=2).fit(X, y)
 
 
 # -- data that nothing can be learned from ---------------------------------------------
@@ -333,8 +253,9 @@ def counts():
         cls.n_fits = 0
 
 
-@pytest.mark.parametrize("n_points", [1, 4])
-@pytest.mark.parametrize("kind", SEARCHES)
+@pytest.mark.parametrize(
+    "kind, n_points", [*((kind, 1) for kind in SEARCHES), (SEARCHES[0], 4)]
+)
 def test_every_search_stops_when_nothing_can_be_fitted(kind, n_points):
     text = kind is TextRepresentationSearchCV
     estimator = UnlearnableTexts() if text else UnlearnableTree()
@@ -350,14 +271,13 @@ def test_every_search_stops_when_nothing_can_be_fitted(kind, n_points):
 
 
 @pytest.mark.parametrize(
-    ("X", "y", "message"),
+    ("X", "y", "message", "error_score"),
     [
-        (WITH_WORDS, y, "could not convert string to float: 'word "),
-        (WITH_GAPS, y, "Input X contains NaN."),
-        (X, np.zeros(150, int), "The number of classes has to be greater than one"),
+        (WITH_WORDS, y, "could not convert string to float: 'word ", np.nan),
+        (WITH_GAPS, y, "Input X contains NaN.", 0.0),
+        (X, np.zeros(150, int), "The number of classes has to be greater than", 0.0),
     ],
 )
-@pytest.mark.parametrize("error_score", [np.nan, 0.0])
 def test_mistakes_in_the_data_cost_three_trials(X, y, message, error_score):
     search = BayesSearchCV(
         CountedSVC(), SVC_SPACE, cv=3, error_score=error_score, random_state=0
@@ -515,7 +435,6 @@ BAD = _traceback("ValueError: bad")
 @pytest.mark.parametrize(
     ("trials", "asks"),
     [
-        ([_trial(k, BAD, BAD) for k in range(3)], True),
         ([_trial(k, BAD, skipped=1) for k in range(3)], True),
         ([_trial(k, _traceback(f"ValueError: bad {k}")) for k in range(3)], True),
         (

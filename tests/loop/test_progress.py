@@ -185,14 +185,17 @@ def test_a_bar_grows_by_each_trial(bars):
     assert bars[0].said[0]["total"] == 3
     assert bars[0].said[1:] == ["best 0.5 (trial 0)"] * 2
     assert bars[0].n == 2 and bars[0].closed
+    with progress_bar(4, {0: ran(0, 1.0), 1: ran(1, 1.0)}) as report:
+        told(report, [ran(number, 1.0) for number in range(4)])
+    assert (bars[1].said[0]["initial"], bars[1].n) == (2, 2)
 
 
-def test_a_bar_begins_after_the_recalled_trials(bars):
-    trials = [ran(number, 1.0) for number in range(4)]
-    with progress_bar(4, {0: trials[0], 1: trials[1]}) as report:
-        told(report, trials)
-    assert bars[0].said[0]["initial"] == 2
-    assert bars[0].n == 2
+def test_a_real_bar(capsys):
+    pytest.importorskip("tqdm")
+    with progress_bar(2) as report:
+        told(report, [Trial(0, {}, [FOLD], 0.5)])
+    shown = capsys.readouterr().err
+    assert "trials:  50%" in shown and "best 0.5 (trial 0)" in shown
 
 
 def test_the_bar_of_a_search(bars, capsys):
@@ -229,24 +232,10 @@ def test_a_resumed_search_goes_on_where_it_was(bars, tmp_path, capsys):
 
 
 def test_the_bar_is_closed_when_a_fit_raises(bars):
-    search = BayesSearchCV(
-        Sometimes(bad="fit"),
-        {"quality": [1]},
-        verbose="progress",
-        error_score="raise",
-        random_state=0,
-    )
+    more = {"verbose": "progress", "error_score": "raise"}
     with pytest.raises(RuntimeError, match="cannot be fitted"):
-        search.fit(X, y)
+        BayesSearchCV(Sometimes(bad="fit"), {"quality": [1]}, **more).fit(X, y)
     assert bars[0].closed
-
-
-def test_a_real_bar(capsys):
-    pytest.importorskip("tqdm")
-    with progress_bar(2) as report:
-        told(report, [Trial(0, {}, [FOLD], 0.5)])
-    shown = capsys.readouterr().err
-    assert "trials:  50%" in shown and "best 0.5 (trial 0)" in shown
 
 
 def test_tqdm_is_missing(monkeypatch):

@@ -32,31 +32,27 @@ FAILED = (math.nan, "failed")
 
 
 @pytest.mark.parametrize(
-    "scores, stops",
+    "stopper, scores, stops",
     [
-        ([1], False),
-        ([1, 1], False),
-        ([1, 1, 1], True),
-        ([1, 0, 2], False),
-        ([1, 2, 2], False),
-        ([1, 2, 2, 0], True),
-        ([1, FAILED, FAILED], True),
-        ([1, (5.0, "pruned"), (9.0, "timed_out")], True),
-        ([(5.0, "pruned"), 1, 1], False),
-        ([FAILED, FAILED], True),
-        ([FAILED, 1], False),
-        ([FAILED, FAILED, -7], False),
-        ([], False),
+        (NoImprovement(2), [1, 0, 2], False),
+        (NoImprovement(2), [1, FAILED, FAILED], True),
+        (NoImprovement(2), [1, (5.0, "pruned"), (9.0, "timed_out")], True),
+        (NoImprovement(2), [(5.0, "pruned"), 1, 1], False),
+        (NoImprovement(2), [FAILED, FAILED, -7], False),
+        (NoImprovement(2, min_delta=0.5), [1.0, 1.25, 1.5], True),
+        (NoImprovement(2, min_delta=0.49), [1.0, 1.25, 1.5], False),
+        (TargetScore(0.9), [], False),
+        (TargetScore(0.9), [0.8], False),
+        (TargetScore(0.9), [0.9], True),
+        (TargetScore(0.9), [0.95, 0.1], True),
+        (TargetScore(0.9), [FAILED, (0.95, "pruned"), (0.95, "timed_out")], False),
     ],
 )
-def test_no_improvement_in_two_trials(scores, stops):
-    assert NoImprovement(2)(history(*scores)) is stops
-
-
-def test_an_improvement_must_exceed_min_delta():
-    rises = history(1.0, 1.25, 1.5)
-    assert NoImprovement(2, min_delta=0.5)(rises) is True
-    assert NoImprovement(2, min_delta=0.49)(rises) is False
+def test_stoppers_by_score(stopper, scores, stops):
+    trials = history(*scores)
+    before = copy.deepcopy(trials), copy.deepcopy(stopper)
+    assert stopper(trials) is stopper(trials) is stops
+    assert (trials, stopper) == before
 
 
 SCORES = st.lists(st.one_of(st.floats(-9, 9), st.just(FAILED)), max_size=12)
@@ -92,20 +88,6 @@ def test_expected_improvement_below(expected, n_trials, stops):
     assert stopper(proposals(*expected)) is stops
 
 
-@pytest.mark.parametrize(
-    "scores, stops",
-    [
-        ([], False),
-        ([0.8], False),
-        ([0.9], True),
-        ([0.95, 0.1], True),
-        ([FAILED, (0.95, "pruned"), (0.95, "timed_out")], False),
-    ],
-)
-def test_target_score(scores, stops):
-    assert TargetScore(0.9)(history(*scores)) is stops
-
-
 STOPPERS = [
     (NoImprovement(20, min_delta=0.5), "no_improvement"),
     (ExpectedImprovementBelow(0.1), "expected_improvement"),
@@ -119,15 +101,6 @@ def test_stoppers_are_values(stopper, reason):
     for other in (pickle.loads(pickle.dumps(stopper)), copy.deepcopy(stopper)):
         assert other == stopper and other.reason == reason
     assert eval(repr(stopper)) == stopper
-
-
-@pytest.mark.parametrize("stopper, reason", STOPPERS, ids=lambda one: repr(one))
-def test_stoppers_change_nothing(stopper, reason):
-    trials = history(-2.0, FAILED, *[-5.0] * 30)
-    before = copy.deepcopy(trials)
-    assert stopper(trials) is stopper(trials)
-    assert trials == before
-    assert stopper == copy.deepcopy(stopper)
 
 
 @pytest.mark.parametrize(

@@ -41,16 +41,9 @@ fitted = functools.cache(every_search.fitted)
 
 def assert_same_search(search, expected):
     """Check that two fitted searches have the same trials and next proposals."""
-    for one, other in zip(search.trials_, expected.trials_, strict=True):
-        assert (one.params, one.score, one.state) == (
-            other.params,
-            other.score,
-            other.state,
-        )
-        assert (one.stage, one.expected_improvement) == (
-            other.stage,
-            other.expected_improvement,
-        )
+    for name in ("params", "score", "state", "stage", "expected_improvement"):
+        found = [getattr(trial, name) for trial in search.trials_]
+        assert found == [getattr(trial, name) for trial in expected.trials_]
     assert_same_tables(search.cv_results_, expected.cv_results_)
     assert search.best_index_ == expected.best_index_
     assert search.best_params_ == expected.best_params_
@@ -114,8 +107,10 @@ def _failed_by_grid_search(learner):
     return set(_failed_checks(search))
 
 
-@pytest.mark.parametrize("learner", LEARNERS)
-@pytest.mark.parametrize("kind", ARGUMENTS)
+@pytest.mark.parametrize(
+    "kind, learner",
+    [*((kind, "classifier") for kind in ARGUMENTS), (TradeoffSearchCV, "regressor")],
+)
 def test_no_estimator_check_fails_that_grid_search_passes(kind, learner):
     failed = _failed_checks(_search_to_check(kind, learner))
     # The checks of the other search take their time.
@@ -151,15 +146,13 @@ def test_a_pickle_before_fit_makes_the_same_trials(kind):
 
 
 @every_kind
-@pytest.mark.parametrize("copied", [_pickled, copy.deepcopy])
-def test_a_copy_after_fit_is_the_same(kind, copied):
+def test_a_copy_after_fit_is_the_same(kind):
     search = fitted(kind)
-    again = copied(search)
-    assert vars(again).keys() == vars(search).keys()
-    assert_same_search(again, search)
-    np.testing.assert_array_equal(
-        again.predict(data(kind)[0]), search.predict(data(kind)[0])
-    )
+    for again in (_pickled(search), copy.deepcopy(search)):
+        assert vars(again).keys() == vars(search).keys()
+        assert_same_search(again, search)
+        X = data(kind)[0]
+        np.testing.assert_array_equal(again.predict(X), search.predict(X))
 
 
 def test_pickles_load_in_a_new_process(tmp_path):
@@ -187,8 +180,9 @@ def test_pickles_load_in_a_new_process(tmp_path):
 # -- workers, journals ----------------------------------------------------------------
 
 
-@every_kind
-@pytest.mark.parametrize("backend", ["loky", "threading"])
+@pytest.mark.parametrize(
+    "kind, backend", [*zip(SEARCHES, 3 * ["loky", "threading"], strict=True)]
+)
 def test_workers_make_the_same_trials(kind, backend):
     search = make(kind, n_jobs=2, pre_dispatch=fitted(kind).n_points_)
     with joblib.parallel_config(backend):
@@ -222,8 +216,10 @@ PLAIN = {
 }
 
 
-@pytest.mark.parametrize("kind", PLAIN)
-@pytest.mark.parametrize("space", [SPACE, {"max_depth": [1, 2, 3, 5, 9]}])
+@pytest.mark.parametrize(
+    "kind, space",
+    [*zip(PLAIN, [SPACE, {"max_depth": [1, 2, 3, 5, 9]}], strict=True)],
+)
 def test_the_simplest_case_is_the_plain_search(kind, space):
     common = {"search_spaces": space, "initial_points": 3}
     search = make(kind, **common, **PLAIN[kind]).fit(X, y)

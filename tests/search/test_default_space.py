@@ -42,10 +42,14 @@ SMALL = {"n_iter": 4, "cv": 2, "random_state": 0}
 
 
 def _fitted(kind, spaces="auto", **more):
-    search = make(kind, search_spaces=spaces, n_iter=6, **more)
+    search = make(kind, **{"search_spaces": spaces, "n_iter": 6, **more})
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return search.fit(*data(kind))
+
+
+def _of_svc(spaces="auto", **more):
+    return BayesSearchCV(SVC(), spaces, **{**SMALL, **more}).fit(X, y)
 
 
 def _trials(search):
@@ -53,7 +57,7 @@ def _trials(search):
 
 
 @every_kind
-def test_auto_is_the_space_of_the_estimator(kind):
+def test_auto_is_the_space_of_the_estimator_which_is_tried_first(kind, tmp_path):
     search = _fitted(kind)
     assert isinstance(search.search_spaces_, EditableSpace)
     assert search.untuned_ == []
@@ -61,80 +65,45 @@ def test_auto_is_the_space_of_the_estimator(kind):
     known = Space.from_notation(search.search_spaces_).parameter_names
     assert names - {"train_size"} <= set(known)
     assert clone(search).search_spaces == "auto"
-
-
-@every_kind
-def test_the_estimator_as_it_is_given_is_tried_first(kind):
-    search = _fitted(kind)
-    (own,) = search.initial_points_
-    values = search.best_estimator_.get_params() | own
-    changed = clone(search.best_estimator_).set_params(
-        **{name: value for name, value in own.items() if name != "train_size"}
-    )
-    given = search.estimator.get_params()
+    # The estimator as it is given.
+    own = {**search.initial_points_[0]}
+    own.pop("train_size", None)
+    changed = clone(search.best_estimator_).set_params(**own)
     if kind is not TextRepresentationSearchCV:
+        given = search.estimator.get_params()
         for name, value in changed.get_params().items():
             assert value == given[name] or value is given[name], name
     # The small samples of HyperTuneSearchCV come before.
     tried = [trial.params for trial in search.trials_]
-    own.pop("train_size", None)
     assert own in tried if kind is HyperTuneSearchCV else own == tried[0]
-    assert set(own) <= values.keys()
-
-
-@every_kind
-def test_a_journal_is_resumed_with_the_same_space(kind, tmp_path):
+    # A journal is resumed with the same space. Parts of searches depend on n_iter.
     journal = tmp_path / "journal"
-    expected = _fitted(kind)
-    if kind is HyperTuneSearchCV:
-        search = _fitted(kind, journal=journal)  # its parts depend on n_iter
-    else:
-        short = make(kind, search_spaces="auto", n_iter=3, journal=journal)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            short.fit(*data(kind))
-        search = _fitted(kind, journal=journal)
+    if kind is not HyperTuneSearchCV:
+        _fitted(kind, n_iter=3, journal=journal)
+    resumed = _fitted(kind, journal=journal)
     if kind not in (MultiStageSearchCV, TextRepresentationSearchCV):
-        assert _trials(search) == _trials(expected)
-    assert repr(search.search_spaces_) == repr(expected.search_spaces_)
+        assert _trials(resumed) == _trials(search)
+    assert repr(resumed.search_spaces_) == repr(search.search_spaces_)
 
 
-def test_none_is_auto():
-    searches = [
-        BayesSearchCV(SVC(), given, **SMALL).fit(X, y)
-        for given in ("auto", None, {"auto": True})
-    ]
-    first = _trials(searches[0])
-    assert all(_trials(search) == first for search in searches)
-    assert _trials(BayesSearchCV(SVC(), **SMALL).fit(X, y)) == first
-
-
-def test_the_printed_space_makes_the_same_search():
-    search = BayesSearchCV(SVC(), **SMALL).fit(X, y)
+def test_notations_of_auto():
+    search = _of_svc()
     names = {"Choice": Choice, "Ordinal": Ordinal}
-    pasted = BayesSearchCV(SVC(), eval(repr(search.search_spaces_), names), **SMALL)
-    assert _trials(pasted.fit(X, y)) == _trials(search)
-
-
-def test_entries_are_laid_over_the_space():
-    spaces = {"auto": True, "C": [3.0], "kernel": ["rbf"]}
-    search = BayesSearchCV(SVC(), spaces, **SMALL).fit(X, y)
+    printed = eval(repr(search.search_spaces_), names)
+    for spaces in (None, {"auto": True}, printed):
+        assert _trials(_of_svc(spaces)) == _trials(search)
+    alone = _of_svc(n_iter=1, cv=None)
+    assert repr(alone.search_spaces_) == repr(default_space(SVC(), X, y))
+    assert _of_svc({"auto": False, "C": [1, 2]}).search_spaces_ == {"C": [1, 2]}
+    # Entries are laid over the space.
+    search = _of_svc({"auto": True, "C": [3.0], "kernel": ["rbf"]})
     assert {trial.params["C"] for trial in search.trials_} == {3.0}
     assert all(set(t.params) == {"C", "gamma", "kernel"} for t in search.trials_)
     # C=1 is not in the space.
     assert search.initial_points_ == []
-
-
-def test_auto_of_false_is_no_auto():
-    search = BayesSearchCV(SVC(), {"auto": False, "C": [1, 2]}, **SMALL).fit(X, y)
-    assert search.search_spaces_ == {"C": [1, 2]}
-
-
-def test_a_list_may_have_auto_in_some_of_its_dicts():
     spaces = [{"auto": True, "kernel": ["rbf"]}, {"kernel": ["linear"], "C": [7.0]}]
-    search = BayesSearchCV(SVC(), spaces, **{**SMALL, "n_iter": 6}).fit(X, y)
-    kernels = {trial.params["kernel"] for trial in search.trials_}
-    assert kernels == {"rbf", "linear"}
+    search = _of_svc(spaces, n_iter=6)
+    assert {trial.params["kernel"] for trial in search.trials_} == {"rbf", "linear"}
 
 
 @pytest.mark.parametrize(
@@ -184,18 +153,28 @@ def test_a_search_as_a_step_is_not_tuned():
 
 
 @pytest.mark.parametrize(
-    ("cv", "share"),
+    ("search", "share"),
     [
-        (None, 0.8),
-        (4, 0.75),
-        (KFold(3), 2.0 / 3.0),
-        (ShuffleSplit(3), 0.5),
-        ([(np.arange(30), np.arange(30, 60))], 0.2),
+        (BayesSearchCV(SVC(), cv=None), 0.8),
+        (BayesSearchCV(SVC(), cv=4), 0.75),
+        (BayesSearchCV(SVC(), cv=KFold(3)), 2.0 / 3.0),
+        (BayesSearchCV(SVC(), cv=ShuffleSplit(3)), 0.5),
+        (BayesSearchCV(SVC(), cv=[(np.arange(30), np.arange(30, 60))]), 0.2),
+        # The smallest training set counts.
+        (MultiStageSearchCV(SVC(), stages=(0.25, 1.0), cv=2), 0.125),
+        (MultiStageSearchCV(SVC(), stages=(15, 1.0), cv=2), 0.1),
+        (TradeoffSearchCV(SVC(), train_sizes=(0.4, 1.0), cv=2), 0.2),
+        (HyperTuneSearchCV(SVC(), subset_fraction=0.1, cv=2), 0.05),
     ],
 )
-def test_the_share_of_rows_in_a_fold(cv, share):
-    search = BayesSearchCV(SVC(), cv=cv)
+def test_the_share_of_rows_in_a_fold(search, share):
     assert train_share(search, X, y) == pytest.approx(share)
+
+
+def test_neighbors_are_no_more_than_rows():
+    more = {"stages": (0.2, 1.0), "error_score": "raise", **SMALL}
+    search = MultiStageSearchCV(KNeighborsClassifier(), **more).fit(X, y)
+    assert search.search_spaces_["n_neighbors"][1] == 7
 
 
 def test_the_data_are_examined_once(monkeypatch):
@@ -208,55 +187,29 @@ def test_the_data_are_examined_once(monkeypatch):
     assert len(calls) == 1
 
 
-@pytest.mark.parametrize(
-    ("search", "share"),
-    [
-        (MultiStageSearchCV(SVC(), stages=(0.25, 1.0), cv=2), 0.125),
-        (MultiStageSearchCV(SVC(), stages=(15, 1.0), cv=2), 0.1),
-        (TradeoffSearchCV(SVC(), train_sizes=(0.4, 1.0), cv=2), 0.2),
-        (HyperTuneSearchCV(SVC(), subset_fraction=0.1, cv=2), 0.05),
-    ],
-)
-def test_the_smallest_training_set_counts(search, share):
-    assert train_share(search, X, y) == pytest.approx(share)
-
-
-def test_neighbors_are_no_more_than_rows():
-    search = MultiStageSearchCV(
-        KNeighborsClassifier(), stages=(0.2, 1.0), error_score="raise", **SMALL
-    ).fit(X, y)
-    assert search.search_spaces_["n_neighbors"][1] == 7
-
-
 # -- initial points -------------------------------------------------------------------
 
 
-def test_no_point_where_the_own_values_are_outside():
-    assert (
-        BayesSearchCV(SVC(), {"C": (2.0, 3.0)}, **SMALL).fit(X, y).initial_points_ == []
-    )
-    search = BayesSearchCV(SVC(), {"C": (0.5, 3.0)}, **SMALL).fit(X, y)
-    assert search.initial_points_ == [{"C": 1.0}] == [search.trials_[0].params]
+def _above(params):
+    return params["C"] > 1.5
 
 
-def test_a_constraint_may_forbid_the_own_values():
-    search = BayesSearchCV(
-        SVC(), {"C": (0.5, 3.0)}, constraints=lambda params: params["C"] > 1.5, **SMALL
-    )
-    assert search.fit(X, y).initial_points_ == []
-
-
-def test_none_is_no_point():
-    arguments = {**SMALL, "initial_points": None}
-    search = BayesSearchCV(SVC(), {"C": (0.5, 3.0)}, **arguments).fit(X, y)
-    assert search.initial_points_ == []
-    assert search.trials_[0].params != {"C": 1.0}
-
-
-def test_a_list_is_taken_as_it_is():
-    arguments = {**SMALL, "initial_points": [{"C": 2.5}]}
-    search = BayesSearchCV(SVC(), {"C": (0.5, 3.0)}, **arguments).fit(X, y)
-    assert search.initial_points_ == [{"C": 2.5}] == [search.trials_[0].params]
+@pytest.mark.parametrize(
+    ("space", "more", "points"),
+    [
+        ({"C": (0.5, 3.0)}, {}, [{"C": 1.0}]),
+        # Where the own values are outside, or forbidden.
+        ({"C": (2.0, 3.0)}, {}, []),
+        ({"C": (0.5, 3.0)}, {"constraints": _above}, []),
+        ({"C": (0.5, 3.0)}, {"initial_points": None}, []),
+        ({"C": (0.5, 3.0)}, {"initial_points": [{"C": 2.5}]}, [{"C": 2.5}]),
+    ],
+)
+def test_the_own_values_are_the_first_point(space, more, points):
+    search = _of_svc(space, **more)
+    assert search.initial_points_ == points
+    assert (search.trials_[0].params in points) == bool(points)
+    assert (search.trials_[0].params == {"C": 1.0}) == (points == [{"C": 1.0}])
 
 
 def test_own_values_below_an_option_and_in_alternatives():
@@ -267,12 +220,9 @@ def test_own_values_below_an_option_and_in_alternatives():
     spaces = [{"kernel": ["linear"], "C": (0.1, 9.0)}, {"kernel": ["rbf"], "C": [1.0]}]
     search = BayesSearchCV(SVC(), spaces, **SMALL).fit(X, y)
     assert search.initial_points_ == [{"C": 1.0, "kernel": "rbf"}]
-
-
-def test_a_grid_that_is_tried_whole_keeps_its_order():
-    grid = {"C": [0.5, 1.0, 2.0]}
-    search = BayesSearchCV(SVC(), grid, **SMALL).fit(X, y)
-    assert [trial.params["C"] for trial in search.trials_] == grid["C"]
+    # A grid that is tried whole keeps its order.
+    search = _of_svc({"C": [0.5, 1.0, 2.0]})
+    assert [trial.params["C"] for trial in search.trials_] == [0.5, 1.0, 2.0]
 
 
 # -- choices among models --------------------------------------------------------------
@@ -299,8 +249,9 @@ def _models(search):
     return [type(trial.params["model"]).__name__ for trial in search.trials_]
 
 
-@pytest.mark.parametrize("n_initial_points", ["default", 0, 6])
-@pytest.mark.parametrize("notation", AMONG_MODELS)
+@pytest.mark.parametrize(
+    "notation, n_initial_points", [("list", "default"), ("choice", 0), ("choice", 6)]
+)
 def test_each_model_is_tried_once_after_the_own_values(notation, n_initial_points):
     search = _among_models(notation, initial_points=n_initial_points)
     assert search.trials_[0].params == search.initial_points_[0]
@@ -311,8 +262,12 @@ def test_each_model_is_tried_once_after_the_own_values(notation, n_initial_point
     assert others["GaussianNB"]["model__var_smoothing"] == pytest.approx(1e-9, rel=1e-2)
 
 
-def test_fewer_trials_than_models():
+def test_random_search_does_not_try_each_model_first():
     assert len(set(_models(_among_models(n_iter=2)))) == 2
+    given = {"surrogate": "random", "n_iter": 6}
+    search = _among_models(**given)
+    points = search.initial_points_
+    assert _trials(search) == _trials(_among_models(**given, initial_points=points))
 
 
 def test_each_model_is_tried_in_parallel_and_after_a_resume(tmp_path):
@@ -335,13 +290,6 @@ def test_models_of_an_earlier_search_are_not_tried_first():
     assert later.optimizer_.last_expected_improvement is not None
 
 
-def test_random_search_does_not_try_each_model_first():
-    given = {"surrogate": "random", "n_iter": 6}
-    search = _among_models(**given)
-    points = search.initial_points_
-    assert _trials(search) == _trials(_among_models(**given, initial_points=points))
-
-
 def test_the_pipeline_of_texts_may_be_searched_by_what_is_known_of_it():
     arguments = {**SMALL, **MORE[TextRepresentationSearchCV], "stages": (1.0,)}
     search = TextRepresentationSearchCV(LogisticRegression(), "auto", **arguments)
@@ -350,11 +298,6 @@ def test_the_pipeline_of_texts_may_be_searched_by_what_is_known_of_it():
     named = TextRepresentationSearchCV(search_spaces="auto", **SMALL)
     plain = TextRepresentationSearchCV(**SMALL)
     assert _trials(named.fit(TEXTS, LABELS)) == _trials(plain.fit(TEXTS, LABELS))
-
-
-def test_auto_agrees_with_default_space():
-    search = BayesSearchCV(SVC(), n_iter=1, random_state=0).fit(X, y)
-    assert repr(search.search_spaces_) == repr(default_space(SVC(), X, y))
 
 
 def test_a_warning_names_what_the_own_score_cannot_compare():

@@ -6,10 +6,9 @@ import pickle
 import numpy as np
 import pytest
 from fake_clock import TakesTime
-from grid_comparison import Noting, Sized, assert_same_tables
-from sklearn.base import clone
+from grid_comparison import Sized, assert_same_tables
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.datasets import load_digits, load_iris
+from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
@@ -21,8 +20,7 @@ from skbayes.surrogates.registry import registry
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
-LISTS = {"C": [0.01, 0.1, 1, 10, 100, 1000], "gamma": [1e-3, 1e-2, 0.1, 1]}
-DIGITS_X, DIGITS_y = (part[:400] for part in load_digits(return_X_y=True))
+LISTS = {"quality": [k / 24 for k in range(24)]}
 
 
 def make(space=SPACE, estimator=None, **kwargs):
@@ -51,7 +49,7 @@ def fitted():
     [
         (SPACE, {}),
         (SPACE, {"surrogate": "tpe", "pre_dispatch": 2, "initial_points": 5}),
-        (LISTS, {"n_iter": 30, "initial_points": [{"C": 1, "gamma": 1}, 3]}),
+        ({"C": [0.1, 1, 10]}, {"n_iter": 30, "initial_points": [{"C": 1}]}),
         (SPACE, {"racing": True, "n_iter": 14, "return_train_score": True}),
     ],
 )
@@ -72,24 +70,16 @@ def test_one_stage_is_the_plain_search_trial_for_trial(space, kwargs):
     assert len(one.stage_correlation_) == 0
 
 
-def test_one_stage_on_a_part_of_the_rows():
-    search = sized(stages=(0.3,), n_iter=5).fit(X, y)
-    assert set(np.round(search.cv_results_["mean_test_score"])) == {30}
-    assert set(search.cv_results_["train_fraction"]) == {0.3}
-
-
 # -- stages ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "n_iter, stages, given, expected",
     [
-        (50, (0.3, 1.0), None, [38, 12]),
-        (12, (0.3, 1.0), None, [9, 3]),
+        (20, (0.3, 1.0), None, [15, 5]),
         (12, (0.1, 0.3, 1.0), None, [5, 4, 3]),
-        (2, (0.3, 1.0), None, [1, 1]),
         (3, (0.2, 0.3, 1.0), None, [1, 1, 1]),
-        (50, (0.3, 1.0), [4, 2], [4, 2]),
+        (5, (0.3,), None, [5]),
         (50, (20, 60, 1.0), (2, 3, 2), [2, 3, 2]),
     ],
 )
@@ -117,15 +107,6 @@ def test_a_stage_begins_with_the_best_of_the_one_before(fitted):
     assert second[0].expected_improvement is None
     # One score is enough for the model.
     assert second[1].expected_improvement is not None
-
-
-def test_the_model_of_a_stage_knows_its_own_trials_alone():
-    search = sized(n_iter=16, multi_fidelity=False).fit(X, y)
-    plain = search.optimizer_
-    assert plain.n_told == 4
-    np.testing.assert_allclose(
-        plain.predict([search.best_params_])[0], search.best_score_, atol=0.2
-    )
 
 
 def test_results_are_those_of_the_last_stage(fitted):
@@ -174,18 +155,12 @@ def test_what_is_kept_of_the_winner():
 def test_every_surrogate_works(surrogate):
     if surrogate == "trees":
         pytest.importorskip("lightgbm")
-    search = make(LISTS, surrogate=surrogate, n_iter=20).fit(X, y)
-    np.testing.assert_array_equal(np.bincount(search.all_cv_results_["stage"]), [15, 5])
+    search = make(LISTS, Sized(), surrogate=surrogate).fit(X, y)
+    np.testing.assert_array_equal(np.bincount(search.all_cv_results_["stage"]), [9, 3])
     row = search.stage_correlation_.iloc[0]
     assert row["n_both"] >= 3
     has_model = surrogate not in ("random", "sobol", "tpe")
     assert np.isfinite(row["model_correlation"]) == has_model
-
-
-@pytest.mark.parametrize("n_points", [1, 3])
-def test_the_trials_are_the_same_on_two_workers(n_points):
-    one, two = (make(pre_dispatch=n_points, n_jobs=n).fit(X, y) for n in (None, 2))
-    assert_same_tables(one.all_cv_results_, two.all_cv_results_)
 
 
 def test_groups_stay_whole():
@@ -215,6 +190,8 @@ def test_multi_fidelity_predicts_better_where_stages_agree():
         search = sized(multi_fidelity=multi_fidelity, n_iter=14).fit(X, y)
         last = [trial for trial in search.trials_ if trial.stage == 1]
         assert len(last) == 4
+        # Without it, the model of a stage knows its own trials alone.
+        assert search.optimizer_.n_told == 4 or multi_fidelity
         grid = [{"quality": q} for q in np.linspace(0, 1, 20)]
         mean = search.optimizer_.predict(grid)[0]
         true = [100 + 0.4 * one["quality"] for one in grid]
@@ -223,9 +200,7 @@ def test_multi_fidelity_predicts_better_where_stages_agree():
     assert errors[True] < 0.5 * errors[False]
 
 
-@pytest.mark.parametrize(
-    "surrogate", ["gp", "gp-rbf", "trees", GaussianProcess(n_samples=0)]
-)
+@pytest.mark.parametrize("surrogate", ["gp-rbf", "trees", GaussianProcess(n_samples=0)])
 def test_multi_fidelity_with_other_surrogates(surrogate):
     if surrogate == "trees":
         pytest.importorskip("lightgbm")
@@ -236,11 +211,11 @@ def test_multi_fidelity_with_other_surrogates(surrogate):
     assert again.optimizer_.ask() == fitted.optimizer_.ask()
 
 
-@pytest.mark.parametrize("surrogate", ["graph", "tpe", "random", ParzenEstimator()])
+@pytest.mark.parametrize("surrogate", ["graph", ParzenEstimator()])
 def test_multi_fidelity_needs_a_model_that_takes_a_column(surrogate):
-    search = make(LISTS, surrogate=surrogate, n_iter=4).fit(X, y)
+    search = make(LISTS, Sized(), surrogate=surrogate, n_iter=4).fit(X, y)
     assert not isinstance(search.optimizer_.surrogate, MultiFidelity)
-    search = make(LISTS, surrogate=surrogate, multi_fidelity=True)
+    search = make(LISTS, Sized(), surrogate=surrogate, multi_fidelity=True)
     with pytest.raises(ValueError, match="multi_fidelity"):
         search.fit(X, y)
 
@@ -322,9 +297,6 @@ def test_a_first_stage_that_fails_is_told_and_survived():
         ).fit(X, y)
     assert search.best_score_ > 0.9
     assert set(search.cv_results_["stage"]) == {1}
-
-
-def test_all_stages_failing_is_an_error():
     with pytest.warns(UserWarning, match="too small"):
         with pytest.raises(ValueError, match="fits failed"):
             make({"quality": [1, 2]}, Sized(bad="fit")).fit(X, y)
@@ -333,8 +305,7 @@ def test_all_stages_failing_is_an_error():
 # -- journal --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("multi_fidelity", [False, True])
-@pytest.mark.parametrize("n_done", [5, 9, 11])
+@pytest.mark.parametrize("n_done, multi_fidelity", [(9, False), (5, True), (11, True)])
 def test_a_journal_goes_on_in_any_stage(n_done, multi_fidelity, tmp_path):
     class Killed(BaseException):
         pass
@@ -349,40 +320,16 @@ def test_a_journal_goes_on_in_any_stage(n_done, multi_fidelity, tmp_path):
     with pytest.raises(Killed):
         make(journal=path, stopper=kill, **kwargs).fit(X, y)
     n_kept = len(load_history(path).query("state == 'complete'"))
+    with pytest.raises(ValueError, match="settings: stages"):
+        make(journal=path, stages=(0.5, 1.0), **kwargs).fit(X, y)
     search = make(journal=path, **kwargs).fit(X, y)
     assert n_done <= n_kept < 14
+    # More trials go on in the last stage.
+    more = make(journal=path, **{**kwargs, "n_iter": 15}).fit(X, y)
+    assert [trial.stage for trial in more.trials_] == [0] * 10 + [1] * 5
     assert_same_tables(search.all_cv_results_, expected.all_cv_results_)
     assert_same_tables(search.cv_results_, expected.cv_results_)
     assert search.optimizer_.ask() == expected.optimizer_.ask()
-
-
-def test_nothing_finished_is_fitted_again(tmp_path):
-    search = make(
-        {"quality": (0.0, 1.0)},
-        Noting(folder=str(tmp_path)),
-        journal=tmp_path / "journal",
-        n_iter=4,
-        cv=2,
-        refit=False,
-    )
-    search.fit(X, y)
-    assert len(list(tmp_path.glob("*.begun"))) == 8
-    assert_same_tables(search.cv_results_, clone(search).fit(X, y).cv_results_)
-    assert len(list(tmp_path.glob("*.begun"))) == 8
-
-
-def test_more_trials_go_on_in_the_last_stage(tmp_path):
-    path = tmp_path / "journal"
-    make(journal=path, n_iter=8).fit(X, y)
-    more = make(journal=path, n_iter=16).fit(X, y)
-    np.testing.assert_array_equal(np.bincount(more.all_cv_results_["stage"]), [6, 4])
-
-
-def test_other_stages_are_another_search(tmp_path):
-    path = tmp_path / "journal"
-    make(journal=path, n_iter=8).fit(X, y)
-    with pytest.raises(ValueError, match="settings: stages"):
-        make(journal=path, n_iter=8, stages=(0.5, 1.0)).fit(X, y)
 
 
 def test_a_warm_start_tries_the_best_known_first():
@@ -422,6 +369,7 @@ def test_a_warm_start_tries_the_best_known_first():
         ({"n_promoted": 0}, "n_promoted"),
         ({"best_of": "first"}, "best_of"),
         ({"stages": "all"}, "stages"),
+        ({"stages": ("0.3", 1.0)}, "stages must be fractions"),
     ],
 )
 def test_wrong_arguments_are_named_before_any_fit(kwargs, message):
@@ -429,13 +377,8 @@ def test_wrong_arguments_are_named_before_any_fit(kwargs, message):
         def fit(self, X, y):
             raise AssertionError
 
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         make(estimator=NeverFitted(), error_score="raise", **kwargs).fit(X, y)
-
-
-def test_a_stage_that_is_no_number_is_refused():
-    with pytest.raises(TypeError, match="stages must be fractions"):
-        make(stages=("0.3", 1.0)).fit(X, y)
 
 
 def test_arguments_are_those_of_the_plain_search_and_its_own():
@@ -451,25 +394,18 @@ def test_arguments_are_those_of_the_plain_search_and_its_own():
 # -- how stages predict each other ----------------------------------------------------
 
 
-def test_stage_correlation(fitted):
-    table = fitted.stage_correlation_
-    assert len(table) == 1
-    row = table.iloc[0]
-    assert (row["stage"], row["next_stage"]) == (0, 1)
-    assert (row["train_fraction"], row["next_train_fraction"]) == (0.3, 1.0)
-    assert (row["n_both"], row["n_next"]) == (3, 3)
-
-
 def test_stage_correlation_is_that_of_the_scores():
     from scipy.stats import spearmanr
 
     search = make(
-        {"gamma": (1e-4, 1e-1, "log-uniform"), "C": (0.1, 10.0, "log-uniform")},
+        {"gamma": (1e-3, 1e1, "log-uniform"), "C": (0.1, 10.0, "log-uniform")},
         n_promoted=6,
         n_iter=[9, 8],
-        cv=StratifiedKFold(2),
-    ).fit(DIGITS_X, DIGITS_y)
-    row = search.stage_correlation_.iloc[0]
+        cv=StratifiedKFold(2, shuffle=True, random_state=0),
+    ).fit(X, y)
+    (row,) = search.stage_correlation_.to_dict("records")
+    assert (row["stage"], row["next_stage"]) == (0, 1)
+    assert (row["train_fraction"], row["next_train_fraction"]) == (0.3, 1.0)
     first = {repr(t.params): t.score for t in search.trials_ if t.stage == 0}
     second = [t for t in search.trials_ if t.stage == 1]
     both = [(first[repr(t.params)], t.score) for t in second if repr(t.params) in first]
@@ -479,9 +415,7 @@ def test_stage_correlation_is_that_of_the_scores():
     mean, _ = search.optimizers_[0].predict([t.params for t in second])
     expected = spearmanr(mean, [t.score for t in second])[0]
     assert row["model_correlation"] == pytest.approx(expected)
-
-
-def test_identical_stages_agree_wholly():
+    # Stages that agree wholly.
     search = sized(n_promoted=5, n_iter=[6, 6]).fit(X, y)
     row = search.stage_correlation_.iloc[0]
     assert row["rank_correlation"] == pytest.approx(1.0)

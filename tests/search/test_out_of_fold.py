@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from grid_comparison import Sometimes
 from scripted_estimators import Restless
-from sklearn.datasets import load_diabetes, load_iris
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.model_selection import (
     KFold,
@@ -13,7 +14,7 @@ from sklearn.model_selection import (
     StratifiedKFold,
     cross_val_predict,
 )
-from sklearn.svm import SVC
+from sklearn.svm import SVC, SVR
 
 from skbayes import BayesSearchCV
 from skbayes.search.out_of_fold import check_partition, fit_folds, out_of_fold
@@ -28,90 +29,63 @@ def search(model=None, space=SPACE, **kwargs):
     return BayesSearchCV(model or SVC(), space, **arguments)
 
 
-@pytest.mark.parametrize("n_jobs, n_points", [(1, 1), (2, 1), (2, 3)])
-def test_predictions_are_those_of_cross_val_predict(n_jobs, n_points):
-    ours = search(
-        n_jobs=n_jobs, pre_dispatch=n_points, return_folds=["estimators", "predict"]
-    ).fit(X, y)
-    expected = cross_val_predict(SVC(**ours.best_params_), X, y, cv=3)
-    np.testing.assert_array_equal(ours.oof_predictions_, expected)
-    splits = list(StratifiedKFold(3).split(X, y))
-    scores = [
-        fit.score(X[test], y[test])
-        for fit, (_, test) in zip(ours.fold_estimators_, splits, strict=True)
-    ]
-    best = [
-        ours.cv_results_[f"split{i}_test_score"][ours.best_index_] for i in range(3)
-    ]
-    assert scores == best
-
-
-@pytest.mark.parametrize("method", ["predict_proba", "decision_function"])
-def test_columns(method):
-    model = LogisticRegression(max_iter=500)
-    ours = search(model, return_folds=method).fit(X, y)
-    expected = cross_val_predict(
-        LogisticRegression(max_iter=500, **ours.best_params_), X, y, cv=3, method=method
-    )
+@pytest.mark.parametrize(
+    "model, method, more",
+    [
+        (SVC(), "predict", {"pre_dispatch": 1}),
+        (SVC(), "predict", {"n_jobs": 2, "pre_dispatch": 3}),
+        (LogisticRegression(max_iter=500), "predict_proba", {}),
+        (LogisticRegression(max_iter=500), "decision_function", {}),
+        (SVR(), "predict", {"cv": KFold(3, shuffle=True, random_state=0)}),
+        (SVC(kernel="precomputed"), "predict", {}),
+    ],
+)
+def test_predictions_are_those_of_cross_val_predict(model, method, more):
+    data = rbf_kernel(X) if getattr(model, "kernel", "") == "precomputed" else X
+    ours = search(model, return_folds=["estimators", method], **more).fit(data, y)
+    best = clone(model).set_params(**ours.best_params_)
+    expected = cross_val_predict(best, data, y, cv=ours.cv, method=method)
     np.testing.assert_allclose(ours.oof_predictions_, expected)
-
-
-def test_regression_and_shuffled_splits():
-    data, target = load_diabetes(return_X_y=True)
-    cv = KFold(4, shuffle=True, random_state=0)
-    ours = search(Ridge(), {"alpha": [0.1, 1.0, 9.0]}, cv=cv, return_folds="predict")
-    ours.fit(data, target)
-    expected = cross_val_predict(Ridge(**ours.best_params_), data, target, cv=cv)
-    np.testing.assert_allclose(ours.oof_predictions_, expected)
+    if data is X and ours.cv == 3:
+        scores = [
+            fit.score(X[test], y[test])
+            for fit, (_, test) in zip(
+                ours.fold_estimators_, StratifiedKFold(3).split(X, y), strict=True
+            )
+        ]
+        assert scores == [
+            ours.cv_results_[f"split{i}_test_score"][ours.best_index_] for i in range(3)
+        ]
 
 
 @pytest.mark.parametrize(
-    "method, missing", [("predict_proba", 0.0), ("decision_function", -np.inf)]
+    "method, missing, n_classes",
+    [
+        ("predict_proba", 0.0, 4),
+        ("decision_function", -np.inf, 4),
+        ("decision_function", -np.inf, 3),
+    ],
 )
-def test_a_class_that_a_training_set_lacks(method, missing):
-    # Four classes in their order: each test set is one class, which no other holds.
-    labels = np.repeat(np.arange(4), 10)
-    data = np.random.default_rng(0).normal(size=(40, 3)) + labels[:, None]
-    cv = KFold(4)
-    model = LogisticRegression(max_iter=500)
-    ours = search(model, cv=cv, return_folds=method).fit(data, labels)
+def test_a_class_that_a_training_set_lacks(method, missing, n_classes):
+    # Classes in their order: each test set is one class, which no other holds.
+    labels = np.repeat(np.arange(n_classes), 10)
+    data = np.random.default_rng(0).normal(size=(len(labels), 3)) + labels[:, None]
+    cv, model = KFold(n_classes), LogisticRegression(max_iter=500)
+    kept = {"return_folds": ["estimators", method]}
+    ours = search(model, cv=cv, **kept).fit(data, labels)
     got = ours.oof_predictions_
-    assert got.shape == (40, 4)
-    np.testing.assert_array_equal(got[np.arange(40), labels], missing)
+    assert got.shape == (len(labels), n_classes)
+    np.testing.assert_array_equal(got[np.arange(len(labels)), labels], missing)
+    if n_classes == 3:
+        # The two columns tell the same, from both sides.
+        first = ours.fold_estimators_[0].decision_function(data[:10])
+        np.testing.assert_array_equal(got[:10, 1:], np.c_[-first, first])
+        return
+    best = clone(model).set_params(**ours.best_params_)
     with pytest.warns(RuntimeWarning, match="Number of classes in training fold"):
-        expected = cross_val_predict(
-            LogisticRegression(max_iter=500, **ours.best_params_),
-            data,
-            labels,
-            cv=cv,
-            method=method,
-        )
+        expected = cross_val_predict(best, data, labels, cv=cv, method=method)
     others = np.arange(4) != labels[:, None]
     np.testing.assert_allclose(got[others], expected[others])
-
-
-def test_only_two_classes_left_for_a_decision():
-    labels = np.repeat(np.arange(3), 10)
-    data = np.random.default_rng(0).normal(size=(30, 3)) + labels[:, None]
-    ours = search(
-        LogisticRegression(max_iter=500),
-        cv=KFold(3),
-        return_folds=["estimators", "decision_function"],
-    )
-    got = ours.fit(data, labels).oof_predictions_
-    assert got.shape == (30, 3)
-    # The two columns tell the same, from both sides.
-    first = ours.fold_estimators_[0].decision_function(data[:10])
-    np.testing.assert_array_equal(got[:10], np.c_[np.full(10, -np.inf), -first, first])
-
-
-def test_a_precomputed_kernel():
-    ours = search(SVC(kernel="precomputed"), return_folds="predict")
-    ours.fit(rbf_kernel(X), y)
-    model = SVC(kernel="precomputed", **ours.best_params_)
-    np.testing.assert_array_equal(
-        ours.oof_predictions_, cross_val_predict(model, rbf_kernel(X), y, cv=3)
-    )
 
 
 class Counting(Restless):
@@ -156,20 +130,15 @@ def test_a_winner_from_the_journal_is_fitted_again(tmp_path):
         assert fit.total_ == train.sum()
 
 
-def test_a_cv_that_tests_some_rows_twice_is_refused_before_any_fit():
-    ours = search(
-        Counting(), {"quality": [1]}, cv=ShuffleSplit(3), return_folds="predict"
-    )
-    with pytest.raises(ValueError, match="return_folds: .* require a cv"):
-        ours.fit(X, y)
-    assert Counting.n_fits == 0
-
-
 @pytest.mark.parametrize(
     "arguments, message",
     [
         ({"return_folds": "predict_proba"}, "return_folds: 'predict_proba' is not"),
         ({"return_folds": "predict", "refit": False}, "refit=False cannot"),
+        (
+            {"return_folds": "predict", "cv": ShuffleSplit(3)},
+            "return_folds: .* require a cv",
+        ),
         ({"return_folds": "estimators", "refit": False}, "refit=False cannot"),
     ],
 )

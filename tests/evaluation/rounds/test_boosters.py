@@ -1,16 +1,15 @@
 """Rounds of LightGBM, XGBoost and CatBoost."""
 
-import warnings
+import subprocess
+import sys
 
 import numpy as np
 import pytest
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
+from watched_rounds import Watch, assert_stages_are_fits, fitted_to
 
-from skbayes.evaluation.learning_curves import has_stalled
 from skbayes.evaluation.rounds.watched_fit import learner_of, round_params
-
-CAP = 30
 
 
 def lightgbm_model(kind, **params):
@@ -50,10 +49,12 @@ MORE = {
     "catboost": [("Classifier", {"n_estimators": 5}), ("Regressor", {"eta": 0.3})],
 }
 CASES = [
-    (library, kind, params)
+    (library, kind, params, n_classes)
     for library in MAKERS
     for kind, params in [("Classifier", {}), ("Regressor", {}), *MORE[library]]
+    for n_classes in ((2, 3) if kind == "Classifier" else (0,))
 ]
+CAP = 20
 
 
 def data(kind, n_classes=3):
@@ -65,60 +66,12 @@ def data(kind, n_classes=3):
     )
 
 
-class Watch:
-    """Callback that records its arguments, and ends a fit after some rounds."""
-
-    def __init__(self, cap, X, y, end=None):
-        self.sets, self.labels = [X, X[:20]], [y, y[:20]]
-        self.grid = np.arange(1, cap + 1)
-        self.end, self.seen = end, []
-
-    def __call__(self, outputs):
-        self.seen.append([{n: f() for n, f in one.items()} for one in outputs])
-        return len(self.seen) == self.end
-
-    def is_stalled(self, curve):
-        return has_stalled(curve, self.grid)
-
-
-def fitted_to(model, cap, X, y, end=None, **params):
-    learner = learner_of(model)
-    model = clone(model).set_params(
-        **{**learner.settings(model), learner.parameter(model): cap}
-    )
-    watch = Watch(cap, X, y, end)
-    learner.fit(model, X, y, params, watch)
-    return watch.seen
-
-
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize(("library", "kind", "params"), CASES)
-@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize(("library", "kind", "params", "n_classes"), CASES)
 def test_stages_are_those_of_fits_with_fewer_rounds(library, kind, params, n_classes):
     model = MAKERS[library](kind, **params)
     X, y = data(kind, n_classes)
-    seen = fitted_to(model, CAP, X, y)
-    assert len(seen) == CAP
-    learner = learner_of(model)
-    for rounds in (1, 7, CAP):
-        given = {**learner.settings(model), learner.parameter(model): rounds}
-        plain = clone(model).set_params(**given).fit(X, y)
-        for stage, rows in zip(seen[rounds - 1], (X, X[:20]), strict=True):
-            for name, found in stage.items():
-                if name == "predict" and is_classifier(model):
-                    expected = np.ravel(plain.predict(rows))
-                    np.testing.assert_array_equal(found, expected)
-                elif hasattr(plain, name):
-                    expected = getattr(plain, name)(rows)
-                    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
-
-
-@pytest.mark.parametrize("library", MAKERS)
-@pytest.mark.parametrize("kind", ["Classifier", "Regressor"])
-def test_a_watch_ends_the_fit(library, kind):
-    model = MAKERS[library](kind)
-    X, y = data(kind)
-    assert len(fitted_to(model, CAP, X, y, end=5)) == 5
+    assert_stages_are_fits(model, CAP, X, y, (1, 7, CAP), 1e-5, 1e-6)
 
 
 @pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
@@ -173,13 +126,10 @@ def test_lightgbm_does_not_stop_by_its_own_rule(name):
     assert round_params(model, 12) == {name: None, "n_estimators": 12}
 
 
-@pytest.mark.parametrize("booster", ["dart", "gblinear"])
-def test_xgboost_with_other_boosters_has_no_rounds(booster):
-    assert learner_of(xgboost_model("Regressor", booster=booster)) is None
-
-
-def test_xgboost_with_forests_or_labels_has_no_rounds():
+def test_xgboost_of_other_kinds_has_no_rounds():
     xgboost = pytest.importorskip("xgboost")
+    for booster in ("dart", "gblinear"):
+        assert learner_of(xgboost_model("Regressor", booster=booster)) is None
     assert learner_of(xgboost.XGBRFClassifier()) is None
     assert learner_of(xgboost.XGBRFRegressor()) is None
     # Its boosters give labels in place of probabilities.
@@ -215,9 +165,6 @@ def test_labels_that_no_training_row_has_do_not_disturb_catboost():
 
 
 def test_no_library_is_imported_to_ask_an_estimator():
-    import subprocess
-    import sys
-
     code = (
         "import sys; from sklearn.svm import SVC;"
         "from skbayes.evaluation.rounds.watched_fit import learner_of;"
@@ -228,10 +175,3 @@ def test_no_library_is_imported_to_ask_an_estimator():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "set()"
-
-
-def test_no_warning_comes_of_being_observed():
-    X, y = data("Classifier", 2)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fitted_to(lightgbm_model("Classifier"), 5, X, y)

@@ -31,11 +31,8 @@ def test_results_frame(library):
     )
     best_first = search.results_frame(library, sort_by="score")
     assert next(iter(best_first["mean_test_score"])) == search.best_score_
-
-
-def test_results_frame_before_fit():
     with pytest.raises(NotFittedError):
-        make().results_frame()
+        make().results_frame(library)
 
 
 def test_the_corrected_score_goes_with_the_best_score():

@@ -1,6 +1,5 @@
 """Searches that find the number of rounds within one fit per fold."""
 
-import pickle
 import warnings
 
 import numpy as np
@@ -119,6 +118,12 @@ def test_scores_of_a_forest_and_of_a_regressor_are_those_of_plain_fits():
     boosting = GradientBoostingRegressor(random_state=0)
     fitted = search(boosting, cv=3).fit(XR, YR)
     check_scores_are_those_of_plain_fits(fitted, XR, YR, 3)
+    scoring = ["accuracy", "neg_log_loss"]
+    more = {"refit": "neg_log_loss", "return_train_score": True, "n_iter": 2}
+    fitted = search(scoring=scoring, **more).fit(X, Y)
+    check_scores_are_those_of_plain_fits(fitted, X, Y, CV, scoring)
+    columns = {f"{kind}_{name}" for kind in ("test", "train") for name in scoring}
+    assert columns < set(fitted.learning_curves_.columns)
 
 
 def test_the_rounds_are_those_with_the_best_mean_over_the_splits():
@@ -130,29 +135,11 @@ def test_the_rounds_are_those_with_the_best_mean_over_the_splits():
         shortest = min(map(len, curves))
         mean = np.mean([curve[:shortest] for curve in curves], axis=0)
         assert trial.rounds == own["rounds"].to_numpy()[np.argmax(mean)]
-
-
-def test_several_metrics_and_training_scores():
-    scoring = ["accuracy", "neg_log_loss"]
-    fitted = search(
-        scoring=scoring, refit="neg_log_loss", return_train_score=True, n_iter=2
-    ).fit(X, Y)
-    check_scores_are_those_of_plain_fits(fitted, X, Y, CV, scoring)
-    columns = {f"{kind}_{name}" for kind in ("test", "train") for name in scoring}
-    assert columns < set(fitted.learning_curves_.columns)
-
-
-def test_a_callable_may_return_several_metrics():
-    def both(estimator, X, y):
-        proba = estimator.predict_proba(X)[:, 1]
-        loss = np.mean(np.log(np.where(y == 1, proba, 1 - proba)))
-        return {"loss": loss, "accuracy": np.mean(estimator.predict(X) == y)}
-
-    fitted = search(scoring=both, refit="loss", n_iter=3).fit(X, Y)
-    expected = search(scoring="neg_log_loss", n_iter=3).fit(X, Y)
-    np.testing.assert_array_equal(
-        fitted.cv_results_["rounds"], expected.cv_results_["rounds"]
-    )
+    cv = ShuffleSplit(1, random_state=0)
+    fitted = search(cv=cv, n_iter=2, scoring="neg_log_loss").fit(X, Y)
+    for trial in fitted.trials_:
+        # A single split is scored at its own choice.
+        assert trial.score == max(trial.folds[0].extras["curves"]["score"])
 
 
 def test_epochs_are_counted_by_passes_and_refitted_by_passes():
@@ -180,18 +167,14 @@ def test_the_number_of_rounds_is_taken_out_of_the_search_space():
     assert set(fitted.cv_results_["params"][0]) == set(fitted.best_params_)
     as_list = search(spaces=[{**RATE, "max_iter": [5, 12]}], rounds="auto").fit(X, Y)
     assert as_list.learning_curves_["rounds"].max() <= 12
+    auto = search(spaces="auto", rounds=8, n_iter=3).fit(X, Y)
+    assert "learning_rate" in auto.search_spaces_
+    assert "max_iter" not in auto.search_spaces_
 
 
 @pytest.mark.parametrize(
     "values",
-    [
-        randint(3, 13),
-        Integer(3, 12),
-        [3, 12],
-        (3, 12, "log-uniform"),
-        range(3, 13),
-        np.array([12, 3]),
-    ],
+    [randint(3, 13), Integer(3, 12), (3, 12, "log-uniform"), np.array([12, 3])],
 )
 def test_the_largest_value_of_each_notation_is_the_limit(values):
     spaces = {**RATE, "max_iter": values}
@@ -221,12 +204,6 @@ def test_of_several_models_each_has_its_own_rounds_or_none():
         assert (trial.rounds or 0) <= most.get(kind, 0)
         assert not any("max_iter" in name for name in trial.params)
     assert len(kinds) == 3
-
-
-def test_the_default_space_leaves_the_rounds_out():
-    fitted = search(spaces="auto", rounds=8, n_iter=3).fit(X, Y)
-    assert "learning_rate" in fitted.search_spaces_
-    assert "max_iter" not in fitted.search_spaces_
 
 
 @pytest.mark.parametrize(
@@ -279,21 +256,6 @@ def test_a_trial_without_a_chance_is_pruned_after_its_first_rounds():
     assert fitted.trials_[fitted.best_index_].state == TrialState.COMPLETE
 
 
-def test_pruned_trials_would_not_have_been_the_best():
-    fitted = pruning_search().fit(X, Y)
-    best = -np.inf
-    for trial in fitted.trials_:
-        if trial.state == TrialState.PRUNED:
-            model = boosting(early_stopping=False, max_iter=64)
-            alone = search(
-                model, {n: [v] for n, v in trial.params.items()}, rounds=64, n_iter=1,
-                scoring=log_likelihood,
-            ).fit(X, Y)  # fmt: skip
-            assert alone.best_score_ < best
-        else:
-            best = max(best, trial.score)
-
-
 # -- equal results in every way of running ---------------------------------------------
 
 
@@ -302,9 +264,9 @@ def curves_of(fold):
 
 
 def same_trials(one, other):
-    assert [t.params for t in one.trials_] == [t.params for t in other.trials_]
-    assert [t.rounds for t in one.trials_] == [t.rounds for t in other.trials_]
-    assert [t.state for t in one.trials_] == [t.state for t in other.trials_]
+    for name in ("params", "rounds", "state"):
+        found = [getattr(trial, name) for trial in one.trials_]
+        assert found == [getattr(trial, name) for trial in other.trials_]
     for a, b in zip(one.trials_, other.trials_, strict=True):
         assert [curves_of(f) for f in a.folds] == [curves_of(f) for f in b.folds]
         np.testing.assert_array_equal(a.score, b.score)
@@ -327,61 +289,26 @@ def test_a_journal_goes_on_where_it_was(tmp_path):
     expected = pruning_search().fit(X, Y)
     path = tmp_path / "run.journal"
     pruning_search(journal=path).set_params(n_iter=7).fit(X, Y)
-    resumed = pruning_search(journal=path).fit(X, Y)
+    # Each fit in a process of its own.
+    resumed = pruning_search(journal=path, trial_limits={"time": 60.0}).fit(X, Y)
     same_trials(resumed, expected)
     assert resumed.learning_curves_.equals(expected.learning_curves_)
 
 
-def test_a_fitted_search_is_pickled_with_its_curves():
-    fitted = search(n_iter=3).fit(X, Y)
-    again = pickle.loads(pickle.dumps(fitted))
-    assert again.learning_curves_.equals(fitted.learning_curves_)
-    np.testing.assert_array_equal(again.predict(X), fitted.predict(X))
-
-
-def test_fold_estimators_have_the_rounds_and_the_scores_of_their_folds():
-    fitted = search(return_folds=["estimators", "predict_proba"]).fit(X, Y)
-    best = fitted.trials_.best
-    rounds = rounds_of_folds(fitted, best)
-    assert [one.n_iter_ for one in fitted.fold_estimators_] == rounds
-    assert len({*rounds, best.rounds}) > 1
-    for i, (_, test) in enumerate(CV.split(X, Y)):
-        one = fitted.fold_estimators_[i]
-        assert one.score(X[test], Y[test]) == best.scores["score"][i]
-        proba = one.predict_proba(X[test])
-        np.testing.assert_array_equal(fitted.oof_predictions_[test], proba)
-
-
-def test_a_single_split_is_scored_at_its_own_choice():
-    cv = ShuffleSplit(1, random_state=0)
-    fitted = search(cv=cv, n_iter=2, scoring="neg_log_loss").fit(X, Y)
-    for trial in fitted.trials_:
-        assert trial.score == max(trial.folds[0].extras["curves"]["score"])
-
-
-@pytest.mark.parametrize("kind", [MultiStageSearchCV, HyperTuneSearchCV])
-def test_searches_on_samples_count_rounds_too(kind):
-    more = {"n_iter": 8}
-    if kind is HyperTuneSearchCV:
-        more = {"n_iter": 3, "complexity": {"learning_rate": 1}}
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        (MultiStageSearchCV, {"n_iter": 8}),
+        (HyperTuneSearchCV, {"n_iter": 3, "complexity": {"learning_rate": 1}}),
+    ],
+)
+def test_searches_on_samples_count_rounds_too(kind, more):
     fitted = search(kind=kind, **more).fit(X, Y)
-    assert fitted.best_params_["max_iter"] == fitted.cv_results_["rounds"].max() or (
-        fitted.best_params_["max_iter"] in fitted.cv_results_["rounds"]
-    )
-
-
-def test_limits_of_trials_hold():
-    fitted = search(trial_limits={"time": 60.0}, n_iter=3).fit(X, Y)
-    same_trials(fitted, search(n_iter=3).fit(X, Y))
+    rounds = fitted.cv_results_["rounds"][fitted.best_index_]
+    assert fitted.best_params_["max_iter"] == rounds > 0
 
 
 # -- scorers ---------------------------------------------------------------------------
-
-
-def test_weights_reach_the_fit():
-    weights = np.random.default_rng(0).uniform(0.1, 5.0, len(Y))
-    plain, weighted = search().fit(X, Y), search().fit(X, Y, sample_weight=weights)
-    assert plain.trials_[0].score != weighted.trials_[0].score
 
 
 @pytest.mark.parametrize("looks_at", ["attribute", "other rows"])
@@ -426,9 +353,6 @@ def test_of_several_metrics_one_that_fails_has_the_error_score():
         ).fit(X, Y)
     assert fitted.best_score_ > 0.8
     assert set(fitted.cv_results_["mean_test_failing"]) == {-5.0}
-
-
-def test_a_fit_that_fails_costs_one_trial():
     spaces = {"learning_rate": [0.1, 0.3], "max_leaf_nodes": [4, 1]}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -158,16 +158,17 @@ def complete(fitted):
     return [t for t in fitted.trials_ if t.state == TrialState.COMPLETE]
 
 
-@pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("name", OPTIONS)
-def test_rounds_with_each_option(kind, name, tmp_path):
-    check(*run(kind, (name,), tmp_path / "run.journal"))
+KINDS = [*MODELS]
 
 
-@pytest.mark.parametrize("kind", MODELS)
-@pytest.mark.parametrize("names", TOGETHER, ids=range(4))
-def test_rounds_with_all_options_that_can_be_combined(kind, names, tmp_path):
-    check(*run(kind, names, tmp_path / "run.journal"))
+@pytest.mark.parametrize("place", range(len(OPTIONS)), ids=list(OPTIONS))
+def test_rounds_with_each_option(place, tmp_path):
+    check(*run(KINDS[place % 2], ([*OPTIONS][place],), tmp_path / "run.journal"))
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_rounds_with_all_options_that_can_be_combined(place, tmp_path):
+    check(*run(KINDS[place % 2], TOGETHER[place], tmp_path / "run.journal"))
 
 
 def test_workers_caches_and_resumed_journals_give_equal_outcomes(tmp_path):
@@ -258,10 +259,8 @@ def test_models_without_rounds_keep_their_outcomes():
     ],
     ids=["maximum", "minimum"],
 )
-@pytest.mark.parametrize("more", [{}, {"n_jobs": 2}, {"return_train_score": True}])
-def test_the_first_scorer_of_several_objectives_chooses_the_rounds(
-    objectives, guide, more
-):
+def test_the_first_scorer_of_several_objectives_chooses_the_rounds(objectives, guide):
+    more = {"n_jobs": 2} if guide == "loss" else {"return_train_score": True}
     search = ParetoSearchCV(
         BOOSTING, {"learning_rate": (0.05, 0.6, "log-uniform")}, objectives,
         n_iter=4, cv=CV, random_state=0, pre_dispatch=1, rounds=16, **more,
@@ -329,41 +328,30 @@ def sources(fitted):
     yield fitted.results_frame()
 
 
-@pytest.mark.parametrize("kind", MODELS)
-def test_all_results_of_a_search_with_rounds_start_another_one(kind):
+def test_all_results_of_a_search_with_rounds_start_another_one():
     given = {"scoring": "neg_log_loss", "refit": True}
-    fitted = make(kind, **given).fit(X, Y)
+    fitted = make(**given).fit(X, Y)
     space = Space.from_notation(fitted.search_spaces_)
     expected = [(t.params, pytest.approx(t.score), None) for t in fitted.trials_]
     for source in sources(fitted):
         assert known_results(source, space) == expected
-        again = make(kind, **given, warm_start_from=source, n_iter=1).fit(X, Y)
-        assert again.trials_[0].params == fitted.trials_[fitted.best_index_].params
+    again = make(**given, warm_start_from=fitted, n_iter=1).fit(X, Y)
+    assert again.trials_[0].params == fitted.trials_[fitted.best_index_].params
+    # The number of rounds is known to a search for it.
+    wider = Space.from_notation({**RATE, "model__max_iter": (1, 16)})
+    known = known_results(fitted.cv_results_, wider)
+    found = [one["model__max_iter"] for one, _, _ in known]
+    assert found == list(fitted.cv_results_["rounds"])
 
 
 def test_a_parameter_that_rounds_did_not_set_is_not_ignored():
-    fitted = make().fit(X, Y)
-    space = Space.from_notation({"model__max_leaf_nodes": (2, 8)})
-    for source in sources(fitted):
-        with pytest.warns(UserWarning, match="4 of 4 known"):
-            assert known_results(source, space, "likelihood") == []
-
-
-def test_the_number_of_rounds_is_known_to_a_search_for_it():
-    fitted = make(scoring="neg_log_loss", refit=True).fit(X, Y)
-    space = Space.from_notation({**RATE, "model__max_iter": (1, 16)})
-    known = known_results(fitted.cv_results_, space)
-    assert [one["model__max_iter"] for one, _, _ in known] == list(
-        fitted.cv_results_["rounds"]
-    )
-
-
-def test_results_and_displays_with_the_number_of_rounds():
     fitted = make().fit(X, Y)
     frame = fitted.results_frame()
     assert frame["param_model__max_iter"].tolist() == frame["rounds"].tolist()
     display = RoundsDisplay.from_search(fitted)
     assert sorted(display.chosen) == sorted(frame["rounds"])
-    assert all(
-        "max_iter" not in name for name in fitted.optimizer_.space.parameter_names
-    )
+    assert not any("max_iter" in n for n in fitted.optimizer_.space.parameter_names)
+    space = Space.from_notation({"model__max_leaf_nodes": (2, 8)})
+    for source in sources(fitted):
+        with pytest.warns(UserWarning, match="4 of 4 known"):
+            assert known_results(source, space, "likelihood") == []

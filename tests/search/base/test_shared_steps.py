@@ -23,11 +23,11 @@ from counting_steps import (
     count,
 )
 from scipy import sparse
-from sklearn import set_config
-from sklearn.cluster import KMeans
+from sklearn import config_context
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
-from sklearn.decomposition import PCA, TruncatedSVD
+from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import (
@@ -36,7 +36,6 @@ from sklearn.feature_selection import (
     mutual_info_classif,
 )
 from sklearn.impute import KNNImputer, SimpleImputer
-from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LassoCV
 from sklearn.model_selection import KFold
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
@@ -45,9 +44,7 @@ from sklearn.preprocessing import (
     FunctionTransformer,
     MinMaxScaler,
     PolynomialFeatures,
-    PowerTransformer,
     QuantileTransformer,
-    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -124,45 +121,54 @@ def test_a_step_without_searched_parameters_is_fitted_once_per_fold(iris, log):
     assert count(log, "t") == 2 * N_FOLDS
     assert np.all(shared_times(done)[1:] > 0.0)
     assert np.all(done.cv_results_["mean_fit_time"][1:] > 0.0)
-
-
-def test_without_a_cache_each_trial_fits_all_steps(iris, log):
-    done = search(pipeline(CountingScaler(str(log))), cache=False).fit(*iris)
+    log.unlink()
+    plain = search(estimator, cache=False).fit(*iris)
     assert count(log, "f") == N_FOLDS * N_ITER
-    assert not np.any(shared_times(done))
+    assert not np.any(shared_times(plain))
 
 
-def test_a_step_is_fitted_once_per_setting(iris, log):
-    estimator = pipeline(CountingScaler(str(log)), SelectKBest(k=1))
-    space = {"s0__with_mean": [True, False], "s1__k": [1, 2, 3]}
-    fit_both(estimator, *iris, space, n_iter=6)
-    assert count(log, "f") == N_FOLDS * (2 + 6)
-
-
-def test_steps_after_a_choice_are_fitted_once_per_choice(iris, log):
-    estimator = pipeline(StandardScaler(), CountingScaler(str(log)))
-    space = {"s0": [StandardScaler(), MinMaxScaler(), "passthrough"], **SPACE}
-    fit_both(estimator, *iris, space, n_iter=12)
-    assert count(log, "f") == N_FOLDS * (3 + 12)
+COUNTED = "place of the step that counts its fits"
+UNION = FeatureUnion([("k", SelectKBest(k=1)), ("scaled", CountingScaler())])
 
 
 @pytest.mark.parametrize(
-    "first",
+    "steps, space, n_iter, n_fits",
     [
-        PCA(2, svd_solver="randomized"),
-        TargetEncoder(),
-        PCA(2, random_state=np.random.RandomState(0)),
-        NoisyScaler(),
-        make_pipeline(PCA(2, svd_solver="randomized"), MinMaxScaler()),
-        SelectFromModel(LassoCV(cv=KFold(3, shuffle=True))),
-        SelectKBest(mutual_info_classif, k=2),
-        SelectKBest(partial(mutual_info_classif, n_neighbors=2), k=2),
+        # Once for each setting, and for each choice of the steps before.
+        ([COUNTED, SelectKBest(k=1)], {"s0__with_mean": [True, False], "s1__k": [1, 2]},
+         4, 2),
+        ([StandardScaler(), COUNTED],
+         {"s0": [StandardScaler(), MinMaxScaler()], **SPACE}, 8, 2),
+        # Not where a step before has many settings.
+        ([QuantileTransformer(n_quantiles=2, random_state=0), COUNTED],
+         {"s0__n_quantiles": (2, 40), **SPACE}, 4, 4),
+        # There are more than ten rows per column, so that PCA draws no numbers.
+        ([PCA(2), COUNTED], SPACE, 4, 1),
+        ([SelectKBest(partial(mutual_info_classif, random_state=0), k=2), COUNTED],
+         SPACE, 4, 1),
+        # Each time after a draw.
+        ([PCA(2, svd_solver="randomized"), COUNTED], SPACE, 4, 4),
+        ([TargetEncoder(), COUNTED], SPACE, 4, 4),
+        ([PCA(2, random_state=np.random.RandomState(0)), COUNTED], SPACE, 4, 4),
+        ([NoisyScaler(), COUNTED], SPACE, 4, 4),
+        ([make_pipeline(PCA(2, svd_solver="randomized"), MinMaxScaler()), COUNTED],
+         SPACE, 4, 4),
+        ([SelectFromModel(LassoCV(cv=KFold(3, shuffle=True))), COUNTED], SPACE, 4, 4),
+        ([SelectKBest(mutual_info_classif, k=2), COUNTED], SPACE, 4, 4),
+        ([PCA(3, svd_solver="randomized"), UNION], {"s1__k__k": (1, 3), **SPACE}, 4, 4),
+        # Parts of a union of which another part is searched.
+        ([UNION], {"s0__k__k": [1, 2, 3, 4], **SPACE}, 4, 1),
     ],
-)
-def test_what_follows_a_random_step_is_fitted_each_time(iris, log, first):
-    estimator = pipeline(first, CountingScaler(str(log)))
-    search(estimator).fit(*iris)
-    assert count(log, "f") == N_FOLDS * N_ITER
+    ids=range(14),
+)  # fmt: skip
+def test_how_often_a_step_is_fitted(iris, log, steps, space, n_iter, n_fits):
+    counted = CountingScaler(str(log))
+    steps = [counted if step is COUNTED else clone(step) for step in steps]
+    if isinstance(steps[-1], FeatureUnion):
+        steps[-1].set_params(scaled=counted)
+    search(pipeline(*steps), space, n_iter=n_iter).fit(*iris)
+    n_last = N_FOLDS * n_fits
+    assert count(log, "f") == n_last
 
 
 def test_random_steps_give_the_scores_of_the_plain_pipeline(iris):
@@ -173,35 +179,6 @@ def test_random_steps_give_the_scores_of_the_plain_pipeline(iris):
             both.append(search(pipeline(first), cache=cache).fit(*iris))
         assert_same_scores(*both)
         assert len(set(both[0].cv_results_["mean_test_score"])) > 1
-
-
-def test_an_unseeded_step_that_draws_nothing_is_shared(iris, log):
-    # There are more than ten rows per column, so that PCA draws no numbers.
-    search(pipeline(PCA(2), CountingScaler(str(log)))).fit(*iris)
-    assert count(log, "f") == N_FOLDS
-
-
-def test_what_follows_a_draw_inside_a_composite_is_fitted_each_time(iris, log):
-    parts = [("k", SelectKBest(k=1)), ("scaled", CountingScaler(str(log)))]
-    estimator = pipeline(PCA(3, svd_solver="randomized"), FeatureUnion(parts))
-    space = {"s1__k__k": (1, 3), **SPACE}
-    search(estimator, space, cache=True).fit(*iris)
-    assert count(log, "f") == N_FOLDS * N_ITER
-
-
-def test_a_function_that_draws_the_same_numbers_is_shared(iris, log):
-    score = partial(mutual_info_classif, random_state=0)
-    first = SelectKBest(score, k=2)
-    search(pipeline(first, CountingScaler(str(log)))).fit(*iris)
-    assert count(log, "f") == N_FOLDS
-
-
-def test_what_follows_a_step_of_many_settings_is_fitted_each_time(iris, log):
-    first = QuantileTransformer(n_quantiles=2, random_state=0)
-    estimator = pipeline(first, CountingScaler(str(log)))
-    space = {"s0__n_quantiles": (2, 40), **SPACE}
-    search(estimator, space).fit(*iris)
-    assert count(log, "f") == N_FOLDS * N_ITER
 
 
 def test_parts_of_a_column_transformer_are_shared_where_another_is_searched(iris, log):
@@ -218,12 +195,6 @@ def test_parts_of_a_column_transformer_are_shared_where_another_is_searched(iris
     assert count(log, "f") == 2 * N_FOLDS * (1 + N_ITER)
 
 
-def test_parts_of_a_feature_union_are_shared(iris, log):
-    union = FeatureUnion([("a", SelectKBest(k=1)), ("b", CountingScaler(str(log)))])
-    fit_both(pipeline(union), *iris, {"s0__a__k": [1, 2, 3, 4], **SPACE}, n_iter=5)
-    assert count(log, "f") == N_FOLDS * (1 + 5)
-
-
 def test_each_stage_fits_its_own(iris, log):
     estimator = pipeline(CountingScaler(str(log)))
     done = search(estimator, kind=MultiStageSearchCV, n_iter=6, stages=(0.5, 1.0)).fit(
@@ -233,21 +204,15 @@ def test_each_stage_fits_its_own(iris, log):
     assert count(log, "f") == 2 * N_FOLDS
 
 
-def _slow_scaler(monkeypatch, seconds):
-    fit = StandardScaler.fit
+def test_by_default_steps_of_scikit_learn_are_shared(iris, log, monkeypatch):
+    fit, calls = StandardScaler.fit, []
 
     def slow(self, X, y=None, sample_weight=None):
         calls.append(1)
-        time.sleep(seconds)
+        time.sleep(0.01)
         return fit(self, X, y, sample_weight)
 
-    calls = []
     monkeypatch.setattr(StandardScaler, "fit", slow)
-    return calls
-
-
-def test_by_default_steps_of_scikit_learn_are_shared(iris, log, monkeypatch):
-    calls = _slow_scaler(monkeypatch, 0.01)
     estimator = pipeline(StandardScaler(), MinMaxScaler())
     shared = search(estimator, cache="auto").fit(*iris)
     assert len(calls) == N_FOLDS
@@ -283,57 +248,56 @@ def test_a_shared_fit_warns_once_per_fold(iris):
 
 # -- the same scores -------------------------------------------------------------------
 
-TRANSFORMERS = {
-    "imputer": SimpleImputer(),
-    "neighbors": KNNImputer(n_neighbors=2),
-    "polynomial": make_pipeline(SimpleImputer(), PolynomialFeatures()),
-    "spline": make_pipeline(SimpleImputer(), SplineTransformer()),
-    "quantile": QuantileTransformer(n_quantiles=10, random_state=0),
-    "power": PowerTransformer(),
-    "pca": make_pipeline(SimpleImputer(), PCA(2, svd_solver="full")),
-    "svd": make_pipeline(SimpleImputer(), TruncatedSVD(2, random_state=0)),
-    "nystroem": make_pipeline(
-        SimpleImputer(), Nystroem(n_components=9, random_state=0)
-    ),
-    "forest": make_pipeline(
-        SimpleImputer(),
-        SelectFromModel(RandomForestClassifier(5, random_state=0)),
-    ),
-    "kmeans": make_pipeline(SimpleImputer(), KMeans(3, n_init=1, random_state=0)),
-    "function": FunctionTransformer(np.nan_to_num),
-}
-
 
 @pytest.mark.parametrize(
-    ("name", "container"),
+    ("step", "container"),
     [
-        *((name, "array") for name in TRANSFORMERS),
-        *((name, "frame") for name in ("imputer", "polynomial", "pca", "forest")),
-        *((name, "fortran") for name in ("neighbors", "power", "kmeans")),
+        (PCA(2, svd_solver="full"), "frame"),
+        (SelectFromModel(RandomForestClassifier(5, random_state=0)), "frame"),
+        (KNNImputer(n_neighbors=2), "fortran"),
+        (FunctionTransformer(np.nan_to_num), "array"),
     ],
 )
-def test_scores_are_those_of_the_plain_pipeline(iris, name, container):
+def test_scores_are_those_of_the_plain_pipeline(iris, step, container):
     X, y = iris[0].copy(), iris[1]
     X[::7, 1] = np.nan
     if container == "frame":
-        X = pd.DataFrame(X, columns=list("abcd"))
+        X, step = pd.DataFrame(X, columns=list("abcd")), [SimpleImputer(), step]
     elif container == "fortran":
         X = np.asfortranarray(X)
-    estimator = pipeline(TRANSFORMERS[name], SimpleImputer())
-    shared, _ = fit_both(
-        estimator, X, y, n_iter=3, return_train_score=True, scoring=["accuracy"]
-    )
+    steps = [step] if not isinstance(step, list) else [make_pipeline(*step)]
+    more = {"n_iter": 3, "return_train_score": True, "scoring": ["accuracy"]}
+    shared, _ = fit_both(pipeline(*steps, SimpleImputer()), X, y, **more)
     assert np.all(shared_times(shared)[1:] > 0.0)
+
+
+@pytest.mark.parametrize(
+    "steps",
+    [
+        # Those that write into their input, after a shared or a random one.
+        [StandardScaler(), WritingStep()],
+        [StandardScaler(), PCA(3, random_state=None), WritingStep()],
+        [StandardScaler(), PCA(2), StandardScaler(copy=False)],
+        [StandardScaler(copy=False), PCA(2)],
+        # Without a base class, and with a state in a slot.
+        [DuckScaler()],
+        [SlotScaler()],
+    ],
+    ids=range(6),
+)
+def test_unusual_steps_have_the_scores_of_the_plain_pipeline(iris, steps):
+    fit_both(pipeline(*steps), *iris, return_train_score=True)
+
+
+def test_arrays_with_attributes_and_values_without_a_hash(iris):
+    shared, _ = fit_both(pipeline(MetersStep(), model=MetersModel()), *iris)
+    assert not np.any(shared_times(shared))
+    functions = [lambda X: X, lambda X: -X]
+    fit_both(pipeline(FunctionTransformer()), *iris, {**SPACE, "s0__func": functions})
 
 
 def _presence(X):
     return (X > 2.0).astype(float)
-
-
-def test_arrays_with_attributes_keep_them(iris):
-    estimator = pipeline(MetersStep(), model=MetersModel())
-    shared, _ = fit_both(estimator, *iris)
-    assert not np.any(shared_times(shared))
 
 
 def test_sparse_matrices_stay_sparse(iris):
@@ -369,15 +333,12 @@ def _accuracy(estimator, X, y):
 
 
 def test_weights_reach_the_steps(iris):
-    set_config(enable_metadata_routing=True)
-    try:
+    with config_context(enable_metadata_routing=True):
         scaler = StandardScaler().set_fit_request(sample_weight=True)
         model = GaussianNB().set_fit_request(sample_weight=True)
         estimator = Pipeline([("s0", scaler), ("clf", model)])
         weights = {"sample_weight": np.linspace(0.1, 2.0, len(iris[1]))}
         shared, _ = fit_both(estimator, *iris, fit_params=weights, scoring=_accuracy)
-    finally:
-        set_config(enable_metadata_routing=False)
     assert np.all(shared_times(shared)[1:] > 0.0)
 
 
@@ -390,10 +351,6 @@ def _looks_inside(estimator, X, y):
     return float(total + estimator.named_steps["s0"].mean_.sum())
 
 
-def test_a_scorer_may_look_inside(iris):
-    fit_both(pipeline(StandardScaler(), MinMaxScaler()), *iris, scoring=_looks_inside)
-
-
 def _writes_into_rows(estimator, X, y):
     """Scorer that scores twice, and modifies the rows and the output of a step."""
     first = estimator.predict_proba(X)[:, 0].sum()
@@ -404,32 +361,10 @@ def _writes_into_rows(estimator, X, y):
     return float(first + second + estimator.predict_proba(X)[:, 0].sum())
 
 
-def test_a_scorer_may_write_into_its_rows(iris):
-    pair = pipeline(StandardScaler(), MinMaxScaler())
-    fit_both(pair, *iris, scoring=_writes_into_rows)
-
-
-def _one(estimator, X, y):
-    return float(np.sum(estimator[0].transform(X)))
-
-
-def test_a_later_step_may_write_into_its_input(iris):
-    X, y = iris
-    fit_both(pipeline(StandardScaler(), WritingStep()), X, y)
-    # A random step is not shared, and writes into the output of one that is.
-    last = pipeline(StandardScaler(), PCA(3, random_state=None), WritingStep())
-    fit_both(last.set_params(s1__svd_solver="auto"), X, y)
-    fit_both(pipeline(StandardScaler(), PCA(2), StandardScaler(copy=False)), X, y)
-
-
-def test_a_first_step_may_write_into_the_training_rows(iris):
-    X, y = iris
-    estimator = pipeline(StandardScaler(copy=False), PCA(2))
-    fit_both(estimator, X, y, return_train_score=True)
-
-
 def _pickles(estimator, X, y):
-    return float(pickle.loads(pickle.dumps(estimator)).score(X, y))
+    copied = pickle.loads(pickle.dumps(estimator))
+    assert vars(copied[0]).keys().isdisjoint(COVERED)
+    return float(copied.score(X, y))
 
 
 def _copies(estimator, X, y):
@@ -440,26 +375,12 @@ def _fits_anew(estimator, X, y):
     return float(np.sum(estimator[0].fit(X).transform(X)))
 
 
-@pytest.mark.parametrize("scorer", [_pickles, _copies, _fits_anew])
-def test_a_scorer_may_copy_or_fit_what_it_scores(iris, scorer):
+@pytest.mark.parametrize(
+    "scorer", [_looks_inside, _writes_into_rows, _pickles, _copies, _fits_anew]
+)
+def test_a_scorer_may_copy_fit_or_write_into_what_it_scores(iris, scorer):
     scoring = {"first": "accuracy", "odd": scorer, "last": "neg_log_loss"}
     fit_both(pipeline(StandardScaler(), MinMaxScaler()), *iris, scoring=scoring)
-
-
-def test_copies_that_a_scorer_keeps_are_plain(iris):
-    kept = []
-
-    def keeps(estimator, X, y):
-        kept.append(pickle.loads(pickle.dumps(estimator)))
-        return estimator.score(X, y)
-
-    search(pipeline(StandardScaler()), scoring=keeps).fit(*iris)
-    assert all(vars(one[0]).keys().isdisjoint(COVERED) for one in kept)
-
-
-@pytest.mark.parametrize("step", [DuckScaler(), SlotScaler()])
-def test_transformers_of_other_kinds(iris, step):
-    fit_both(pipeline(step), *iris, return_train_score=True)
 
 
 @pytest.mark.parametrize("kind", ["arrays", "missing"])
@@ -471,11 +392,6 @@ def test_rows_that_cannot_be_compared(iris, kind):
         X = X.astype(object)
         X[::7, 0] = pd.NA
     fit_both(pipeline(Stacking()), X, y, return_train_score=True)
-
-
-def test_values_that_cannot_be_hashed(iris):
-    functions = [lambda X: X, lambda X: -X]
-    fit_both(pipeline(FunctionTransformer()), *iris, {**SPACE, "s0__func": functions})
 
 
 def test_fitted_estimators_are_plain(iris):
@@ -505,13 +421,11 @@ def test_two_workers_find_the_same(iris, log):
 def test_costs_are_those_of_the_whole_pipeline(iris):
     objectives = {"accuracy": "max", "model_size": "min", "fit_time": "min"}
     steps = pipeline(PolynomialFeatures(4), StandardScaler())
+    more = {"objectives": objectives, "error_score": 0.0, "initial_points": 4}
     both = [
-        ParetoSearchCV(
-            steps, SPACE, objectives=objectives, n_iter=4, cv=2, random_state=0,
-            refit=False, pre_dispatch=1, initial_points=4, cache=cache,
-        ).fit(*iris)
+        search(steps, kind=ParetoSearchCV, cache=cache, **more).fit(*iris)
         for cache in (True, False)
-    ]  # fmt: skip
+    ]
     sizes = [one.cv_results_["mean_test_model_size"] for one in both]
     np.testing.assert_array_equal(*sizes)
     assert np.all(shared_times(both[0])[1:] > 0.0)
@@ -561,28 +475,22 @@ def loaded(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "scoring", [None, "accuracy", ["accuracy", "neg_log_loss"], "roc_auc_ovr"]
-)
-def test_fitted_steps_are_not_loaded_if_nothing_looks_at_them(iris, loaded, scoring):
-    refit = "accuracy" if isinstance(scoring, list) else False
-    pair = pipeline(StandardScaler(), MinMaxScaler())
-    search(pair, scoring=scoring, refit=refit).fit(*iris)
-    assert "states" not in loaded
-    assert loaded.count("output") == N_FOLDS * (N_ITER - 1)
-
-
-@pytest.mark.parametrize(
     "kind, kwargs",
     [
-        (BayesSearchCV, {"constraints": {"score": ">= 0.5"}}),
-        (BayesSearchCV, {"constraints": {"fit_time": "<= 1e3"}}),
+        (BayesSearchCV, {"scoring": None}),
+        (BayesSearchCV, {"scoring": ["accuracy", "neg_log_loss"], "refit": "accuracy"}),
+        (BayesSearchCV, {"scoring": "roc_auc_ovr"}),
+        (BayesSearchCV, {"constraints": {"score": ">= 0.5", "fit_time": "<= 1e3"}}),
         (TradeoffSearchCV, {"cost": "fit_time"}),
     ],
 )
-def test_measured_times_do_not_load_fitted_steps(iris, loaded, kind, kwargs):
-    pair = pipeline(StandardScaler(), MinMaxScaler())
-    search(pair, kind=kind, **kwargs).fit(*iris)
+def test_fitted_steps_are_not_loaded_if_nothing_looks_at_them(
+    iris, loaded, kind, kwargs
+):
+    search(pipeline(StandardScaler(), MinMaxScaler()), kind=kind, **kwargs).fit(*iris)
     assert "states" not in loaded
+    if kind is BayesSearchCV:
+        assert loaded.count("output") == N_FOLDS * (N_ITER - 1)
 
 
 @pytest.mark.parametrize(
@@ -591,7 +499,6 @@ def test_measured_times_do_not_load_fitted_steps(iris, loaded, kind, kwargs):
         {"scoring": _accuracy},
         {"constraints": {"model_size": "<= 1e9"}},
         {"constraints": {"predict_time": "<= 1e3"}},
-        {"scoring": {"first": "accuracy", "own": _accuracy}, "refit": "first"},
         {"return_folds": "estimators", "refit": True},
         {"return_train_score": True},
     ],
@@ -608,8 +515,9 @@ def test_only_the_last_output_of_the_test_rows_is_loaded(iris, loaded):
     assert loaded.count("test") == N_FOLDS * (N_ITER + 1)
 
 
-@pytest.mark.parametrize("lost", ["states", "test", "output"])
-@pytest.mark.parametrize("error_score", ["raise", 0.0])
+@pytest.mark.parametrize(
+    "lost, error_score", [("states", 0.0), ("test", "raise"), ("output", "raise")]
+)
 def test_a_fold_is_repeated_if_a_step_is_lost_meanwhile(
     iris, monkeypatch, lost, error_score
 ):
@@ -628,67 +536,38 @@ def test_a_fold_is_repeated_if_a_step_is_lost_meanwhile(
 # -- the store -------------------------------------------------------------------------
 
 
-def _broken_loads(monkeypatch, spoil):
-    """Damage each file before it is read."""
+@pytest.mark.parametrize("what", ["truncate", "unlink", "output"])
+def test_a_file_that_cannot_be_read_costs_time_only(iris, log, monkeypatch, what):
     load = PrefixStore.load
 
     def spoiled(self, key, mapped=True):
-        spoil(os.path.join(self.folder, key))
+        path = os.path.join(self.folder, key)
+        if os.path.exists(path) and (what != "output" or path.endswith("output")):
+            if what == "truncate":
+                os.truncate(path, os.path.getsize(path) // 2)
+            else:
+                os.unlink(path)
         return load(self, key, mapped)
 
     monkeypatch.setattr(PrefixStore, "load", spoiled)
-
-
-def _truncate(path):
-    if os.path.exists(path):
-        os.truncate(path, os.path.getsize(path) // 2)
-
-
-def _remove(path):
-    if os.path.exists(path):
-        os.unlink(path)
-
-
-@pytest.mark.parametrize("spoil", [_truncate, _remove])
-def test_a_file_that_cannot_be_read_costs_time_only(iris, log, monkeypatch, spoil):
-    _broken_loads(monkeypatch, spoil)
-    fit_both(pipeline(CountingScaler(str(log)), MinMaxScaler()), *iris)
+    fit_both(pipeline(CountingScaler(str(log)), SelectKBest(k=2)), *iris)
     assert count(log, "f") == 2 * N_FOLDS * N_ITER
 
 
-def test_only_one_of_two_files_is_there(iris, log, monkeypatch):
-    _broken_loads(monkeypatch, lambda path: path.endswith("output") and _remove(path))
-    fit_both(pipeline(StandardScaler(), SelectKBest(k=2)), *iris)
-    space = {"s1__k": [1, 2], **SPACE}
-    fit_both(pipeline(StandardScaler(), SelectKBest(k=2)), *iris, space)
-
-
-def test_a_full_disk_costs_time_only(iris, monkeypatch):
-    def full(path):
+def test_without_room_nothing_is_shared_or_left_behind(iris, tmp_path, monkeypatch):
+    def full(*args, **kwargs):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(prefix_store.os, "replace", lambda *paths: full(paths))
-    shared, _ = fit_both(pipeline(StandardScaler()), *iris)
-    assert np.all(shared_times(shared) == 0.0)
-
-
-def test_no_folder_can_be_made(iris, monkeypatch):
-    def denied(**kwargs):
-        raise PermissionError(13, "Permission denied")
-
-    monkeypatch.setattr(tempfile, "mkdtemp", denied)
-    fit_both(pipeline(StandardScaler()), *iris)
-
-
-def test_a_limit_below_everything_shares_nothing(iris):
-    shared, _ = fit_both(pipeline(StandardScaler()), *iris, cache=10)
-    assert np.all(shared_times(shared) == 0.0)
-
-
-def test_nothing_is_left_behind(iris, tmp_path, monkeypatch):
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
-    search(pipeline(StandardScaler())).fit(*iris)
+    scaler = pipeline(StandardScaler())
+    small, _ = fit_both(scaler, *iris, cache=10)
+    assert np.all(shared_times(small) == 0.0)
     assert not list(tmp_path.iterdir())
+    for module, name in ((prefix_store.os, "replace"), (tempfile, "mkdtemp")):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, name, full)
+            shared, _ = fit_both(scaler, *iris)
+        assert np.all(shared_times(shared) == 0.0)
 
 
 @pytest.mark.parametrize(

@@ -72,7 +72,7 @@ def test_scores_are_those_of_the_plain_pipeline(name):
     estimator = Pipeline([("first", made(name)), ("model", model)])
     shared, plain = (
         BayesSearchCV(
-            estimator, {"model__max_depth": [1, 2, 5]}, n_iter=3, cv=2, refit=False,
+            estimator, {"model__max_depth": [1, 2, 5]}, n_iter=2, cv=2, refit=False,
             surrogate="random", pre_dispatch=1, random_state=0, error_score="raise",
             scoring=["accuracy", "neg_log_loss"], return_train_score=True, cache=cache,
         ).fit(*rows(name))

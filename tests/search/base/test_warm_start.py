@@ -86,35 +86,10 @@ def test_the_best_of_a_study_is_tried_early(grid, kind, more):
     assert grid.best_params_ in whole[:2]
 
 
-def test_several_objectives_are_not_those_of_a_study(grid):
-    objectives = {"accuracy": "max", "model_size": "min"}
-    search = ParetoSearchCV(
-        SVC(), FINE, objectives, warm_start_from=study(grid), random_state=0
-    )
-    with pytest.raises(
-        ValueError, match="warm_start_from: a study of Optuna or a result"
-    ):
-        search.fit(X, y)
-
-
-@pytest.mark.filterwarnings("ignore:warm_start_from")
-def test_a_journal_goes_on_with_the_same_study(grid, tmp_path):
-    path = tmp_path / "journal"
-    fine(study(grid), n_iter=3, journal=path).fit(X, y)
-    assert len(fine(study(grid), n_iter=4, journal=path).fit(X, y).trials_) == 4
-    other = study(grid)
-    other.trials[2].value = 0.5
-    with pytest.raises(ValueError, match="warm_start_from"):
-        fine(other, n_iter=4, journal=path).fit(X, y)
-
-
 def test_initial_points_come_before_what_is_known(grid):
     with pytest.warns(UserWarning, match=OUTSIDE):
         search = fine(grid, initial_points=[{"C": 0.5}]).fit(X, y)
     assert search.cv_results_["params"][:2] == [{"C": 0.5}, grid.best_params_]
-
-
-def test_what_is_known_may_be_forbidden(grid):
     with pytest.warns(UserWarning, match=OUTSIDE):
         search = fine(grid, constraints=lambda params: params["C"] < 1.0).fit(X, y)
     assert all(params["C"] < 1.0 for params in search.cv_results_["params"])
@@ -129,6 +104,21 @@ def test_from_a_journal(tmp_path):
     assert second.best_score_ >= first.best_score_
     from_search = fine(first).fit(X, y)
     assert from_search.cv_results_["params"] == second.cv_results_["params"]
+
+
+@pytest.mark.filterwarnings("ignore:warm_start_from")
+def test_a_journal_goes_on_with_the_same_study(grid, tmp_path):
+    path = tmp_path / "journal"
+    fine(study(grid), n_iter=3, journal=path).fit(X, y)
+    assert len(fine(study(grid), n_iter=4, journal=path).fit(X, y).trials_) == 4
+    other = study(grid)
+    other.trials[2].value = 0.5
+    with pytest.raises(ValueError, match="warm_start_from"):
+        fine(other, n_iter=4, journal=path).fit(X, y)
+    objectives = {"accuracy": "max", "model_size": "min"}
+    search = ParetoSearchCV(SVC(), FINE, objectives, warm_start_from=study(grid))
+    with pytest.raises(ValueError, match="a study of Optuna or a result"):
+        search.fit(X, y)
 
 
 def test_a_search_of_several_metrics(grid):
@@ -187,15 +177,9 @@ def test_failures_and_times_of_a_study_are_learned(grid):
     assert [cost for _, _, cost in learned] == [102.0, 103.0, 104.0, 105.0]
     assert [math.isnan(score) for _, score, _ in learned] == [False, True, False, False]
     assert search.best_params_["C"] != 1.0
-
-
-def test_a_tradeoff_learns_failures_of_a_study(grid):
-    source = study(grid)
-    source.trials[3].state.name = "FAIL"
-    settings = {"n_iter": 1, "cv": 3, "random_state": 0, "score_range": (0.0, 1.0)}
-    search = TradeoffSearchCV(SVC(), FINE, warm_start_from=source, **settings)
+    settings["score_range"] = (0.0, 1.0)
     with pytest.warns(UserWarning, match=OUTSIDE):
-        search.fit(X, y)
+        search = TradeoffSearchCV(SVC(), FINE, **settings).fit(X, y)
     assert "learned 4," in repr(search.optimizer_)
     assert search.best_params_["C"] != 1.0
 
