@@ -138,7 +138,7 @@ def _recorded(path):
         space=Space.from_notation(SPACE),
         identity={},
         seed=0,
-        pre_dispatch=1,
+        n_points=1,
         splits=[],
         reproducible_splits=True,
     )

@@ -129,7 +129,7 @@ def running_journal(path, n_done=2, n_running=2):
         space=space,
         identity={},
         seed=0,
-        pre_dispatch=n_running,
+        n_points=n_running,
         splits=[(np.arange(4), np.arange(4, 6))] * 2,
         reproducible_splits=True,
         facts={"scoring": "neg_root_mean_squared_error"},
