@@ -7,10 +7,9 @@ from typing import Any
 
 from skbayes.space.dimensions import is_number
 from skbayes.space.lists import Ordinal
-from skbayes.space.notation import Choice
+from skbayes.space.notation import Choice, make_choice, pairs_of, with_sub_spaces
 from skbayes.spaces import learners, samplers, transformers, trees  # noqa: F401
 from skbayes.spaces.catalog import DataFacts, Notation
-from skbayes.spaces.own_values import make_choice, pairs_of
 from skbayes.spaces.parts import Part, is_k_means, own_params, parts_of
 
 __all__ = [
@@ -123,12 +122,9 @@ def _mapped(space: Notation, name: str, value: Any) -> Notation:
             if value is not None:
                 result[key] = value
             continue
-        if isinstance(notation, Choice):
-            pairs = [
-                (opt, _mapped(sub, name, value)) for opt, sub in pairs_of(notation)
-            ]
-            notation = make_choice(pairs)
-        result[key] = notation
+        result[key] = with_sub_spaces(
+            notation, lambda _, sub: _mapped(sub, name, value)
+        )
     return result
 
 

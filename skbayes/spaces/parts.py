@@ -10,9 +10,9 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from skbayes.space.lists import Ordinal
-from skbayes.space.notation import Choice
+from skbayes.space.notation import Choice, pairs_of
 from skbayes.spaces.catalog import DataFacts, KnownClass, Notation, Params, find, known
-from skbayes.spaces.own_values import pairs_of, rebuilt, with_own_values
+from skbayes.spaces.own_values import renamed, with_own_values
 from skbayes.spaces.samplers import facts_resampled
 
 __all__ = [
@@ -285,7 +285,7 @@ def own_params(estimator: Any, entry: KnownClass) -> dict[str, Any]:
 
 
 def _prefixed(space: Notation, prefix: str) -> Notation:
-    return rebuilt(space, lambda name: prefix + name) if prefix else space
+    return renamed(space, lambda name: prefix + name) if prefix else space
 
 
 # -- containers -----------------------------------------------------------------------

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from skbayes.space import Choice, Ordinal, Real, Space
+from skbayes.space.notation import pairs_of, with_sub_spaces
 from skbayes.text.token_filters import stemmer_of, stop_word_list
 from skbayes.utils.optional import log_once
 
@@ -262,10 +263,7 @@ def _renamed(space: Mapping[str, Any], prefix: str) -> Notation:
 def _with_sub_spaces(value: Any, change: Callable[[Notation], Any]) -> Any:
     if isinstance(value, _Tree):
         return _Tree(_with_sub_spaces(part, change) for part in value)
-    if not isinstance(value, Choice):
-        return value
-    pairs = zip(value.dimension.values, value.sub_spaces, strict=True)
-    return Choice([(option, change(sub)) for option, sub in pairs])
+    return with_sub_spaces(value, lambda _, sub: change(sub))
 
 
 def _alternatives(space: Notation) -> list[Notation]:
@@ -316,7 +314,7 @@ def _some_of(part: Any, values: Sequence) -> Any:
     wanted = [option for option in values if option in _options(part)]
     if not isinstance(part, Choice) or not wanted:
         return wanted
-    subs = list(zip(part.dimension.values, part.sub_spaces, strict=True))
+    subs = pairs_of(part)
     return Choice([(w, next(s for o, s in subs if o == w)) for w in wanted])
 
 

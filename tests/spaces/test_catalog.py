@@ -13,9 +13,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
 from skbayes.space import Choice, Space
+from skbayes.space.notation import pairs_of
 from skbayes.spaces.catalog import CATALOG, DataFacts, Fallback, find
 from skbayes.spaces.default import _example, own_values, space_of_parts
-from skbayes.spaces.own_values import pairs_of
 from skbayes.spaces.parts import own_params, parts_of
 
 SKLEARN = dict(all_estimators())
