@@ -42,8 +42,7 @@ from skbayes.space.optimum_prior import (
 )
 from skbayes.space.space import Column, Space, key_of
 from skbayes.space.tree import Path, compatible, paths
-from skbayes.spaces.default import own_values
-from skbayes.spaces.parts import Part, is_estimator, parts_of
+from skbayes.spaces.parts import Part, is_estimator, own_values, parts_of
 
 __all__ = [
     "Library",

@@ -441,3 +441,21 @@ def _facts_within(
             share = 1.0 / max(2, facts.n_classes or 2)
         changed["n_rows"] = max(1, int(n_rows * share))
     return dataclasses.replace(facts, **changed)
+
+
+def own_values(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator and its parts, by full name.
+
+    If a parameter is None and this stands for another value, as in XGBoost, the other
+    value is returned.
+    """
+    values = dict(estimator.get_params())
+    for part in parts_of(estimator, DataFacts()):
+        if part.known is None:
+            continue
+        for name, value in own_params(part.estimator, part.known).items():
+            if value is None:
+                value = part.known.stands_for.get(name)
+            if values.get(part.prefix + name) is None:
+                values[part.prefix + name] = value
+    return values
