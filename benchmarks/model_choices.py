@@ -33,7 +33,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skbayes import BayesSearchCV
 from skbayes.space import Choice
 from skbayes.spaces import default_space
-from skbayes.spaces.own_values import rebuilt
+from skbayes.spaces.own_values import renamed
 
 SHOWN = (4, 8, 12, 25)
 LOG = "log-uniform"
@@ -88,7 +88,7 @@ def search_models(method: str, task: str, seed: int, options: dict[str, Any]) ->
     pipeline = Pipeline([*steps, ("model", models[own][0])])
     X, y = data(task)
     choices = [
-        (model, rebuilt(ranges or default_space(model, X, y), "model__{}".format))
+        (model, renamed(ranges or default_space(model, X, y), "model__{}".format))
         for model, ranges in models.values()
     ]
     space: Any = [{"model": [model], **ranges} for model, ranges in choices]

@@ -9,10 +9,11 @@ from typing import Any
 from sklearn.utils import all_estimators
 
 from skbayes.space import Choice
+from skbayes.space.notation import pairs_of
 from skbayes.spaces import default  # noqa: F401  fills the catalog
 from skbayes.spaces.catalog import CATALOG, DataFacts, KnownClass
 from skbayes.spaces.learned_prior import library
-from skbayes.spaces.own_values import pairs_of, with_own_values
+from skbayes.spaces.own_values import with_own_values
 from skbayes.spaces.parts import own_params
 
 HEADER = ["Classes", "Hyper-parameters"]

@@ -21,7 +21,4 @@ __all__ = [
     "UpperConfidenceBound",
     "Utility",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -48,10 +48,7 @@ MAX_RATIO = 6.0
 class Feasibility(LogTerm):
     """Logarithm of the probability that all constraints are satisfied.
 
-    Parameters
-    ----------
-    models : list of Surrogate
-        Fitted surrogates of the negated slacks, one for each constraint.
+    The `models` are fitted surrogates of the negated slacks, one for each constraint.
 
     Examples
     --------

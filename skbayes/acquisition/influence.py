@@ -171,20 +171,7 @@ def expected_influence(
 
 
 class InfluenceProposer(Proposer):
-    """Proposer that scores the nodes of a graph by their expected influence.
-
-    Parameters
-    ----------
-    graph : NeighborGraph
-        Graph of all configurations that can be proposed.
-    acquisition : ExpectedInfluence
-        Acquisition function, which defines the conversion of scores to labels.
-
-    Attributes
-    ----------
-    influence : ndarray of shape (n,)
-        Expected influence of the nodes.
-    """
+    """Proposer that scores the nodes of a graph by their expected influence."""
 
     n_initial_points = 3
     influence: FloatArray

@@ -26,22 +26,10 @@ class ParetoProposer(Proposer):
     """Proposer with the expected improvement of the hypervolume.
 
     Each objective has an independent surrogate. Costs are modeled and compared by their
-    logarithms (:func:`skbayes.acquisition.fronts.on_log_scale`).
-
-    Parameters
-    ----------
-    models : list
-        Surrogates of the objectives, not fitted.
-
-    Attributes
-    ----------
-    surrogates : list
-        Fitted surrogates.
-    acquisitions : list of ExpectedHypervolumeImprovement
-        Acquisition functions, one for each sample of the surrogates' hyper-parameters.
-        The samples of a surrogate with fewer samples are repeated.
-    box : float
-        Volume between the reference and the best score of each objective.
+    logarithms (:func:`skbayes.acquisition.fronts.on_log_scale`). There is one
+    acquisition function for each sample of the surrogates' hyper-parameters; the
+    samples of a surrogate with fewer samples are repeated. `box` is the volume between
+    the reference and the best score of each objective.
     """
 
     surrogates: Sequence[Any]

@@ -108,13 +108,6 @@ class CostTerm(LogTerm):
     improvement per unit of cost (Snoek, Larochelle & Adams 2012, section 3.2). With
     alpha < 1, costs are cooled (Lee et al. 2020, "Cost-aware Bayesian optimization",
     section 4).
-
-    Parameters
-    ----------
-    model : GaussianProcess
-        Fitted model of the logarithms of costs, with one sample of hyper-parameters.
-    alpha : float
-        Exponent of the cost, >= 0.
     """
 
     def __init__(self, model: Any, alpha: float) -> None:
@@ -131,17 +124,9 @@ class CostTerm(LogTerm):
 class LimitTerm(LogTerm):
     """Logarithm of the probability that a trial is not aborted: P(c <= limit).
 
-    Gardner et al. (2014), "Bayesian optimization with inequality constraints",
-    equation 6.
-
-    Parameters
-    ----------
-    model : GaussianProcess
-        Fitted model of c, with one sample of hyper-parameters.
-    noise : float
-        Variance of single costs around the predicted mean.
-    limit : float
-        Logarithm of the cost limit.
+    Gardner et al. (2014), "Bayesian optimization with inequality constraints", equation
+    6. The model of c has one sample of hyper-parameters; `noise` is the variance of
+    single costs around its mean.
     """
 
     def __init__(self, model: Any, noise: float, limit: float) -> None:

@@ -7,7 +7,4 @@ from skbayes.loop.stopping import (
 )
 
 __all__ = ["ExpectedImprovementBelow", "NoImprovement", "TargetScore"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -204,21 +204,7 @@ class TrialExecutor:
 
     With one worker, a task runs in the calling thread when its result is requested, in
     the order of the tasks. The results are the same, and debuggers, warnings and Ctrl-C
-    behave as in a loop.
-
-    Parameters
-    ----------
-    context : ExecutionContext
-        Settings for the fits.
-    size : int
-        Maximum number of tasks in parallel.
-    n_tasks : int
-        Number of fits in a task.
-
-    Attributes
-    ----------
-    in_this_thread : bool
-        Whether tasks run in the calling thread.
+    behave as in a loop. `n_tasks` is the number of fits in a task.
     """
 
     def __init__(self, context: ExecutionContext, size: int, n_tasks: int) -> None:

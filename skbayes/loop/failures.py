@@ -41,22 +41,6 @@ class FailingStart:
     The same applies if none of the fits of the three trials has a score. If all
     configurations of the space are tried, as by GridSearchCV, a score that is NaN is no
     error.
-
-    Parameters
-    ----------
-    space : Space
-        Search space.
-    assigned : callable
-        Function that returns the parameters to set for a configuration.
-    fit : callable
-        ``fit(params, split)`` fits the estimator with some parameters set, on the
-        training rows of a split, and returns the score that guides the search.
-    score_of : callable
-        Returns the score that guides the search from the test scores of a fold.
-    error_score : float, default=nan
-        Score of fits that could not be scored.
-    tries_all : bool, default=False
-        Whether all configurations of the space are tried.
     """
 
     def __init__(

@@ -46,13 +46,7 @@ def _sentence(bound: Bound, values: np.ndarray) -> str:
 class FeasibilityMessages:
     """Callback that warns once, after the first trials of a stage, of unmet bounds.
 
-    Parameters
-    ----------
-    constraints : Constraints
-        The constraints.
-    tell : callable, default=None
-        Called with the message. None: the message is a warning, or is logged by the
-        logger ``skbayes`` if warnings are errors.
+    `tell` is called with the message, which is a warning by default.
     """
 
     def __init__(

@@ -136,18 +136,7 @@ class _TimeLeft:
 class Lines:
     """Callback that prints a line for each trial: scores, time elapsed and left.
 
-    Parameters
-    ----------
-    plan : sequence of PlannedStage
-        The stages of the search.
-    timeout : float or None
-        Time limit in seconds.
-    recalled : dict of int to Trial, default={}
-        Trials of an earlier run, by number; they take no time.
-    with_params : bool, default=False
-        Whether to print the configurations, too.
-    clock : callable, default=time.perf_counter
-        Function that returns the time in seconds.
+    Trials of an earlier run (`recalled`) take no time.
     """
 
     def __init__(

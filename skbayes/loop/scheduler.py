@@ -136,32 +136,10 @@ class Budget:
 class Scheduler:
     """Runner of trials, with up to `n_points` of them in parallel.
 
-    Parameters
-    ----------
-    optimizer : Optimizer
-        Optimizer that proposes configurations and observes their scores.
-    evaluator : CandidateEvaluator
-        Evaluator of the configurations.
-    executor : TrialExecutor
-        Executor of the trials.
-    budget : Budget
-        Limits of the search.
-    n_points : int, default=1
-        Number of trials in flight.
-    journal : NullJournal or Journal, default=None
-        Journal of proposals and results; recorded trials are not run again.
-    report : callable, default=None
-        Called after each trial with the trial and the history.
-    score_of : callable, default=None
-        Returns the score that the optimizer observes for a trial. None: its score.
-    history : History, default=None
-        Trials of earlier stages. New trials are added, and their numbers continue.
-        Budgets and stoppers only count the new ones.
-
-    Attributes
-    ----------
-    unfinished : dict of int to dict
-        Configurations of the trials that were dropped at the deadline, by number.
+    Trials in the journal are not run again. Budgets and stoppers count the new trials
+    only. `score_of` returns the score that the optimizer observes for a trial.
+    `unfinished` are the configurations of the trials that were dropped at the deadline,
+    by number.
     """
 
     def __init__(

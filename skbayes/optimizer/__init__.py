@@ -4,7 +4,4 @@ from skbayes.optimizer.optimizer import Optimizer
 from skbayes.space.candidates import SpaceExhausted
 
 __all__ = ["Optimizer", "SpaceExhausted"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -70,24 +70,7 @@ def noise_variance(process: GaussianProcess) -> float:
 def fit_bounded(
     learner: GaussianProcess, X: FloatArray, y: FloatArray, sides: FloatArray
 ) -> GaussianProcess:
-    """Fit values and bounds with the hyper-parameters and units of a fitted process.
-
-    Parameters
-    ----------
-    learner : GaussianProcess
-        The fitted process, with one sample of hyper-parameters.
-    X : ndarray of shape (n, D)
-        Encoded configurations.
-    y : ndarray of shape (n,)
-        Values and bounds.
-    sides : ndarray of shape (n,)
-        0 for a value, +1 for a lower bound, -1 for an upper bound.
-
-    Returns
-    -------
-    process : GaussianProcess
-        Process fitted to the values and to the observations that replace the bounds.
-    """
+    """Fit values and bounds with the hyper-parameters and units of a fitted process."""
     offset, unit = learner.units
     *length_scales, amplitude, noise = np.exp(learner.thetas_[0])
     process = GaussianProcess(
@@ -141,11 +124,6 @@ class CostModel:
     costs. If there are too few uncensored costs, the bound itself is used. The final
     fit treats censored costs as bounds, by expectation propagation
     (:func:`fit_bounded`). Predictions depend only on the costs that were added.
-
-    Parameters
-    ----------
-    n_options : list of int
-        For each column 0 if its positions are ordered, else the number of options.
 
     Examples
     --------
@@ -281,20 +259,8 @@ class AbortedTrials:
 class LimitTerms:
     """Terms of the acquisition function for limits per trial and costs of trials.
 
-    Parameters
-    ----------
-    costs : CostModel
-        Model of the costs of trials.
-    aborted : AbortedTrials
-        Model of the trials that were aborted at other limits.
-
-    Attributes
-    ----------
-    limit : float or None
-        Cost at which a trial is aborted.
-    budget : float or None
-        Total cost of all trials. The exponent of the cost is the share of the budget
-        that is left. If None, the exponent is always 1.
+    A trial is aborted at the cost `limit`. The exponent of the cost is the share of the
+    `budget` that is left, or 1 without a budget.
     """
 
     def __init__(self, costs: CostModel, aborted: AbortedTrials) -> None:

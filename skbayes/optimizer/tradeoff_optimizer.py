@@ -28,31 +28,11 @@ class TradeoffOptimizer(Optimizer):
     """Optimizer of a score minus a multiple of a cost.
 
     Each observation has two numbers: the score, and the negated cost, NaN if the cost
-    is unknown. The unit of the cost does not matter.
-
-    Parameters
-    ----------
-    search_spaces : dict, list of dicts, or Space
-        Search space.
-    tradeoff : float or None
-        Factor of the cost, >= 0. The cost is relative to a typical one on all of the
-        data. If None, the factor is drawn for each proposal, from 0.001 to 1, uniformly
-        on a logarithmic scale.
-    relative_sizes : callable
-        Function from configurations to the sizes of their training sets, relative to
-        the largest.
-    acquisition : {"ei-tradeoff", "paper"}, default="ei-tradeoff"
-        Acquisition function.
-    cost_scale : {"auto", "log", "raw"}, default="auto"
-        Scale on which costs are assumed to be normal.
-    **options : dict
-        `surrogate`, `n_initial_points`, `initial_points` and `random_state` of
-        :class:`skbayes.Optimizer`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for :class:`skbayes.Optimizer`, or if the surrogate predicts no scores.
+    is unknown. The unit of the cost does not matter. If `tradeoff`, the factor of the
+    relative cost, is None, it is drawn for each proposal, from 0.001 to 1, uniformly on
+    a logarithmic scale. `relative_sizes` returns the sizes of the training sets of
+    configurations relative to the largest. The `options` are those of
+    :class:`skbayes.Optimizer`.
     """
 
     def __init__(

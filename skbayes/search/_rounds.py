@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -19,6 +20,7 @@ from skbayes.evaluation.rounds.watched_fit import (
 )
 from skbayes.evaluation.trial import History
 from skbayes.space import Choice, Integer, Real
+from skbayes.space.notation import pairs_of, with_sub_spaces
 from skbayes.spaces.default import EditableSpace
 
 __all__ = [
@@ -123,17 +125,12 @@ def _parts_of(notation: Any, path: str = "") -> Iterator[Mapping[str, Any]]:
         yield notation
         for key, value in notation.items():
             if isinstance(value, Choice):
-                for option, sub in _options(value):
+                for option, sub in pairs_of(value):
                     if key != path or learner_of(option) is not None:
                         yield from _parts_of(sub, path)
     elif isinstance(notation, list | tuple):
         for part in notation:
             yield from _parts_of(part, path)
-
-
-def _options(choice: Choice) -> list[tuple[Any, Any]]:
-    given = choice.options
-    return list(given.items() if isinstance(given, Mapping) else given)
 
 
 def _values_of(notation: Any, name: str, path: str = "") -> list[Any]:
@@ -144,7 +141,7 @@ def _values_of(notation: Any, name: str, path: str = "") -> list[Any]:
             continue
         value = part[name]
         if isinstance(value, Choice):
-            found += [option for option, _ in _options(value)]
+            found += value.dimension.values
         else:
             is_several = isinstance(value, list | tuple | range | np.ndarray)
             found += list(value) if is_several else [value]
@@ -167,9 +164,14 @@ def _without(notation: Any, names: set[str], path: str) -> Any:
 
     Options for the model at `path` keep them if they have no rounds.
     """
+
+    def below(of_models: bool, option: Any, sub: Any) -> Any:
+        keeps_names = of_models and learner_of(option) is None
+        return sub if keeps_names else _without(sub, names, path)
+
     if isinstance(notation, Mapping):
         kept = {
-            key: _without_in_choice(value, names, path, key == path)
+            key: with_sub_spaces(value, partial(below, key == path))
             for key, value in notation.items()
             if key not in names
         }
@@ -182,21 +184,6 @@ def _without(notation: Any, names: set[str], path: str) -> Any:
     if isinstance(notation, list | tuple):
         return [_without(part, names, path) for part in notation]
     return notation
-
-
-def _without_in_choice(value: Any, names: set[str], path: str, of_models: bool) -> Any:
-    if not isinstance(value, Choice):
-        return value
-    options = [
-        (
-            option,
-            sub
-            if of_models and learner_of(option) is None
-            else _without(sub, names, path),
-        )
-        for option, sub in _options(value)
-    ]
-    return Choice(options)
 
 
 # -- results ---------------------------------------------------------------------------

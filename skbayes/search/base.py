@@ -79,7 +79,7 @@ from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import set_winner_fits
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.spaces.default import own_values
+from skbayes.spaces.parts import own_values
 from skbayes.tracking.autolog import autologged
 from skbayes.utils.did_you_mean import NameHints, replaced_by
 from skbayes.utils.pickled_version import PickledVersion

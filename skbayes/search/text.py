@@ -39,9 +39,16 @@ from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.space import Space
 from skbayes.text.liblinear import LiblinearClassifier
 from skbayes.text.ngrams import NGramVectorizer
-from skbayes.text.search_spaces import SPACES, first_points, text_space
+from skbayes.text.search_spaces import (
+    SPACES,
+    first_points,
+    needs_primal,
+    text_space,
+    with_steps,
+    without_auto,
+)
 from skbayes.text.shared_counts import counted_texts
-from skbayes.text.tokens import check_texts
+from skbayes.text.tokens import check_labeled_texts
 from skbayes.tracking.autolog import autologged
 
 __all__ = ["TextRepresentationSearchCV"]
@@ -381,7 +388,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             every fit failed.
         """
         begin = time.perf_counter()
-        texts = _checked(X, y, self._is_classifier(), "X", "y")
+        texts = check_labeled_texts(X, y, self._is_classifier(), "X", "y")
         self._check_ensemble(y, params)
         n_texts = len(texts)
         cv, n_refit = self._splitter(y, len(texts)), None
@@ -476,7 +483,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         learner = self.estimator
         if learner is None:
             # Random numbers affect only the order of the steps.
-            primal = self.space == "paper" or _needs_primal(self.search_spaces)
+            primal = self.space == "paper" or needs_primal(self.search_spaces)
             learner = LiblinearClassifier(
                 loss="logistic",
                 dual=not primal,
@@ -498,7 +505,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         if self.space is None:
             if own is None:
                 raise ValueError("search_spaces must be given if space is None.")
-            return _with_steps(own, pipeline) if isinstance(own, Mapping) else own
+            return with_steps(own, pipeline) if isinstance(own, Mapping) else own
         if own is not None and not isinstance(own, Mapping):
             raise TypeError(
                 "search_spaces must be a dict if space is not None, got "
@@ -516,7 +523,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             self.space,
             language=self.language,
             n_characters=n_characters,
-            changes=_with_steps(_without_auto(own or {}), pipeline),
+            changes=with_steps(without_auto(own or {}), pipeline),
             vectorizer=steps[0],
             classifier=CLASSIFIER if self.estimator is None else None,
         )
@@ -586,7 +593,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         texts, labels = dev
         if (labels is None) != (y is None):
             raise ValueError("dev must have labels if and only if y is given.")
-        checked = _checked(texts, labels, False, "dev[0]", "dev[1]")
+        checked = check_labeled_texts(texts, labels, False, "dev[0]", "dev[1]")
         known = set(np.ravel(y).tolist())
         if self._is_classifier() and known.isdisjoint(np.ravel(labels).tolist()):
             raise ValueError("dev[1]: none of its labels is in y.")
@@ -624,85 +631,7 @@ def _includes(dev: Any) -> bool:
     return not isinstance(dev, Mapping) or bool(dev.get("refit", True))
 
 
-def _needs_primal(search_spaces: Any) -> bool:
-    """Return whether a space has parameters that the dual problem does not support."""
-    if search_spaces is None or isinstance(search_spaces, str):
-        return False
-    try:
-        if isinstance(search_spaces, Mapping):
-            search_spaces = _without_auto(search_spaces)
-        columns = Space.from_notation(search_spaces).columns
-    except (TypeError, ValueError):  # reported by the search
-        return False
-    names = {str(column.name).split("__")[-1] for column in columns}
-    return not names.isdisjoint({"penalty", "penalize_intercept"})
-
-
 def _can_be_stratified(labels: Any) -> bool:
     """Return whether both parts of a split can contain all classes."""
     counts = np.unique(labels, return_counts=True)[1]
     return counts.min() > 1 and len(counts) <= TEST_SHARE * len(labels)
-
-
-def _with_steps(space: Mapping[str, Any], pipeline: Any) -> dict[str, Any]:
-    """Prepend the step to parameter names that lack it."""
-    known = pipeline.get_params(deep=True)
-    last_first = [name for name, _ in reversed(pipeline.steps)]
-
-    def full(name: Any) -> Any:
-        if not isinstance(name, str) or name in known:
-            return name
-        guesses = (f"{step}__{name}" for step in last_first)
-        return next((guess for guess in guesses if guess in known), name)
-
-    return {full(name): value for name, value in space.items()}
-
-
-def _checked(
-    texts: Any, labels: Any, classifies: bool, texts_name: str, labels_name: str
-) -> list[str]:
-    """Check texts together with their labels."""
-    found = check_texts(texts, texts_name)
-    n_empty = sum(not text.strip() for text in found)
-    if n_empty == len(found):
-        raise ValueError(f"{texts_name}: all texts are empty.")
-    if n_empty:
-        first = next(i for i, text in enumerate(found) if not text.strip())
-        warnings.warn(
-            f"{texts_name}: {n_empty} of {len(found)} texts are empty, the first at "
-            f"position {first}; they have no n-grams.",
-            UserWarning,
-            stacklevel=4,
-        )
-    if labels is None:
-        if classifies:
-            raise ValueError(
-                f"{labels_name} must be given: the estimator is a classifier, and "
-                "requires y to be passed, but the target y is None."
-            )
-        return found
-    array = np.asarray(labels)
-    if array.ndim == 0 or len(array) != len(found):
-        n = "no list" if array.ndim == 0 else f"{len(array)} labels"
-        raise ValueError(
-            f"{texts_name} and {labels_name} have inconsistent numbers of samples: "
-            f"{len(found)} texts, {n}."
-        )
-    _check_labels(array, classifies, labels_name)
-    return found
-
-
-def _check_labels(labels: Any, classifies: bool, name: str) -> None:
-    flat = labels.ravel()
-    missing = [i for i, label in enumerate(flat) if label is None or label != label]
-    if missing:
-        raise ValueError(f"{name} has a missing value at position {missing[0]}.")
-    if classifies and len({*flat.tolist()}) < 2:
-        raise ValueError(
-            f"{name} has one class only, {flat[0]!r}; a classifier needs two or more."
-        )
-
-
-def _without_auto(space: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the changes of a predefined space, without the entry "auto"."""
-    return {name: value for name, value in space.items() if name != "auto"}

@@ -19,7 +19,4 @@ __all__ = [
     "Real",
     "Space",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,9 +29,12 @@ from skbayes.space.tree import names as names_in
 __all__ = [
     "Choice",
     "build_tree",
+    "make_choice",
+    "pairs_of",
     "parse_dict",
     "parse_dimension",
     "parse_spaces",
+    "with_sub_spaces",
 ]
 
 # Two alternatives are compared value by value up to this number of values.
@@ -105,6 +108,31 @@ class Choice:
 
     def __repr__(self) -> str:
         return f"Choice({self.options!r})"
+
+
+def pairs_of(choice: Choice) -> list[tuple[Any, Any]]:
+    """Return the options of a choice, each with its sub-space."""
+    return list(zip(choice.dimension.values, choice.sub_spaces, strict=True))
+
+
+def make_choice(pairs: Sequence[tuple[Any, Any]]) -> Choice:
+    """Return a choice, written as a dict if its keys can be the options."""
+    try:
+        options = dict(pairs)
+    except TypeError:
+        return Choice(pairs)
+    # For a dict, 1 and True are the same key.
+    return Choice(options if len(options) == len(pairs) else pairs)
+
+
+def with_sub_spaces(notation: Any, change: Callable[[Any, Any], Any]) -> Any:
+    """Return a notation with ``change(option, sub_space)`` under options of a choice.
+
+    Functions that edit all levels of a space call themselves in `change`.
+    """
+    if not isinstance(notation, Choice):
+        return notation
+    return make_choice([(opt, change(opt, sub)) for opt, sub in pairs_of(notation)])
 
 
 def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:

@@ -3,7 +3,4 @@
 from skbayes.spaces.default import EditableSpace, default_space
 
 __all__ = ["EditableSpace", "default_space"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -7,17 +7,15 @@ from typing import Any
 
 from skbayes.space.dimensions import is_number
 from skbayes.space.lists import Ordinal
-from skbayes.space.notation import Choice
+from skbayes.space.notation import Choice, make_choice, pairs_of, with_sub_spaces
 from skbayes.spaces import learners, samplers, transformers, trees  # noqa: F401
 from skbayes.spaces.catalog import DataFacts, Notation
-from skbayes.spaces.own_values import make_choice, pairs_of
-from skbayes.spaces.parts import Part, is_k_means, own_params, parts_of
+from skbayes.spaces.parts import Part, is_k_means, parts_of
 
 __all__ = [
     "EditableSpace",
     "apply_changes",
     "default_space",
-    "own_values",
     "reason_not_tuned",
     "space_of_parts",
     "unknown_parts",
@@ -123,12 +121,9 @@ def _mapped(space: Notation, name: str, value: Any) -> Notation:
             if value is not None:
                 result[key] = value
             continue
-        if isinstance(notation, Choice):
-            pairs = [
-                (opt, _mapped(sub, name, value)) for opt, sub in pairs_of(notation)
-            ]
-            notation = make_choice(pairs)
-        result[key] = notation
+        result[key] = with_sub_spaces(
+            notation, lambda _, sub: _mapped(sub, name, value)
+        )
     return result
 
 
@@ -329,24 +324,6 @@ def space_of_parts(parts: list[Part], facts: DataFacts) -> EditableSpace:
 def unknown_parts(parts: list[Part]) -> list[str]:
     """Return the names and classes of the parts that have no default space."""
     return [_label(part) for part in parts if part.known is None]
-
-
-def own_values(estimator: Any) -> dict[str, Any]:
-    """Return the parameters of an estimator and its parts, by full name.
-
-    If a parameter is None and this stands for another value, as in XGBoost, the other
-    value is returned.
-    """
-    values = dict(estimator.get_params())
-    for part in parts_of(estimator, DataFacts()):
-        if part.known is None:
-            continue
-        for name, value in own_params(part.estimator, part.known).items():
-            if value is None:
-                value = part.known.stands_for.get(name)
-            if values.get(part.prefix + name) is None:
-                values[part.prefix + name] = value
-    return values
 
 
 def _label(part: Part) -> str:

@@ -42,8 +42,7 @@ from skbayes.space.optimum_prior import (
 )
 from skbayes.space.space import Column, Space, key_of
 from skbayes.space.tree import Path, compatible, paths
-from skbayes.spaces.default import own_values
-from skbayes.spaces.parts import Part, is_estimator, parts_of
+from skbayes.spaces.parts import Part, is_estimator, own_values, parts_of
 
 __all__ = [
     "Library",
@@ -289,26 +288,9 @@ def learned_portfolio(
     other parameters, and those with a number outside of the space, keep the estimator's
     own value. A configuration is omitted if it needs an option that the space does not
     contain. It is also omitted if a parameter is missing from the space and the
-    configuration needs an option of it other than the estimator's.
-
-    Parameters
-    ----------
-    parts : list of Part
-        Parts of the estimator.
-    space : Space
-        Default or user-defined search space.
-    params : dict
-        Values of the estimator's parameters by full name.
-    known : dict, default=None
-        Learned portfolios by class; None means those of the package.
-    path : dict, default=None
-        Index of the option of each column that leads to the branch to which the
-        portfolio belongs; None means the whole space.
-
-    Returns
-    -------
-    portfolio : Portfolio or None
-        None if fewer than two configurations remain.
+    configuration needs an option of it other than the estimator's. The portfolio
+    belongs to the branch at `path`, by default to the whole space. None if fewer than
+    two configurations remain.
     """
     found = [
         (part, knowledge)
@@ -469,23 +451,8 @@ def learned_prior(
     """Return the learned densities and portfolio for the parameters of a space.
 
     The densities of a class apply to the configurations in which the estimator, or the
-    step that has the parameter, is of this class.
-
-    Parameters
-    ----------
-    parts : list of Part
-        Parts of the estimator.
-    space : Space
-        Default or user-defined search space.
-    params : dict
-        Values of the estimator's parameters by full name.
-    known : dict, default=None
-        Learned densities by class; None means those of the package.
-
-    Returns
-    -------
-    prior : OptimumPrior or None
-        None if there is no learned density or portfolio for the space.
+    step that has the parameter, is of this class. None if there is no learned density
+    or portfolio for the space.
     """
     densities = _densities(parts, space, known)
     shared = densities.pop((), {})

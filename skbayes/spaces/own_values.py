@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from skbayes.space.dimensions import is_finite, is_number
 from skbayes.space.lists import Ordinal
-from skbayes.space.notation import Choice
+from skbayes.space.notation import Choice, make_choice, pairs_of, with_sub_spaces
 from skbayes.spaces.catalog import Fallback, Notation, Params
 
-__all__ = ["make_choice", "pairs_of", "rebuilt", "with_own_values"]
+__all__ = ["renamed", "with_own_values"]
 
 # Parameters for which an integer is a count and a float is a fraction.
 COUNT_OR_SHARE = ("max_features", "max_samples", "min_samples_leaf", "n_components")
@@ -31,34 +32,21 @@ def with_own_values(space: Notation, params: Params, stands_for: Params) -> Nota
     return _include_all(space, values, top=True)
 
 
-def rebuilt(space: Notation, rename: Callable[[str], str]) -> Notation:
+def renamed(space: Notation, rename: Callable[[str], str]) -> Notation:
     """Return a space with renamed parameters, also under the options of choices."""
-    renamed = {}
-    for name, notation in space.items():
-        if isinstance(notation, Choice):
-            pairs = [(opt, rebuilt(sub, rename)) for opt, sub in pairs_of(notation)]
-            notation = make_choice(pairs)
-        renamed[rename(name)] = notation
-    return renamed
-
-
-def pairs_of(choice: Choice) -> list[tuple[Any, Any]]:
-    """Return the options of a choice, each with its sub-space."""
-    options = choice.options
-    return list(options.items() if isinstance(options, Mapping) else options)
-
-
-def make_choice(pairs: Sequence[tuple[Any, Any]]) -> Choice:
-    """Return a choice, written as a dict if the options are hashable."""
-    try:
-        return Choice(dict(pairs))
-    except TypeError:
-        return Choice(pairs)
+    return {
+        rename(name): with_sub_spaces(value, lambda _, sub: renamed(sub, rename))
+        for name, value in space.items()
+    }
 
 
 def _include_all(
     space: Notation, params: Params, top: bool, used: bool = True
 ) -> Notation:
+    def below(name: str, option: Any, sub_space: Notation) -> Notation:
+        is_used = used and option == params[name]
+        return _include_all(sub_space, params, False, is_used)
+
     included = {}
     for name, notation in space.items():
         if name not in params:  # parameter of another release, or of a base class
@@ -74,20 +62,8 @@ def _include_all(
             with_own = _include(name, notation, params[name])
             keep = not used and isinstance(notation, tuple) and with_own is not None
             notation = notation if keep else with_own
-        if isinstance(notation, Choice):
-            notation = make_choice(
-                [
-                    (
-                        option,
-                        _include_all(
-                            opened, params, False, used and option == params[name]
-                        ),
-                    )
-                    for option, opened in pairs_of(notation)
-                ]
-            )
         if notation is not None:
-            included[name] = notation
+            included[name] = with_sub_spaces(notation, partial(below, name))
     return included
 
 

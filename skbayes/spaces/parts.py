@@ -10,9 +10,9 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from skbayes.space.lists import Ordinal
-from skbayes.space.notation import Choice
+from skbayes.space.notation import Choice, pairs_of
 from skbayes.spaces.catalog import DataFacts, KnownClass, Notation, Params, find, known
-from skbayes.spaces.own_values import pairs_of, rebuilt, with_own_values
+from skbayes.spaces.own_values import renamed, with_own_values
 from skbayes.spaces.samplers import facts_resampled
 
 __all__ = [
@@ -285,7 +285,7 @@ def own_params(estimator: Any, entry: KnownClass) -> dict[str, Any]:
 
 
 def _prefixed(space: Notation, prefix: str) -> Notation:
-    return rebuilt(space, lambda name: prefix + name) if prefix else space
+    return renamed(space, lambda name: prefix + name) if prefix else space
 
 
 # -- containers -----------------------------------------------------------------------
@@ -441,3 +441,21 @@ def _facts_within(
             share = 1.0 / max(2, facts.n_classes or 2)
         changed["n_rows"] = max(1, int(n_rows * share))
     return dataclasses.replace(facts, **changed)
+
+
+def own_values(estimator: Any) -> dict[str, Any]:
+    """Return the parameters of an estimator and its parts, by full name.
+
+    If a parameter is None and this stands for another value, as in XGBoost, the other
+    value is returned.
+    """
+    values = dict(estimator.get_params())
+    for part in parts_of(estimator, DataFacts()):
+        if part.known is None:
+            continue
+        for name, value in own_params(part.estimator, part.known).items():
+            if value is None:
+                value = part.known.stands_for.get(name)
+            if values.get(part.prefix + name) is None:
+                values[part.prefix + name] = value
+    return values

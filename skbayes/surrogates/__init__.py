@@ -22,7 +22,4 @@ __all__ = [
     "TreeEnsemble",
     "WarpedGaussianProcess",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from skbayes.space import Choice, Ordinal, Real
+from skbayes.space import Choice, Ordinal, Real, Space
+from skbayes.space.notation import pairs_of, with_sub_spaces
 from skbayes.text.token_filters import stemmer_of, stop_word_list
 from skbayes.utils.optional import log_once
 
-__all__ = ["SPACES", "first_points", "text_space"]
+__all__ = [
+    "SPACES",
+    "first_points",
+    "needs_primal",
+    "text_space",
+    "with_steps",
+    "without_auto",
+]
 
 #: Names of the predefined spaces.
 SPACES = ("extended", "paper")
@@ -255,10 +263,7 @@ def _renamed(space: Mapping[str, Any], prefix: str) -> Notation:
 def _with_sub_spaces(value: Any, change: Callable[[Notation], Any]) -> Any:
     if isinstance(value, _Tree):
         return _Tree(_with_sub_spaces(part, change) for part in value)
-    if not isinstance(value, Choice):
-        return value
-    pairs = zip(value.dimension.values, value.sub_spaces, strict=True)
-    return Choice([(option, change(sub)) for option, sub in pairs])
+    return with_sub_spaces(value, lambda _, sub: change(sub))
 
 
 def _alternatives(space: Notation) -> list[Notation]:
@@ -309,5 +314,41 @@ def _some_of(part: Any, values: Sequence) -> Any:
     wanted = [option for option in values if option in _options(part)]
     if not isinstance(part, Choice) or not wanted:
         return wanted
-    subs = list(zip(part.dimension.values, part.sub_spaces, strict=True))
+    subs = pairs_of(part)
     return Choice([(w, next(s for o, s in subs if o == w)) for w in wanted])
+
+
+# -- spaces of users -------------------------------------------------------------------
+
+
+def needs_primal(search_spaces: Any) -> bool:
+    """Return whether a space has parameters that the dual problem does not support."""
+    if search_spaces is None or isinstance(search_spaces, str):
+        return False
+    try:
+        if isinstance(search_spaces, Mapping):
+            search_spaces = without_auto(search_spaces)
+        columns = Space.from_notation(search_spaces).columns
+    except (TypeError, ValueError):  # reported by the search
+        return False
+    names = {str(column.name).split("__")[-1] for column in columns}
+    return not names.isdisjoint({"penalty", "penalize_intercept"})
+
+
+def with_steps(space: Mapping[str, Any], pipeline: Any) -> dict[str, Any]:
+    """Prepend the step to parameter names that lack it."""
+    known = pipeline.get_params(deep=True)
+    last_first = [name for name, _ in reversed(pipeline.steps)]
+
+    def full(name: Any) -> Any:
+        if not isinstance(name, str) or name in known:
+            return name
+        guesses = (f"{step}__{name}" for step in last_first)
+        return next((guess for guess in guesses if guess in known), name)
+
+    return {full(name): value for name, value in space.items()}
+
+
+def without_auto(space: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the changes of a predefined space, without the entry "auto"."""
+    return {name: value for name, value in space.items() if name != "auto"}

@@ -10,6 +10,7 @@ import functools
 import re
 import sys
 import unicodedata
+import warnings
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,6 +24,7 @@ __all__ = [
     "WORDS",
     "StringArray",
     "TokenStream",
+    "check_labeled_texts",
     "check_texts",
     "offsets_among",
     "split_characters",
@@ -255,3 +257,48 @@ def split_characters(
     number[present] = np.arange(len(present))
     vocabulary = list(map(chr, present))
     return TokenStream(number[characters], np.array(ends, dtype=np.int64), vocabulary)
+
+
+def check_labeled_texts(
+    texts: Any, labels: Any, classifies: bool, texts_name: str, labels_name: str
+) -> list[str]:
+    """Check texts together with their labels."""
+    found = check_texts(texts, texts_name)
+    n_empty = sum(not text.strip() for text in found)
+    if n_empty == len(found):
+        raise ValueError(f"{texts_name}: all texts are empty.")
+    if n_empty:
+        first = next(i for i, text in enumerate(found) if not text.strip())
+        warnings.warn(
+            f"{texts_name}: {n_empty} of {len(found)} texts are empty, the first at "
+            f"position {first}; they have no n-grams.",
+            UserWarning,
+            stacklevel=4,
+        )
+    if labels is None:
+        if classifies:
+            raise ValueError(
+                f"{labels_name} must be given: the estimator is a classifier, and "
+                "requires y to be passed, but the target y is None."
+            )
+        return found
+    array = np.asarray(labels)
+    if array.ndim == 0 or len(array) != len(found):
+        n = "no list" if array.ndim == 0 else f"{len(array)} labels"
+        raise ValueError(
+            f"{texts_name} and {labels_name} have inconsistent numbers of samples: "
+            f"{len(found)} texts, {n}."
+        )
+    _check_labels(array, classifies, labels_name)
+    return found
+
+
+def _check_labels(labels: Any, classifies: bool, name: str) -> None:
+    flat = labels.ravel()
+    missing = [i for i, label in enumerate(flat) if label is None or label != label]
+    if missing:
+        raise ValueError(f"{name} has a missing value at position {missing[0]}.")
+    if classifies and len({*flat.tolist()}) < 2:
+        raise ValueError(
+            f"{name} has one class only, {flat[0]!r}; a classifier needs two or more."
+        )

@@ -5,7 +5,4 @@ from skbayes.utils.did_you_mean import did_you_mean, suggest
 from skbayes.utils.optional import import_optional
 
 __all__ = ["did_you_mean", "import_optional", "one_blas_thread", "suggest"]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy

@@ -52,12 +52,7 @@ def _psutil() -> Any:
 class TreeMemory:
     """Resident memory of a process and all processes that it started.
 
-    Parameters
-    ----------
-    pid : int
-        Id of the process.
-    shared : int, default=0
-        Bytes of mapped files that are shared with other processes. They do not count.
+    Mapped files that are shared with other processes, `shared` bytes, do not count.
     """
 
     def __init__(self, pid: int, shared: int = 0) -> None:

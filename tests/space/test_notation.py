@@ -18,7 +18,13 @@ from skbayes.space import (
     Space,
 )
 from skbayes.space.lists import Progression
-from skbayes.space.notation import parse_dict, parse_dimension, parse_spaces
+from skbayes.space.notation import (
+    pairs_of,
+    parse_dict,
+    parse_dimension,
+    parse_spaces,
+    with_sub_spaces,
+)
 
 
 class ForeignReal(SimpleNamespace):
@@ -208,6 +214,19 @@ def test_estimators_with_the_attributes_of_a_dimension_are_options():
 def test_mistakes_name_the_parameter(notation, error, message):
     with pytest.raises(error, match=message):
         parse_dimension(notation, "p")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"a": {"x": [1]}, "b": None}, [(1, {"x": [1]}), (True, {})], [([1], {"x": [1]})]],
+)
+def test_sub_spaces_are_changed_under_their_options(options):
+    choice = Choice(options)
+    changed = with_sub_spaces(choice, lambda option, sub: {**sub, "own": [option]})
+    expected = [(o, {**(s or {}), "own": [o]}) for o, s in pairs_of(choice)]
+    assert pairs_of(changed) == expected
+    assert [type(o) for o, _ in pairs_of(changed)] == [type(o) for o, _ in expected]
+    assert with_sub_spaces([1, 2], None) == [1, 2]
 
 
 def test_a_mistake_deep_in_a_tree_names_its_parameter():

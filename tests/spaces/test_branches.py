@@ -13,9 +13,8 @@ from sklearn.tree import DecisionTreeClassifier
 from skbayes.space import Choice, Space
 from skbayes.space.optimum_prior import BranchPortfolio
 from skbayes.spaces.catalog import DataFacts
-from skbayes.spaces.default import own_values
 from skbayes.spaces.learned_prior import learned_prior, model_branches
-from skbayes.spaces.parts import parts_of
+from skbayes.spaces.parts import own_values, parts_of
 
 SLOPES = {"LogisticRegression": -1.0, "SVC": 2.0, "DecisionTreeClassifier": 0.5}
 NAMES = {"DecisionTreeClassifier": "max_depth"}

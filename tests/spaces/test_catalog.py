@@ -13,10 +13,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
 from skbayes.space import Choice, Space
+from skbayes.space.notation import pairs_of
 from skbayes.spaces.catalog import CATALOG, DataFacts, Fallback, find
-from skbayes.spaces.default import _example, own_values, space_of_parts
-from skbayes.spaces.own_values import pairs_of
-from skbayes.spaces.parts import own_params, parts_of
+from skbayes.spaces.default import _example, space_of_parts
+from skbayes.spaces.parts import own_params, own_values, parts_of
 
 SKLEARN = dict(all_estimators())
 # An odd number of rows, classes of different sizes, values of both signs.

@@ -21,8 +21,8 @@ from sklearn.svm import SVC
 
 from skbayes.space import Choice, Ordinal, Space
 from skbayes.space.lists import same
+from skbayes.space.notation import pairs_of
 from skbayes.spaces import EditableSpace, default_space
-from skbayes.spaces.own_values import pairs_of
 
 NAMES = {"Choice": Choice, "Ordinal": Ordinal, "RBF": RBF, "Matern": Matern}
 NAMES |= {"RationalQuadratic": RationalQuadratic}

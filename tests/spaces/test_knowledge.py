@@ -12,7 +12,6 @@ from sklearn.tree import DecisionTreeClassifier
 from skbayes.space import Space
 from skbayes.spaces import default_space
 from skbayes.spaces.catalog import CATALOG, DataFacts
-from skbayes.spaces.default import own_values
 from skbayes.spaces.learned_prior import (
     knowledge_of,
     learned_portfolio,
@@ -20,7 +19,7 @@ from skbayes.spaces.learned_prior import (
     library,
     log_density,
 )
-from skbayes.spaces.parts import parts_of
+from skbayes.spaces.parts import own_values, parts_of
 
 KNOWN = {
     "Toy": {

@@ -11,7 +11,4 @@ __all__ = [
     "MonotonicGP",
     "WarpedGaussianProcess",
 ]
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__dir__ = __all__.copy
