@@ -13,7 +13,6 @@ import math
 import os
 import pickle
 import time
-import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from skbayes.evaluation.fit_server import end_servers, run_limited_folds, start_
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_folds
 from skbayes.evaluation.limits import FitLimits, memory_text
 from skbayes.evaluation.temporary_folder import TemporaryFolder, place_of_folders
+from skbayes.utils.optional import warn_user
 from skbayes.utils.process_tree import machine_name
 
 __all__ = [
@@ -326,13 +326,11 @@ class KillableBackend(Backend):
         self._has_warned = True
         given = ["timeout"] if self._limits.timeout is not None else []
         given += ["trial_limits"] if self._limits.of_trials else []
-        warnings.warn(
+        warn_user(
             f"{' and '.join(given)} cannot abort a running fit, since it cannot be "
             f"sent to another process ({type(error).__name__}: {error}). Time limits "
             "are checked between the folds of a trial only, and the memory limit is "
             "not checked.",
-            UserWarning,
-            stacklevel=2,
         )
 
     def end_after(self, seconds: float) -> None:

@@ -13,13 +13,14 @@ import pickle
 import time
 import traceback
 import types
-import warnings
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import get_scorer_names
+
+from skbayes.utils.optional import warn_user
 
 __all__ = [
     "COSTS",
@@ -268,11 +269,9 @@ def measured(
 
 def warn_of_failure(name: str, subject: str, text: str) -> None:
     """Warn of a measurement that failed."""
-    warnings.warn(
+    warn_user(
         f"Measuring {name!r}{subject} failed. It is NaN for these parameters. Details:"
         f"\n{text}",
-        UserWarning,
-        stacklevel=3,
     )
 
 

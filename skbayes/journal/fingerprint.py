@@ -14,7 +14,6 @@ import inspect
 import os
 import random
 import types
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -29,6 +28,7 @@ from skbayes.journal.reader import read_journal
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
 from skbayes.space.lists import Progression, keeps_more_than_parameters, same
+from skbayes.utils.optional import warn_user
 from skbayes.utils.optuna_study import results_of_study, study_of
 
 __all__ = ["describe", "describe_search", "search_facts", "splits_are_reproducible"]
@@ -210,10 +210,9 @@ class _Describer:
         """Warn once about all values that cannot be compared."""
         if self._unverifiable:
             listed = ", ".join(dict.fromkeys(self._unverifiable))
-            warnings.warn(
+            warn_user(
                 f"journal: not verifiable, and assumed to be unchanged: {listed}. "
                 "Only functions, and objects that can be pickled, are compared.",
-                stacklevel=4,
             )
 
     def _not_verifiable(self, name: str) -> str:

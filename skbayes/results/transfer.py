@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -17,6 +16,7 @@ from skbayes.results.warm_start import known_rows, own_params, rows_of_trials
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray, native
 from skbayes.surrogates.transfer import MIN_SCORES, Source
+from skbayes.utils.optional import warn_user
 
 __all__ = ["is_list_of_sources", "read_sources"]
 
@@ -49,11 +49,9 @@ def read_sources(values: Sequence[Any], space: Space, metric: str) -> list[Sourc
         rows = [(_encode(space, params), score) for params, score in trials]
         inside = [(row, score) for row, score in rows if row is not None]
         if len(inside) < MIN_SCORES:
-            warnings.warn(
+            warn_user(
                 f"{name} is ignored: {len(inside)} of its {len(trials)} trials with a "
                 f"score are within search_spaces, but {MIN_SCORES} are needed.",
-                UserWarning,
-                stacklevel=3,
             )
             continue
         sources.append(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.results.frame import mean_scores
 from skbayes.space import Space
+from skbayes.utils.optional import warn_user
 from skbayes.utils.optuna_study import results_of_study, study_of
 
 __all__ = [
@@ -144,11 +144,9 @@ def known_trials(
     if n_ignored > n_outside:
         reasons.append(f"{n_ignored - n_outside} without a comparable score")
     if reasons:
-        warnings.warn(
+        warn_user(
             f"warm_start_from: {n_ignored} of {len(rows)} known "
             f"configurations are ignored ({', '.join(reasons)}).",
-            UserWarning,
-            stacklevel=3,
         )
     return known
 

@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import os
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from numbers import Integral
 from os import PathLike
@@ -53,6 +52,7 @@ from skbayes.search._validation import check_responses, check_values
 from skbayes.search.out_of_fold import check_partition
 from skbayes.space import Space
 from skbayes.surrogates.transfer import Source
+from skbayes.utils.optional import warn_user
 
 __all__ = [
     "check_configurations",
@@ -290,23 +290,19 @@ def _warn_of_few_rows(
     if len(numbers) > 1 and whole and numbers[-1] == 100 < max(subsets.sizes):
         given = ", ".join(map(str, numbers))
         shares = ", ".join(str(number / 100) for number in numbers)
-        warnings.warn(
+        warn_user(
             f"{parameter}: integers are numbers of rows. With ({given}), no trial is "
             f"fitted to more than 100 of the {max(subsets.sizes)} training rows. "
             f"For fractions of the rows, write ({shares}).",
-            UserWarning,
-            stacklevel=4,
         )
     elif parameter == "stages" and len(fidelities) > 1 and not fidelities[-1].is_whole:
         share = subsets.fraction(fidelities[-1])
         if share < 1.0:
             last = fidelities[-1].train_size
-            warnings.warn(
+            warn_user(
                 f"stages ends at {last!r}, {share:.0%} of the training rows. The best "
                 "trial is then chosen by fits to a part of the rows. To end with all "
                 "rows, add the stage 1.0.",
-                UserWarning,
-                stacklevel=4,
             )
 
 
@@ -352,11 +348,9 @@ def known_source(search: Any, space: Space) -> Any:
     if isinstance(source, str | PathLike):
         source, n_outside = journal_trials(source, space)
         if n_outside:
-            warnings.warn(
+            warn_user(
                 f"warm_start_from: {n_outside} of {n_outside + len(source)} known "
                 "configurations are ignored (outside search_spaces).",
-                UserWarning,
-                stacklevel=4,
             )
     return source
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import TrialState
 from skbayes.space.dimensions import FloatArray
+from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first, least_violating
 
 __all__ = ["allowed_rows", "best_allowed_row", "restricted", "warned_rows"]
@@ -58,11 +58,9 @@ def _warn(run: SearchRun, chosen: int) -> None:
         if not bound.slack(found.get(bound.name, np.nan)) <= 0.0
         for text in [str(bound).removeprefix(f"{bound.name} ")]
     ]
-    warnings.warn(
+    warn_user(
         f"constraints: none of {len(run.ranked)} trials satisfies all of them; trial "
         f"{trial.number}, which violates them least, is chosen: {', '.join(broken)}.",
-        UserWarning,
-        stacklevel=5,
     )
 
 

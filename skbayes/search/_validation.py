@@ -19,6 +19,7 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.space import Column, Space
 from skbayes.utils.did_you_mean import did_you_mean
+from skbayes.utils.optional import warn_user
 from skbayes.utils.to_host import to_host
 
 __all__ = [
@@ -55,12 +56,10 @@ def check_arguments(search: Any) -> None:
     check_source(search, search.warm_start_from)
     in_flight = search.pre_dispatch
     if not isinstance(in_flight, str) and in_flight > np.sum(search.n_iter):
-        warnings.warn(
+        warn_user(
             f"pre_dispatch={in_flight} is more than n_iter={search.n_iter}: all "
             "trials are proposed before a score is known, so the surrogate is never "
             "used. pre_dispatch is the number of trials that run at the same time.",
-            UserWarning,
-            stacklevel=5,
         )
     known = get_scorer_names()
     for metric in _metrics(search.scoring):
@@ -290,12 +289,10 @@ def _warn_of_integers(model: Any, column: Column) -> None:
         return
     low, high = column.dimension.low, column.dimension.high  # type: ignore[attr-defined]
     tail = ", 'log-uniform'" if column.dimension.is_log else ""
-    warnings.warn(
+    warn_user(
         f"Parameter {column.name!r}: ({low}, {high}{tail}) contains only integers, but "
         f"{type(owner).__name__} accepts any real number. Write ({float(low)}, "
         f"{float(high)}{tail}), or Integer({low}, {high}{tail}) to try only integers.",
-        UserWarning,
-        stacklevel=6,
     )
 
 

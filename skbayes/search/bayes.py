@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -25,6 +24,7 @@ from skbayes.search.default_space import parse_initial_points
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
 from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.utils.optional import warn_user
 
 __all__ = ["BayesSearchCV"]
 
@@ -187,11 +187,9 @@ class BayesSearchCV(BaseBayesSearchCV):
             return
         n_different = len({row.tobytes() for row in space.encode(points)})
         if n_different > n_iter:
-            warnings.warn(
+            warn_user(
                 f"initial_points has {n_different} different configurations, of which "
                 f"only the first {n_iter} are tried with n_iter={self.n_iter}.",
-                UserWarning,
-                stacklevel=7,
             )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import Any
@@ -18,6 +17,7 @@ from skbayes.spaces.default import reason_not_tuned, space_of_parts, unknown_par
 from skbayes.spaces.learned_prior import learned_prior
 from skbayes.spaces.parts import parts_of
 from skbayes.utils.did_you_mean import did_you_mean
+from skbayes.utils.optional import warn_user
 
 __all__ = [
     "parse_initial_points",
@@ -86,7 +86,9 @@ def _resolved(search: Any, given: Any, facts: Facts) -> Any:
     space = space_of_parts(parts, known)
     _check_removed(search, space, changes)
     if (reason := reason_not_tuned(parts)) and not changes:
-        warnings.warn(reason, UserWarning, stacklevel=6)
+        warn_user(
+            reason,
+        )
     return space | changes if changes else space
 
 

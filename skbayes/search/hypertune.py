@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -35,7 +34,7 @@ from skbayes.search.small_samples import (
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
-from skbayes.utils.optional import warn_or_log
+from skbayes.utils.optional import warn_or_log, warn_user
 
 __all__ = ["HyperTuneSearchCV"]
 
@@ -299,12 +298,10 @@ class HyperTuneSearchCV(BayesSearchCV):
         check_candidates(self.estimator, run.space.covering_sample())
         self.signs_ = check_monotonicity(self.complexity, self.estimator, run.space)
         if self.complexity == "auto" and not self.signs_:
-            warnings.warn(
+            warn_user(
                 "complexity='auto' finds no sign for any parameter in search_spaces. "
                 "No small samples are searched, and the search is that of "
                 "BayesSearchCV. Set complexity to a dict of signs by name.",
-                UserWarning,
-                stacklevel=4,
             )
         n_small = self._n_small(run.space) * self.n_subsets
         self._two_parts = n_small > 0
@@ -340,11 +337,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         """Make the optimizer of the search on all data."""
         self._plan = plan_monotonicity(run.space, self.signs_, history, run.seed)
         if self._plan is None:
-            warnings.warn(
+            warn_user(
                 "No trial on a small sample has a score; the search on all data "
                 "continues without signs.",
-                UserWarning,
-                stacklevel=2,
             )
         elif self._plan.weakened:
             names = ", ".join(

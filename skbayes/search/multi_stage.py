@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 from numbers import Integral
@@ -30,6 +29,7 @@ from skbayes.surrogates.registry import (
     check_surrogate,
     make_surrogate,
 )
+from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first
 
 __all__ = ["MultiStageSearchCV"]
@@ -432,10 +432,8 @@ def _promoted(history: History, stage: int, n: int) -> list[dict[str, Any]]:
 def _warn_of_failure(history: History, stage: int, size: Any) -> None:
     errors = [t.error for t in history if t.stage == stage and t.error is not None]
     first = f" The first error:\n{errors[0]}" if errors else ""
-    warnings.warn(
+    warn_user(
         f"Stage {stage + 1} has no complete trial. If fits failed because its training "
         f"sets, stages[{stage}]={size!r}, are too small for the estimator, make them "
         f"larger.{first}",
-        UserWarning,
-        stacklevel=2,
     )

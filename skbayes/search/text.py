@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
@@ -50,6 +49,7 @@ from skbayes.text.search_spaces import (
 from skbayes.text.shared_counts import counted_texts
 from skbayes.text.tokens import check_labeled_texts
 from skbayes.tracking.autolog import autologged
+from skbayes.utils.optional import warn_user
 
 __all__ = ["TextRepresentationSearchCV"]
 
@@ -106,11 +106,9 @@ class _CountingSearch(MultiStageSearchCV):
         members = [best, *map(self._parallel, self._runners_up())]
         members = [model for model in members if hasattr(model, "predict_proba")]
         if len(members) < self.n_members:
-            warnings.warn(
+            warn_user(
                 f"ensemble={self.n_members}: only {len(members)} configurations were "
                 "scored completely and have predict_proba.",
-                UserWarning,
-                stacklevel=6,
             )
         named = [(f"member{number}", model) for number, model in enumerate(members)]
         return VotingClassifier(named, voting="soft") if members else best

@@ -38,6 +38,7 @@ from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
 from skbayes.surrogates.registry import capability, registry
+from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first, least_violating
 
 __all__ = ["TradeoffSearchCV"]
@@ -402,12 +403,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             ]
         n_trials = len(trials) + n_outside
         if len(known) < n_trials:
-            warnings.warn(
+            warn_user(
                 f"warm_start_from: {n_trials - len(known)} of {n_trials} known "
                 "configurations are ignored (outside search_spaces or train_sizes, or "
                 "without a score).",
-                UserWarning,
-                stacklevel=3,
             )
         return known
 

@@ -8,7 +8,6 @@ their attributes, so neither library is imported.
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -25,6 +24,7 @@ from skbayes.space.dimensions import (
 from skbayes.space.lists import Categorical, OptionKey, Ordinal, Progression, _Listed
 from skbayes.space.tree import Branch, Column, TreeEntry
 from skbayes.space.tree import names as names_in
+from skbayes.utils.optional import warn_user
 
 __all__ = [
     "Choice",
@@ -159,12 +159,10 @@ def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
     n_trials = [item[1] for item in search_spaces if isinstance(item, tuple)]
     if n_trials:
         dicts = "search_spaces=" + ("[space]" if len(spaces) == 1 else "[space, ...]")
-        warnings.warn(
+        warn_user(
             "search_spaces: the numbers of trials in scikit-optimize's [(space, n)] "
             f"have no effect: all dicts share n_iter. Write {dicts} and "
             f"n_iter={sum(n_trials)}.",
-            UserWarning,
-            stacklevel=2,
         )
     return spaces
 
@@ -372,11 +370,9 @@ def _range(low: Any, high: Any, prior: Any = "uniform", base: Any = None) -> Dim
             f"a range has no fourth item, got {base!r}; write (low, high, prior)."
         )
     if base is not None:
-        warnings.warn(
+        warn_user(
             f"The fourth item of a range, scikit-optimize's base, has no effect: "
             f"{base!r} is ignored. Write ({low!r}, {high!r}, {prior!r}).",
-            UserWarning,
-            stacklevel=2,
         )
     if isinstance(low, int) and isinstance(high, int):
         integers = Integer(low, high, prior)
@@ -528,10 +524,8 @@ def _warn_of_repeats(name: str, dimension: Dimension) -> None:
     if repeated:
         shown = ", ".join(map(repr, repeated[:MAX_SHOWN]))
         more = ", …" if len(repeated) > MAX_SHOWN else ""
-        warnings.warn(
+        warn_user(
             f"Parameter {name!r}: repeated values are dropped: {shown}{more}.",
-            UserWarning,
-            stacklevel=2,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
@@ -31,6 +30,7 @@ from skbayes.text._liblinear import (
     presence,
     train,
 )
+from skbayes.utils.optional import warn_user
 from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["LiblinearClassifier"]
@@ -309,11 +309,10 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
             _sorted_rows(X), y, codes, solver
         )
         if not converged:
-            warnings.warn(
+            warn_user(
                 "LIBLINEAR reached its limit of iterations; a larger tol, a smaller C "
                 "or scaled features may help.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         if len(self.classes_) == 2 and len(weights) == 2:
             weights = weights[1:] - weights[:1]

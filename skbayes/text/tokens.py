@@ -10,7 +10,6 @@ import functools
 import re
 import sys
 import unicodedata
-import warnings
 from array import array
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,6 +18,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+
+from skbayes.utils.optional import warn_user
 
 __all__ = [
     "WORDS",
@@ -269,11 +270,9 @@ def check_labeled_texts(
         raise ValueError(f"{texts_name}: all texts are empty.")
     if n_empty:
         first = next(i for i, text in enumerate(found) if not text.strip())
-        warnings.warn(
+        warn_user(
             f"{texts_name}: {n_empty} of {len(found)} texts are empty, the first at "
             f"position {first}; they have no n-grams.",
-            UserWarning,
-            stacklevel=4,
         )
     if labels is None:
         if classifies:

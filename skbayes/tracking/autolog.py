@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
 from skbayes.tracking.mlflow_runs import log_search
+from skbayes.utils.optional import warn_user
 
 __all__ = ["autologged"]
 
@@ -50,7 +50,9 @@ def autologged(search: Any, X: Any) -> Iterator[None]:
         except Exception as error:
             # A logging error must not affect the search.
             message = f"The search was not logged completely to MLflow: {error!r}"
-            warnings.warn(message, UserWarning, stacklevel=2)
+            warn_user(
+                message,
+            )
 
 
 def _is_on(autologging: Any) -> bool:

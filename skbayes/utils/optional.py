@@ -11,7 +11,7 @@ import types
 import warnings
 from typing import Any
 
-__all__ = ["import_optional", "log_once", "warn_or_log"]
+__all__ = ["import_optional", "log_once", "warn_or_log", "warn_user"]
 
 logger = logging.getLogger("skbayes")
 
@@ -58,6 +58,11 @@ def log_once(message: str) -> None:
     """
     if multiprocessing.current_process().name == "MainProcess":
         logger.warning(message)
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Issue a warning that names the line of the user's program, such as a `fit`."""
+    warnings.warn(message, category, stacklevel=_level_of_user())
 
 
 def warn_or_log(message: str) -> None:

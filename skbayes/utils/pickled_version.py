@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import functools
-import warnings
 from importlib.metadata import PackageNotFoundError
 from typing import Any
 
 from sklearn.exceptions import InconsistentVersionWarning
 
 import skbayes
+from skbayes.utils.optional import warn_user
 
 __all__ = ["PickledVersion", "SkbayesVersionWarning"]
 
@@ -49,13 +49,12 @@ class PickledVersion:
         state = dict(state)
         version, current = state.pop(_KEY, _UNKNOWN), _version()
         if version != current:
-            warnings.warn(
+            warn_user(
                 SkbayesVersionWarning(
                     estimator_name=type(self).__name__,
                     current_sklearn_version=current,
                     original_sklearn_version=version,
                 ),
-                stacklevel=2,
             )
         if hasattr(super(), "__setstate__"):
             super().__setstate__(state)  # type: ignore[misc]

@@ -15,7 +15,6 @@ Rana, Gupta & Venkatesh (2019) for its use in hyper-parameter search.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
@@ -34,6 +33,7 @@ from skbayes.surrogates.gp.monotonic_posterior import (
     Signs,
     factorize,
 )
+from skbayes.utils.optional import warn_user
 
 __all__ = ["MonotonicGP"]
 
@@ -147,11 +147,10 @@ class MonotonicGP(GaussianProcess):
         self._sites: list[Sites] | None = None
         super().fit(X, y, noise)
         if not self.converged_:
-            warnings.warn(
+            warn_user(
                 f"Expectation propagation did not converge in {self.n_sweeps_} sweeps; "
                 "predictions use the result of its last sweep.",
                 ConvergenceWarning,
-                stacklevel=2,
             )
         return self
 
