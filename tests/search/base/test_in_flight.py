@@ -202,7 +202,9 @@ def test_configuration_and_routing_reach_every_fit(backend):
 
 
 def test_never_more_fits_at_once_than_workers(backend, tmp_path, temp_folder):
-    search = restless(Crowd(folder=str(tmp_path)), n_iter=6, refit=False).fit(X, y)
+    (tmp_path / "crowd").mkdir()
+    crowd = Crowd(folder=str(tmp_path / "crowd"))
+    search = restless(crowd, n_iter=6, refit=False).fit(X, y)
     n_workers = {"sequential": 1, "dask": 4}.get(backend, 2)
     most = max(trial.scores["score"].max() for trial in search.trials_)
     assert most <= n_workers
