@@ -325,7 +325,7 @@ def test_a_journal_goes_on_in_any_stage(n_done, multi_fidelity, tmp_path):
     search = make(journal=path, **kwargs).fit(X, y)
     assert n_done <= n_kept < 14
     # More trials go on in the last stage.
-    more = make(journal=path, **{**kwargs, "n_iter": 15}).fit(X, y)
+    more = make(journal=path, **{**kwargs, "n_iter": 20}).fit(X, y)
     assert [trial.stage for trial in more.trials_] == [0] * 10 + [1] * 5
     assert_same_tables(search.all_cv_results_, expected.all_cv_results_)
     assert_same_tables(search.cv_results_, expected.cv_results_)
