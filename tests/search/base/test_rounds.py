@@ -287,11 +287,13 @@ def test_workers_and_shared_steps_change_nothing():
 
 def test_a_journal_goes_on_where_it_was(tmp_path):
     expected = pruning_search().fit(X, Y)
-    # Each fit in a process of its own.
-    more = {"journal": tmp_path / "run.journal", "trial_limits": {"time": 60.0}}
-    pruning_search(**more).set_params(n_iter=7).fit(X, Y)
-    resumed = pruning_search(**more).fit(X, Y)
+    path = tmp_path / "run.journal"
+    pruning_search(journal=path).set_params(n_iter=7).fit(X, Y)
+    resumed = pruning_search(journal=path).fit(X, Y)
     same_trials(resumed, expected)
+    # Each fit in a process of its own.
+    limited = search(trial_limits={"time": 60.0}, n_iter=2).fit(X, Y)
+    same_trials(limited, search(n_iter=2).fit(X, Y))
     assert resumed.learning_curves_.equals(expected.learning_curves_)
 
 

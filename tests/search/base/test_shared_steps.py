@@ -560,7 +560,8 @@ def test_without_room_nothing_is_shared_or_left_behind(iris, tmp_path, monkeypat
 
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
     scaler = pipeline(StandardScaler())
-    small, _ = fit_both(scaler, *iris, cache=10)
+    small, plain = (search(scaler, cache=given).fit(*iris) for given in (10, False))
+    assert_same_scores(small, plain)
     assert np.all(shared_times(small) == 0.0)
     assert not list(tmp_path.iterdir())
     for module, name in ((prefix_store.os, "replace"), (tempfile, "mkdtemp")):
