@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.ensemble import VotingClassifier
 from sklearn.model_selection import (
     KFold,
     RepeatedKFold,
@@ -27,12 +24,9 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.aspects.kept_fits import oof_method
-from skbayes.evaluation.aspects.shared_steps import parse_cache
-from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.trial import History
 from skbayes.search._parameters import share_parameters
-from skbayes.search.base import with_params
 from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.counting_search import CountingSearch, learner_of
 from skbayes.search.default_space import parse_initial_points
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.space import Space
@@ -46,10 +40,8 @@ from skbayes.text.search_spaces import (
     with_steps,
     without_auto,
 )
-from skbayes.text.shared_counts import counted_texts
 from skbayes.text.tokens import check_labeled_texts
 from skbayes.tracking.autolog import autologged
-from skbayes.utils.optional import warn_user
 
 __all__ = ["TextRepresentationSearchCV"]
 
@@ -75,75 +67,6 @@ TOL = 0.1
 # With 0.01, LIBLINEAR's default for the primal problem, 10% to 25% of the predictions
 # differ from those of the solution if C is large.
 TOL_OF_PRIMAL = 1e-4
-
-
-class _CountingSearch(MultiStageSearchCV):
-    """Search over pipelines on documents in which all fits share the n-gram counts."""
-
-    n_refit: int | None = None
-    n_members = 1
-    n_own_points = 0  # points of the user; others can be left out
-
-    _n_initial_points = "auto"
-    _cache_limit = 4e9
-
-    def _trial_data(self, run: SearchRun) -> Callable[[Any], Any] | None:
-        rules, limit = parse_cache(self.cache, self._cache_limit)
-        if not (rules and _has_vectorizer(run)):
-            return None
-        return partial(counted_texts, run.X, limit=limit)
-
-    def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
-        super()._warn_of_untried(points[: self.n_own_points], space, n_iter)
-
-    def _refit_rows(self, run: SearchRun) -> Any:
-        return None if self.n_refit is None else np.arange(self.n_refit)
-
-    def _unfitted_best(self) -> Any:
-        best = self._parallel(self.best_params_)
-        if self.n_members == 1:
-            return best
-        members = [best, *map(self._parallel, self._runners_up())]
-        members = [model for model in members if hasattr(model, "predict_proba")]
-        if len(members) < self.n_members:
-            warn_user(
-                f"ensemble={self.n_members}: only {len(members)} configurations were "
-                "scored completely and have predict_proba.",
-            )
-        named = [(f"member{number}", model) for number, model in enumerate(members)]
-        return VotingClassifier(named, voting="soft") if members else best
-
-    def _runners_up(self) -> list[dict[str, Any]]:
-        """Return the next best configurations of the stage of the best trial."""
-        stage = self.cv_results_["stage"][self.best_index_]
-        of_stage = History([trial for trial in self.trials_ if trial.stage == stage])
-        chosen: list[dict[str, Any]] = [self.best_params_]
-        for trial in of_stage.best_first():
-            if trial.feasible and trial.params not in chosen:
-                chosen.append(trial.params)
-        return chosen[1 : self.n_members]
-
-    def _parallel(self, params: Mapping[str, Any]) -> Any:
-        """Return a pipeline that solves the problems of the classes in parallel."""
-        pipeline = with_params(self.estimator, params)
-        learner = _learner_of(pipeline)
-        if isinstance(learner, LiblinearClassifier) and learner.n_jobs is None:
-            learner.set_params(n_jobs=self.n_jobs)
-        return pipeline
-
-    def _refit(self, run: SearchRun, rows: Any, tasks: Any = None) -> None:
-        super()._refit(run, rows, tasks)
-        # The final model does not start workers.
-        own = getattr(_learner_of(self.estimator), "n_jobs", None)
-        for member in getattr(self.best_estimator_, "estimators_", []) or [
-            self.best_estimator_
-        ]:
-            if isinstance(_learner_of(member), LiblinearClassifier):
-                _learner_of(member).set_params(n_jobs=own)
-
-
-def _learner_of(estimator: Any) -> Any:
-    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
 @share_parameters
@@ -422,7 +345,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         if self.ensemble == 1 or not self.refit:
             return
         pipeline = self._pipeline()
-        weights = getattr(_learner_of(pipeline), "class_weight", None)
+        weights = getattr(learner_of(pipeline), "class_weight", None)
         obstacles = {
             "the estimator has no predict_proba": not hasattr(
                 pipeline, "predict_proba"
@@ -528,7 +451,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def _search(
         self, cv: Any, n_texts: int | None = None, n_characters: int | None = None
-    ) -> _CountingSearch:
+    ) -> CountingSearch:
         """Make the search over pipelines."""
         pipeline = self._pipeline()
         space = self._full_space(pipeline, n_characters)
@@ -544,7 +467,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             **self._stage_arguments(n_texts),
             "cv": cv,
         }
-        search = _CountingSearch(**arguments)
+        search = CountingSearch(**arguments)
         search.n_own_points = len(parse_initial_points(self.initial_points)[0] or [])
         compat.hand_on_callbacks(self, search)
         return search
@@ -615,13 +538,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def _search_stub(self) -> BayesSearchCV:
         return BayesSearchCV(self._pipeline(), {})
-
-
-def _has_vectorizer(run: SearchRun) -> bool:
-    """Return whether some trials use a vectorizer that can share its counts."""
-    params = [run.estimator.get_params(deep=True), *run.space.covering_sample()]
-    values = itertools.chain.from_iterable(by_name.values() for by_name in params)
-    return any(isinstance(value, NGramVectorizer) for value in values)
 
 
 def _includes(dev: Any) -> bool:

@@ -605,7 +605,7 @@ def counting(monkeypatch):
             finally:
                 events.append("removed")
 
-    monkeypatch.setattr("skbayes.search.text.counted_texts", recorded)
+    monkeypatch.setattr("skbayes.search.counting_search.counted_texts", recorded)
     return events
 
 
@@ -619,7 +619,7 @@ def test_counts_are_removed_before_the_refit_and_after_an_error(counting, monkey
     with pytest.raises(ZeroDivisionError):
         _search(stopper=stopper).fit(TEXTS, LABELS)
     assert counting == ["counted", "removed"]
-    monkeypatch.setattr("skbayes.search.text._CountingSearch._refit", refit)
+    monkeypatch.setattr("skbayes.search.text.CountingSearch._refit", refit)
     _search().fit(TEXTS, LABELS)
     assert counting[2:] == ["counted", "removed", "refit"]
 
