@@ -50,13 +50,7 @@ def pytest_pyfunc_call():
         raise
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_fixture_setup():
-    try:
-        return (yield)
-    except ImportError as error:
-        skip_if_missing(str(error))
-        raise
+pytest_fixture_setup = pytest_pyfunc_call
 
 
 class Module(pytest.Module):

@@ -61,7 +61,7 @@ space = {
     "model__learning_rate": (0.01, 1.0, "log-uniform"),
 }
 pipeline = Pipeline([("columns", encode), ("model", model)])
-search = BayesSearchCV(pipeline, space, n_iter=10, cv=3, rounds="auto", random_state=0)
+search = BayesSearchCV(pipeline, space, n_iter=15, cv=3, rounds="auto", random_state=0)
 search.fit(frame, y)
 best = search.results_frame().nlargest(5, "mean_test_score")
 best.filter(regex="param_|mean_test|rounds")

@@ -62,7 +62,7 @@ def test_a_search_refuses_before_any_fit():
     X, y = np.zeros((20, 1)), np.tile([0, 1], 10)
     for spaces, arguments, message in (
         ({"a": (0.0, 1.0)}, {"surrogate": "graph"}, "infinitely many"),
-        ({"a": [1, 2, 3]}, {"acquisition": "eif"}, "needs surrogate='graph'"),
+        ({"a": [1, 2, 3]}, {"surrogate": ("gp", "eif")}, "needs surrogate='graph'"),
         (
             {"a": [1, 2, 3, 4]},
             {"surrogate": "graph", "racing": True, "n_iter": 2},

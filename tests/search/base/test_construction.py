@@ -224,6 +224,9 @@ def test_the_points_of_a_clone_are_options_of_its_space():
     assert search.initial_points[0]["step"] is not search.search_spaces["step"][0]
     search.fit(X, y)
     assert search.best_params_["step"] is search.search_spaces["step"][0]
+
+
+def test_a_space_and_a_constraint():
     space = Space.from_notation({"alpha": [1, 2, 3]})
     search = BayesSearchCV(Ridge(), space, constraints=lambda p: p["alpha"] > 1)
     search.fit(X, y)

@@ -10,12 +10,14 @@ import pytest
 import scipy.sparse as sp
 from grid_comparison import Sometimes, assert_same_results, assert_same_tables, fit_both
 from sklearn.base import clone
-from sklearn.datasets import load_iris
+from sklearn.datasets import load_diabetes, load_iris
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import (
     GridSearchCV,
+    GroupKFold,
     KFold,
+    LeaveOneGroupOut,
     ShuffleSplit,
     StratifiedKFold,
     cross_val_score,
@@ -209,3 +211,81 @@ def test_repeated_values_keep_the_order_of_grid_search():
     with pytest.warns(UserWarning, match="Parameter 'alpha': repeated values"):
         search.fit(X, y)
     assert [p["alpha"] for p in search.cv_results_["params"]] == [10, 1, 5]
+
+
+class Minimal:
+    """Estimator that has no base class of scikit-learn."""
+
+    def __init__(self, shift=0):
+        self.shift = shift
+
+    def get_params(self, deep=True):
+        return {"shift": self.shift}
+
+    def set_params(self, shift):
+        self.shift = shift
+        return self
+
+    def fit(self, X, y):
+        self.mean_ = np.mean(y) + self.shift
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.mean_)
+
+
+def _minus_distance(estimator, X, y):
+    return -float(np.mean((estimator.predict(X) - y) ** 2))
+
+
+def test_f3_minimal_estimator():
+    # Tags are asked of every estimator since 1.7; this one has none to give.
+    class Tagged(Minimal):
+        def __sklearn_tags__(self):
+            return Ridge().__sklearn_tags__()
+
+    ours, theirs = fit_both(
+        Tagged(), {"shift": [-1, 0, 1]}, X, y, cv=3, scoring=_minus_distance
+    )
+    assert_same_results(ours, theirs)
+    assert ours.best_params_ == {"shift": 0}
+
+
+@pytest.mark.parametrize("splitter", [GroupKFold(3), LeaveOneGroupOut()])
+def test_f8_groups_go_to_the_splitter_only(splitter):
+    groups = np.arange(150) % 5
+    ours, theirs = fit_both(
+        tree(), TREE, X, y, cv=splitter, fit_params={"groups": groups}
+    )
+    assert_same_results(ours, theirs)
+    with pytest.raises(ValueError, match="groups"):
+        clone(ours).fit(X, y)
+
+
+def test_f10_weight_two_equals_a_repeated_row():
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1, 3, size=150)
+    folds = np.arange(150) % 3
+    splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in (0, 1)]
+    rows = np.repeat(np.arange(150), weights)
+    repeated = [
+        (np.flatnonzero(folds[rows] != f), np.flatnonzero(folds[rows] == f))
+        for f in (0, 1)
+    ]
+    # Before 1.7 the score is not weighted: fold means differ there, as they do in
+    # GridSearchCV; the fits are compared through an unweighted test set.
+    weighs_scores = "_check_scorers_accept_sample_weight" in dir(GridSearchCV)
+    if not weighs_scores:
+        splits = [(train, test[weights[test] == 1]) for train, test in splits]
+        repeated = [(train, test[weights[rows[test]] == 1]) for train, test in repeated]
+    data, targets = load_diabetes(return_X_y=True)
+    data, targets = data[:150], targets[:150]
+    grid = {"alpha": [0.1, 1.0, 10.0]}
+    weighted = BayesSearchCV(Ridge(), grid, n_iter=3, cv=splits, random_state=0)
+    weighted.fit(data, targets, sample_weight=weights.astype(float))
+    plain = BayesSearchCV(Ridge(), grid, n_iter=3, cv=repeated, random_state=0)
+    plain.fit(data[rows], targets[rows])
+    np.testing.assert_allclose(
+        weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
+    )
+    np.testing.assert_allclose(weighted.predict(data), plain.predict(data))

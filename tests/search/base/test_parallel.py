@@ -64,7 +64,8 @@ def test_p4_pickles_of_joblib_and_cloudpickle(tmp_path, reference):
 def test_p4_lambdas_of_the_constructor_do_not_live_on_what_fit_made():
     search = smooth(scoring=lambda e, X, y: e.score(X, y)).fit(X, y)
     for name in ("trials_", "cv_results_", "best_estimator_", "optimizer_"):
-        pickle.dumps(getattr(search, name))
+        value = getattr(search, name)
+        assert type(pickle.loads(pickle.dumps(value))) is type(value)
 
 
 def test_nested_in_a_pipeline(reference):

@@ -95,8 +95,8 @@ def assert_same_scores(one, other):
             np.testing.assert_array_equal(column, other.cv_results_[name], name)
 
 
-def fit_both(estimator, X, y, space=None, fit_params=None, **kwargs):
-    """Fit with the cache and without it; return both."""
+def assert_as_plain(estimator, X, y, space=None, fit_params=None, **kwargs):
+    """Fit with the cache and without it, and compare the scores; return both."""
     both = [
         search(estimator, space, cache=cache, **kwargs).fit(X, y, **(fit_params or {}))
         for cache in (True, False)
@@ -190,7 +190,7 @@ def test_parts_of_a_column_transformer_are_shared_where_another_is_searched(iris
         ]
     )
     space = {"s0__searched__n_quantiles": (5, 60), **SPACE}
-    fit_both(pipeline(columns), *iris, space)
+    assert_as_plain(pipeline(columns), *iris, space)
     # Two counting steps, by the search with a cache and by that without.
     assert count(log, "f") == 2 * N_FOLDS * (1 + N_ITER)
 
@@ -267,7 +267,7 @@ def test_scores_are_those_of_the_plain_pipeline(iris, step, container):
         X = np.asfortranarray(X)
     steps = [step] if not isinstance(step, list) else [make_pipeline(*step)]
     more = {"n_iter": 3, "return_train_score": True, "scoring": ["accuracy"]}
-    shared, _ = fit_both(pipeline(*steps, SimpleImputer()), X, y, **more)
+    shared, _ = assert_as_plain(pipeline(*steps, SimpleImputer()), X, y, **more)
     assert np.all(shared_times(shared)[1:] > 0.0)
 
 
@@ -286,14 +286,16 @@ def test_scores_are_those_of_the_plain_pipeline(iris, step, container):
     ids=range(6),
 )
 def test_unusual_steps_have_the_scores_of_the_plain_pipeline(iris, steps):
-    fit_both(pipeline(*steps), *iris, return_train_score=True)
+    assert_as_plain(pipeline(*steps), *iris, return_train_score=True)
 
 
 def test_arrays_with_attributes_and_values_without_a_hash(iris):
-    shared, _ = fit_both(pipeline(MetersStep(), model=MetersModel()), *iris)
+    shared, _ = assert_as_plain(pipeline(MetersStep(), model=MetersModel()), *iris)
     assert not np.any(shared_times(shared))
     functions = [lambda X: X, lambda X: -X]
-    fit_both(pipeline(FunctionTransformer()), *iris, {**SPACE, "s0__func": functions})
+    assert_as_plain(
+        pipeline(FunctionTransformer()), *iris, {**SPACE, "s0__func": functions}
+    )
 
 
 def _presence(X):
@@ -304,14 +306,16 @@ def test_sparse_matrices_stay_sparse(iris):
     X = sparse.csr_matrix(np.round(iris[0]))
     model = MultinomialNB()
     binner = FunctionTransformer(_presence, accept_sparse=True)
-    fit_both(pipeline(binner, model=model), X, iris[1], {"clf__alpha": (0.1, 9.0)})
+    assert_as_plain(
+        pipeline(binner, model=model), X, iris[1], {"clf__alpha": (0.1, 9.0)}
+    )
 
 
 def test_texts(log):
     texts = ["one two three", "two three four", "five six", "six five seven"] * 6
     y = [0, 0, 1, 1] * 6
     estimator = pipeline(TfidfVectorizer(), model=MultinomialNB())
-    shared, _ = fit_both(estimator, texts, y, {"clf__alpha": (0.1, 9.0)})
+    shared, _ = assert_as_plain(estimator, texts, y, {"clf__alpha": (0.1, 9.0)})
     assert np.all(shared_times(shared)[1:] > 0.0)
 
 
@@ -324,8 +328,8 @@ def test_frames_stay_frames(iris):
     last = ColumnTransformer([("c", StandardScaler(), ["a", "d"])])
     estimator = pipeline(columns, last)
     estimator.set_output(transform="pandas")
-    fit_both(estimator, X, iris[1])
-    fit_both(estimator, X, iris[1], {"s0__a__with_mean": [True, False], **SPACE})
+    assert_as_plain(estimator, X, iris[1])
+    assert_as_plain(estimator, X, iris[1], {"s0__a__with_mean": [True, False], **SPACE})
 
 
 def _accuracy(estimator, X, y):
@@ -338,7 +342,9 @@ def test_weights_reach_the_steps(iris):
         model = GaussianNB().set_fit_request(sample_weight=True)
         estimator = Pipeline([("s0", scaler), ("clf", model)])
         weights = {"sample_weight": np.linspace(0.1, 2.0, len(iris[1]))}
-        shared, _ = fit_both(estimator, *iris, fit_params=weights, scoring=_accuracy)
+        shared, _ = assert_as_plain(
+            estimator, *iris, fit_params=weights, scoring=_accuracy
+        )
     assert np.all(shared_times(shared)[1:] > 0.0)
 
 
@@ -380,7 +386,7 @@ def _fits_anew(estimator, X, y):
 )
 def test_a_scorer_may_copy_fit_or_write_into_what_it_scores(iris, scorer):
     scoring = {"first": "accuracy", "odd": scorer, "last": "neg_log_loss"}
-    fit_both(pipeline(StandardScaler(), MinMaxScaler()), *iris, scoring=scoring)
+    assert_as_plain(pipeline(StandardScaler(), MinMaxScaler()), *iris, scoring=scoring)
 
 
 @pytest.mark.parametrize("kind", ["arrays", "missing"])
@@ -391,11 +397,11 @@ def test_rows_that_cannot_be_compared(iris, kind):
     else:
         X = X.astype(object)
         X[::7, 0] = pd.NA
-    fit_both(pipeline(Stacking()), X, y, return_train_score=True)
+    assert_as_plain(pipeline(Stacking()), X, y, return_train_score=True)
 
 
 def test_fitted_estimators_are_plain(iris):
-    shared, plain = fit_both(
+    shared, plain = assert_as_plain(
         pipeline(StandardScaler(), MinMaxScaler()),
         *iris,
         refit=True,
@@ -411,7 +417,7 @@ def test_fitted_estimators_are_plain(iris):
 
 def test_two_workers_find_the_same(iris, log):
     estimator = pipeline(CountingScaler(str(log)))
-    alone, _ = fit_both(estimator, *iris)
+    alone, _ = assert_as_plain(estimator, *iris)
     log.unlink()
     together = search(estimator, n_jobs=2).fit(*iris)
     assert_same_scores(alone, together)
@@ -504,13 +510,13 @@ def test_fitted_steps_are_not_loaded_if_nothing_looks_at_them(
     ],
 )
 def test_fitted_steps_are_loaded_if_something_looks_at_them(iris, loaded, kwargs):
-    fit_both(pipeline(StandardScaler(), MinMaxScaler()), *iris, **kwargs)
+    assert_as_plain(pipeline(StandardScaler(), MinMaxScaler()), *iris, **kwargs)
     assert loaded.count("states") >= N_FOLDS * (N_ITER - 1)
 
 
 def test_only_the_last_output_of_the_test_rows_is_loaded(iris, loaded):
     steps = [StandardScaler(), MinMaxScaler(), SelectKBest(k=2)]
-    fit_both(pipeline(*steps), *iris)
+    assert_as_plain(pipeline(*steps), *iris)
     # The first fit of a fold looks for it twice in vain.
     assert loaded.count("test") == N_FOLDS * (N_ITER + 1)
 
@@ -528,7 +534,7 @@ def test_a_fold_is_repeated_if_a_step_is_lost_meanwhile(
 
     monkeypatch.setattr(PrefixStore, "load", missing)
     pair = pipeline(StandardScaler(), MinMaxScaler())
-    shared, _ = fit_both(pair, *iris, error_score=error_score)
+    shared, _ = assert_as_plain(pair, *iris, error_score=error_score)
     found = shared_times(shared)[1:] > 0.0
     assert np.all(found) if lost == "test" else not np.any(found)
 
@@ -550,7 +556,7 @@ def test_a_file_that_cannot_be_read_costs_time_only(iris, log, monkeypatch, what
         return load(self, key, mapped)
 
     monkeypatch.setattr(PrefixStore, "load", spoiled)
-    fit_both(pipeline(CountingScaler(str(log)), SelectKBest(k=2)), *iris)
+    assert_as_plain(pipeline(CountingScaler(str(log)), SelectKBest(k=2)), *iris)
     assert count(log, "f") == 2 * N_FOLDS * N_ITER
 
 
@@ -567,7 +573,7 @@ def test_without_room_nothing_is_shared_or_left_behind(iris, tmp_path, monkeypat
     for module, name in ((prefix_store.os, "replace"), (tempfile, "mkdtemp")):
         with monkeypatch.context() as patch:
             patch.setattr(module, name, full)
-            shared, _ = fit_both(scaler, *iris)
+            shared, _ = assert_as_plain(scaler, *iris)
         assert np.all(shared_times(shared) == 0.0)
 
 
