@@ -19,6 +19,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy.special import erfcx, log_ndtr, ndtr
 
+from skbayes.acquisition.terms import LOG_SQRT_2PI
 from skbayes.space.dimensions import FloatArray
 
 __all__ = [
@@ -30,7 +31,6 @@ __all__ = [
     "Utility",
 ]
 
-_LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
 _SQRT_HALF_PI = np.sqrt(0.5 * np.pi)
 
 # Above this z, phi + z Phi is computed directly; below, from the Mills ratio.
@@ -65,7 +65,7 @@ def _log_h(z: FloatArray) -> tuple[FloatArray, FloatArray]:
     log_h, slope = np.empty_like(z), np.empty_like(z)
     direct = z > _Z_DIRECT
     zd = z[direct]
-    h = np.exp(-0.5 * zd * zd - _LOG_SQRT_2PI) + zd * ndtr(zd)
+    h = np.exp(-0.5 * zd * zd - LOG_SQRT_2PI) + zd * ndtr(zd)
     log_h[direct], slope[direct] = np.log(h), ndtr(zd) / h
     zt = z[~direct]
     mills = _SQRT_HALF_PI * erfcx(-zt / np.sqrt(2.0))  # Phi / phi
@@ -74,7 +74,7 @@ def _log_h(z: FloatArray) -> tuple[FloatArray, FloatArray]:
     series = inverse * (1.0 - inverse * (3.0 - inverse * (15.0 - 105.0 * inverse)))
     ratio = np.where(zt > _Z_SERIES, 1.0 + zt * mills, series)  # h / phi
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        log_h[~direct] = np.log(ratio) - 0.5 * zt * zt - _LOG_SQRT_2PI
+        log_h[~direct] = np.log(ratio) - 0.5 * zt * zt - LOG_SQRT_2PI
         slope[~direct] = mills / ratio
     return log_h, slope
 
@@ -217,7 +217,7 @@ class ProbabilityOfImprovement(Acquisition):
         sd = np.asarray(sd, dtype=np.float64)
         z = (mean - np.asarray(best_f)) / sd
         log_probability = log_ndtr(z)
-        slope = np.exp(-0.5 * z * z - _LOG_SQRT_2PI - log_probability)
+        slope = np.exp(-0.5 * z * z - LOG_SQRT_2PI - log_probability)
         return Utility(log_probability, slope / sd, -z * slope / sd)
 
 

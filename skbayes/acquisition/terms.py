@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from skbayes.space.optimum_prior import OptimumPrior
 
 __all__ = [
+    "LOG_SQRT_2PI",
     "CostTerm",
     "LimitTerm",
     "LogTerm",
@@ -45,7 +46,8 @@ __all__ = [
     "sum_values",
 ]
 
-_LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
+# Normalization of the logarithm of the standard normal density.
+LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 # Weight of the logarithm of the density with one observation.
 BETA = 5.0
@@ -142,7 +144,7 @@ class LimitTerm(LogTerm):
         mean, sd, d_mean, d_sd = (part[0] for part in self.model.predict(X, True))
         s = np.sqrt(sd**2 + self.noise)
         z = (self.limit - mean) / s
-        hazard = np.exp(-0.5 * z * z - _LOG_SQRT_2PI - log_ndtr(z))
+        hazard = np.exp(-0.5 * z * z - LOG_SQRT_2PI - log_ndtr(z))
         d_s = (sd / s)[:, None] * d_sd
         return -(hazard / s)[:, None] * (d_mean + z[:, None] * d_s)
 

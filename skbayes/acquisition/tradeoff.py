@@ -32,6 +32,7 @@ from skbayes.acquisition.base import (
     predict,
 )
 from skbayes.acquisition.improvement import Acquisition, ExpectedImprovement, Utility
+from skbayes.acquisition.terms import LOG_SQRT_2PI
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.utils.ranking import best_first
@@ -52,14 +53,12 @@ __all__ = [
     "typical_cost",
 ]
 
-_LOG_SQRT_2PI = 0.5 * np.log(2.0 * np.pi)
-
 # Minimum number of costs to choose between the scales.
 MIN_COSTS = 5
 
 
 def _density(z: FloatArray) -> FloatArray:
-    return np.exp(-0.5 * z * z - _LOG_SQRT_2PI)
+    return np.exp(-0.5 * z * z - LOG_SQRT_2PI)
 
 
 # -- relative costs -------------------------------------------------------------------

@@ -71,7 +71,7 @@ def parse_trial_limits(given: Mapping[str, Any] | None) -> dict[str, Any]:
         if value is not None and name == "time":
             found[name] = parse_time("trial_limits['time']", value)
         elif value is not None:
-            require_psutil("trial_limits={'memory': ...}")
+            require_psutil()
             found[name] = parse_size("trial_limits['memory']", value)
     return found
 

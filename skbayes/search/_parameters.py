@@ -22,9 +22,9 @@ __all__ = [
     "ANY_SURROGATE",
     "SHARED",
     "SurrogateNames",
-    "WithAcquisition",
     "parameters_of",
     "share_parameters",
+    "surrogate_parameter",
 ]
 
 _Class = TypeVar("_Class", bound=type)
@@ -245,7 +245,7 @@ class SurrogateNames(compat.StrOptions):
         return super().is_satisfied_by(val)
 
 
-class WithAcquisition(compat.HasMethods):
+class _WithAcquisition(compat.HasMethods):
     """Tuples of a surrogate and an acquisition function.
 
     Parameters
@@ -254,15 +254,12 @@ class WithAcquisition(compat.HasMethods):
         Surrogates that are possible, in scikit-learn's format.
     names : collection of str
         Names of acquisition functions.
-    kinds : tuple of type, default=()
+    kinds : tuple of type
         Classes of acquisition functions.
     """
 
     def __init__(
-        self,
-        surrogates: list[Any],
-        names: Collection[str],
-        kinds: tuple[type, ...] = (),
+        self, surrogates: list[Any], names: Collection[str], kinds: tuple[type, ...]
     ) -> None:
         super().__init__([])
         self.surrogates, self.names, self.kinds = surrogates, names, kinds
@@ -287,6 +284,17 @@ class WithAcquisition(compat.HasMethods):
 
     def __str__(self) -> str:
         return "a tuple of a surrogate and an acquisition function"
+
+
+def surrogate_parameter(
+    surrogates: list[Any], names: Collection[str], kinds: tuple[type, ...] = ()
+) -> Parameter:
+    """Return the parameter for a surrogate, or a tuple with an acquisition function.
+
+    The arguments are those of `_WithAcquisition`.
+    """
+    allowed = [*surrogates, _WithAcquisition(surrogates, names, kinds)]
+    return Parameter("surrogate", allowed, default="gp")
 
 
 # Surrogates by name, and user-defined ones.

@@ -16,8 +16,8 @@ from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.validation import check_noise
 from skbayes.search._parameters import (
     ANY_SURROGATE,
-    WithAcquisition,
     share_parameters,
+    surrogate_parameter,
 )
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.default_space import parse_initial_points
@@ -129,18 +129,10 @@ class BayesSearchCV(BaseBayesSearchCV):
     """
 
     _parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter(
-            "surrogate",
-            [
-                *ANY_SURROGATE,
-                ParzenEstimator,
-                WithAcquisition(
-                    [*ANY_SURROGATE, ParzenEstimator],
-                    ACQUISITIONS,
-                    (Acquisition, ExpectedInfluence),
-                ),
-            ],
-            default="gp",
+        surrogate_parameter(
+            [*ANY_SURROGATE, ParzenEstimator],
+            ACQUISITIONS,
+            (Acquisition, ExpectedInfluence),
         ),
     )
 

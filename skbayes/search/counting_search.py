@@ -22,7 +22,7 @@ from skbayes.text.ngrams import NGramVectorizer
 from skbayes.text.shared_counts import counted_texts
 from skbayes.utils.optional import warn_user
 
-__all__ = ["CountingSearch", "learner_of"]
+__all__ = ["CountingSearch", "last_step"]
 
 
 class CountingSearch(MultiStageSearchCV):
@@ -74,7 +74,7 @@ class CountingSearch(MultiStageSearchCV):
     def _parallel(self, params: Mapping[str, Any]) -> Any:
         """Return a pipeline that solves the problems of the classes in parallel."""
         pipeline = with_params(self.estimator, params)
-        learner = learner_of(pipeline)
+        learner = last_step(pipeline)
         if isinstance(learner, LiblinearClassifier) and learner.n_jobs is None:
             learner.set_params(n_jobs=self.n_jobs)
         return pipeline
@@ -82,15 +82,15 @@ class CountingSearch(MultiStageSearchCV):
     def _refit(self, run: SearchRun, rows: Any, tasks: Any = None) -> None:
         super()._refit(run, rows, tasks)
         # The final model does not start workers.
-        own = getattr(learner_of(self.estimator), "n_jobs", None)
+        own = getattr(last_step(self.estimator), "n_jobs", None)
         for member in getattr(self.best_estimator_, "estimators_", []) or [
             self.best_estimator_
         ]:
-            if isinstance(learner_of(member), LiblinearClassifier):
-                learner_of(member).set_params(n_jobs=own)
+            if isinstance(last_step(member), LiblinearClassifier):
+                last_step(member).set_params(n_jobs=own)
 
 
-def learner_of(estimator: Any) -> Any:
+def last_step(estimator: Any) -> Any:
     """Return the last step of a pipeline."""
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 

@@ -86,9 +86,7 @@ def _resolved(search: Any, given: Any, facts: Facts) -> Any:
     space = space_of_parts(parts, known)
     _check_removed(search, space, changes)
     if (reason := reason_not_tuned(parts)) and not changes:
-        warn_user(
-            reason,
-        )
+        warn_user(reason)
     return space | changes if changes else space
 
 

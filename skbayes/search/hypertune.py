@@ -21,7 +21,11 @@ from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
-from skbayes.search._parameters import SurrogateNames, WithAcquisition, share_parameters
+from skbayes.search._parameters import (
+    SurrogateNames,
+    share_parameters,
+    surrogate_parameter,
+)
 from skbayes.search.base import rank
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.default_space import parse_initial_points
@@ -224,15 +228,8 @@ class HyperTuneSearchCV(BayesSearchCV):
                 compat.StrOptions({"auto"}),
             ],
         ),
-        Parameter(
-            "surrogate",
-            [
-                SurrogateNames(set(SIGNED)),
-                WithAcquisition(
-                    [SurrogateNames(set(SIGNED))], {"ei", "pi", "ucb"}, (Acquisition,)
-                ),
-            ],
-            default="gp",
+        surrogate_parameter(
+            [SurrogateNames(set(SIGNED))], {"ei", "pi", "ucb"}, (Acquisition,)
         ),
     )
 
@@ -276,8 +273,8 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     def _n_initial(self) -> int:
         """Return the number of initial configurations, with small samples."""
-        given = parse_initial_points(self.initial_points)[1]
-        return N_INITIAL_POINTS if given is None else given
+        given = self._n_spread()
+        return N_INITIAL_POINTS if isinstance(given, str) else given
 
     def _n_small(self, space: Space) -> int:
         """Return the number of trials on each small sample; 0 if none are searched."""

@@ -26,7 +26,7 @@ from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.aspects.kept_fits import oof_method
 from skbayes.search._parameters import share_parameters
 from skbayes.search.bayes import BayesSearchCV
-from skbayes.search.counting_search import CountingSearch, learner_of
+from skbayes.search.counting_search import CountingSearch, last_step
 from skbayes.search.default_space import parse_initial_points
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.space import Space
@@ -314,7 +314,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         n_texts = len(texts)
         cv, n_refit = self._splitter(y, len(texts)), None
         if self.dev is not None:
-            dev_texts, dev_labels = self._checked_dev(params, y)
+            dev_texts, dev_labels, is_refitted = self._checked_dev(params, y)
             n = len(texts)
             cv = [(np.arange(n), np.arange(n, n + len(dev_texts)))]
             if self.cv is not None:
@@ -323,7 +323,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             texts = texts + dev_texts
             if y is not None:
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
-            n_refit = None if _includes(self.dev) else n
+            n_refit = None if is_refitted else n
         search = self._search(cv, n_texts, sum(map(len, texts)))
         search.n_refit, search.n_members = n_refit, int(self.ensemble)
         with autologged(self, texts):
@@ -345,7 +345,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         if self.ensemble == 1 or not self.refit:
             return
         pipeline = self._pipeline()
-        weights = getattr(learner_of(pipeline), "class_weight", None)
+        weights = getattr(last_step(pipeline), "class_weight", None)
         obstacles = {
             "the estimator has no predict_proba": not hasattr(
                 pipeline, "predict_proba"
@@ -491,9 +491,11 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     def _is_classifier(self) -> bool:
         return is_classifier(self._pipeline())
 
-    def _checked_dev(self, params: Mapping[str, Any], y: Any) -> tuple[list, Any]:
-        """Check the development set."""
-        dev = self.dev
+    def _checked_dev(
+        self, params: Mapping[str, Any], y: Any
+    ) -> tuple[list[str], Any, bool]:
+        """Return the texts and labels of `dev`, and whether the final fit has them."""
+        dev, is_refitted = self.dev, True
         if isinstance(dev, Mapping):
             unknown = [name for name in dev if name not in ("texts", "labels", "refit")]
             if unknown or "texts" not in dev:
@@ -501,6 +503,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                     "dev must have the keys 'texts', 'labels' and 'refit', got "
                     f"{list(dev)}."
                 )
+            is_refitted = bool(dev.get("refit", True))
             dev = (dev["texts"], dev.get("labels"))
         if len(dev) != 2:
             raise ValueError(
@@ -518,7 +521,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         known = set(np.ravel(y).tolist())
         if self._is_classifier() and known.isdisjoint(np.ravel(labels).tolist()):
             raise ValueError("dev[1]: none of its labels is in y.")
-        return checked, labels
+        return checked, labels, is_refitted
 
     def get_metadata_routing(self) -> Any:
         """Return the metadata routing, as for GridSearchCV.
@@ -538,11 +541,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def _search_stub(self) -> BayesSearchCV:
         return BayesSearchCV(self._pipeline(), {})
-
-
-def _includes(dev: Any) -> bool:
-    """Return whether the final fit includes a development set."""
-    return not isinstance(dev, Mapping) or bool(dev.get("refit", True))
 
 
 def _can_be_stratified(labels: Any) -> bool:

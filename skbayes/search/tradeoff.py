@@ -28,8 +28,8 @@ from skbayes.results.warm_start import known_results, known_trials
 from skbayes.search._parameters import (
     ANY_SURROGATE,
     SurrogateNames,
-    WithAcquisition,
     share_parameters,
+    surrogate_parameter,
 )
 from skbayes.search._preparation import journal_trials, known_source
 from skbayes.search.base import BaseBayesSearchCV, rank
@@ -279,11 +279,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         Parameter("train_sizes", [list, tuple, np.ndarray]),
         Parameter("cost", [str, callable]),
         Parameter("score_range", [tuple, list, None]),
-        Parameter(
-            "surrogate",
-            [*SURROGATES, WithAcquisition(SURROGATES, RULES)],
-            default="gp",
-        ),
+        surrogate_parameter(SURROGATES, RULES),
         Parameter("cost_scale", [compat.StrOptions({"auto", "log", "raw"})]),
         Parameter("all_tradeoffs", ["boolean"]),
     )

@@ -50,9 +50,7 @@ def autologged(search: Any, X: Any) -> Iterator[None]:
         except Exception as error:
             # A logging error must not affect the search.
             message = f"The search was not logged completely to MLflow: {error!r}"
-            warn_user(
-                message,
-            )
+            warn_user(message)
 
 
 def _is_on(autologging: Any) -> bool:

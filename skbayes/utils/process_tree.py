@@ -37,15 +37,17 @@ N_ROUNDS = 20
 TREE_INTERVAL = 0.5
 
 
-def require_psutil(purpose: str) -> Any:
+def require_psutil() -> Any:
     """Import psutil, or raise an ImportError that names the extra to install."""
-    return import_optional("psutil", extra="limits", purpose=purpose)
+    return import_optional(
+        "psutil", extra="limits", purpose="trial_limits={'memory': ...}"
+    )
 
 
 def _psutil() -> Any:
     """Return psutil, or None if it is not installed."""
     with contextlib.suppress(ImportError):
-        return require_psutil("trial_limits={'memory': ...}")
+        return require_psutil()
     return None
 
 
@@ -56,7 +58,7 @@ class TreeMemory:
     """
 
     def __init__(self, pid: int, shared: int = 0) -> None:
-        self._psutil = require_psutil("trial_limits={'memory': ...}")
+        self._psutil = require_psutil()
         self._process = self._psutil.Process(pid)
         self._shared = shared
         self._next_measurement = 0.0
@@ -106,7 +108,7 @@ class TreeMemory:
 
 def data_size() -> int:
     """Return the size of the data of this process in bytes; 0 if it is unknown."""
-    info = require_psutil("trial_limits={'memory': ...}").Process().memory_info()
+    info = require_psutil().Process().memory_info()
     return int(getattr(info, "data", 0))
 
 

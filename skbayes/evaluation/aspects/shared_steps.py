@@ -21,9 +21,8 @@ __all__ = ["SharedSteps", "parse_cache"]
 
 def parse_cache(cache: Any, default: float) -> tuple[bool | str, float]:
     """Return the rules of sharing (a bool or "auto"), and the maximum size in bytes."""
-    rules, size = (
-        cache if isinstance(cache, tuple) and len(cache) == 2 else (None, cache)
-    )
+    is_pair = isinstance(cache, tuple) and len(cache) == 2
+    rules, size = cache if is_pair else (None, cache)
     if rules is None and (isinstance(size, bool | np.bool_) or size == "auto"):
         rules, size = size, default
     if rules not in (None, True, False, "auto"):
