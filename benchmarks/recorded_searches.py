@@ -498,7 +498,11 @@ def of_pairs() -> Iterator[tuple[str, Any, tuple, dict]]:
 
 def _combined(*given: Any) -> list[Any]:
     """Return constraints with all bounds in one dict."""
-    parts = [p for one in given for p in (one if isinstance(one, list) else [one])]
+    parts = [
+        part
+        for value in given
+        for part in (value if isinstance(value, list) else [value])
+    ]
     bounds = [part for part in parts if isinstance(part, dict)]
     rules = [part for part in parts if callable(part)]
     merged = {name: bound for part in bounds for name, bound in part.items()}
