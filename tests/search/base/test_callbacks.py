@@ -7,7 +7,14 @@ import joblib
 import numpy as np
 import pytest
 from grid_comparison import Sometimes
-from recording_callbacks import PropagatedRecorder, PropagatedStopper, Recorder, Stopper
+from recording_callbacks import (
+    TRIAL,
+    AtTrial,
+    PropagatedRecorder,
+    PropagatedStopper,
+    Recorder,
+    Stopper,
+)
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -21,7 +28,6 @@ callback = pytest.importorskip(
 
 X, y = load_iris(return_X_y=True)
 GRID = {"C": [0.1, 1.0, 10.0]}
-TRIAL = "candidate-evaluation"
 
 
 def logistic():
@@ -189,15 +195,6 @@ def test_scoring_monitor_works_unmodified(n_jobs):
     assert len(ours) == len(theirs) == 1
     assert len(ours[0].data) == len(theirs[0].data)
     assert len(ours[0].data) >= 5
-
-
-class AtTrial(Stopper):
-    """Callback that stops the search after a trial, and at no other task."""
-
-    def on_fit_task_end(self, estimator, context):
-        if context.task_name == TRIAL:
-            return context.task_id == self.task
-        return context.task_name != "candidate-split-evaluation"
 
 
 @pytest.mark.parametrize(
