@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from skbayes.journal.reader import load_history
     from skbayes.optimizer import Optimizer
     from skbayes.search.bayes import BayesSearchCV
+    from skbayes.search.ensemble import (
+        WeightedEnsembleClassifier,
+        WeightedEnsembleRegressor,
+    )
     from skbayes.search.hypertune import HyperTuneSearchCV
     from skbayes.search.multi_stage import MultiStageSearchCV
     from skbayes.search.pareto import ParetoSearchCV
@@ -48,6 +52,8 @@ __all__ = [
     "ParetoSearchCV",
     "TextRepresentationSearchCV",
     "TradeoffSearchCV",
+    "WeightedEnsembleClassifier",
+    "WeightedEnsembleRegressor",
     "load_history",
 ]
 
@@ -60,6 +66,8 @@ _HOMES = {
     "ParetoSearchCV": "skbayes.search.pareto",
     "TextRepresentationSearchCV": "skbayes.search.text",
     "TradeoffSearchCV": "skbayes.search.tradeoff",
+    "WeightedEnsembleClassifier": "skbayes.search.ensemble",
+    "WeightedEnsembleRegressor": "skbayes.search.ensemble",
     "load_history": "skbayes.journal.reader",
 }
 

@@ -32,6 +32,7 @@ __all__ = [
     "Fold",
     "FoldCall",
     "FoldOutcome",
+    "PREDICTING",
     "FoldTask",
     "has_status",
     "named_scores",
@@ -42,21 +43,22 @@ __all__ = [
 ]
 
 # Scorers that only call methods of the whole estimator, such as `predict`.
-_PREDICTING = {type(get_scorer("accuracy")), type(check_scoring(DummyClassifier()))}
+PREDICTING = {type(get_scorer("accuracy")), type(check_scoring(DummyClassifier()))}
 
 
 @dataclass
 class FoldOutcome:
     """Outcome of running one fold.
 
-    The result and the estimator are None if the fold was not fitted or the estimator is
-    not kept. The fold `waited` seconds for its process; its own `seconds` are measured
-    in the worker by `time.perf_counter`.
+    The result, the estimator and its response, the predictions on the test set, are
+    None if the fold was not fitted or they are not kept. The fold `waited` seconds for
+    its process; its own `seconds` are measured in the worker by `time.perf_counter`.
     """
 
     status: FoldStatus = FoldStatus.FITTED
     result: FoldResult | None = None
     estimator: Any = None
+    response: Any = None
     stop_requested: bool = False
     exception: BaseException | None = None
     traceback_text: str = ""
@@ -177,7 +179,7 @@ class FoldCall:
             return True
         scorers = compat.public_scorers(self.task.options["scorer"])
         several = scorers.values() if isinstance(scorers, dict) else [scorers]
-        return any(type(scorer) not in _PREDICTING for scorer in several)
+        return any(type(scorer) not in PREDICTING for scorer in several)
 
     @property
     def cpu_time(self) -> float:

@@ -96,7 +96,7 @@ class SearchRun:
     the parameters of the search, and `params` those of `fit`, which are for the
     estimator, the scorers, the splitter, and the scorers of constrained outcomes.
     `known` are parameters, scores and noise of earlier searches, and `ranked` the
-    trials in the rows of `cv_results_`.
+    trials in the rows of `cv_results_`. All stages share the `notes` of aspects.
     """
 
     estimator: Any
@@ -124,6 +124,7 @@ class SearchRun:
     ranked: History = field(default_factory=History)
     constraints: Constraints | None = None
     outcome_params: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def costs(self) -> Mapping[str, Callable[[Any, dict], float]]:

@@ -102,6 +102,7 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
                 f"{', '.join(inert)} {has} no visible effect on the score: {they} can "
                 "be left out."
             )
+    sentences += _ensemble(getattr(source, "ensemble_", None))
     return [*sentences, *_few(record), *_ties(record, record.best)]
 
 
@@ -233,6 +234,23 @@ def _without_effect(record: SearchRecord, space: Space) -> list[str]:
         for place, share in zip(places, shares, strict=True)
         if varied[place] and names[place] is not None and share < limit
     ]
+
+
+# -- ensemble -------------------------------------------------------------------------
+
+
+def _ensemble(found: Any) -> list[str]:
+    """Return a sentence on what an ensemble adds and costs, if there is one."""
+    if found is None or np.isnan(found.score_cv):
+        return []
+    times = "configurations" if len(found.weights) > 1 else "configuration"
+    scores = f"{found.score_cv:.4g} on splits that were left out of its selection"
+    text = f"The ensemble of {len(found.weights)} {times} scores {scores}"
+    text += f", the best configuration {found.best_score:.4g}"
+    cost = f"predictions take {found.predict_cost:.2g} times as long"
+    if found.score_cv <= found.best_score:
+        return [f"{text}: no gain is visible, and {cost}."]
+    return [f"{text}: it is better by {found.score_cv - found.best_score:.2g}; {cost}."]
 
 
 # -- trials ---------------------------------------------------------------------------

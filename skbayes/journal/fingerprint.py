@@ -22,6 +22,7 @@ import numpy as np
 
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.limits import parse_trial_limits
+from skbayes.evaluation.refit_choice import refit_choice
 from skbayes.journal.code_digest import code_of
 from skbayes.journal.digest import Digest, is_data
 from skbayes.journal.reader import read_journal
@@ -143,8 +144,10 @@ def _target_metric(params: Mapping[str, Any]) -> Any:
     scoring, refit = params.get("scoring"), params.get("refit")
     if scoring is None or isinstance(scoring, str):
         return None
-    if isinstance(refit, str):
-        return refit
+    if isinstance(refit, str | Mapping):
+        named = refit_choice(refit, scoring).metric
+        if named is not None:
+            return named
     if isinstance(scoring, list | tuple | dict):
         return next(iter(scoring), None)
     return None

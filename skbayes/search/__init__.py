@@ -2,6 +2,7 @@
 
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.combination import EnsembleResult
 from skbayes.search.hypertune import HyperTuneSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.search.pareto import ParetoSearchCV
@@ -11,6 +12,7 @@ from skbayes.search.tradeoff import TradeoffSearchCV
 __all__ = [
     "BaseBayesSearchCV",
     "BayesSearchCV",
+    "EnsembleResult",
     "HyperTuneSearchCV",
     "MultiStageSearchCV",
     "ParetoSearchCV",

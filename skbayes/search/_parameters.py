@@ -115,11 +115,28 @@ class SharedEntries:
         :obj:`joblib.parallel_config` context, which also selects the backend
         (processes, threads, or a Dask cluster). -1 means using all processors. If
         `pre_dispatch` is an int, the trials are the same for every `n_jobs`.
-    refit : bool, str or callable, default=True
+    refit : bool, str, dict or callable, default=True
         Whether to refit the best configuration on all data. With several metrics, pass
         the name of the metric that determines the best configuration, or False. A
         callable receives ``cv_results_`` and returns the index of the row to choose.
         The search is guided by the metric that is named, or else by the first one.
+
+        "ensemble" averages the predictions of several trials with weights (Caruana et
+        al. 2004). Members are selected from the out-of-fold predictions of the complete
+        trials by the metric of the search. A dict such as ``{"rule": "ensemble",
+        "metric": "roc_auc", "max_members": 5}`` has these options:
+
+        - "metric": metric for the selection, if there are several;
+        - "max_members": maximum number of configurations, by default 10;
+        - "members": "folds" averages the fits of the splits, "refit" fits each
+          configuration on all rows. The default, "auto", is "folds" for three or more
+          splits with each row in most training sets;
+        - "min_gain": increase of the score that another member must exceed, by
+          default 0;
+        - "max_predict_cost": maximum time for predictions, as a multiple of that of the
+          best configuration alone;
+        - "memory_limit": maximum size of the predictions in bytes, by default 1e9. The
+          predictions of the worst trials are dropped, with a warning.
     cv : int, splitter, iterable or None, default=None
         Cross-validation splits, as for GridSearchCV. They are drawn once and shared by
         all trials, even if the splitter shuffles without a seed.
@@ -328,7 +345,12 @@ SHARED = (
     ),
     Parameter("scoring", [str, callable, list, tuple, dict, None], default=None),
     Parameter("n_jobs", default=None, changes_trials=False),
-    Parameter("refit", default=True, changes_trials=False),
+    Parameter(
+        "refit",
+        ["boolean", str, Mapping, callable],
+        default=True,
+        changes_trials=False,
+    ),
     Parameter("cv", default=None, is_sent=False),
     Parameter(
         "verbose",

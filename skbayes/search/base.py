@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import inspect
 import math
 import time
@@ -23,6 +24,7 @@ from skbayes import compat
 from skbayes.evaluation.aspects.registry import aspects_of, check_conflicts
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.limits import limits_text, unfinished_text
+from skbayes.evaluation.refit_choice import refit_choice
 from skbayes.evaluation.rounds.watched_fit import RoundLimits, refit_by_rounds
 from skbayes.evaluation.run import FitOptions, Objective, SearchRun
 from skbayes.evaluation.trial import History, Trial
@@ -74,6 +76,7 @@ from skbayes.search.default_space import (
     prior_of,
     set_search_spaces,
 )
+from skbayes.search.final_model import FinalModel, check_final_model
 from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import set_winner_fits
@@ -124,7 +127,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     10. ``_select(run, results, refit_metric)``: the ``best_*`` attributes.
     11. ``_selection_scores(results)``: the scores by which the best row is chosen.
     12. ``_refit_rows(run)``: the rows for the refit.
-    13. ``_unfitted_best()``: the estimator for the refit.
+    13. ``_unfitted(params)``: the estimator for the refit.
     """
 
     learning_curves_ = FrameAttribute()
@@ -140,6 +143,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     # Maximum size of temporary files in bytes, unless `cache` sets it.
     _cache_limit = 1e9
+
+    # Whether `refit` can be "ensemble".
+    _has_ensembles = True
 
     # Name of the parameter with the sizes of training subsets, for messages.
     _subset_parameter = "train_size"
@@ -196,7 +202,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _make_objective(self, scorers: Any) -> Objective:
         """Return the objective of the trials."""
-        return GuidingMetric(self, scorers)
+        return GuidingMetric(self._with_plain_refit(), scorers)
 
     def _make_space(self) -> Space:
         """Return the search space."""
@@ -261,8 +267,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     ) -> None:
         """Set the ``best_*`` attributes, as far as they are defined."""
         if callable(self.scoring) and self.multimetric_:
-            compat.check_multimetric_refit(self, self.trials_[0].folds[0].test_scores)
-            refit_metric = self.refit
+            plain = self._with_plain_refit()
+            compat.check_multimetric_refit(plain, self.trials_[0].folds[0].test_scores)
+            refit_metric = plain.refit
         if not self.refit and self.multimetric_:
             return
         scores = None if callable(self.refit) else self._selection_scores(results)
@@ -270,7 +277,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             scores = results[f"mean_test_{refit_metric}"]
         if scores is None:
             self.best_index_: int = compat.select_best_index(
-                self.refit, refit_metric, results
+                self._with_plain_refit().refit, refit_metric, results
             )
         else:
             self.best_index_ = best_allowed_row(run, scores)
@@ -308,9 +315,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """Return the rows for the refit; None for all."""
         return None
 
-    def _unfitted_best(self) -> Any:
-        """Return the estimator for the refit."""
-        return with_params(self.estimator, self.best_params_)
+    def _unfitted(self, params: Mapping[str, Any]) -> Any:
+        """Return the estimator with a configuration for the refit."""
+        return with_params(self.estimator, params)
 
     # -- fit ----------------------------------------------------------------------
 
@@ -379,7 +386,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             self._select(run, self.cv_results_, refit_metric)
             set_winner_fits(self, run, outcome.kept)
             if self.refit:
-                self._refit(run, self._refit_rows(run), run.tasks)
+                final = FinalModel(self, run)
+                self._refit(run, self._refit_rows(run), run.tasks, final)
+                self.best_estimator_: Any = final.with_threshold(self.best_estimator_)
         self.total_time_ = time.perf_counter() - begin
         if run.options.verbose > 0:
             print_advice(self)
@@ -400,6 +409,41 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             router.add(constraints=scorer, method_mapping=mapping)
         return router
 
+    def score(self, X: Any, y: Any = None, **params: Any) -> float:
+        """Score the best estimator by the metric of the search, as for GridSearchCV.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Test data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
+            Targets.
+        **params : dict of str to object
+            Metadata, passed on to the scorer.
+
+        Returns
+        -------
+        score : float
+            Score of the best estimator.
+        """
+        plain = self._with_plain_refit()
+        score: float = super(BaseBayesSearchCV, plain).score(X, y, **params)
+        return score
+
+    def _with_plain_refit(self) -> Any:
+        """Return the search with a value of `refit` that GridSearchCV accepts.
+
+        A rule is replaced by the metric that it uses, or True for a single metric.
+        """
+        choice = refit_choice(self.refit, self.scoring)
+        if choice.rule is None:
+            return self
+        several = isinstance(self.scoring, list | tuple | set | Mapping)
+        first = next(iter(self.scoring), None) if several else None
+        plain = copy.copy(self)
+        plain.refit = choice.metric or first or True
+        return plain
+
     # -- before the first fit -----------------------------------------------------
 
     def _make_run(self, X: Any, y: Any, params: dict) -> tuple[SearchRun, Any]:
@@ -408,7 +452,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         settings = {name: getattr(self, name) for name in parameters_of(type(self))}
         check_conflicts(settings)
         clone(self.estimator)  # detects a wrong estimator before the space is checked
-        scorers, refit_metric = compat.resolve_scorers(self)
+        scorers, refit_metric = compat.resolve_scorers(self._with_plain_refit())
         objective = self._make_objective(scorers)
         check_oof_method(self)
         X, y = check_data(self, X, y)
@@ -416,6 +460,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         check_weights(X, params)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
+        check_final_model(self, X, y)
         facts = set_search_spaces(self, X, y)
         rounds = take_rounds_out(self, objective.guide, routed.estimator.fit)
         space = self._make_space()
@@ -550,19 +595,29 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             options=FitOptions(rounds=None if self.rounds is None else RoundLimits()),
         )
 
-    def _refit(self, run: SearchRun, rows: Any, tasks: Any = None) -> None:
-        """Fit the best configuration on some rows, or all; report to callbacks."""
+    def _refit(
+        self,
+        run: SearchRun,
+        rows: Any,
+        tasks: Any = None,
+        final: FinalModel | None = None,
+    ) -> None:
+        """Fit the final model on some rows, or all; report to callbacks."""
         X, y, fit_params = run.X, run.y, run.fit_params
         if rows is not None:
             X, y = compat.safe_split(self.estimator, X, y, rows)
             fit_params = compat.check_fit_params(run.X, fit_params, rows)
-        best = self.best_estimator_ = self._unfitted_best()
+        best: Any = None if final is None else final.model
+        is_fitted = final is not None and final.is_fitted
+        if best is None:
+            best = self._unfitted(self.best_params_)
+        self.best_estimator_ = best
         reporting = contextlib.nullcontext() if tasks is None else tasks.refitting(best)
         with reporting, refit_by_rounds(best, run.options.rounds):
             begin = time.time()
             if y is None:
                 best.fit(X, **fit_params)
-            else:
+            elif not is_fitted:
                 best.fit(X, y, **fit_params)
             self.refit_time_ = time.time() - begin
             if hasattr(best, "feature_names_in_"):

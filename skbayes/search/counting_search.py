@@ -8,19 +8,16 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import VotingClassifier
 from sklearn.pipeline import Pipeline
 
 from skbayes.evaluation.aspects.shared_steps import parse_cache
 from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.trial import History
 from skbayes.search.base import with_params
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.space import Space
 from skbayes.text.liblinear import LiblinearClassifier
 from skbayes.text.ngrams import NGramVectorizer
 from skbayes.text.shared_counts import counted_texts
-from skbayes.utils.optional import warn_user
 
 __all__ = ["CountingSearch", "last_step"]
 
@@ -29,7 +26,6 @@ class CountingSearch(MultiStageSearchCV):
     """Search over pipelines on documents in which all fits share the n-gram counts."""
 
     n_refit: int | None = None
-    n_members = 1
     n_own_points = 0  # points of the user; others can be left out
 
     _n_initial_points = "auto"
@@ -47,31 +43,7 @@ class CountingSearch(MultiStageSearchCV):
     def _refit_rows(self, run: SearchRun) -> Any:
         return None if self.n_refit is None else np.arange(self.n_refit)
 
-    def _unfitted_best(self) -> Any:
-        best = self._parallel(self.best_params_)
-        if self.n_members == 1:
-            return best
-        members = [best, *map(self._parallel, self._runners_up())]
-        members = [model for model in members if hasattr(model, "predict_proba")]
-        if len(members) < self.n_members:
-            warn_user(
-                f"ensemble={self.n_members}: only {len(members)} configurations were "
-                "scored completely and have predict_proba.",
-            )
-        named = [(f"member{number}", model) for number, model in enumerate(members)]
-        return VotingClassifier(named, voting="soft") if members else best
-
-    def _runners_up(self) -> list[dict[str, Any]]:
-        """Return the next best configurations of the stage of the best trial."""
-        stage = self.cv_results_["stage"][self.best_index_]
-        of_stage = History([trial for trial in self.trials_ if trial.stage == stage])
-        chosen: list[dict[str, Any]] = [self.best_params_]
-        for trial in of_stage.best_first():
-            if trial.feasible and trial.params not in chosen:
-                chosen.append(trial.params)
-        return chosen[1 : self.n_members]
-
-    def _parallel(self, params: Mapping[str, Any]) -> Any:
+    def _unfitted(self, params: Mapping[str, Any]) -> Any:
         """Return a pipeline that solves the problems of the classes in parallel."""
         pipeline = with_params(self.estimator, params)
         learner = last_step(pipeline)
@@ -79,13 +51,14 @@ class CountingSearch(MultiStageSearchCV):
             learner.set_params(n_jobs=self.n_jobs)
         return pipeline
 
-    def _refit(self, run: SearchRun, rows: Any, tasks: Any = None) -> None:
-        super()._refit(run, rows, tasks)
+    def _refit(self, run: SearchRun, rows: Any, *args: Any) -> None:
+        super()._refit(run, rows, *args)
         # The final model does not start workers.
         own = getattr(last_step(self.estimator), "n_jobs", None)
-        for member in getattr(self.best_estimator_, "estimators_", []) or [
-            self.best_estimator_
-        ]:
+        best = self.best_estimator_
+        members = getattr(best, "estimators_", [best])
+        unfitted = best.estimators if hasattr(best, "weights_") else []
+        for member in [*members, *unfitted]:
             if isinstance(last_step(member), LiblinearClassifier):
                 last_step(member).set_params(n_jobs=own)
 

@@ -14,8 +14,15 @@ from skbayes.evaluation.rounds.trial_rounds import params_with_rounds, rounds_by
 from skbayes.evaluation.rounds.watched_fit import RoundLimits, refit_by_rounds
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
+from skbayes.evaluation.trial import Trial
 
-__all__ = ["check_partition", "fit_folds", "out_of_fold", "set_winner_fits"]
+__all__ = [
+    "check_partition",
+    "fit_folds",
+    "fits_of_trial",
+    "out_of_fold",
+    "set_winner_fits",
+]
 
 
 def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
@@ -50,6 +57,25 @@ def fit_folds(
     return fitted
 
 
+def fits_of_trial(search: Any, run: SearchRun, trial: Trial) -> list[Any]:
+    """Fit a trial again on each split; each fold has the rounds of its score."""
+    inputs = run.inputs
+    fidelity = Fidelity(trial.stage, trial.train_fraction, trial.subset)
+    numbers = rounds_by_fold(trial.folds, run.objective.guide)
+    return fit_folds(
+        search.estimator,
+        [
+            params_with_rounds(search.estimator, trial.params, number or trial.rounds)
+            for number in numbers
+        ],
+        inputs.X,
+        inputs.y,
+        [inputs.split(i, fidelity) for i in range(len(inputs.splits))],
+        inputs.fit_params,
+        run.options.rounds,
+    )
+
+
 def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
     """Set `fold_estimators_` and `oof_predictions_`, if they are requested."""
     if not search.return_folds:
@@ -58,21 +84,8 @@ def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
     fits = kept.get(best.number)
     if fits is None:
         # The best trial was fitted in an earlier run, whose journal contains no
-        # estimators, or with more rounds. Each fold has the rounds of its score.
-        fidelity = Fidelity(best.stage, best.train_fraction, best.subset)
-        numbers = rounds_by_fold(best.folds, run.objective.guide)
-        fits = fit_folds(
-            search.estimator,
-            [
-                params_with_rounds(search.estimator, best.params, number or best.rounds)
-                for number in numbers
-            ],
-            inputs.X,
-            inputs.y,
-            [inputs.split(i, fidelity) for i in range(len(inputs.splits))],
-            inputs.fit_params,
-            run.options.rounds,
-        )
+        # estimators, or with more rounds.
+        fits = fits_of_trial(search, run, best)
     if returns_estimators(search.return_folds):
         search.fold_estimators_ = fits
     method = oof_method(search.return_folds)

@@ -395,6 +395,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
         self._refit(run, None)
         return self
 
+    def _with_plain_refit(self) -> Any:
+        return self
+
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
         """Score the best estimator by the objective that `refit` names.
 

@@ -126,10 +126,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         is the mean over both. Pass ``(texts, None)`` if there are no labels. The final
         fit includes the development set, except with
         ``{"texts": texts, "labels": labels, "refit": False}``.
-    ensemble : int, default=1
-        Number of best configurations that are refitted. With 2 or more,
-        ``best_estimator_`` is a :class:`~sklearn.ensemble.VotingClassifier` that
-        averages their probabilities.
     language : str or None, default="english"
         Language of the stemmer in the extended space, and of the stop words in the
         space of the paper. The extended space includes stop words only if no stemmer is
@@ -192,12 +188,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     Attributes
     ----------
-    best_estimator_ : Pipeline or VotingClassifier
-        Best pipeline, or an ensemble of the best pipelines, which predicts from raw
-        documents. Available unless ``refit=False``. Loading its pickle requires the
-        same version of skbayes, and snowballstemmer if a stemmer was chosen, but
-        neither liblinear-official nor stop-words. The pickle contains no documents,
-        trials or counts.
+    best_estimator_ : Pipeline or WeightedEnsembleClassifier
+        Best pipeline, or an ensemble of pipelines, which predicts from raw documents.
+        Available unless ``refit=False``. Loading its pickle requires the same version
+        of skbayes, and snowballstemmer if a stemmer was chosen, but neither
+        liblinear-official nor stop-words. The pickle contains no documents, trials or
+        counts.
     best_params_ : dict
         Best configuration.
     best_score_ : float
@@ -258,7 +254,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         ),
         Parameter("space", [compat.StrOptions(set(SPACES)), None]),
         Parameter("dev", [tuple, list, Mapping, None]),
-        Parameter("ensemble", [compat.Interval(Integral, 1, None, closed="left")]),
         Parameter("language", [str, None]),
         Parameter("stages", [list, tuple, np.ndarray, compat.StrOptions({"auto"})]),
     )
@@ -272,7 +267,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         *,
         space: str | None = "extended",
         dev: Any = None,
-        ensemble: int = 1,
         language: str | None = "english",
         stages: Sequence[float | int] | str = "auto",
         n_iter: int | Sequence[int] = 30,
@@ -310,7 +304,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         """
         begin = time.perf_counter()
         texts = check_labeled_texts(X, y, self._is_classifier(), "X", "y")
-        self._check_ensemble(y, params)
         n_texts = len(texts)
         cv, n_refit = self._splitter(y, len(texts)), None
         if self.dev is not None:
@@ -325,7 +318,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
             n_refit = None if is_refitted else n
         search = self._search(cv, n_texts, sum(map(len, texts)))
-        search.n_refit, search.n_members = n_refit, int(self.ensemble)
+        search.n_refit = n_refit
         with autologged(self, texts):
             try:
                 search.fit(texts, y, **params)
@@ -339,29 +332,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return self
 
     # -- before the search --------------------------------------------------------
-
-    def _check_ensemble(self, y: Any, params: Mapping[str, Any]) -> None:
-        """Raise ValueError if probabilities cannot be averaged."""
-        if self.ensemble == 1 or not self.refit:
-            return
-        pipeline = self._pipeline()
-        weights = getattr(last_step(pipeline), "class_weight", None)
-        obstacles = {
-            "the estimator has no predict_proba": not hasattr(
-                pipeline, "predict_proba"
-            ),
-            "refit is a callable": callable(self.refit),
-            "there are fit parameters": bool(params),
-            "there are several labels for each text": np.ndim(y) > 1,
-            "class_weight is a dict": isinstance(weights, Mapping),
-        }
-        for obstacle, there in obstacles.items():
-            if there:
-                raise ValueError(
-                    f"ensemble={self.ensemble!r} averages probabilities by a "
-                    f"VotingClassifier, but {obstacle}; ensemble=1 fits the best "
-                    "pipeline alone."
-                )
 
     def _splitter(self, labels: Any, n_texts: int) -> Any:
         """Return the splitter of the documents."""

@@ -289,6 +289,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     tradeoff_curve_ = FrameAttribute(with_params=True)
 
+    _has_ensembles = False
     _subset_parameter = "train_sizes"
     _n_initial_points = 3
     _acquisition = "ei-tradeoff"

@@ -69,6 +69,11 @@ SENTENCES = {
     "The command needs a C++ compiler, because pip compiles LIBLINEAR:": (
         "test_packaging.py::test_nothing_that_pip_must_compile_is_required",
     ),
+    '[`refit="ensemble"`](docs/ensembles.rst) averages the best configurations with '
+    "weights, without further fits.": (
+        "search/test_final_model.py::test_no_model_is_fitted_after_the_search",
+        "search/test_final_model.py::test_the_score_is_that_of_members",
+    ),
     "[`skbayes.Optimizer`](docs/optimizer.rst) maximizes any Python function with "
     '`ask` and `tell`, or minimizes it with `direction="minimize"`.': (
         "optimizer/test_direction.py::test_the_minimum_of_branin_is_found",

@@ -12,6 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skbayes import BayesSearchCV
 from skbayes.evaluation import FoldResult, History, Trial
 from skbayes.inspection import advice
+from skbayes.search import EnsembleResult
 from skbayes.space import Choice, Ordinal, Space
 
 X, y = load_iris(return_X_y=True)
@@ -216,3 +217,28 @@ def test_where_there_is_no_advice_nothing_is_shown(capsys):
     ).fit(X, y)
     assert advice(search) == []
     assert "Advice" not in capsys.readouterr().out + search._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("score_cv", "text"),
+    [
+        (-0.15, "better by 0.05; predictions take 10 times"),
+        (-0.3, "no gain is visible"),
+    ],
+)
+def test_what_an_ensemble_adds_and_costs(score_cv, text):
+    search = BayesSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {"max_depth": [1, 2, 3, 4]},
+        refit="ensemble",
+        scoring="neg_log_loss",
+        n_iter=4,
+        cv=2,
+        random_state=0,
+    ).fit(X, y)
+    search.ensemble_ = EnsembleResult(
+        {0: 0.5, 1: 0.5}, "folds", -0.1, score_cv, -0.2, 10
+    )
+    (sentence,) = (text for text in advice(search) if "ensemble" in text)
+    assert text in sentence
+    assert "ensemble of 2 configurations" in sentence

@@ -165,77 +165,31 @@ def test_several_labels_for_each_text():
 # -- ensembles ----------------------------------------------------------------------
 
 
-def test_an_ensemble_averages_the_best_trials():
-    search = _search(n_iter=5, cv=3, ensemble=3, racing=False).fit(TEXTS, LABELS)
-    results = search.cv_results_
-    order = np.argsort(-results["mean_test_score"], kind="stable")[:3]
-    assert order[0] == search.best_index_
-    members = [
-        clone(search._pipeline()).set_params(**results["params"][row]) for row in order
-    ]
-    proba = [one.fit(TEXTS, LABELS).predict_proba(NEW[0]) for one in members]
-    expected = np.mean(proba, axis=0)
-    np.testing.assert_allclose(search.predict_proba(NEW[0]), expected, atol=1e-12)
-    again = pickle.loads(pickle.dumps(search.best_estimator_))
-    np.testing.assert_array_equal(again.predict(NEW[0]), search.predict(NEW[0]))
-    alone = clone(search).set_params(ensemble=1).fit(TEXTS, LABELS)
-    assert alone.best_params_ == search.best_params_
-    assert alone.best_score_ == search.best_score_
-    few = clone(search).set_params(n_iter=2, ensemble=9)
-    with pytest.warns(UserWarning, match="ensemble=9: only 2 configurations"):
-        few.fit(TEXTS, LABELS)
-    assert len(few.best_estimator_.estimators_) == 2
-
-
-def test_an_ensemble_of_string_labels_and_the_best_of_two_metrics():
-    scoring = ["accuracy", "neg_log_loss"]
-    search = _search(n_iter=3, ensemble=2, scoring=scoring, refit="neg_log_loss")
-    search.fit(TEXTS, np.array(["bad", "good"])[LABELS])
-    assert set(search.predict(NEW[0])) <= {"bad", "good"}
-    assert search.classes_.tolist() == ["bad", "good"]
-
-
-@pytest.mark.parametrize(
-    "arguments, labels, reason",
-    [
-        ({"estimator": LiblinearClassifier(loss="hinge")}, LABELS, "no predict_proba"),
-        ({"refit": lambda results: 0}, LABELS, "refit is a callable"),
-        (
-            {"estimator": LiblinearClassifier(class_weight={0: 2.0})},
-            LABELS,
-            "class_weight is a dict",
-        ),
-        (
-            {"estimator": OneVsRestClassifier(LogisticRegression())},
-            np.column_stack([LABELS, 1 - LABELS]),
-            "several labels",
-        ),
-    ],
-)
-def test_an_ensemble_that_is_impossible_is_refused(arguments, labels, reason):
-    search = TextRepresentationSearchCV(**arguments, ensemble=2)
-    with pytest.raises(ValueError, match=rf"ensemble=2 .*{reason}"):
-        search.fit(TEXTS, labels)
-
-
-def test_members_of_an_ensemble_differ_and_are_allowed():
-    search = _search(
-        stages=(0.5, 1.0),
-        n_iter=12,
-        ensemble=2,
-        constraints={"fit_time": "<= 1000"},
+@pytest.mark.parametrize("members", ["folds", "refit"])
+def test_an_ensemble_averages_pipelines(members):
+    names = np.array(["bad", "good"])[LABELS]
+    search = TextRepresentationSearchCV(
+        n_iter=6,
+        cv=3,
+        scoring=["accuracy", "neg_log_loss"],
+        refit={"rule": "ensemble", "metric": "neg_log_loss", "members": members},
         racing=False,
-        n_jobs=2,
-    ).fit(TEXTS, np.arange(len(TEXTS)) % 3)
-    members = search.best_estimator_.estimators_
-    assert len(members) == 2
-    first, second = (
-        {name: one.get_params()[name] for name in search.best_params_}
-        for one in members
+        random_state=0,
+    ).fit(TEXTS, names)
+    ensemble = search.best_estimator_
+    assert search.ensemble_.score >= search.best_score_ - 1e-6
+    n_each = 3 if members == "folds" else 1
+    assert len(ensemble.estimators_) == n_each * len(search.ensemble_.weights)
+    expected = sum(
+        weight * model.predict_proba(NEW[0])
+        for weight, model in zip(ensemble.weights_, ensemble.estimators_, strict=True)
     )
-    assert first == search.best_params_ != second
-    # What is shipped starts no workers.
-    assert all(one[-1].n_jobs is None for one in members)
+    np.testing.assert_allclose(search.predict_proba(NEW[0]), expected, atol=1e-6)
+    assert search.classes_.tolist() == ["bad", "good"]
+    again = pickle.loads(pickle.dumps(ensemble))
+    np.testing.assert_array_equal(again.predict(NEW[0]), search.predict(NEW[0]))
+    # The final model does not start workers.
+    assert all(model[-1].n_jobs is None for model in ensemble.estimators_)
 
 
 def test_best_estimator_is_a_plain_pipeline_on_raw_texts(tmp_path):
@@ -452,7 +406,6 @@ def test_empty_texts_are_told_of():
 @pytest.mark.parametrize(
     "arguments, kind, message",
     [
-        ({"ensemble": 0}, ValueError, "ensemble"),
         ({"stages": "some"}, ValueError, "stages"),
         ({"dev": (TEXTS,)}, ValueError, "dev must be a pair"),
         ({"dev": (NEW[0], NEW[1][:-1])}, ValueError, r"dev\[0\] and dev\[1\]"),

@@ -10,6 +10,7 @@ from skbayes.evaluation.aspects.constraints import OutcomeConstraints
 from skbayes.evaluation.aspects.costs import Costs
 from skbayes.evaluation.aspects.kept_fits import KeptFits
 from skbayes.evaluation.aspects.limits import Limits
+from skbayes.evaluation.aspects.predictions import Predictions
 from skbayes.evaluation.aspects.racing import Racing
 from skbayes.evaluation.aspects.rounds import Rounds
 from skbayes.evaluation.aspects.shared_steps import SharedSteps
@@ -26,6 +27,7 @@ ASPECTS: tuple[type[Aspect], ...] = (
     Costs,
     OutcomeConstraints,
     KeptFits,
+    Predictions,
     Racing,
     Limits,
     Callbacks,

@@ -1,0 +1,281 @@
+"""Predictions in a form that can be averaged, and estimators that return averages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import (
+    BaseEstimator,
+    ClassifierMixin,
+    RegressorMixin,
+    is_classifier,
+    is_regressor,
+)
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import type_of_target
+
+__all__ = [
+    "Averages",
+    "ClassifierAverages",
+    "RegressorAverages",
+    "Response",
+    "Target",
+    "check_averaging",
+    "respond",
+]
+
+Array = np.ndarray
+
+# Methods of classifiers whose outputs are averaged, the preferred one first.
+CLASSIFIER_METHODS = ("predict_proba", "decision_function", "predict")
+
+
+def check_averaging(estimator: Any, y: Any, name: str) -> None:
+    """Raise ValueError if predictions for such targets cannot be averaged."""
+    kind = type(estimator).__name__
+    if y is None or not (is_classifier(estimator) or is_regressor(estimator)):
+        raise ValueError(
+            f"{name} averages the predictions of classifiers and regressors; {kind} is "
+            "neither, or there is no y. Use refit=True."
+        )
+    if is_classifier(estimator) and type_of_target(y) == "multiclass-multioutput":
+        raise ValueError(
+            f"{name} is not possible for several targets with more than two classes. "
+            "Use refit=True."
+        )
+
+
+@dataclass(frozen=True)
+class Target:
+    """Form of a target.
+
+    Parameters
+    ----------
+    classes : ndarray or None
+        Classes; None for regression and for several labels.
+    n_outputs : int
+        Number of columns; 0 for a target of one dimension.
+    """
+
+    classes: Array | None
+    n_outputs: int = 0
+
+    @classmethod
+    def of(cls, estimator: Any, y: Any) -> Target:
+        """Return the form of the target of an estimator."""
+        n_outputs = np.shape(y)[1] if np.ndim(y) > 1 else 0
+        if not is_classifier(estimator):
+            return cls(None, n_outputs)
+        if type_of_target(y).startswith("multilabel"):
+            return cls(None, np.shape(y)[1])
+        return cls(np.unique(np.asarray(y)))
+
+
+@dataclass
+class Response:
+    """Predictions of an estimator for some rows.
+
+    Parameters
+    ----------
+    method : str
+        Method that was called. The outputs of `predict` of a classifier are stored as
+        one column per class with ones and zeros.
+    values : ndarray of shape (n_rows, n_columns)
+        Outputs, with the columns of all classes.
+    seconds : float
+        Time of the call.
+    """
+
+    method: str
+    values: Array
+    seconds: float = 0.0
+
+
+def respond(estimator: Any, X: Any, target: Target) -> Response:
+    """Return the predictions of a fitted estimator.
+
+    A class that is missing in its training set has probability 0, and the smallest
+    decision value of the row.
+    """
+    if not is_classifier(estimator):
+        values = np.asarray(estimator.predict(X), dtype=float)
+        return Response("predict", values.reshape(len(values), -1))
+    for method in CLASSIFIER_METHODS:
+        if hasattr(estimator, method):
+            output = getattr(estimator, method)(X)
+            columns = _columns(estimator, method, output, target)
+            if columns is not None:
+                dtype = np.float64 if method == "decision_function" else np.float32
+                return Response(method, columns.astype(dtype, copy=False))
+    raise ValueError(f"{type(estimator).__name__} has no predictions to average.")
+
+
+def _columns(estimator: Any, method: str, output: Any, target: Target) -> Array | None:
+    """Return the output of a classifier with one column per class or label."""
+    if target.n_outputs:
+        if isinstance(output, list):  # one array of probabilities per label
+            parts = zip(output, estimator.classes_, strict=True)
+            return np.column_stack([_of_label(p, labels) for p, labels in parts])
+        if hasattr(output, "toarray"):
+            output = output.toarray()
+        return np.asarray(output)
+    assert target.classes is not None
+    values, classes = np.asarray(output), target.classes
+    own = getattr(estimator, "classes_", classes)
+    if method == "predict":
+        return (values.reshape(-1, 1) == classes).astype(np.float32)
+    if values.ndim == 1:
+        # Decision values of two classes, of which the second is the positive one.
+        if len(classes) <= 2:
+            return values[:, None]
+        values = np.column_stack([-values, values])
+    is_decision = method == "decision_function"
+    if values.shape[1] != len(own) or (is_decision and _is_one_vs_one(estimator)):
+        return None
+    if len(own) == len(classes):
+        return values
+    missing = 0.0 if method == "predict_proba" else values.min(axis=1, keepdims=True)
+    aligned = np.full((len(values), len(classes)), missing, dtype=float)
+    aligned[:, np.searchsorted(classes, own)] = values
+    return aligned
+
+
+def _is_one_vs_one(estimator: Any) -> bool:
+    """Return whether there is a decision value for each pair of classes."""
+    params = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
+    shape = "decision_function_shape"
+    return any(k.endswith(shape) and v == "ovo" for k, v in params.items())
+
+
+def _of_label(probabilities: Array, labels: Array) -> Array:
+    """Return the probabilities of a label that is 0 or 1."""
+    place = np.flatnonzero(np.asarray(labels) == 1)
+    shape = len(probabilities)
+    return probabilities[:, place[0]] if len(place) else np.zeros(shape)
+
+
+def _has(*methods: str) -> Any:
+    return available_if(lambda self: getattr(self, "response_method_", "") in methods)
+
+
+class Averages(BaseEstimator):
+    """Estimator that predicts averages of predictions.
+
+    Subclasses define `_average`, and set `target_` and `response_method_`.
+    """
+
+    target_: Target
+    response_method_: str
+
+    def _average(self, X: Any) -> Array:
+        """Return the average of shape (n_rows, n_columns)."""
+        raise NotImplementedError
+
+
+class RegressorAverages(RegressorMixin, Averages):
+    """Regressor that predicts averages."""
+
+    def predict(self, X: Any) -> Array:
+        """Predict targets.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Average predictions.
+        """
+        values = self._average(X)
+        return values if self.target_.n_outputs else values[:, 0]
+
+
+class ClassifierAverages(ClassifierMixin, Averages):
+    """Classifier that predicts from averages."""
+
+    def predict(self, X: Any) -> Array:
+        """Predict classes.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Classes with the greatest average, or labels.
+        """
+        values, classes = self._average(X), self.target_.classes
+        limit = 0.0 if self.response_method_ == "decision_function" else 0.5
+        if classes is None:
+            return (values > limit).astype(int)
+        if values.shape[1] == 1 and len(classes) == 2:
+            return classes[(values[:, 0] > limit).astype(int)]
+        return classes[np.argmax(values, axis=1)]
+
+    @_has("predict_proba")
+    def predict_proba(self, X: Any) -> Array:
+        """Return average probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            Probabilities of the classes, or of each label.
+        """
+        values = self._average(X)
+        if self.target_.classes is None:
+            return values
+        return values / values.sum(axis=1, keepdims=True)
+
+    @_has("predict_proba")
+    def predict_log_proba(self, X: Any) -> Array:
+        """Return logarithms of average probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        p : ndarray of shape (n_samples, n_classes)
+            Log-probabilities.
+        """
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @_has("decision_function")
+    def decision_function(self, X: Any) -> Array:
+        """Return average decision values, if the members have no probabilities.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples.
+
+        Returns
+        -------
+        values : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            Decision values.
+        """
+        values = self._average(X)
+        return values[:, 0] if values.shape[1] == 1 else values
+
+
+def mean_response(responses: Sequence[Array], weights: Iterable[float]) -> Array:
+    """Return the weighted mean of predictions as floats of double precision."""
+    mean = np.zeros(responses[0].shape)
+    for values, weight in zip(responses, weights, strict=True):
+        mean += weight * values
+    return mean

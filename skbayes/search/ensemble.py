@@ -1,0 +1,311 @@
+"""Ensembles that average the predictions of their members with weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn import get_config
+from sklearn.base import MetaEstimatorMixin, clone, is_classifier
+from sklearn.model_selection import check_cv
+from sklearn.utils import get_tags, indexable
+from sklearn.utils.metadata_routing import (
+    MetadataRouter,
+    MethodMapping,
+    get_routing_for_object,
+    process_routing,
+)
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import check_is_fitted
+
+from skbayes import compat
+from skbayes.evaluation.responses import (
+    Averages,
+    ClassifierAverages,
+    RegressorAverages,
+    Response,
+    Target,
+    check_averaging,
+    mean_response,
+    respond,
+)
+
+__all__ = ["WeightedEnsembleClassifier", "WeightedEnsembleRegressor"]
+
+
+class _WeightedEnsemble(MetaEstimatorMixin, Averages):
+    """Average of the predictions of several estimators."""
+
+    _parameter_constraints: ClassVar[dict[str, list]] = {
+        "estimators": [list],
+        "weights": ["array-like", None],
+        "cv": ["cv_object"],
+        "n_jobs": [Integral, None],
+    }
+
+    def __init__(
+        self,
+        estimators: Sequence[Any],
+        weights: Any = None,
+        *,
+        cv: Any = None,
+        n_jobs: int | None = None,
+    ) -> None:
+        self.estimators = estimators
+        self.weights = weights
+        self.cv = cv
+        self.n_jobs = n_jobs
+
+    @compat.fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, **params: Any) -> Self:
+        """Fit all members.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Training data.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Targets.
+        **params : dict of str to object
+            Metadata such as `sample_weight`, passed on to the `fit` of all members.
+            `groups` is passed to the splitter.
+
+        Returns
+        -------
+        self : object
+            Fitted ensemble.
+
+        Raises
+        ------
+        ValueError
+            If there are no members, or if the weights are not numbers of at least 0.
+        """
+        self._check()
+        X, y = indexable(X, y)
+        split_params = {}
+        if params and get_config().get("enable_metadata_routing"):
+            members = process_routing(self, "fit", **params)
+            by_member = [members[f"member{k}"].fit for k in range(len(self.estimators))]
+            split_params = dict(members.get("splitter", {}).get("split", {}))
+        else:
+            split_params = {"groups": params.pop("groups", None)}
+            by_member = [params] * len(self.estimators)
+        everything: list[tuple[Any, Any]] = [(None, None)]
+        splits = everything
+        if self.cv is not None:
+            splitter = check_cv(self.cv, y, classifier=is_classifier(self))
+            splits = list(splitter.split(X, y, **split_params))
+        jobs = [
+            delayed(_fit_member)(model, X, y, train, its_params)
+            for model, its_params in zip(self.estimators, by_member, strict=True)
+            for train, _ in splits
+        ]
+        return self._set_members(Parallel(n_jobs=self.n_jobs)(jobs), X, y)
+
+    def _check(self) -> None:
+        """Raise ValueError for members or weights that cannot be used."""
+        if not self.estimators:
+            raise ValueError("estimators must not be empty.")
+        if self.weights is None:
+            return
+        weights = np.asarray(self.weights, dtype=float)
+        if weights.shape != (len(self.estimators),):
+            raise ValueError(
+                f"weights must have one number for each of {len(self.estimators)} "
+                f"estimators, got shape {weights.shape}."
+            )
+        if not (np.all(weights >= 0.0) and 0.0 < weights.sum() < np.inf):
+            raise ValueError(
+                f"weights must be at least 0 and not all 0, got {self.weights!r}."
+            )
+
+    def _set_members(self, fitted: Sequence[Any], X: Any, y: Any) -> Self:
+        """Set the fitted members, in the order of `estimators` and then of splits."""
+        check_averaging(self, y, type(self).__name__)
+        weights = np.ones(len(self.estimators))
+        if self.weights is not None:
+            weights = np.asarray(self.weights, dtype=float)
+        n_each = len(fitted) // len(weights)
+        self.weights_ = np.repeat(weights / (n_each * weights.sum()), n_each)
+        self.estimators_ = list(fitted)
+        self.target_ = Target.of(self, y)
+        if is_classifier(self):
+            n_labels = self.target_.n_outputs
+            self.classes_ = np.arange(n_labels) if n_labels else self.target_.classes
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(fitted[0], name):
+                setattr(self, name, getattr(fitted[0], name))
+        row = X[:1] if not hasattr(X, "iloc") else X.iloc[:1]
+        responses = [respond(model, row, self.target_) for model in fitted]
+        methods = {response.method for response in responses}
+        if len(methods) > 1:
+            raise ValueError(
+                "estimators must all have the same one of the methods predict_proba, "
+                f"decision_function and predict; got {', '.join(sorted(methods))}."
+            )
+        self.response_method_ = responses[0].method
+        return self
+
+    def _average(self, X: Any) -> np.ndarray:
+        check_is_fitted(self)
+        kept = np.flatnonzero(self.weights_ > 0.0)
+        members = [self.estimators_[k] for k in kept]
+        parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
+        responses: list[Response] = parallel(
+            delayed(respond)(model, X, self.target_) for model in members
+        )
+        values = [response.values for response in responses]
+        return mean_response(values, self.weights_[kept])
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Return the metadata routing.
+
+        Returns
+        -------
+        routing : MetadataRouter
+            Routing with a key ``member0``, ``member1``, ... for each estimator.
+        """
+        router = MetadataRouter(owner=type(self).__name__)
+        mapping = MethodMapping().add(caller="fit", callee="fit")
+        for k, model in enumerate(self.estimators):
+            router.add(**{f"member{k}": model}, method_mapping=mapping)
+        if hasattr(self.cv, "get_metadata_routing"):
+            mapping = MethodMapping().add(caller="fit", callee="split")
+            router.add(splitter=get_routing_for_object(self.cv), method_mapping=mapping)
+        return router
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.estimators:
+            every = [get_tags(model) for model in self.estimators]
+            for name in ("sparse", "allow_nan", "pairwise", "string", "categorical"):
+                has = all(getattr(its.input_tags, name) for its in every)
+                setattr(tags.input_tags, name, has)
+            several = all(its.target_tags.multi_output for its in every)
+            tags.target_tags.multi_output = several
+        return tags
+
+
+def _fit_member(model: Any, X: Any, y: Any, train: Any, params: dict) -> Any:
+    """Fit a clone on some rows, or all."""
+    model = clone(model)
+    if train is None:
+        return model.fit(X, y, **params)
+    cut = compat.check_fit_params(X, params, train)
+    return model.fit(*compat.safe_split(model, X, y, train), **cut)
+
+
+class WeightedEnsembleClassifier(ClassifierAverages, _WeightedEnsemble):
+    """Classifier that averages the predictions of its members with weights.
+
+    It is the ``best_estimator_`` of a search with ``refit="ensemble"``. Members are
+    different configurations, or models of different classes.
+
+    Probabilities are averaged if all members have `predict_proba`. Otherwise, decision
+    values or votes are averaged, and the ensemble has no `predict_proba`.
+
+    Parameters
+    ----------
+    estimators : list of estimators
+        Members, all with the same methods for predictions.
+    weights : array-like of shape (n_estimators,), default=None
+        Weights of the members, 0 or more. None for equal weights.
+    cv : int, splitter, iterable or None, default=None
+        With None, each member is fitted on all rows. Otherwise, it is fitted on the
+        training set of each split, and the predictions of these fits are averaged.
+    n_jobs : int or None, default=None
+        Number of members that are fitted at the same time, and number of threads for
+        predictions.
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        Fitted members; with `cv`, the fits on all splits of the first member come
+        first.
+    weights_ : ndarray of shape (n_fitted,)
+        Weights of the fitted members, whose sum is 1.
+    classes_ : ndarray of shape (n_classes,)
+        Classes, or numbers of the labels.
+    response_method_ : str
+        Method of the members whose outputs are averaged.
+    target_ : object
+        Form of the target.
+    n_features_in_ : int
+        Number of features, if the members have this attribute.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if the members have them.
+
+    See Also
+    --------
+    WeightedEnsembleRegressor : The same for regression.
+    sklearn.ensemble.VotingClassifier : Ensemble of named estimators.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from sklearn.neighbors import KNeighborsClassifier
+    >>> from skbayes import WeightedEnsembleClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> members = [GaussianNB(), KNeighborsClassifier()]
+    >>> ensemble = WeightedEnsembleClassifier(members, weights=[1, 3]).fit(X, y)
+    >>> ensemble.weights_
+    array([0.25, 0.75])
+    >>> ensemble.predict_proba(X[:1]).round(3)
+    array([[1., 0., 0.]])
+    """
+
+
+class WeightedEnsembleRegressor(RegressorAverages, _WeightedEnsemble):
+    """Regressor that averages the predictions of its members with weights.
+
+    It is the ``best_estimator_`` of a search with ``refit="ensemble"``.
+
+    Parameters
+    ----------
+    estimators : list of estimators
+        Members.
+    weights : array-like of shape (n_estimators,), default=None
+        Weights of the members, 0 or more. None for equal weights.
+    cv : int, splitter, iterable or None, default=None
+        With None, each member is fitted on all rows. Otherwise, it is fitted on the
+        training set of each split, and the predictions of these fits are averaged.
+    n_jobs : int or None, default=None
+        Number of members that are fitted at the same time, and number of threads for
+        predictions.
+
+    Attributes
+    ----------
+    estimators_ : list of estimators
+        Fitted members; with `cv`, the fits on all splits of the first member come
+        first.
+    weights_ : ndarray of shape (n_fitted,)
+        Weights of the fitted members, whose sum is 1.
+    response_method_ : str
+        Method of the members whose outputs are averaged, "predict".
+    target_ : object
+        Form of the target.
+    n_features_in_ : int
+        Number of features, if the members have this attribute.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if the members have them.
+
+    See Also
+    --------
+    WeightedEnsembleClassifier : The same for classification.
+    sklearn.ensemble.VotingRegressor : Ensemble of named estimators.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.linear_model import LinearRegression
+    >>> from sklearn.neighbors import KNeighborsRegressor
+    >>> from skbayes import WeightedEnsembleRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> members = [LinearRegression(), KNeighborsRegressor()]
+    >>> ensemble = WeightedEnsembleRegressor(members, weights=[3, 1]).fit(X, y)
+    >>> ensemble.predict(X[:2]).shape
+    (2,)
+    """

@@ -1,0 +1,293 @@
+"""Final model of a search: the best configuration, or an ensemble, with a threshold."""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.frozen import FrozenEstimator
+from sklearn.model_selection import FixedThresholdClassifier
+from sklearn.utils import get_tags
+from sklearn.utils.multiclass import type_of_target
+
+from skbayes import compat
+from skbayes.evaluation.aspect import is_given
+from skbayes.evaluation.aspects.predictions import KeptPredictions, ensemble_choice
+from skbayes.evaluation.responses import (
+    Response,
+    Target,
+    check_averaging,
+    mean_response,
+    respond,
+)
+from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.trial import Trial, TrialState
+from skbayes.search.combination import (
+    MAX_MEMBERS,
+    EnsembleResult,
+    FoldScorer,
+    best_threshold,
+    select,
+    threshold_scorer,
+)
+from skbayes.search.ensemble import (
+    WeightedEnsembleClassifier,
+    WeightedEnsembleRegressor,
+)
+from skbayes.search.out_of_fold import fits_of_trial
+
+__all__ = ["FinalModel", "check_final_model"]
+
+# Number of trials whose folds are fitted again if there are no predictions.
+N_REFITTED = 5
+
+
+def check_final_model(search: Any, X: Any, y: Any) -> None:
+    """Check the options of an ensemble and of a threshold, before any fit."""
+    settings = {"refit": search.refit, "scoring": search.scoring}
+    choice = ensemble_choice(settings)
+    if choice is not None:
+        if not search._has_ensembles:
+            raise ValueError(
+                f"refit={search.refit!r}: {type(search).__name__} chooses by score and "
+                "cost. Use another search, such as BayesSearchCV, for an ensemble."
+            )
+        check_averaging(search.estimator, y, f"refit={search.refit!r}")
+        _check_options(choice.options)
+        pairwise = get_tags(search.estimator).input_tags.pairwise
+        if choice.options.get("members") == "folds" and pairwise:
+            raise ValueError(
+                "refit: members='folds' is not possible for precomputed kernels; use "
+                "members='refit'."
+            )
+    if is_given(search.tune_threshold):
+        if not is_classifier(search.estimator) or type_of_target(y) != "binary":
+            raise ValueError("tune_threshold requires a classifier and two classes.")
+        if not any(
+            hasattr(search.estimator, method)
+            for method in ("predict_proba", "decision_function")
+        ):
+            raise ValueError(
+                "tune_threshold requires a classifier with predict_proba or "
+                "decision_function."
+            )
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    n = options.get("max_members", MAX_MEMBERS)
+    if not isinstance(n, Integral) or n < 1:
+        raise ValueError(f"refit: max_members must be an integer >= 1, got {n!r}.")
+    members = options.get("members", "auto")
+    if members not in ("auto", "folds", "refit"):
+        raise ValueError(
+            f"refit: members must be 'auto', 'folds' or 'refit', got {members!r}."
+        )
+    for name in ("min_gain", "max_predict_cost", "memory_limit"):
+        value = options.get(name, 0.0)
+        if not isinstance(value, Real) or not float(value) >= 0.0:
+            raise ValueError(f"refit: {name} must be a number >= 0, got {value!r}.")
+
+
+@dataclass
+class FinalModel:
+    """Final model of a search.
+
+    Parameters
+    ----------
+    search : BaseBayesSearchCV
+        Search whose ``best_index_`` was chosen.
+    run : SearchRun
+        Its run, with the trials.
+    """
+
+    search: Any
+    run: SearchRun
+
+    def __post_init__(self) -> None:
+        self.choice = ensemble_choice(self.run.settings)
+        self.tunes_threshold = is_given(self.search.tune_threshold)
+        self.fits: dict[int, list[Any]] = {}
+        self.responses: dict[int, list[Response]] = {}
+        self.weights: dict[int, float] = {}
+        self.model: Any = None
+        self.is_fitted = False
+        if self.choice is None and not self.tunes_threshold:
+            return
+        self._find_predictions()
+        self.weights = {self.best.number: 1.0}
+        if self.choice is not None:
+            self._select()
+
+    @property
+    def best(self) -> Trial:
+        """Best trial."""
+        return self.run.ranked[self.search.best_index_]
+
+    def _find_predictions(self) -> None:
+        """Find the predictions of trials that can be compared with the best one."""
+        run, best = self.run, self.best
+        kept: KeptPredictions | None = run.notes.get("predictions")
+        if kept is not None:
+            self.responses, self.fits = kept.responses, kept.fits
+        comparable = [
+            trial
+            for trial in run.ranked
+            if trial.state == TrialState.COMPLETE
+            and trial.error is None
+            and (trial.feasible or trial is best)
+            and (trial.stage, trial.train_fraction, trial.subset)
+            == (best.stage, best.train_fraction, best.subset)
+        ]
+        if kept is None and self.choice is not None:  # rounds
+            scores = [-trial.score for trial in comparable]
+            order = np.argsort(scores, kind="stable")[:N_REFITTED]
+            for trial in [comparable[place] for place in order]:
+                self._fit_again(trial)
+        if best.number not in self.responses:
+            self._fit_again(best)
+        method = self.responses[best.number][0].method
+        self.candidates = [
+            trial.number
+            for trial in comparable
+            if trial.number in self.responses
+            and all(part.method == method for part in self.responses[trial.number])
+        ]
+        if kept is not None and self.choice is not None:
+            dropped = [t.number for t in comparable if t.number in kept.dropped]
+            if dropped:
+                warnings.warn(
+                    f"The ensemble is selected without {len(dropped)} of "
+                    f"{len(comparable)} trials, whose predictions were not kept: those "
+                    f"of all trials exceed memory_limit={kept.limit:.3g} bytes, or "
+                    "were not found beside the journal.",
+                    UserWarning,
+                    stacklevel=5,
+                )
+
+    def _fit_again(self, trial: Trial) -> None:
+        """Fit the folds of a trial, and predict their test sets."""
+        run = self.run
+        fits = fits_of_trial(self.search, run, trial)
+        target, parts = Target.of(run.estimator, run.y), []
+        for model, (train, test) in zip(fits, run.splits, strict=True):
+            X_test, _ = compat.safe_split(run.estimator, run.X, None, test, train)
+            begin = time.perf_counter()
+            parts.append(respond(model, X_test, target))
+            parts[-1].seconds = time.perf_counter() - begin
+        self.fits[trial.number], self.responses[trial.number] = fits, parts
+
+    def _scorer(self, for_threshold: bool = False) -> FoldScorer:
+        search, run = self.search, self.run
+        plain, metric = search._with_plain_refit().refit, None
+        if search.multimetric_:
+            metric = plain if isinstance(plain, str) else search.target_metric_
+        scorers, params = compat.public_scorers(run.scorers), run.score_params
+        if for_threshold:
+            scorer = threshold_scorer(search, metric, scorers)
+            return FoldScorer(run, self.responses, scorer)
+        if isinstance(scorers, Mapping):
+            several = run.scorers if params else scorers[metric]
+            return FoldScorer(run, self.responses, several, metric, params)
+        return FoldScorer(run, self.responses, scorers, metric, params)
+
+    def _select(self) -> None:
+        """Select the members and their weights."""
+        assert self.choice is not None
+        options = dict(self.choice.options)
+        options.pop("memory_limit", None)
+        members = options.pop("members", "auto")
+        if members == "auto":
+            members = "folds" if _folds_suffice(self.run) else "refit"
+        n_each = len(self.run.splits) if members == "folds" else 1
+        limit = options.pop("max_predict_cost", math.inf)
+
+        def cost(weights: Mapping[int, float]) -> float:
+            return n_each * sum(map(self._seconds, weights)) / best_seconds
+
+        best_seconds = max(self._seconds(self.best.number), 1e-9)
+        scorer = self._scorer()
+        n_folds = len(self.run.splits)
+        weights, score, score_cv = select(
+            scorer,
+            n_folds,
+            self.candidates,
+            is_allowed=lambda weights: cost(weights) <= limit,
+            **options,
+        )
+        if cost(weights) > limit:
+            members, n_each = "refit", 1
+        self.weights = weights
+        best_score = [scorer(fold, {self.best.number: 1.0}) for fold in range(n_folds)]
+        self.search.ensemble_ = EnsembleResult(
+            weights, members, score, score_cv, float(np.mean(best_score)), cost(weights)
+        )
+        self._make(members)
+
+    def _seconds(self, number: int) -> float:
+        """Return the time for the predictions of a trial, on the fastest split."""
+        return min(part.seconds for part in self.responses[number])
+
+    def _make(self, members: str) -> None:
+        """Make the ensemble; with fits of the splits, it is fitted."""
+        search, run = self.search, self.run
+        trials = {trial.number: k for k, trial in enumerate(run.ranked)}
+        params = search.cv_results_["params"]
+        kind = WeightedEnsembleRegressor
+        if is_classifier(run.estimator):
+            kind = WeightedEnsembleClassifier
+        self.model = kind(
+            [search._unfitted(params[trials[number]]) for number in self.weights],
+            [float(weight) for weight in self.weights.values()],
+            cv=_cv_of(search, run) if members == "folds" else None,
+        )
+        if members == "folds":
+            for number in self.weights:
+                if number not in self.fits:
+                    place = trials[number]
+                    self.fits[number] = fits_of_trial(search, run, run.ranked[place])
+            fitted = [model for number in self.weights for model in self.fits[number]]
+            self.model._set_members(fitted, run.X, run.y)
+            self.is_fitted = True
+
+    def with_threshold(self, model: Any) -> Any:
+        """Return the fitted model with the best decision threshold, if requested."""
+        if not self.tunes_threshold:
+            return model
+        weights = list(self.weights.values())
+        parts = [self.responses[number] for number in self.weights]
+        averages = [
+            mean_response([part[fold].values for part in parts], weights)
+            for fold in range(len(self.run.splits))
+        ]
+        method = parts[0][0].method
+        if method == "predict":
+            raise ValueError("tune_threshold: the best estimator has only predict.")
+        threshold = best_threshold(self._scorer(True), averages, method)
+        self.search.best_threshold_ = threshold
+        return FixedThresholdClassifier(
+            FrozenEstimator(model), threshold=threshold, response_method=method
+        ).fit(self.run.X, self.run.y)
+
+
+def _folds_suffice(run: SearchRun) -> bool:
+    """Return whether each row is in most training sets, and in equally many."""
+    counts = np.zeros(run.n_samples)
+    for train, _ in run.splits:
+        counts[train] += 1
+    pairwise = get_tags(run.estimator).input_tags.pairwise
+    even = counts.min() == counts.max() and counts.min() >= len(run.splits) / 2
+    return bool(even and len(run.splits) > 2 and not pairwise)
+
+
+def _cv_of(search: Any, run: SearchRun) -> Any:
+    """Return a value of `cv` with which a clone of the ensemble can be fitted."""
+    if search.cv is None or isinstance(search.cv, Integral):
+        return search.cv or len(run.splits)
+    return search.cv if hasattr(search.cv, "split") else run.splits

@@ -1,0 +1,131 @@
+"""Ensembles with weights as estimators of scikit-learn."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import (
+    load_diabetes,
+    load_iris,
+    make_multilabel_classification,
+)
+from sklearn.ensemble import VotingClassifier, VotingRegressor
+from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.model_selection import KFold, cross_val_score
+from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skbayes import WeightedEnsembleClassifier, WeightedEnsembleRegressor
+
+X, y = load_iris(return_X_y=True)
+NAMES = load_iris().target_names[y]
+MEMBERS = [
+    DecisionTreeClassifier(max_depth=2, random_state=0),
+    KNeighborsClassifier(),
+]
+
+
+@parametrize_with_checks(
+    [
+        WeightedEnsembleClassifier([LogisticRegression(), LogisticRegression(C=0.1)]),
+        WeightedEnsembleRegressor([Ridge(), LinearRegression()], weights=[1, 2]),
+    ]
+)
+def test_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("n_jobs", [None, 2])
+def test_probabilities_equal_those_of_a_voting_classifier(n_jobs):
+    ours = WeightedEnsembleClassifier(MEMBERS, [1, 3], n_jobs=n_jobs).fit(X, NAMES)
+    named = [(str(k), model) for k, model in enumerate(MEMBERS)]
+    theirs = VotingClassifier(named, voting="soft", weights=[1, 3]).fit(X, NAMES)
+    np.testing.assert_allclose(
+        ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6
+    )
+    assert set(ours.classes_) == set(NAMES)
+    assert np.mean(ours.predict(X) == theirs.predict(X)) > 0.99
+    again = pickle.loads(pickle.dumps(ours))
+    np.testing.assert_array_equal(again.predict(X), ours.predict(X))
+    assert not hasattr(clone(ours), "estimators_")
+
+
+def test_predictions_equal_those_of_a_voting_regressor():
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    members = [LinearRegression(), KNeighborsRegressor()]
+    weights = np.linspace(1, 2, len(y))
+    ours = WeightedEnsembleRegressor(members[:1] * 2, [1, 3])
+    ours.fit(X, y, sample_weight=weights)
+    alone = LinearRegression().fit(X, y, sample_weight=weights)
+    np.testing.assert_allclose(ours.predict(X), alone.predict(X))
+    assert ours.feature_names_in_.tolist() == X.columns.tolist()
+    named = [(str(k), model) for k, model in enumerate(members)]
+    ours = WeightedEnsembleRegressor(members, [1, 3]).fit(X, y)
+    theirs = VotingRegressor(named, weights=[1, 3]).fit(X, y)
+    np.testing.assert_allclose(ours.predict(X), theirs.predict(X))
+
+
+def test_fits_of_splits_are_averaged():
+    cv = KFold(3, shuffle=True, random_state=0)
+    ensemble = WeightedEnsembleClassifier(MEMBERS, [1, 3], cv=cv).fit(X, y)
+    np.testing.assert_allclose(ensemble.weights_, [1 / 12] * 3 + [1 / 4] * 3)
+    expected = np.mean(
+        [clone(MEMBERS[1]).fit(X[i], y[i]).predict_proba(X) for i, _ in cv.split(X)],
+        axis=0,
+    )
+    alone = WeightedEnsembleClassifier(MEMBERS[1:], cv=cv).fit(X, y)
+    np.testing.assert_allclose(alone.predict_proba(X), expected, atol=1e-6)
+    assert cross_val_score(ensemble, X, y).mean() > 0.9
+
+
+def test_a_class_that_a_split_does_not_have_gets_probability_zero():
+    cv = [(np.arange(100), np.arange(100, 150)), (np.arange(150), np.arange(3))]
+    ensemble = WeightedEnsembleClassifier(MEMBERS[:1], cv=cv).fit(X, y)
+    first, second = ensemble.estimators_
+    expected = np.column_stack([first.predict_proba(X), np.zeros(len(X))])
+    expected = (expected + second.predict_proba(X)) / 2
+    np.testing.assert_allclose(ensemble.predict_proba(X), expected, atol=1e-6)
+
+
+def test_members_without_probabilities_average_decision_values():
+    ensemble = WeightedEnsembleClassifier([LinearSVC(C=1), LinearSVC(C=9)]).fit(X, y)
+    values = [model.decision_function(X) for model in ensemble.estimators_]
+    np.testing.assert_allclose(ensemble.decision_function(X), np.mean(values, axis=0))
+    assert not hasattr(ensemble, "predict_proba")
+    assert ensemble.score(X, y) > 0.9
+    with pytest.raises(ValueError, match="must all have the same"):
+        WeightedEnsembleClassifier([LinearSVC(), MEMBERS[0]]).fit(X, y)
+
+
+def test_several_labels_and_several_targets():
+    X, Y = make_multilabel_classification(random_state=0)
+    ensemble = WeightedEnsembleClassifier(MEMBERS).fit(X, Y)
+    parts = [
+        np.column_stack([p[:, 1] for p in model.predict_proba(X)])
+        for model in ensemble.estimators_
+    ]
+    np.testing.assert_allclose(
+        ensemble.predict_proba(X), np.mean(parts, axis=0), atol=1e-6
+    )
+    assert ensemble.predict(X).shape == Y.shape
+    tree = DecisionTreeRegressor(max_depth=2)
+    numbers = WeightedEnsembleRegressor([tree]).fit(X, Y).predict(X)
+    assert numbers.shape == Y.shape
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"estimators": []}, "must not be empty"),
+        ({"weights": [1]}, "one number for each"),
+        ({"weights": [-1, 2]}, "at least 0"),
+        ({"weights": [0, 0]}, "not all 0"),
+    ],
+)
+def test_wrong_arguments(arguments, text):
+    ensemble = WeightedEnsembleClassifier(**{"estimators": MEMBERS, **arguments})
+    with pytest.raises(ValueError, match=text):
+        ensemble.fit(X, y)

@@ -1,0 +1,315 @@
+"""Ensembles and decision thresholds of searches."""
+
+import pickle
+import shutil
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import f1_score, get_scorer, make_scorer
+from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    RepeatedKFold,
+    ShuffleSplit,
+    TunedThresholdClassifierCV,
+)
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
+
+from skbayes import (
+    BayesSearchCV,
+    HyperTuneSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+    WeightedEnsembleClassifier,
+    WeightedEnsembleRegressor,
+)
+
+X, y = load_breast_cancer(return_X_y=True)
+X, y = X[::3], y[::3]
+TREE = DecisionTreeClassifier(random_state=0)
+SPACE = {"max_depth": (1, 8), "min_samples_leaf": (1, 30)}
+
+
+def fitted(kind=BayesSearchCV, estimator=TREE, space=SPACE, data=(X, y), **more):
+    arguments = {
+        "n_iter": 6,
+        "cv": 3,
+        "scoring": "neg_log_loss",
+        "refit": "ensemble",
+        "random_state": 0,
+        "pre_dispatch": 1,
+        **more,
+    }
+    return kind(estimator, space, **arguments).fit(*data)
+
+
+def out_of_fold_score(search, X, y, metric="neg_log_loss"):
+    """Fit the members again, and return the mean score of their averages."""
+    ensemble, scores = search.best_estimator_, []
+    kind = type(ensemble)
+    for train, test in search._splits_for_tests:
+        again = kind(ensemble.estimators, ensemble.weights).fit(X[train], y[train])
+        scores.append(get_scorer(metric)(again, X[test], y[test]))
+    return np.mean(scores)
+
+
+@pytest.mark.parametrize("members", ["folds", "refit"])
+def test_the_score_is_that_of_members_that_are_fitted_again(members):
+    cv = list(ShuffleSplit(4, random_state=0).split(X))
+    search = fitted(cv=cv, refit={"rule": "ensemble", "members": members})
+    search._splits_for_tests = cv
+    result = search.ensemble_
+    assert result.score == pytest.approx(out_of_fold_score(search, X, y), abs=1e-6)
+    assert result.best_score == pytest.approx(search.best_score_, abs=1e-6)
+    assert result.score >= result.best_score
+    assert sum(result.weights.values()) == pytest.approx(1.0)
+    assert result.members == members
+    assert len(search.best_estimator_.estimators_) == len(result.weights) * (
+        4 if members == "folds" else 1
+    )
+
+
+class CountedTree(DecisionTreeClassifier):
+    n_fits = 0
+
+    def fit(self, X, y):
+        type(self).n_fits += 1
+        return super().fit(X, y)
+
+
+def test_no_model_is_fitted_after_the_search(monkeypatch):
+    monkeypatch.setattr(CountedTree, "n_fits", 0)
+    search = fitted(estimator=CountedTree(random_state=0), tune_threshold=True)
+    assert CountedTree.n_fits == 6 * 3
+    assert len(search.ensemble_.weights) > 1
+
+
+def test_the_single_best_is_that_of_a_search_without_an_ensemble():
+    search, plain = fitted(), fitted(refit=True)
+    assert search.best_params_ == plain.best_params_
+    assert search.best_score_ == plain.best_score_
+    assert search.best_index_ == plain.best_index_
+    assert isinstance(search.best_estimator_, WeightedEnsembleClassifier)
+    assert search.score(X, y) == get_scorer("neg_log_loss")(search, X, y)
+    again = pickle.loads(pickle.dumps(search))
+    np.testing.assert_array_equal(again.predict_proba(X), search.predict_proba(X))
+    assert clone(search).get_params()["refit"] == "ensemble"
+
+
+PAIRS = {
+    "threads": {"n_jobs": 2},
+    "racing": {"racing": True, "n_iter": 12},
+    "two metrics": {"scoring": ["accuracy", "neg_log_loss"]},
+    "own metric": {"scoring": make_scorer(f1_score)},
+    "default metric": {"scoring": None},
+    "constraints": {"constraints": {"fit_time": "<= 1000"}},
+    "repeated": {"cv": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)},
+    "one split": {"cv": ShuffleSplit(1, random_state=0)},
+    "limits": {"trial_limits": {"time": 100.0}},
+    "stages": {"kind": MultiStageSearchCV, "stages": (0.5, 1.0), "n_iter": 8},
+    "hypertune": {
+        "kind": HyperTuneSearchCV,
+        "complexity": {"max_depth": 1},
+        "n_subsets": 2,
+    },
+    "cache": {
+        "estimator": make_pipeline(StandardScaler(), LogisticRegression()),
+        "space": {"logisticregression__C": (0.01, 100.0, "log-uniform")},
+        "cache": True,
+    },
+    "no probabilities": {
+        "estimator": SVC(),
+        "space": {"C": (0.01, 100.0, "log-uniform")},
+        "scoring": "roc_auc",
+    },
+    "multiclass votes": {
+        "estimator": SVC(decision_function_shape="ovo"),
+        "space": {"C": (0.01, 100.0, "log-uniform")},
+        "scoring": "accuracy",
+        "data": load_iris(return_X_y=True),
+    },
+    "rounds": {
+        "estimator": HistGradientBoostingClassifier(max_iter=20),
+        "space": {"learning_rate": (0.05, 0.5, "log-uniform")},
+        "rounds": 20,
+        "n_iter": 3,
+    },
+    "regression": {
+        "estimator": DecisionTreeRegressor(random_state=0),
+        "scoring": "neg_root_mean_squared_error",
+        "data": load_diabetes(return_X_y=True),
+    },
+}
+
+
+@pytest.mark.parametrize("pair", PAIRS)
+def test_ensembles_with_other_options(pair):
+    search = fitted(**PAIRS[pair])
+    result, data = search.ensemble_, PAIRS[pair].get("data", (X, y))
+    assert result.score >= result.best_score
+    assert result.best_score == pytest.approx(search.best_score_, abs=1e-6)
+    assert np.isfinite(result.score_cv) == (pair != "one split")
+    states = [search.trials_[number].state for number in result.weights]
+    assert set(states) == {"complete"}
+    stages = {search.trials_[number].stage for number in result.weights}
+    assert stages == {max(trial.stage for trial in search.trials_)}
+    assert search.predict(data[0]).shape == data[1].shape
+    kind = WeightedEnsembleRegressor if pair == "regression" else None
+    assert type(search.best_estimator_) is (kind or WeightedEnsembleClassifier)
+
+
+def test_only_trials_that_satisfy_the_constraints_are_members():
+    search = fitted(constraints={"leaves": (leaves, "<= 6")}, n_iter=10)
+    kept = [search.trials_[number].feasible for number in search.ensemble_.weights]
+    assert all(kept)
+    assert not all(trial.feasible for trial in search.trials_)
+
+
+def leaves(tree):
+    return tree.get_n_leaves()
+
+
+@pytest.mark.parametrize("damage", ["none", "missing", "damaged"])
+def test_a_resumed_search_has_the_predictions(tmp_path, damage):
+    path = tmp_path / "journal"
+    whole = fitted(n_iter=6)
+    fitted(n_iter=4, journal=path)
+    folder = tmp_path / "journal.predictions"
+    assert len(list(folder.iterdir())) == 4
+    if damage == "missing":
+        shutil.rmtree(folder)
+    if damage == "damaged":
+        for file in folder.iterdir():
+            file.write_bytes(file.read_bytes()[:100])
+    if damage == "none":
+        search = fitted(n_iter=6, journal=path)
+        assert search.ensemble_.weights == pytest.approx(whole.ensemble_.weights)
+        np.testing.assert_allclose(search.predict_proba(X), whole.predict_proba(X))
+    else:
+        with pytest.warns(UserWarning, match="without 4 of 6 trials"):
+            search = fitted(n_iter=6, journal=path)
+        assert search.best_params_ == whole.best_params_
+        assert search.ensemble_.score >= search.ensemble_.best_score
+
+
+def test_files_of_another_search_are_not_used(tmp_path):
+    path = tmp_path / "journal"
+    fitted(n_iter=4, journal=path)
+    path.unlink()
+    search = fitted(n_iter=4, journal=path, cv=4)
+    alone = fitted(n_iter=4, cv=4)
+    assert search.ensemble_.weights == pytest.approx(alone.ensemble_.weights)
+
+
+def test_the_memory_of_predictions_is_limited():
+    size = 4 * 2 * len(y)  # two probabilities of single precision per row
+    with pytest.warns(UserWarning, match=r"without [34] of 6 trials.*memory_limit"):
+        search = fitted(refit={"rule": "ensemble", "memory_limit": 3 * size})
+    assert len(search.ensemble_.weights) <= 3
+
+
+def test_limits_of_members_and_of_the_time_for_predictions():
+    few = fitted(refit={"rule": "ensemble", "max_members": 2})
+    assert len(few.ensemble_.weights) <= 2
+    options = {"rule": "ensemble", "members": "refit", "max_predict_cost": 1.0}
+    single = fitted(refit=options)
+    assert single.ensemble_.predict_cost <= 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"refit": {"rule": "ensemble", "max_members": 0}}, "max_members must be"),
+        ({"refit": {"rule": "ensemble", "members": "all"}}, "members must be 'auto'"),
+        ({"refit": {"rule": "ensemble", "min_gain": -1}}, "min_gain must be"),
+        ({"kind": TradeoffSearchCV}, "TradeoffSearchCV chooses by score and cost"),
+        ({"data": (X,), "scoring": None}, "neither|target y is None"),
+        ({"tune_threshold": True, "refit": False}, "cannot be combined"),
+        ({"tune_threshold": "roc_auc"}, "does not depend on the decision"),
+        (
+            {"tune_threshold": True, "data": load_iris(return_X_y=True)},
+            "two classes",
+        ),
+        (
+            {
+                "tune_threshold": True,
+                "estimator": Ridge(),
+                "space": {"alpha": [1.0, 2.0]},
+                "scoring": None,
+            },
+            "requires a classifier",
+        ),
+    ],
+)
+def test_options_that_are_impossible_are_errors_before_any_fit(arguments, text):
+    with pytest.raises(ValueError, match=text):
+        fitted(**arguments)
+
+
+def test_a_search_for_several_objectives_has_no_ensemble():
+    objectives = {"accuracy": "max", "fit_time": "min"}
+    search = ParetoSearchCV(TREE, SPACE, objectives=objectives, refit="ensemble")
+    with pytest.raises(ValueError, match="refit must be one of the objectives"):
+        search.fit(X, y)
+
+
+# -- decision threshold ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("refit", [True, "ensemble"])
+@pytest.mark.parametrize("rounds", [None, 20])
+def test_the_threshold_maximizes_the_score_of_the_out_of_fold_predictions(
+    refit, rounds
+):
+    more = {}
+    if rounds:
+        more = {
+            "estimator": HistGradientBoostingClassifier(random_state=0),
+            "space": {"learning_rate": (0.05, 0.5, "log-uniform")},
+            "rounds": rounds,
+            "n_iter": 2,
+        }
+    names = np.array(["bad", "good"])[y]
+    metric = make_scorer(f1_score, pos_label="bad")
+    search = fitted(refit=refit, tune_threshold=metric, data=(X, names), **more)
+    best = search.best_estimator_
+    assert isinstance(best, FixedThresholdClassifier)
+    assert best.threshold == search.best_threshold_
+    positive = search.predict_proba(X)[:, 1] >= search.best_threshold_
+    np.testing.assert_array_equal(
+        search.predict(X), best.classes_[positive.astype(int)]
+    )
+    assert search.classes_.tolist() == ["bad", "good"]
+    again = pickle.loads(pickle.dumps(best))
+    np.testing.assert_array_equal(again.predict(X), search.predict(X))
+
+
+def test_the_threshold_is_similar_to_that_of_further_fits():
+    rng = np.random.default_rng(0)
+    rare = (X[:, 0] + rng.normal(size=len(X)) * 3 > 18).astype(int)
+    model = make_pipeline(StandardScaler(), LogisticRegression())
+    space = {"logisticregression__C": [0.1, 1.0]}
+    arguments = {"estimator": model, "space": space, "data": (X, rare), "cv": 5}
+    search = fitted(tune_threshold="balanced_accuracy", refit=True, **arguments)
+    plain = fitted(refit=True, **arguments)
+    tuned = TunedThresholdClassifierCV(plain.best_estimator_).fit(X, rare)
+    assert 0.05 < search.best_threshold_ < 0.5
+    score = get_scorer("balanced_accuracy")
+    assert score(search, X, rare) > score(plain, X, rare)
+    assert score(search, X, rare) > score(tuned, X, rare) - 0.05
+
+
+def test_the_metric_of_a_threshold_is_that_of_the_search_if_it_uses_classes():
+    by_f1 = fitted(scoring="f1", refit=True, tune_threshold=True)
+    named = fitted(scoring="f1", refit=True, tune_threshold="f1")
+    assert by_f1.best_threshold_ == named.best_threshold_
+    default = fitted(refit=True, tune_threshold=True)
+    named = fitted(refit=True, tune_threshold="balanced_accuracy")
+    assert default.best_threshold_ == named.best_threshold_
