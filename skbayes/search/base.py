@@ -388,7 +388,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             if self.refit:
                 final = FinalModel(self, run)
                 self._refit(run, self._refit_rows(run), run.tasks, final)
-                self.best_estimator_: Any = final.with_threshold(self.best_estimator_)
+                final.set_threshold()
         self.total_time_ = time.perf_counter() - begin
         if run.options.verbose > 0:
             print_advice(self)

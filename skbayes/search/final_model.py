@@ -256,10 +256,11 @@ class FinalModel:
             self.model._set_members(fitted, run.X, run.y)
             self.is_fitted = True
 
-    def with_threshold(self, model: Any) -> Any:
-        """Return the fitted model with the best decision threshold, if requested."""
+    def set_threshold(self) -> None:
+        """Give the fitted model the best decision threshold, if requested."""
         if not self.tunes_threshold:
-            return model
+            return
+        model = self.search.best_estimator_
         weights = list(self.weights.values())
         parts = [self.responses[number] for number in self.weights]
         averages = [
@@ -271,7 +272,7 @@ class FinalModel:
             raise ValueError("tune_threshold: the best estimator has only predict.")
         threshold = best_threshold(self._scorer(True), averages, method)
         self.search.best_threshold_ = threshold
-        return FixedThresholdClassifier(
+        self.search.best_estimator_ = FixedThresholdClassifier(
             FrozenEstimator(model), threshold=threshold, response_method=method
         ).fit(self.run.X, self.run.y)
 
