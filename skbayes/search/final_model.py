@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -42,6 +41,7 @@ from skbayes.search.ensemble import (
     WeightedEnsembleRegressor,
 )
 from skbayes.search.out_of_fold import fits_of_trial
+from skbayes.utils.optional import warn_or_log
 
 __all__ = ["FinalModel", "check_final_model"]
 
@@ -162,13 +162,11 @@ class FinalModel:
         if kept is not None and self.choice is not None:
             dropped = [t.number for t in comparable if t.number in kept.dropped]
             if dropped:
-                warnings.warn(
+                warn_or_log(
                     f"The ensemble is selected without {len(dropped)} of "
                     f"{len(comparable)} trials, whose predictions were not kept: those "
                     f"of all trials exceed memory_limit={kept.limit:.3g} bytes, or "
-                    "were not found beside the journal.",
-                    UserWarning,
-                    stacklevel=5,
+                    "were not found beside the journal."
                 )
 
     def _fit_again(self, trial: Trial) -> None:

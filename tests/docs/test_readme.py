@@ -72,7 +72,7 @@ SENTENCES = {
     '[`refit="ensemble"`](docs/ensembles.rst) averages the best configurations with '
     "weights, without further fits.": (
         "search/test_final_model.py::test_no_model_is_fitted_after_the_search",
-        "search/test_final_model.py::test_the_score_is_that_of_members",
+        "search/test_final_model.py::test_the_score_is_that_of_members_that_are_fitted_again",
     ),
     "[`skbayes.Optimizer`](docs/optimizer.rst) maximizes any Python function with "
     '`ask` and `tell`, or minimizes it with `direction="minimize"`.': (
