@@ -1,7 +1,7 @@
 """Decision threshold of a search beside TunedThresholdClassifierCV.
 
 Both maximize the balanced accuracy for the same configuration. The threshold of the
-search needs no further fits, the other one five. The default threshold is the reference.
+search needs no further fits, the other one five. The default is the reference.
 
     python benchmarks/threshold.py
 """

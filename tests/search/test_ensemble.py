@@ -16,7 +16,7 @@ from sklearn.model_selection import KFold, cross_val_score
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator
 
 from skbayes import WeightedEnsembleClassifier, WeightedEnsembleRegressor
 
@@ -28,14 +28,17 @@ MEMBERS = [
 ]
 
 
-@parametrize_with_checks(
+@pytest.mark.parametrize(
+    "estimator",
     [
         WeightedEnsembleClassifier([LogisticRegression(), LogisticRegression(C=0.1)]),
         WeightedEnsembleRegressor([Ridge(), LinearRegression()], weights=[1, 2]),
-    ]
+    ],
+    ids=["classifier", "regressor"],
 )
-def test_checks_of_scikit_learn(estimator, check):
-    check(estimator)
+@pytest.mark.filterwarnings("ignore")
+def test_checks_of_scikit_learn(estimator):
+    check_estimator(estimator)
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
