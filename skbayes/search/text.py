@@ -26,7 +26,7 @@ from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.aspects.kept_fits import oof_method
 from skbayes.search._parameters import share_parameters
 from skbayes.search.bayes import BayesSearchCV
-from skbayes.search.counting_search import CountingSearch, last_step
+from skbayes.search.counting_search import CountingSearch
 from skbayes.search.default_space import parse_initial_points
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.space import Space
