@@ -44,7 +44,8 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
 
     The advice reports best values at an end of their range, with a wider range to try,
     and hyper-parameters without a visible effect. It also reports ties for the best
-    score, and too few trials for reliable plots and importances.
+    score, too few trials for reliable plots and importances, and a gain over the
+    current parameters of the estimator that is not greater than its standard error.
 
     Parameters
     ----------
@@ -103,7 +104,7 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
                 "be left out."
             )
     sentences += _ensemble(getattr(source, "ensemble_", None))
-    return [*sentences, *_few(record), *_ties(record, record.best)]
+    return [*sentences, *_few(record), *_ties(record, record.best), *_gain(source)]
 
 
 def _model(source: Any, params: dict[str, Any]) -> Any:
@@ -281,6 +282,20 @@ def _varied(record: SearchRecord) -> set[str]:
         for name, value in params.items():
             values.setdefault(name, set()).add(repr(value))
     return {name for name, some in values.items() if len(some) > 1}
+
+
+def _gain(source: Any) -> list[str]:
+    """Return a sentence if the gain over the estimator's own values may be chance."""
+    gain = getattr(source, "best_gain_", np.nan)
+    error = getattr(source, "best_gain_std_", np.nan)
+    if not gain <= error:
+        return []
+    if source.best_index_ == source.own_index_:
+        return ["The estimator's own values are the best choice."]
+    return [
+        "The best configuration is not better than the estimator's own values by more "
+        f"than chance: difference {gain:.2g} ± {error:.2g}."
+    ]
 
 
 def _ties(record: SearchRecord, best: int) -> list[str]:

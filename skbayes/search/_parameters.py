@@ -20,6 +20,7 @@ from skbayes.utils.did_you_mean import surrogate_elsewhere, with_hints
 
 __all__ = [
     "ANY_SURROGATE",
+    "OF_BEST_SCORE",
     "SHARED",
     "SurrogateNames",
     "parameters_of",
@@ -34,6 +35,16 @@ _ENTRY = re.compile(r"^(\w+) : .*(?:\n+ {4}.*)*", re.MULTILINE)
 
 # Reference to an entry, as a line of a docstring.
 _REFERENCE_LINE = re.compile(r"^(?P<indent> *)\{(?P<name>\w+)\}$", re.MULTILINE)
+
+
+# Attributes that only searches for the best score have.
+OF_BEST_SCORE = (
+    "best_score_corrected_",
+    "best_gain_",
+    "best_gain_std_",
+    "own_index_",
+    "further_scores_",
+)
 
 
 class SharedEntries:
@@ -121,6 +132,18 @@ class SharedEntries:
         callable receives ``cv_results_`` and returns the index of the row to choose.
         The search is guided by the metric that is named, or else by the first one.
 
+        A rule chooses the current parameters of the estimator unless another
+        configuration is better by more than chance (see :ref:`choice`):
+
+        - "corrected": the configuration with the best mean score, if the score is still
+          better after the correction of its optimism (``best_score_corrected_``);
+        - "repeated": the best of the current parameters and three other configurations
+          on two further draws of the splits, which take additional fits.
+
+        To name the metric or options, pass a dict such as ``{"rule": "repeated",
+        "metric": "f1", "contenders": 5, "draws": 1, "margin": 1.0}``. The gain must be
+        at least `margin` standard errors.
+
         "ensemble" averages the predictions of several trials with weights (Caruana et
         al. 2004). Members are selected from the out-of-fold predictions of the complete
         trials by the metric of the search. A dict such as ``{"rule": "ensemble",
@@ -205,6 +228,19 @@ class SharedEntries:
         of many trials. It is estimated from the scores of the folds; see
         :func:`skbayes.results.corrected_best_score`. Available whenever
         ``best_score_`` is.
+    best_gain_ : float
+        Mean difference between the scores of the best configuration and those of the
+        current parameters of the estimator on the same folds. NaN if they were not
+        tried on the same training rows. Available whenever ``best_score_`` is.
+    best_gain_std_ : float
+        Standard error of ``best_gain_`` according to Nadeau and Bengio (2003), which
+        includes the overlap of the training sets. It does not include the selection of
+        the best of many trials.
+    own_index_ : int or None
+        Row of the current parameters of the estimator in ``cv_results_``, if they were
+        tried.
+    further_scores_ : dict of int to ndarray of shape (n_draws, n_splits)
+        With ``refit="repeated"``, scores on the further draws of the splits by row.
     best_params_ : dict
         Best configuration. Available unless ``refit=False`` with several metrics.
     best_index_ : int

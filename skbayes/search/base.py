@@ -70,6 +70,7 @@ from skbayes.search._validation import (
     check_stoppers,
     check_weights,
 )
+from skbayes.search.choice import check_rule, compare, gain_of, repeated_choice
 from skbayes.search.default_space import (
     parse_initial_points,
     points_to_begin_with,
@@ -293,15 +294,45 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
                 "cv_results_ and trials_ for the unfinished trials."
             )
         if not callable(self.refit):
+            self._choose_by_rule(run, results, refit_metric)
             self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
-            allowed = allowed_rows(run)
-            self.best_score_corrected_ = corrected_best_score(
-                restricted(results, allowed),
-                int(np.sum(allowed[: self.best_index_])),
-                self.n_splits_,
-                refit_metric,
-            )
         self.best_params_ = results["params"][self.best_index_]
+
+    def _choose_by_rule(
+        self, run: SearchRun, results: dict[str, Any], metric: str
+    ) -> None:
+        """Choose by the rule of `refit`; set the attributes on the chosen score."""
+        choice = refit_choice(self.refit, self.scoring)
+        allowed = allowed_rows(run)
+        corrected = corrected_best_score(
+            restricted(results, allowed),
+            int(np.sum(allowed[: self.best_index_])),
+            self.n_splits_,
+            metric,
+        )
+        greatest, means = self.best_index_, results[f"mean_test_{metric}"]
+        found = compare(self, run, results, metric)
+        further: dict[int, FloatArray] = {}
+        if choice.rule == "repeated":
+            self.best_index_, further = repeated_choice(
+                self, run, found, choice.options, metric
+            )
+            self.further_scores_ = further
+        elif choice.rule == "corrected" and found.own is not None:
+            # NaN if there is a single split.
+            if not corrected > means[found.own]:
+                self.best_index_ = found.own
+        best, self.own_index_ = self.best_index_, found.own
+        # The correction is for the selection of the greatest mean.
+        is_greatest = best == greatest
+        self.best_score_corrected_ = corrected if is_greatest else float(means[best])
+        self.best_gain_ = self.best_gain_std_ = math.nan
+        if found.own is not None:
+            own, chosen = (
+                np.concatenate([found.scores[row], *further.get(row, [])])
+                for row in (found.own, best)
+            )
+            self.best_gain_, self.best_gain_std_ = gain_of(chosen, own, self.n_splits_)
 
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
         """Return scores of shape (n_rows, n_keys) whose greatest row is the best.
@@ -357,6 +388,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         begin = time.perf_counter()
         stoppers = check_stoppers(self.stopper)
         run, refit_metric = self._make_run(X, y, params)
+        run = replace(run, begin=begin)
         stages = self._stages(run)
         optimizer = stages[0].make_optimizer(run, History())
         check_configurations(self, run, stages[0])
@@ -454,6 +486,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         clone(self.estimator)  # detects a wrong estimator before the space is checked
         scorers, refit_metric = compat.resolve_scorers(self._with_plain_refit())
         objective = self._make_objective(scorers)
+        check_rule(self)
         check_oof_method(self)
         X, y = check_data(self, X, y)
         check_fit_names(self, params)

@@ -20,7 +20,7 @@ from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
-from skbayes.search._parameters import share_parameters
+from skbayes.search._parameters import OF_BEST_SCORE, share_parameters
 from skbayes.search._preparation import known_source
 from skbayes.search._selection import warned_rows
 from skbayes.search.base import BaseBayesSearchCV, rank
@@ -216,7 +216,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         "scoring",
         "racing",
         "return_folds",
-        "best_score_corrected_",
+        *OF_BEST_SCORE,
     )
 
     pareto_front_ = FrameAttribute(with_params=True)

@@ -27,6 +27,7 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, known_trials
 from skbayes.search._parameters import (
     ANY_SURROGATE,
+    OF_BEST_SCORE,
     SurrogateNames,
     share_parameters,
     surrogate_parameter,
@@ -285,7 +286,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     )
     # A trial with a low score can have the best tradeoff. A corrected score would have
     # to be that of the tradeoff.
-    _omitted: ClassVar[tuple[str, ...]] = ("racing", "best_score_corrected_")
+    _omitted: ClassVar[tuple[str, ...]] = ("racing", *OF_BEST_SCORE)
 
     tradeoff_curve_ = FrameAttribute(with_params=True)
 
@@ -480,11 +481,14 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         self._subset_seed = run.seed
         self.tradeoff_curve_ = _curve(results, unit_scores, self.target_metric_)
         super()._select(run, results, refit_metric)
-        if hasattr(self, "best_score_corrected_"):
-            # The correction applies only to the best score.
-            del self.best_score_corrected_
         if hasattr(self, "best_index_"):
             self._describe_best()
+
+    def _choose_by_rule(
+        self, run: SearchRun, results: dict[str, Any], metric: str
+    ) -> None:
+        # The best row is not the one with the best score.
+        return
 
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray:
         # The cheapest of ties, as in `tradeoff_curve_`.

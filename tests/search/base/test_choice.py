@@ -1,0 +1,237 @@
+"""Choice of the best row by a rule, and the gain over the estimator's own values."""
+
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import (
+    BayesSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+)
+from skbayes.inspection import advice
+from skbayes.search import choice
+from skbayes.search.choice import gain_of
+
+X, Y = load_iris(return_X_y=True)
+SPACE = {"max_depth": [1, 2, 3, None], "min_samples_leaf": (1, 40)}
+
+
+def make(**arguments):
+    arguments = {"n_iter": 6, "random_state": 0, **arguments}
+    return BayesSearchCV(DecisionTreeClassifier(random_state=0), SPACE, **arguments)
+
+
+class Fixed(BaseEstimator):
+    """Estimator whose score on each fold of the search is its parameter `scores`.
+
+    On all other folds the score is `later`.
+    """
+
+    def __init__(self, scores=(0.0, 0.0), later=0.0):
+        self.scores, self.later = scores, later
+
+    def fit(self, X, y=None):
+        return self
+
+    def score(self, X, y=None):
+        # The folds of the search are rows 0 to 9 and 10 to 19.
+        is_of_search = np.ptp(X) == 9
+        return self.scores[int(X[0, 0] == 10)] if is_of_search else self.later
+
+
+ROWS = np.arange(20.0)[:, None]
+OWN = ((0.5, 0.5), 0.5)
+
+
+def fixed(scores, later, refit, **arguments):
+    """Search with the own values, one other configuration, and two bad ones."""
+    pairs = [OWN, (scores, later), ((0.0, 0.1), 0.0), ((0.1, 0.0), 0.0)]
+    points = [dict(zip(("scores", "later"), pair, strict=True)) for pair in pairs]
+    space = {name: list({point[name] for point in points}) for name in points[0]}
+    return BayesSearchCV(
+        Fixed(*OWN),
+        space,
+        n_iter=4,
+        cv=2,
+        refit=refit,
+        initial_points=points,
+        n_initial_points=4,
+        random_state=0,
+        **arguments,
+    ).fit(ROWS)
+
+
+def test_the_gain_is_the_corrected_difference_on_the_same_folds():
+    search = make().fit(X, Y)
+    own, best = (
+        np.array([search.cv_results_[f"split{k}_test_score"][row] for k in range(5)])
+        for row in (search.own_index_, search.best_index_)
+    )
+    assert search.cv_results_["params"][search.own_index_] == {
+        "max_depth": None,
+        "min_samples_leaf": 1,
+    }
+    assert search.best_index_ == np.argmax(search.cv_results_["mean_test_score"])
+    assert search.best_gain_ == pytest.approx(np.mean(best - own))
+    expected = np.sqrt((1 / 5 + 1 / 4) * np.var(best - own, ddof=1))
+    assert search.best_gain_std_ == pytest.approx(expected)
+
+
+def test_the_gain_is_unknown_without_a_trial_of_the_own_values():
+    search = make(initial_points=None, n_iter=2).fit(X, Y)
+    assert search.own_index_ is None
+    assert np.isnan(search.best_gain_)
+    assert np.isnan(search.best_gain_std_)
+    assert np.isnan(gain_of(np.array([1.0]), np.array([0.5]), 1)[1])
+
+
+def test_own_values_win_unless_the_corrected_score_is_better():
+    lucky = fixed((0.2, 0.9), 0.0, "corrected")
+    assert lucky.best_index_ == lucky.own_index_ == 0
+    assert lucky.best_params_["scores"] == OWN[0]
+    assert lucky.best_score_ == lucky.best_score_corrected_ == 0.5
+    usual = fixed((0.2, 0.9), 0.0, True)
+    assert usual.best_index_ == 1
+    # The difference is the same on both folds, so it is not by chance.
+    better = fixed((0.6, 0.6), 0.0, "corrected")
+    assert better.best_index_ == 1
+    assert better.best_score_ == 0.6
+
+
+def test_repeated_folds_choose_among_the_contenders():
+    search = fixed((0.9, 0.9), 0.1, "repeated")
+    assert search.best_index_ == 0
+    assert search.further_scores_.keys() == {0, 1, 2, 3}
+    assert search.further_scores_[1].shape == (2, 2)
+    assert np.all(search.further_scores_[0] == 0.5)
+    assert fixed((0.6, 0.6), 0.6, "repeated").best_index_ == 1
+    # A gain below the margin is not enough.
+    rule = {"rule": "repeated", "margin": 3.0, "draws": 1}
+    assert fixed((0.6, 0.9), 0.55, rule).best_index_ == 0
+
+
+def test_options_and_number_of_fits_of_repeated_folds():
+    rule = {"rule": "repeated", "contenders": 2, "draws": 1}
+    search = make(refit=rule, cv=3).fit(X, Y)
+    assert len(search.further_scores_) == 3
+    assert {s.shape for s in search.further_scores_.values()} == {(1, 3)}
+    assert len(search.trials_) == 6
+
+
+@pytest.mark.parametrize("rule", ["corrected", "repeated"])
+def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(rule, tmp_path):
+    path = str(tmp_path / "search.journal")
+    arguments = {"refit": rule, "n_points": 2}
+    first = make(**arguments, journal=path).fit(X, Y)
+    again = make(**arguments, journal=path).fit(X, Y)
+    threads = make(**arguments, n_jobs=2).fit(X, Y)
+    for other in (again, threads):
+        assert other.best_index_ == first.best_index_
+        assert other.best_gain_ == first.best_gain_
+    if rule == "repeated":
+        np.testing.assert_equal(threads.further_scores_, first.further_scores_)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"racing": True},
+        {"scoring": ["accuracy", "f1_macro"], "metric": "f1_macro"},
+        {"constraints": {"fit_time": "<= 100"}},
+        {"trial_timeout": 60.0},
+        {"timeout": 60.0},
+        {"cv": StratifiedKFold(3, shuffle=True)},
+        {"return_oof": "predict_proba"},
+        {"n_iter": 200},
+    ],
+    ids=lambda more: next(iter(more)),
+)
+def test_rules_with_other_options(more):
+    metric = more.get("metric")
+    more = {name: value for name, value in more.items() if name != "metric"}
+    rule = {"rule": "repeated", **({"metric": metric} if metric else {})}
+    if more.get("n_iter") == 200:
+        more["search_spaces"] = {"max_depth": [1, 2, None]}
+    search = make().set_params(refit=rule, **more).fit(X, Y)
+    column = search.cv_results_[f"mean_test_{metric or 'score'}"]
+    assert search.best_score_ == column[search.best_index_]
+    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
+    assert len(search.further_scores_) >= 2
+    assert search.predict(X).shape == Y.shape
+
+
+def test_rules_with_several_stages_and_rounds():
+    stages = MultiStageSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        SPACE,
+        stages=(0.5, 1.0),
+        n_iter=8,
+        refit="repeated",
+        random_state=0,
+    ).fit(X, Y)
+    assert set(stages.further_scores_) <= set(range(len(stages.cv_results_["params"])))
+    boosting = BayesSearchCV(
+        HistGradientBoostingClassifier(max_iter=5, random_state=0),
+        {"max_iter": (1, 6), "learning_rate": (0.05, 0.5)},
+        rounds="auto",
+        n_iter=3,
+        cv=2,
+        refit="repeated",
+        random_state=0,
+    ).fit(X, Y)
+    assert len(boosting.further_scores_) >= 2
+
+
+@pytest.mark.parametrize(("timeout", "n_draws"), [(1.0, 0), (1e9, 2)])
+def test_further_draws_must_end_before_the_timeout(timeout, n_draws):
+    run = SimpleNamespace(
+        options=SimpleNamespace(timeout=timeout),
+        begin=time.perf_counter() - 1.0,
+        context=SimpleNamespace(n_workers=1),
+        ranked=make(n_iter=2).fit(X, Y).trials_,
+    )
+    assert choice._affordable(run, [0, 1], 2) == n_draws
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"refit": "repeated", "cv": KFold(3)}, "splitter that shuffles"),
+        ({"refit": "repeated", "cv": TimeSeriesSplit(3)}, "splitter that shuffles"),
+        ({"refit": {"rule": "repeated", "draws": 0}}, "'draws' must be an int >= 1"),
+        ({"refit": {"rule": "repeated", "margin": -1}}, "'margin' must be a number"),
+        ({"refit": {"rule": "corrected", "margin": 1}}, "no option 'margin'"),
+    ],
+)
+def test_wrong_options_of_a_rule_are_refused_before_any_fit(arguments, text):
+    with pytest.raises(ValueError, match=text):
+        make(**arguments).fit(X, Y)
+
+
+@pytest.mark.parametrize("search", [ParetoSearchCV, TradeoffSearchCV])
+def test_searches_with_several_objectives_have_no_rules(search):
+    several = search(LogisticRegression(), {"C": (0.1, 1.0)}, refit="corrected")
+    if search is ParetoSearchCV:
+        several.set_params(objectives={"accuracy": "max", "fit_time": "min"})
+    with pytest.raises(ValueError, match="refit"):
+        several.fit(X, Y)
+
+
+def test_advice_reports_a_gain_that_may_be_chance():
+    sentences = advice(fixed((0.2, 0.9), 0.0, True))
+    assert any("difference 0.05 ± " in sentence for sentence in sentences)
+    own = advice(fixed((0.2, 0.9), 0.0, "corrected"))
+    assert "The estimator's own values are the best choice." in own
+    assert not any(
+        "± " in sentence for sentence in advice(fixed((0.9, 0.9), 0.9, True))
+    )
