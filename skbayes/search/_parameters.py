@@ -138,11 +138,11 @@ class SharedEntries:
         - "corrected": the configuration with the best mean score, if the score is still
           better after the correction of its optimism (``best_score_corrected_``);
         - "repeated": the best of the current parameters and three other configurations
-          on two further draws of the splits, which take additional fits.
+          on the splits and on another draw of them, with fits after the search.
 
         To name the metric or options, pass a dict such as ``{"rule": "repeated",
-        "metric": "f1", "contenders": 5, "draws": 1, "margin": 1.0}``. The gain must be
-        at least `margin` standard errors.
+        "metric": "f1", "contenders": 5, "draws": 2, "margin": 1.0}``. The gain must be
+        greater than `margin` standard errors.
 
         "ensemble" averages the predictions of several trials with weights (Caruana et
         al. 2004). Members are selected from the out-of-fold predictions of the complete

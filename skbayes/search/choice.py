@@ -35,8 +35,8 @@ from skbayes.space.dimensions import FloatArray, is_number
 __all__ = ["Comparison", "check_rule", "compare", "gain_of", "repeated_choice"]
 
 # Options of the rule "repeated": trials that are compared with the own values, further
-# draws of the folds, and the least gain in standard errors.
-N_CONTENDERS, N_DRAWS, MARGIN = 3, 2, 0.75
+# draws of the folds, and the least gain in standard errors (benchmarks/truth.py).
+N_CONTENDERS, N_DRAWS, MARGIN = 3, 1, 0.75
 
 
 @dataclass(frozen=True)

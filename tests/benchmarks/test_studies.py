@@ -15,6 +15,7 @@ import numpy as np
 import overhead
 import pytest
 import tasks
+import truth
 import waste
 from harness import Study
 from sklearn.datasets import load_iris
@@ -27,7 +28,8 @@ STUDIES = {
     for name, study in module.STUDIES.items()
     if study.smallest
 } | {
-    module.__name__: (module, "run") for module in (engine_overhead, model_choices, nmt)
+    module.__name__: (module, "run")
+    for module in (engine_overhead, model_choices, nmt, truth)
 }
 
 

@@ -74,6 +74,10 @@ SENTENCES = {
         "search/test_final_model.py::test_no_model_is_fitted_after_the_search",
         "search/test_final_model.py::test_the_score_is_that_of_members_that_are_fitted_again",
     ),
+    '[`refit="corrected"`](docs/analyzing.rst) keeps the current parameters of the '
+    "estimator unless the corrected score of another configuration is better.": (
+        f"{BASE}test_choice.py::test_own_values_win_unless_the_corrected_score_is_better",
+    ),
     "[`skbayes.Optimizer`](docs/optimizer.rst) maximizes any Python function with "
     '`ask` and `tell`, or minimizes it with `direction="minimize"`.': (
         "optimizer/test_direction.py::test_the_minimum_of_branin_is_found",

@@ -64,8 +64,7 @@ def fixed(scores, later, refit, **arguments):
         n_iter=4,
         cv=2,
         refit=refit,
-        initial_points=points,
-        n_initial_points=4,
+        initial_points=[*points, 4],
         random_state=0,
         **arguments,
     ).fit(ROWS)
@@ -112,7 +111,7 @@ def test_repeated_folds_choose_among_the_contenders():
     search = fixed((0.9, 0.9), 0.1, "repeated")
     assert search.best_index_ == 0
     assert search.further_scores_.keys() == {0, 1, 2, 3}
-    assert search.further_scores_[1].shape == (2, 2)
+    assert search.further_scores_[1].shape == (1, 2)
     assert np.all(search.further_scores_[0] == 0.5)
     assert fixed((0.6, 0.6), 0.6, "repeated").best_index_ == 1
     # A gain below the margin is not enough.
@@ -131,7 +130,7 @@ def test_options_and_number_of_fits_of_repeated_folds():
 @pytest.mark.parametrize("rule", ["corrected", "repeated"])
 def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(rule, tmp_path):
     path = str(tmp_path / "search.journal")
-    arguments = {"refit": rule, "n_points": 2}
+    arguments = {"refit": rule, "pre_dispatch": 2}
     first = make(**arguments, journal=path).fit(X, Y)
     again = make(**arguments, journal=path).fit(X, Y)
     threads = make(**arguments, n_jobs=2).fit(X, Y)
@@ -148,10 +147,10 @@ def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(rule, tmp_pa
         {"racing": True},
         {"scoring": ["accuracy", "f1_macro"], "metric": "f1_macro"},
         {"constraints": {"fit_time": "<= 100"}},
-        {"trial_timeout": 60.0},
+        {"trial_limits": {"time": 60.0}},
         {"timeout": 60.0},
         {"cv": StratifiedKFold(3, shuffle=True)},
-        {"return_oof": "predict_proba"},
+        {"return_folds": "predict_proba"},
         {"n_iter": 200},
     ],
     ids=lambda more: next(iter(more)),
