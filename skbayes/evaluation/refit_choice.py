@@ -13,7 +13,6 @@ __all__ = ["RULES", "RefitChoice", "refit_choice"]
 # Rules by name, with the names of their options.
 RULES: dict[str, frozenset[str]] = {
     "corrected": frozenset(),
-    "repeated": frozenset({"contenders", "draws", "margin"}),
     "ensemble": frozenset(
         {"max_members", "members", "min_gain", "max_predict_cost", "memory_limit"}
     ),

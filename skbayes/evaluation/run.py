@@ -125,7 +125,6 @@ class SearchRun:
     constraints: Constraints | None = None
     outcome_params: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
-    begin: float = 0.0  # by `time.perf_counter`
 
     @property
     def costs(self) -> Mapping[str, Callable[[Any, dict], float]]:

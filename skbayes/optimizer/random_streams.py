@@ -30,8 +30,6 @@ class Stream(Enum):
     TRADEOFF = (1, (1,))
     #: Points at which HyperTuneSearchCV assumes signs of derivatives.
     MONOTONICITY = (0, (0, 0, 0))
-    #: Further draw d of the splits, by which the best row is chosen.
-    FURTHER_SPLITS = (1, (0, 0, 1))
 
 
 def make_generator(seed: int, stream: Stream, *indices: int) -> np.random.Generator:

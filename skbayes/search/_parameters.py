@@ -43,7 +43,6 @@ OF_BEST_SCORE = (
     "best_gain_",
     "best_gain_std_",
     "own_index_",
-    "further_scores_",
 )
 
 
@@ -132,17 +131,10 @@ class SharedEntries:
         callable receives ``cv_results_`` and returns the index of the row to choose.
         The search is guided by the metric that is named, or else by the first one.
 
-        A rule chooses the current parameters of the estimator unless another
-        configuration is better by more than chance (see :ref:`choice`):
-
-        - "corrected": the configuration with the best mean score, if the score is still
-          better after the correction of its optimism (``best_score_corrected_``);
-        - "repeated": the best of the current parameters and three other configurations
-          on the splits and on another draw of them, with fits after the search.
-
-        To name the metric or options, pass a dict such as ``{"rule": "repeated",
-        "metric": "f1", "contenders": 5, "draws": 2, "margin": 1.0}``. The gain must be
-        greater than `margin` standard errors.
+        "corrected" chooses the current parameters of the estimator, unless the best
+        mean score is still better after the correction of its optimism
+        (``best_score_corrected_``; see :ref:`choice`). With several metrics, pass
+        ``{"rule": "corrected", "metric": "f1"}``.
 
         "ensemble" averages the predictions of several trials with weights (Caruana et
         al. 2004). Members are selected from the out-of-fold predictions of the complete
@@ -239,8 +231,6 @@ class SharedEntries:
     own_index_ : int or None
         Row of the current parameters of the estimator in ``cv_results_``, if they were
         tried.
-    further_scores_ : dict of int to ndarray of shape (n_draws, n_splits)
-        With ``refit="repeated"``, scores on the further draws of the splits by row.
     best_params_ : dict
         Best configuration. Available unless ``refit=False`` with several metrics.
     best_index_ : int

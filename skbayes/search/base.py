@@ -7,14 +7,11 @@ import copy
 import inspect
 import math
 import time
-import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
-import numpy as np
-from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MethodMapping
@@ -23,14 +20,13 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes import compat
 from skbayes.evaluation.aspects.registry import aspects_of, check_conflicts
 from skbayes.evaluation.constraints import rule_and_bounds
-from skbayes.evaluation.limits import limits_text, unfinished_text
+from skbayes.evaluation.limits import unfinished_text
 from skbayes.evaluation.refit_choice import refit_choice
-from skbayes.evaluation.rounds.watched_fit import RoundLimits, refit_by_rounds
+from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.run import FitOptions, Objective, SearchRun
-from skbayes.evaluation.trial import History, Trial
+from skbayes.evaluation.trial import History
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Outcome, Stage, run_stages
-from skbayes.results.correction import corrected_best_score
 from skbayes.results.frame import FrameAttribute, results_frame
 from skbayes.results.transfer import is_list_of_sources
 from skbayes.results.warm_start import known_trials
@@ -61,7 +57,6 @@ from skbayes.search._rounds import (
     curve_columns,
     take_rounds_out,
 )
-from skbayes.search._selection import allowed_rows, best_allowed_row, restricted
 from skbayes.search._validation import (
     check_arguments,
     check_data,
@@ -70,17 +65,23 @@ from skbayes.search._validation import (
     check_stoppers,
     check_weights,
 )
-from skbayes.search.choice import check_rule, compare, gain_of, repeated_choice
+from skbayes.search.choice import (
+    best_attributes,
+    best_row,
+    check_rule,
+    choose_by_rule,
+)
 from skbayes.search.default_space import (
     parse_initial_points,
     points_to_begin_with,
     prior_of,
     set_search_spaces,
 )
-from skbayes.search.final_model import FinalModel, check_final_model
+from skbayes.search.final_model import FinalModel, check_final_model, refitted
 from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.search.html_repr import ResultDisplay
-from skbayes.search.out_of_fold import set_winner_fits
+from skbayes.search.out_of_fold import winner_fits
+from skbayes.search.results_table import results_table
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.spaces.parts import own_values
@@ -112,7 +113,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     Notes
     -----
-    `fit` calls these hooks in this order:
+    `fit` calls these hooks in this order, and sets the attributes that they return:
 
     1. ``_make_objective(scorers)``: the objective of the trials.
     2. ``_make_space()``: the search space.
@@ -121,8 +122,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     5. ``_make_optimizer(space, seed)``: the optimizer of the only stage.
     6. ``_trial_data(run)``: data of the trials in place of `X`.
     7. ``_ranked(history)``: the trials in the rows of ``cv_results_``.
-    8. ``_tabulate(run, outcome)``: ``cv_results_``, and the attributes that describe
-       the trials.
+    8. ``_describe(run, outcome)``: the attributes that describe the trials, such as
+       ``cv_results_``.
     9. ``_extra_columns(run, history)``: columns of ``cv_results_`` in addition to those
        of GridSearchCV.
     10. ``_select(run, results, refit_metric)``: the ``best_*`` attributes.
@@ -132,6 +133,13 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     """
 
     learning_curves_ = FrameAttribute()
+
+    # Types of the attributes that `fit` sets.
+    cv_results_: dict[str, Any]
+    trials_: History
+    best_index_: int
+    best_params_: dict[str, Any]
+    best_score_: float
 
     # Whether `warm_start_from` may list searches on other data.
     _takes_sources = True
@@ -250,9 +258,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """Return the trials in the rows of `cv_results_`."""
         return history
 
-    def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
-        """Return `cv_results_`; set the attributes that describe the trials."""
-        return self._table(run, outcome.history)
+    def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        """Return the attributes that describe the trials, such as `cv_results_`."""
+        return {"cv_results_": results_table(self, run, outcome.history)}
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV does not have."""
@@ -265,74 +273,24 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any
-    ) -> None:
-        """Set the ``best_*`` attributes, as far as they are defined."""
-        if callable(self.scoring) and self.multimetric_:
-            plain = self._with_plain_refit()
-            compat.check_multimetric_refit(plain, self.trials_[0].folds[0].test_scores)
-            refit_metric = plain.refit
-        if not self.refit and self.multimetric_:
-            return
-        scores = None if callable(self.refit) else self._selection_scores(results)
-        if not callable(self.refit) and scores is None and run.constraints is not None:
-            scores = results[f"mean_test_{refit_metric}"]
-        if scores is None:
-            self.best_index_: int = compat.select_best_index(
-                self._with_plain_refit().refit, refit_metric, results
-            )
-        else:
-            self.best_index_ = best_allowed_row(run, scores)
-        best = run.ranked[self.best_index_]
-        if best.state.is_partial and callable(self.refit):
-            raise ValueError(
-                f"refit chose row {self.best_index_}, a trial that was not finished: "
-                f"cv_results_['state'] says it was {best.state}."
-            )
-        if best.state.is_partial:
-            raise ValueError(
-                f"No trial was finished within {limits_text(run.options)}; see "
-                "cv_results_ and trials_ for the unfinished trials."
-            )
-        if not callable(self.refit):
-            self._choose_by_rule(run, results, refit_metric)
-            self.best_score_ = results[f"mean_test_{refit_metric}"][self.best_index_]
-        self.best_params_ = results["params"][self.best_index_]
+    ) -> dict[str, Any]:
+        """Return the ``best_*`` attributes, as far as they are defined."""
+        metric = self._metric_of_refit(refit_metric)
+        row = best_row(self, run, results, metric)
+        if row is None:
+            return {}
+        if callable(self.refit):
+            return best_attributes(results, row)
+        row, described = choose_by_rule(self, run, results, metric, row)
+        return described | best_attributes(results, row, metric)
 
-    def _choose_by_rule(
-        self, run: SearchRun, results: dict[str, Any], metric: str
-    ) -> None:
-        """Choose by the rule of `refit`; set the attributes on the chosen score."""
-        choice = refit_choice(self.refit, self.scoring)
-        allowed = allowed_rows(run)
-        corrected = corrected_best_score(
-            restricted(results, allowed),
-            int(np.sum(allowed[: self.best_index_])),
-            self.n_splits_,
-            metric,
-        )
-        greatest, means = self.best_index_, results[f"mean_test_{metric}"]
-        found = compare(self, run, results, metric)
-        further: dict[int, FloatArray] = {}
-        if choice.rule == "repeated":
-            self.best_index_, further = repeated_choice(
-                self, run, found, choice.options, metric
-            )
-            self.further_scores_ = further
-        elif choice.rule == "corrected" and found.own is not None:
-            # NaN if there is a single split.
-            if not corrected > means[found.own]:
-                self.best_index_ = found.own
-        best, self.own_index_ = self.best_index_, found.own
-        # The correction is for the selection of the greatest mean.
-        is_greatest = best == greatest
-        self.best_score_corrected_ = corrected if is_greatest else float(means[best])
-        self.best_gain_ = self.best_gain_std_ = math.nan
-        if found.own is not None:
-            own, chosen = (
-                np.concatenate([found.scores[row], *further.get(row, [])])
-                for row in (found.own, best)
-            )
-            self.best_gain_, self.best_gain_std_ = gain_of(chosen, own, self.n_splits_)
+    def _metric_of_refit(self, metric: Any) -> Any:
+        """Return the metric that `refit` names, if a callable returns several."""
+        if not (callable(self.scoring) and self.multimetric_):
+            return metric
+        plain = self._with_plain_refit()
+        compat.check_multimetric_refit(plain, self.trials_[0].folds[0].test_scores)
+        return plain.refit
 
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
         """Return scores of shape (n_rows, n_keys) whose greatest row is the best.
@@ -388,7 +346,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         begin = time.perf_counter()
         stoppers = check_stoppers(self.stopper)
         run, refit_metric = self._make_run(X, y, params)
-        run = replace(run, begin=begin)
         stages = self._stages(run)
         optimizer = stages[0].make_optimizer(run, History())
         check_configurations(self, run, stages[0])
@@ -414,13 +371,14 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
                     run, stages, optimizer, evaluator, executor, budget, report
                 )
             run = replace(run, ranked=self._ranked(outcome.history))
-            self._set_results(run, outcome)
-            self._select(run, self.cv_results_, refit_metric)
-            set_winner_fits(self, run, outcome.kept)
+            # The results are kept if a later step fails.
+            self._set(self._results(run, outcome))
+            self._set(self._select(run, self.cv_results_, refit_metric))
+            self._set(winner_fits(self, run, outcome.kept))
             if self.refit:
                 final = FinalModel(self, run)
                 self._refit(run, self._refit_rows(run), run.tasks, final)
-                final.set_threshold()
+                self._set(final.attributes())
         self.total_time_ = time.perf_counter() - begin
         if run.options.verbose > 0:
             print_advice(self)
@@ -553,8 +511,13 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     # -- after the last trial -----------------------------------------------------
 
-    def _set_results(self, run: SearchRun, outcome: Outcome) -> None:
-        """Set the attributes of the results, before any later step can fail."""
+    def _set(self, attributes: Mapping[str, Any]) -> None:
+        """Set attributes of the fitted search."""
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    def _results(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        """Return the attributes of the results."""
         history = outcome.history
         if not history:
             raise ValueError(unfinished_text(run, outcome.unfinished))
@@ -563,29 +526,20 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         # Before the first valid score, the metrics of a callable are not known.
         metrics = run.objective.metrics or ["score"]
         run.fill_scores(history.folds, metrics)
-        self.cv_results_ = self._tabulate(run, outcome)
-        self.trials_ = history
+        attributes = {
+            **self._describe(run, outcome),
+            "trials_": history,
+            "_ranked_numbers": [trial.number for trial in run.ranked],
+            "optimizer_": outcome.optimizers[-1],
+            "stop_reason_": outcome.stop_reason,
+            "scorer_": compat.public_scorers(run.scorers),
+            "multimetric_": metrics != ["score"]
+            or any(fold.extras.get("multimetric") for fold in history.folds),
+            "target_metric_": run.objective.name or "score",
+        }
         if run.options.rounds is not None:
-            self.learning_curves_ = curve_columns(history)
-        self._ranked_numbers = [trial.number for trial in run.ranked]
-        self.optimizer_ = outcome.optimizers[-1]
-        self.stop_reason_ = outcome.stop_reason
-        self.scorer_ = compat.public_scorers(run.scorers)
-        self.multimetric_ = metrics != ["score"] or any(
-            fold.extras.get("multimetric") for fold in history.folds
-        )
-        self.target_metric_ = run.objective.name or "score"
-
-    def _table(self, run: SearchRun, history: History) -> dict[str, Any]:
-        """Return `cv_results_` of some trials."""
-        more = self._extra_columns(run, history)
-        with warnings.catch_warnings():
-            if all(t.state.is_partial or _has_finite_scores(t) for t in history):
-                # Unfinished trials have no mean score by design.
-                warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
-            folds = [fold.as_dict() for fold in history.folds]
-            params = _params_of_rows(run, history)
-            return compat.format_results(self, params, self.n_splits_, folds, more)
+            attributes["learning_curves_"] = curve_columns(history)
+        return attributes
 
     def results_frame(self, library: str = "pandas", **kwargs: Any) -> Any:
         """Return the results as a data frame with one row per trial.
@@ -628,56 +582,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             options=FitOptions(rounds=None if self.rounds is None else RoundLimits()),
         )
 
-    def _refit(
-        self,
-        run: SearchRun,
-        rows: Any,
-        tasks: Any = None,
-        final: FinalModel | None = None,
-    ) -> None:
-        """Fit the final model on some rows, or all; report to callbacks."""
-        X, y, fit_params = run.X, run.y, run.fit_params
-        if rows is not None:
-            X, y = compat.safe_split(self.estimator, X, y, rows)
-            fit_params = compat.check_fit_params(run.X, fit_params, rows)
-        best: Any = None if final is None else final.model
-        is_fitted = final is not None and final.is_fitted
-        if best is None:
-            best = self._unfitted(self.best_params_)
-        self.best_estimator_ = best
-        reporting = contextlib.nullcontext() if tasks is None else tasks.refitting(best)
-        with reporting, refit_by_rounds(best, run.options.rounds):
-            begin = time.time()
-            if y is None:
-                best.fit(X, **fit_params)
-            elif not is_fitted:
-                best.fit(X, y, **fit_params)
-            self.refit_time_ = time.time() - begin
-            if hasattr(best, "feature_names_in_"):
-                self.feature_names_in_ = best.feature_names_in_
-
-
-def _params_of_rows(run: SearchRun, history: History) -> list[dict[str, Any]]:
-    """Return the configurations, and what the aspects of the trials set in addition."""
-    rows = [dict(trial.params) for trial in history]
-    for aspect in aspects_of(run):
-        for row, trial in zip(rows, history, strict=True):
-            row |= aspect.row_params(trial)
-    return rows
+    def _refit(self, run: SearchRun, rows: Any, *final: Any) -> None:
+        """Fit the final model on some rows, or all."""
+        self._set(refitted(self, run, rows, *final))
 
 
 def with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
     """Clone an estimator with other parameters."""
     # Values are cloned too, so that estimators among them stay unfitted.
     return clone(estimator).set_params(**clone(dict(params), safe=False))
-
-
-def rank(scores: FloatArray) -> np.ndarray:
-    """Rank scores from 1, the greatest; rows without a score share the last rank."""
-    order = np.where(np.isfinite(scores), -scores, np.inf)
-    return rankdata(order, method="min").astype(np.int32)
-
-
-def _has_finite_scores(trial: Trial) -> bool:
-    tables = [trial.scores, trial.train_scores]
-    return all(np.isfinite(row).all() for t in tables for row in t.values())

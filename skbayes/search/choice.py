@@ -1,90 +1,137 @@
-"""Rules for the choice of the best row: comparison with the estimator's own values.
-
-Symbols: ``s`` of shape (n_rows, n_folds) are the scores of one metric on the folds of
-the search, and on the folds of further draws.
-"""
+"""Choice of the best row of `cv_results_`, and comparison with the own values."""
 
 from __future__ import annotations
 
-import copy
 import math
-import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from numbers import Integral
-from types import SimpleNamespace
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import is_classifier
-from sklearn.model_selection import check_cv
-from sklearn.utils.parallel import Parallel
 
-from skbayes.evaluation.backend import make_backend
-from skbayes.evaluation.evaluator import fold_task
-from skbayes.evaluation.fold import Fold
+from skbayes import compat
+from skbayes.evaluation.limits import limits_text
 from skbayes.evaluation.refit_choice import refit_choice
-from skbayes.evaluation.rounds.trial_rounds import params_with_rounds
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import TrialState
-from skbayes.optimizer.random_streams import Stream, make_generator
+from skbayes.results.correction import corrected_best_score
 from skbayes.results.frame import fold_scores
-from skbayes.search._selection import allowed_rows
-from skbayes.space.dimensions import FloatArray, is_number
+from skbayes.space.dimensions import FloatArray
+from skbayes.utils.optional import warn_user
+from skbayes.utils.ranking import best_first, least_violating
 
-__all__ = ["Comparison", "check_rule", "compare", "gain_of", "repeated_choice"]
-
-# Options of the rule "repeated": trials that are compared with the own values, further
-# draws of the folds, and the least gain in standard errors (benchmarks/truth.py).
-N_CONTENDERS, N_DRAWS, MARGIN = 3, 1, 0.75
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """Rows of `cv_results_` that can be compared with the best one.
-
-    Parameters
-    ----------
-    rows : ndarray of int
-        Complete rows with the training sets of the best row, which violate the
-        constraints as little as any.
-    scores : ndarray of shape (n_rows, n_splits)
-        Scores of all rows of `cv_results_`.
-    own : int or None
-        Row of the estimator's own values; None if it is not among `rows`.
-    """
-
-    rows: np.ndarray
-    scores: FloatArray
-    own: int | None
+__all__ = [
+    "best_attributes",
+    "best_row",
+    "check_rule",
+    "choose_by_rule",
+    "gain_of",
+    "warned_rows",
+]
 
 
-def compare(
-    search: Any, run: SearchRun, results: Mapping[str, Any], metric: str
-) -> Comparison:
-    """Compare the rows of a search with the row of the estimator's own values."""
-    scores = fold_scores(results, metric, search.n_splits_)
-    usable = allowed_rows(run) & np.isfinite(scores).all(axis=1)
-    best = run.ranked[search.best_index_]
-    usable &= [
-        trial.state == TrialState.COMPLETE
-        and (trial.stage, trial.train_fraction) == (best.stage, best.train_fraction)
-        for trial in run.ranked
-    ]
-    rows = np.flatnonzero(usable)
-    selection = run.space.selection(search._own_values())
-    own = None
-    if selection is not None:
-        wanted = run.space.encode([selection])[0].tobytes()
-        params = [run.ranked[int(row)].params for row in rows]
-        keys = [
-            run.space.encode([p])[0].tobytes() if p in run.space else b""
-            for p in params
-        ]
-        own = next(
-            (int(r) for r, k in zip(rows, keys, strict=True) if k == wanted), None
+def best_row(
+    search: Any, run: SearchRun, results: Mapping[str, Any], metric: Any
+) -> int | None:
+    """Return the row that `refit` chooses, before rules; None if it chooses none."""
+    if not search.refit and search.multimetric_:
+        return None
+    scores = None if callable(search.refit) else search._selection_scores(results)
+    if not callable(search.refit) and scores is None and run.constraints is not None:
+        scores = results[f"mean_test_{metric}"]
+    if scores is None:
+        refit = search._with_plain_refit().refit
+        row: int = compat.select_best_index(refit, metric, results)
+    else:
+        row = best_allowed_row(run, scores)
+    best = run.ranked[row]
+    if best.state.is_partial and callable(search.refit):
+        raise ValueError(
+            f"refit chose row {row}, a trial that was not finished: "
+            f"cv_results_['state'] says it was {best.state}."
         )
-    return Comparison(rows, scores, own)
+    if best.state.is_partial:
+        raise ValueError(
+            f"No trial was finished within {limits_text(run.options)}; see "
+            "cv_results_ and trials_ for the unfinished trials."
+        )
+    return row
+
+
+def best_attributes(
+    results: Mapping[str, Any], row: int, metric: str | None = None
+) -> dict[str, Any]:
+    """Return `best_index_`, `best_params_`, and the score if there is a metric."""
+    attributes = {"best_index_": row, "best_params_": results["params"][row]}
+    if metric is not None:
+        attributes["best_score_"] = results[f"mean_test_{metric}"][row]
+    return attributes
+
+
+def check_rule(search: Any) -> None:
+    """Raise ValueError if the search has no best score, by which a rule chooses."""
+    if isinstance(search.refit, Mapping) and "rule" not in search.refit:
+        return  # a point on the front of several objectives
+    rule = refit_choice(search.refit, search.scoring).rule
+    if rule == "corrected" and "best_score_corrected_" in getattr(
+        search, "_omitted", ()
+    ):
+        raise ValueError(
+            f"refit={rule!r} needs a search with one objective; "
+            f"{type(search).__name__} has several."
+        )
+
+
+def choose_by_rule(
+    search: Any, run: SearchRun, results: Mapping[str, Any], metric: str, best: int
+) -> tuple[int, dict[str, Any]]:
+    """Choose the best row or the own values; return it, and what describes its score.
+
+    The rule "corrected" chooses the own values unless the score of the best row is
+    still better after the correction of its optimism.
+    """
+    allowed = allowed_rows(run)
+    before = int(np.sum(allowed[:best]))
+    table, n_splits = restricted(results, allowed), search.n_splits_
+    corrected = corrected_best_score(table, before, n_splits, metric)
+    scores = fold_scores(results, metric, n_splits)
+    own = own_row(search, run, allowed & np.isfinite(scores).all(axis=1), best)
+    row = best
+    if refit_choice(search.refit, search.scoring).rule == "corrected":
+        if own is not None and not corrected > scores[own].mean():
+            row = own
+    score = float(results[f"mean_test_{metric}"][row])
+    gain = std = math.nan
+    if own is not None:
+        gain, std = gain_of(scores[row], scores[own], n_splits)
+    return row, {
+        # The correction is for the selection of the greatest mean.
+        "best_score_corrected_": corrected if row == best else score,
+        "best_gain_": gain,
+        "best_gain_std_": std,
+        "own_index_": own,
+    }
+
+
+def own_row(search: Any, run: SearchRun, usable: np.ndarray, best: int) -> int | None:
+    """Return the row of the estimator's own values with the training sets of the best.
+
+    None if they were not tried, or if the row is not in the boolean array `usable`.
+    """
+    selection = run.space.selection(search._own_values())
+    if selection is None:
+        return None
+    chosen, wanted = run.ranked[best], run.space.encode([selection])[0].tobytes()
+    for row in np.flatnonzero(usable):
+        trial = run.ranked[int(row)]
+        if (
+            trial.state == TrialState.COMPLETE
+            and (trial.stage, trial.train_fraction)
+            == (chosen.stage, chosen.train_fraction)
+            and trial.params in run.space
+            and run.space.encode([trial.params])[0].tobytes() == wanted
+        ):
+            return int(row)
+    return None
 
 
 def gain_of(scores: FloatArray, own: FloatArray, n_splits: int) -> tuple[float, float]:
@@ -101,128 +148,60 @@ def gain_of(scores: FloatArray, own: FloatArray, n_splits: int) -> tuple[float, 
     return float(difference.mean()), math.sqrt(factor * np.var(difference, ddof=1))
 
 
-def check_rule(search: Any) -> None:
-    """Raise ValueError for options or splits with which the rule cannot choose."""
-    if isinstance(search.refit, Mapping) and "rule" not in search.refit:
-        return  # a point on the front of several objectives
-    choice = refit_choice(search.refit, search.scoring)
-    rule, options = choice.rule, choice.options
-    if rule not in ("corrected", "repeated"):
-        return
-    if "best_score_corrected_" in getattr(search, "_omitted", ()):
-        raise ValueError(
-            f"refit={rule!r} needs a search with one objective; "
-            f"{type(search).__name__} has several."
-        )
-    for name in ("contenders", "draws"):
-        value = options.get(name, 1)
-        if not isinstance(value, Integral) or isinstance(value, bool) or value < 1:
-            raise ValueError(f"refit: {name!r} must be an int >= 1, got {value!r}.")
-    margin = options.get("margin", MARGIN)
-    if not is_number(margin) or not 0 <= margin < math.inf:
-        raise ValueError(f"refit: 'margin' must be a number >= 0, got {margin!r}.")
-    cv = search.cv
-    if rule == "repeated" and not (
-        cv is None
-        or isinstance(cv, Integral)
-        or (hasattr(cv, "random_state") and getattr(cv, "shuffle", True))
-    ):
-        raise ValueError(
-            "refit='repeated' draws the splits again. cv must be a number, or a "
-            f"splitter that shuffles, got {cv!r}."
-        )
+def allowed_rows(run: SearchRun) -> np.ndarray:
+    """Return a boolean array of the trials that violate the constraints least.
 
-
-def repeated_choice(
-    search: Any,
-    run: SearchRun,
-    found: Comparison,
-    options: Mapping[str, Any],
-    metric: str,
-) -> tuple[int, dict[int, FloatArray]]:
-    """Choose among the best rows by further draws of the folds.
-
-    Returns the row, and the scores of the compared rows on the new folds, of shape
-    (n_draws, n_splits).
+    These are the trials that satisfy all constraints, if a complete trial does. Without
+    constraints, these are all trials.
     """
-    means = found.scores[found.rows].mean(axis=1)
-    order = found.rows[np.argsort(-means, kind="stable")]
-    contenders = [int(row) for row in order if row != found.own]
-    contenders = contenders[: int(options.get("contenders", N_CONTENDERS))]
-    rows = contenders if found.own is None else [found.own, *contenders]
-    n_draws = _affordable(run, rows, int(options.get("draws", N_DRAWS)))
-    if len(rows) < 2 or n_draws == 0:
-        return search.best_index_, {}
-    further = _further_scores(search, run, rows, n_draws, metric)
-    scores = {
-        row: np.concatenate([found.scores[row], new.ravel()])
-        for row, new in further.items()
-        if np.isfinite(new).all()
-    }
-    if not scores:
-        return search.best_index_, further
-    best = max(scores, key=lambda row: float(scores[row].mean()))
-    if found.own in scores and best != found.own:
-        gain, std = gain_of(scores[best], scores[found.own], search.n_splits_)
-        if not gain > float(options.get("margin", MARGIN)) * std:
-            best = found.own
-    return best, further
+    complete = [trial.state == TrialState.COMPLETE for trial in run.ranked]
+    return least_violating(run.ranked.violations, complete)
 
 
-def _affordable(run: SearchRun, rows: Sequence[int], n_draws: int) -> int:
-    """Return the number of draws that end before the timeout, as far as known."""
-    if run.options.timeout is None or not rows:
-        return n_draws
-    trials = [run.ranked[row] for row in rows]
-    fits = sum(float(np.nansum(t.fit_times + t.score_times)) for t in trials)
-    left = run.options.timeout - (time.perf_counter() - run.begin)
-    each = fits / run.context.n_workers
-    return max(0, min(n_draws, int(left / each))) if each > 0 else n_draws
+def warned_rows(run: SearchRun, usable: np.ndarray) -> np.ndarray:
+    """Return which rows violate the constraints least; warn if none satisfies them."""
+    allowed = least_violating(run.ranked.violations, usable)
+    chosen = np.flatnonzero(allowed & usable)
+    if len(chosen) and not run.ranked[chosen[0]].feasible:
+        _warn(run, int(chosen[0]))
+    return allowed
 
 
-def _further_scores(
-    search: Any, run: SearchRun, rows: Sequence[int], n_draws: int, metric: str
-) -> dict[int, FloatArray]:
-    """Fit and score rows on further draws of the splits."""
-    run = replace(
-        run,
-        splits=[split for k in range(n_draws) for split in _drawn(search, run, k)],
-        subsets=None,
-        settings={},
-        constraints=None,
-        tasks=SimpleNamespace(is_observed=False),
-        options=replace(run.options, rounds=None, return_train_score=False),
-    )
-    folds = [
-        Fold(split, params_with_rounds(run.estimator, dict(trial.params), trial.rounds))
-        for trial in (run.ranked[row] for row in rows)
-        for split in range(len(run.splits))
+def best_allowed_row(run: SearchRun, scores: FloatArray) -> int:
+    """Return the row of the greatest score among those that violate constraints least.
+
+    Scores have shape (n_rows,) or (n_rows, n_keys). Later columns break ties, and rows
+    whose first score is NaN are not chosen. Warns if no row satisfies all constraints.
+    """
+    chosen = int(best_first(scores, run.ranked.violations)[0])
+    has_score = not np.isnan(np.ravel(scores[chosen])[0])
+    if has_score and not run.ranked[chosen].feasible:
+        _warn(run, chosen)
+    return chosen
+
+
+def _warn(run: SearchRun, chosen: int) -> None:
+    assert run.constraints is not None
+    trial = run.ranked[chosen]
+    found = trial.outcomes
+    broken = [
+        f"{bound.name} is {found.get(bound.name, np.nan):.4g} (must be {text})"
+        for bound in run.constraints.bounds
+        if not bound.slack(found.get(bound.name, np.nan)) <= 0.0
+        for text in [str(bound).removeprefix(f"{bound.name} ")]
     ]
-    with (
-        make_backend(run, fold_task(run, run.X)) as backend,
-        run.context.bounded_blas(),
-    ):
-        if run.options.timeout is not None:
-            left = run.options.timeout - (time.perf_counter() - run.begin)
-            backend.end_after(max(left, 0.0))
-        parallel = Parallel(n_jobs=search.n_jobs, pre_dispatch=search.pre_dispatch)
-        outcomes = backend.run(parallel, folds)
-    scores = []
-    for outcome in outcomes:
-        if outcome.exception is not None:
-            raise outcome.exception
-        found = {} if outcome.result is None else outcome.result.test_scores
-        scores.append(found.get(metric, math.nan))
-    table = np.reshape(np.array(scores, float), (len(rows), n_draws, -1))
-    return dict(zip(rows, table, strict=True))
+    warn_user(
+        f"constraints: none of {len(run.ranked)} trials satisfies all of them; trial "
+        f"{trial.number}, which violates them least, is chosen: {', '.join(broken)}.",
+    )
 
 
-def _drawn(search: Any, run: SearchRun, number: int) -> list[tuple[Any, Any]]:
-    """Draw the splits again with another seed."""
-    cv = check_cv(search.cv, run.y, classifier=is_classifier(search.estimator))
-    cv = copy.copy(cv)
-    if hasattr(cv, "shuffle"):
-        cv.shuffle = True
-    seed = make_generator(run.seed, Stream.FURTHER_SPLITS, number).integers(2**31)
-    cv.random_state = int(seed)
-    return list(cv.split(run.X, run.y, **run.split_params))
+def restricted(results: Mapping[str, Any], rows: np.ndarray) -> dict[str, Any]:
+    """Return the rows of `cv_results_` that a boolean array selects."""
+    if np.all(rows):
+        return dict(results)
+    places = np.flatnonzero(rows)
+    return {
+        name: [column[i] for i in places] if name == "params" else column[places]
+        for name, column in results.items()
+    }

@@ -51,8 +51,8 @@ class CountingSearch(MultiStageSearchCV):
             learner.set_params(n_jobs=self.n_jobs)
         return pipeline
 
-    def _refit(self, run: SearchRun, rows: Any, *args: Any) -> None:
-        super()._refit(run, rows, *args)
+    def _refit(self, run: SearchRun, rows: Any, *final: Any) -> None:
+        super()._refit(run, rows, *final)
         # The final model does not start workers.
         own = getattr(last_step(self.estimator), "n_jobs", None)
         best = self.best_estimator_

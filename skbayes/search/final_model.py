@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Mapping
@@ -26,6 +27,7 @@ from skbayes.evaluation.responses import (
     mean_response,
     respond,
 )
+from skbayes.evaluation.rounds.watched_fit import refit_by_rounds
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.search.combination import (
@@ -43,7 +45,7 @@ from skbayes.search.ensemble import (
 from skbayes.search.out_of_fold import fits_of_trial
 from skbayes.utils.optional import warn_or_log
 
-__all__ = ["FinalModel", "check_final_model"]
+__all__ = ["FinalModel", "check_final_model", "refitted"]
 
 # Number of trials whose folds are fitted again if there are no predictions.
 N_REFITTED = 5
@@ -117,6 +119,7 @@ class FinalModel:
         self.responses: dict[int, list[Response]] = {}
         self.weights: dict[int, float] = {}
         self.model: Any = None
+        self.ensemble: EnsembleResult | None = None
         self.is_fitted = False
         if self.choice is None and not self.tunes_threshold:
             return
@@ -223,7 +226,7 @@ class FinalModel:
             members, n_each = "refit", 1
         self.weights = weights
         best_score = [scorer(fold, {self.best.number: 1.0}) for fold in range(n_folds)]
-        self.search.ensemble_ = EnsembleResult(
+        self.ensemble = EnsembleResult(
             weights, members, score, score_cv, float(np.mean(best_score)), cost(weights)
         )
         self._make(members)
@@ -254,11 +257,13 @@ class FinalModel:
             self.model._set_members(fitted, run.X, run.y)
             self.is_fitted = True
 
-    def set_threshold(self) -> None:
-        """Give the fitted model the best decision threshold, if requested."""
-        if not self.tunes_threshold:
-            return
-        model = self.search.best_estimator_
+    def attributes(self) -> dict[str, Any]:
+        """Return the attributes of an ensemble and of a threshold."""
+        found = {} if self.ensemble is None else {"ensemble_": self.ensemble}
+        return found | (self._tuned() if self.tunes_threshold else {})
+
+    def _tuned(self) -> dict[str, Any]:
+        """Return the fitted model with the best decision threshold."""
         weights = list(self.weights.values())
         parts = [self.responses[number] for number in self.weights]
         averages = [
@@ -269,10 +274,41 @@ class FinalModel:
         if method == "predict":
             raise ValueError("tune_threshold: the best estimator has only predict.")
         threshold = best_threshold(self._scorer(True), averages, method)
-        self.search.best_threshold_ = threshold
-        self.search.best_estimator_ = FixedThresholdClassifier(
-            FrozenEstimator(model), threshold=threshold, response_method=method
+        model = FixedThresholdClassifier(
+            FrozenEstimator(self.search.best_estimator_),
+            threshold=threshold,
+            response_method=method,
         ).fit(self.run.X, self.run.y)
+        return {"best_threshold_": threshold, "best_estimator_": model}
+
+
+def refitted(
+    search: Any,
+    run: SearchRun,
+    rows: Any,
+    tasks: Any = None,
+    final: FinalModel | None = None,
+) -> dict[str, Any]:
+    """Fit the final model on some rows, or all; return the attributes of the refit."""
+    X, y, fit_params = run.X, run.y, run.fit_params
+    if rows is not None:
+        X, y = compat.safe_split(search.estimator, X, y, rows)
+        fit_params = compat.check_fit_params(run.X, fit_params, rows)
+    best: Any = None if final is None else final.model
+    is_fitted = final is not None and final.is_fitted
+    if best is None:
+        best = search._unfitted(search.best_params_)
+    reporting = contextlib.nullcontext() if tasks is None else tasks.refitting(best)
+    with reporting, refit_by_rounds(best, run.options.rounds):
+        begin = time.time()
+        if y is None:
+            best.fit(X, **fit_params)
+        elif not is_fitted:
+            best.fit(X, y, **fit_params)
+        attributes = {"best_estimator_": best, "refit_time_": time.time() - begin}
+    if hasattr(best, "feature_names_in_"):
+        attributes["feature_names_in_"] = best.feature_names_in_
+    return attributes
 
 
 def _folds_suffice(run: SearchRun) -> bool:

@@ -26,10 +26,10 @@ from skbayes.search._parameters import (
     share_parameters,
     surrogate_parameter,
 )
-from skbayes.search.base import rank
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.default_space import parse_initial_points
 from skbayes.search.monotonicity import check_monotonicity
+from skbayes.search.results_table import rank
 from skbayes.search.small_samples import (
     MonotonicityPlan,
     RoundRobinOptimizer,
@@ -391,22 +391,23 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+    def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
         history = outcome.history
-        results = super()._tabulate(run, outcome)
-        self._describe(run.space, history)
+        attributes = super()._describe(run, outcome)
+        attributes |= self._on_small_samples(run.space, history)
+        results = attributes["cv_results_"]
         whole = results["stage"] > 0
         if not np.any(whole):
             warn_or_log(
                 "The search ended before the first trial on all data; the best trial "
                 "is on a small sample.",
             )
-            return results
+            return attributes
         for key in [key for key in results if key.startswith("rank_test_")]:
             means = results[key.replace("rank_", "mean_")]
             results[key] = np.full(len(history), np.sum(whole) + 1, dtype=np.int32)
             results[key][whole] = rank(means[whole])
-        return results
+        return attributes
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         stages = np.array([self._stage(trial) for trial in history])
@@ -421,31 +422,44 @@ class HyperTuneSearchCV(BayesSearchCV):
         """Return 0 for a trial on a small sample, and 1 for one on all data."""
         return trial.stage if self._two_parts else 1
 
-    def _describe(self, space: Space, history: History) -> None:
-        """Set the attributes that describe the results on small samples."""
+    def _on_small_samples(self, space: Space, history: History) -> dict[str, Any]:
+        """Return the attributes that describe the results on small samples."""
         plan = self._plan
-        self.small_optimum_ = (
-            None if plan is None else space.decode(plan.center[None])[0]
-        )
-        self.small_optima_ = [] if plan is None else space.decode(plan.optima)
-        self.sign_points_ = [] if plan is None else space.decode(plan.points)
-        self.disagreement_ = {} if plan is None else plan.disagreement
-        self.weakened_ = [] if plan is None else plan.weakened
-        self.signs_in_force_: dict[str, int] = {}
+        if plan is None:
+            return {
+                "small_optimum_": None,
+                "small_optima_": [],
+                "sign_points_": [],
+                "disagreement_": {},
+                "weakened_": [],
+                "signs_in_force_": {},
+            }
+        return {
+            "small_optimum_": space.decode(plan.center[None])[0],
+            "small_optima_": space.decode(plan.optima),
+            "sign_points_": space.decode(plan.points),
+            "disagreement_": plan.disagreement,
+            "weakened_": plan.weakened,
+            "signs_in_force_": self._signs_in_force(space, history, plan),
+        }
+
+    def _signs_in_force(
+        self, space: Space, history: History, plan: MonotonicityPlan
+    ) -> dict[str, int]:
         scored = [
             trial
             for trial in history
             if self._stage(trial) > 0 and trial.state == TrialState.COMPLETE
         ]
-        if plan is None or not scored:
-            return
+        if not scored:
+            return {}
         model = self._signed_model(space, plan, 0)
         model.fit(
             space.encode([trial.params for trial in scored]),
             np.array([trial.score for trial in scored]),
         )
         names = {space.columns[column].name for column in model.columns_in_force_}
-        self.signs_in_force_ = {n: s for n, s in self.signs_.items() if n in names}
+        return {n: s for n, s in self.signs_.items() if n in names}
 
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
         if not rule_and_bounds(self.constraints)[1]:
@@ -457,13 +471,14 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any
-    ) -> None:
-        super()._select(run, results, refit_metric)
-        chosen = getattr(self, "best_index_", None)
+    ) -> dict[str, Any]:
+        attributes = super()._select(run, results, refit_metric)
+        chosen = attributes.get("best_index_")
         if not callable(self.refit) or chosen is None:
-            return
+            return attributes
         if results["stage"][chosen] < results["stage"].max():
             raise ValueError(
                 f"refit chose row {chosen}, a trial on a small sample. Trials on all "
                 "data have 1 in cv_results_['stage']."
             )
+        return attributes

@@ -21,6 +21,7 @@ from skbayes.results.stage_correlation import stage_correlation
 from skbayes.search._parameters import share_parameters
 from skbayes.search._preparation import promising
 from skbayes.search.bayes import BayesSearchCV
+from skbayes.search.results_table import results_table
 from skbayes.space import Space
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates.multi_fidelity import MultiFidelity
@@ -374,21 +375,22 @@ class MultiStageSearchCV(BayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
-        history = outcome.history
-        self.train_fractions_ = [
+    def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        history, optimizers = outcome.history, outcome.optimizers
+        fractions = [
             run.train_fraction(Fidelity(train_size=size)) for size in self._sizes()
         ]
-        self.optimizers_ = outcome.optimizers
-        self.stage_correlation_ = stage_correlation(
-            history, outcome.optimizers, self.train_fractions_
-        )
-        self.all_cv_results_ = {
-            key: column
-            for key, column in super()._tabulate(run, outcome).items()
-            if not key.startswith("rank_test_")
+        return {
+            "train_fractions_": fractions,
+            "optimizers_": optimizers,
+            "stage_correlation_": stage_correlation(history, optimizers, fractions),
+            "all_cv_results_": {
+                key: column
+                for key, column in results_table(self, run, history).items()
+                if not key.startswith("rank_test_")
+            },
+            "cv_results_": results_table(self, run, run.ranked),
         }
-        return self._table(run, run.ranked)
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         return super()._extra_columns(run, history) | {

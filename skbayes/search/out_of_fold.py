@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ __all__ = [
     "fit_folds",
     "fits_of_trial",
     "out_of_fold",
-    "set_winner_fits",
+    "winner_fits",
 ]
 
 
@@ -76,21 +76,25 @@ def fits_of_trial(search: Any, run: SearchRun, trial: Trial) -> list[Any]:
     )
 
 
-def set_winner_fits(search: Any, run: SearchRun, kept: dict[int, list]) -> None:
-    """Set `fold_estimators_` and `oof_predictions_`, if they are requested."""
+def winner_fits(
+    search: Any, run: SearchRun, kept: Mapping[int, list]
+) -> dict[str, Any]:
+    """Return `fold_estimators_` and `oof_predictions_`, if they are requested."""
     if not search.return_folds:
-        return
+        return {}
     best, inputs = run.ranked[search.best_index_], run.inputs
     fits = kept.get(best.number)
     if fits is None:
         # The best trial was fitted in an earlier run, whose journal contains no
         # estimators, or with more rounds.
         fits = fits_of_trial(search, run, best)
+    found: dict[str, Any] = {}
     if returns_estimators(search.return_folds):
-        search.fold_estimators_ = fits
+        found["fold_estimators_"] = fits
     method = oof_method(search.return_folds)
     if method is not None:
-        search.oof_predictions_ = out_of_fold(fits, inputs.X, inputs.splits, method)
+        found["oof_predictions_"] = out_of_fold(fits, inputs.X, inputs.splits, method)
+    return found
 
 
 def out_of_fold(

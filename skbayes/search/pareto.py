@@ -22,8 +22,9 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
 from skbayes.search._parameters import OF_BEST_SCORE, share_parameters
 from skbayes.search._preparation import known_source
-from skbayes.search._selection import warned_rows
-from skbayes.search.base import BaseBayesSearchCV, rank
+from skbayes.search.base import BaseBayesSearchCV
+from skbayes.search.choice import best_attributes, warned_rows
+from skbayes.search.results_table import rank
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
 
@@ -295,8 +296,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
-        results = super()._tabulate(run, outcome)
+    def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        attributes = super()._describe(run, outcome)
+        results = attributes["cv_results_"]
         objectives = run.objective
         for name, sign in zip(objectives.names, objectives.signs, strict=True):
             results[f"rank_test_{name}"] = rank(sign * results[f"mean_test_{name}"])
@@ -304,11 +306,11 @@ class ParetoSearchCV(BaseBayesSearchCV):
         for name in objectives.measures:
             for key in [k for k in results if k.endswith(f"_train_{name}")]:
                 del results[key]
-        return results
+        return attributes
 
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any
-    ) -> None:
+    ) -> dict[str, Any]:
         objectives = run.objective
         Y = objectives.of_results(results, self.trials_)
         Y[~warned_rows(run, np.all(np.isfinite(Y), axis=1))] = np.nan
@@ -317,21 +319,24 @@ class ParetoSearchCV(BaseBayesSearchCV):
                 "No trial has a value for every objective; see cv_results_ and "
                 "trials_ for the measured values."
             )
-        self.hypervolume_, reference = hypervolumes(Y)
-        self.reference_point_ = objectives.signs * reference
+        volumes, reference = hypervolumes(Y)
         rows = np.flatnonzero(is_nondominated(Y))
         rows = rows[np.lexsort((rows, *-Y[rows].T[::-1]))]
-        self.pareto_params_ = [dict(results["params"][row]) for row in rows]
         means = {n: results[f"mean_test_{n}"][rows] for n in objectives.names}
-        self.pareto_front_ = {"trial": rows, **means}
+        attributes = {
+            "hypervolume_": volumes,
+            "reference_point_": objectives.signs * reference,
+            "pareto_params_": [dict(results["params"][row]) for row in rows],
+            "pareto_front_": {"trial": rows, **means},
+        }
         if self.refit is not False:
-            self._choose(self.refit, "refit")
+            attributes |= self._chosen(self.refit, "refit", rows)
+        return attributes
 
-    def _choose(self, choice: Any, parameter: str) -> None:
-        """Set the ``best_*`` attributes to one of the trials."""
+    def _chosen(self, choice: Any, parameter: str, rows: np.ndarray) -> dict[str, Any]:
+        """Return the ``best_*`` attributes of one of the trials on the front."""
         objectives, results = Objectives(self.objectives), self.cv_results_
         _check_choice(choice, objectives.names, parameter)
-        rows = vars(self)["pareto_front_"]["trial"]
         if callable(choice):
             index = compat.select_best_index(choice, None, results)
         elif isinstance(choice, Integral) and not isinstance(choice, bool):
@@ -344,10 +349,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         else:
             Y = objectives.of_results(results, self.trials_)[rows]
             index = int(rows[choose_point(Y, choice, objectives.names)])
-        self.best_index_ = index
-        self.best_params_ = results["params"][index]
-        name = self._scored_by(choice)
-        self.best_score_ = results[f"mean_test_{name}"][index]
+        return best_attributes(results, index, self._scored_by(choice))
 
     def _scored_by(self, choice: Any) -> str:
         """Return the scorer that `choice` names, or else the first one."""
@@ -391,7 +393,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         if isinstance(choice, float) and choice.is_integer():
             choice = int(choice)  # the row of a data frame may hold floats only
         run = self._run_of_refit(X, y, params)
-        self._choose(choice, "choice")
+        rows = vars(self)["pareto_front_"]["trial"]
+        self._set(self._chosen(choice, "choice", rows))
         self._refit(run, None)
         return self
 

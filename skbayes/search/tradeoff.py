@@ -33,7 +33,9 @@ from skbayes.search._parameters import (
     surrogate_parameter,
 )
 from skbayes.search._preparation import journal_trials, known_source
-from skbayes.search.base import BaseBayesSearchCV, rank
+from skbayes.search.base import BaseBayesSearchCV
+from skbayes.search.choice import best_attributes, best_row
+from skbayes.search.results_table import rank
 from skbayes.search.score_and_cost import ScoreAndCost
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
@@ -46,7 +48,6 @@ __all__ = ["TradeoffSearchCV"]
 
 # Name of the training size among the proposed parameters.
 SIZE = "train_size"
-
 
 # Surrogates that predict scores, or that do not use them.
 SURROGATES = [
@@ -440,15 +441,17 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _tabulate(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
-        self.train_fractions_ = [
-            run.train_fraction(Fidelity(train_size=size)) for size in self._sizes()
-        ]
-        return super()._tabulate(run, outcome)
+    def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        described = super()._describe(run, outcome)
+        return described | {"train_fractions_": self._fractions(run)}
+
+    def _fractions(self, run: SearchRun) -> list[float]:
+        """Return the training sizes as shares of the training rows."""
+        return [run.train_fraction(Fidelity(train_size=size)) for size in self._sizes()]
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         fractions = np.array([trial.train_fraction for trial in history])
-        relative = fractions / self.train_fractions_[-1]
+        relative = fractions / self._fractions(run)[-1]
         costs = run.objective.costs.of_all(history, relative)
         sigma = relative_costs(costs, relative)
         scores = np.array(
@@ -471,24 +474,21 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     def _select(
         self, run: SearchRun, results: dict[str, Any], refit_metric: Any
-    ) -> None:
+    ) -> dict[str, Any]:
         unit_scores = self._unit_scores(results)
         if not np.any(np.isfinite(unit_scores)):
             raise ValueError(
                 "No trial has both a score and a cost; see cv_results_ and trials_ "
                 "for the measured values."
             )
-        self._subset_seed = run.seed
-        self.tradeoff_curve_ = _curve(results, unit_scores, self.target_metric_)
-        super()._select(run, results, refit_metric)
-        if hasattr(self, "best_index_"):
-            self._describe_best()
-
-    def _choose_by_rule(
-        self, run: SearchRun, results: dict[str, Any], metric: str
-    ) -> None:
-        # The best row is not the one with the best score.
-        return
+        attributes = {
+            "_subset_seed": run.seed,
+            "tradeoff_curve_": _curve(results, unit_scores, self.target_metric_),
+        }
+        metric = self._metric_of_refit(refit_metric)
+        if (row := best_row(self, run, results, metric)) is not None:
+            attributes |= _best(results, row, None if callable(self.refit) else metric)
+        return attributes
 
     def _selection_scores(self, results: dict[str, Any]) -> FloatArray:
         # The cheapest of ties, as in `tradeoff_curve_`.
@@ -499,11 +499,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         scores = results["tradeoff_score"] + self.tradeoff * results["relative_cost"]
         allowed = least_violating(self.trials_.violations, np.isfinite(scores))
         return np.where(allowed, scores, np.nan)
-
-    def _describe_best(self) -> None:
-        best = self.best_index_
-        self.best_train_fraction_ = float(self.cv_results_["train_fraction"][best])
-        self.best_cost_ = float(self.cv_results_["cost"][best])
 
     def _refit_rows(self, run: SearchRun) -> Any:
         size = self._sizes()[self.train_fractions_.index(self.best_train_fraction_)]
@@ -560,13 +555,19 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         results, metric = self.cv_results_, self.target_metric_
         costs = results["relative_cost"]
         scores = self._unit_scores(results) - tradeoff * costs
-        self.best_index_ = int(best_first(_by_cost(scores, costs))[0])
-        self.best_params_ = results["params"][self.best_index_]
-        self.best_score_ = results[f"mean_test_{metric}"][self.best_index_]
-        self._describe_best()
+        row = int(best_first(_by_cost(scores, costs))[0])
+        self._set(_best(results, row, metric))
         run = dataclasses.replace(run, seed=self._subset_seed)
         self._refit(run, self._refit_rows(run))
         return self
+
+
+def _best(results: Mapping[str, Any], row: int, metric: Any) -> dict[str, Any]:
+    """Return the ``best_*`` attributes of a row."""
+    return best_attributes(results, row, metric) | {
+        "best_train_fraction_": float(results["train_fraction"][row]),
+        "best_cost_": float(results["cost"][row]),
+    }
 
 
 def _by_cost(values: FloatArray, costs: FloatArray) -> FloatArray:

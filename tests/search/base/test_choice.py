@@ -1,15 +1,12 @@
 """Choice of the best row by a rule, and the gain over the estimator's own values."""
 
-import time
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import (
@@ -19,7 +16,6 @@ from skbayes import (
     TradeoffSearchCV,
 )
 from skbayes.inspection import advice
-from skbayes.search import choice
 from skbayes.search.choice import gain_of
 
 X, Y = load_iris(return_X_y=True)
@@ -107,38 +103,15 @@ def test_own_values_win_unless_the_corrected_score_is_better():
     assert better.best_score_ == 0.6
 
 
-def test_repeated_folds_choose_among_the_contenders():
-    search = fixed((0.9, 0.9), 0.1, "repeated")
-    assert search.best_index_ == 0
-    assert search.further_scores_.keys() == {0, 1, 2, 3}
-    assert search.further_scores_[1].shape == (1, 2)
-    assert np.all(search.further_scores_[0] == 0.5)
-    assert fixed((0.6, 0.6), 0.6, "repeated").best_index_ == 1
-    # A gain below the margin is not enough.
-    rule = {"rule": "repeated", "margin": 3.0, "draws": 1}
-    assert fixed((0.6, 0.9), 0.55, rule).best_index_ == 0
-
-
-def test_options_and_number_of_fits_of_repeated_folds():
-    rule = {"rule": "repeated", "contenders": 2, "draws": 1}
-    search = make(refit=rule, cv=3).fit(X, Y)
-    assert len(search.further_scores_) == 3
-    assert {s.shape for s in search.further_scores_.values()} == {(1, 3)}
-    assert len(search.trials_) == 6
-
-
-@pytest.mark.parametrize("rule", ["corrected", "repeated"])
-def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(rule, tmp_path):
+def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(tmp_path):
     path = str(tmp_path / "search.journal")
-    arguments = {"refit": rule, "pre_dispatch": 2}
+    arguments = {"refit": "corrected", "pre_dispatch": 2}
     first = make(**arguments, journal=path).fit(X, Y)
     again = make(**arguments, journal=path).fit(X, Y)
     threads = make(**arguments, n_jobs=2).fit(X, Y)
     for other in (again, threads):
         assert other.best_index_ == first.best_index_
         assert other.best_gain_ == first.best_gain_
-    if rule == "repeated":
-        np.testing.assert_equal(threads.further_scores_, first.further_scores_)
 
 
 @pytest.mark.parametrize(
@@ -158,14 +131,14 @@ def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(rule, tmp_pa
 def test_rules_with_other_options(more):
     metric = more.get("metric")
     more = {name: value for name, value in more.items() if name != "metric"}
-    rule = {"rule": "repeated", **({"metric": metric} if metric else {})}
+    rule = {"rule": "corrected", **({"metric": metric} if metric else {})}
     if more.get("n_iter") == 200:
         more["search_spaces"] = {"max_depth": [1, 2, None]}
     search = make().set_params(refit=rule, **more).fit(X, Y)
     column = search.cv_results_[f"mean_test_{metric or 'score'}"]
     assert search.best_score_ == column[search.best_index_]
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
-    assert len(search.further_scores_) >= 2
+    assert search.best_gain_ >= 0 or search.own_index_ is None
     assert search.predict(X).shape == Y.shape
 
 
@@ -175,46 +148,33 @@ def test_rules_with_several_stages_and_rounds():
         SPACE,
         stages=(0.5, 1.0),
         n_iter=8,
-        refit="repeated",
+        refit="corrected",
         random_state=0,
     ).fit(X, Y)
-    assert set(stages.further_scores_) <= set(range(len(stages.cv_results_["params"])))
+    assert stages.own_index_ in {None, *range(len(stages.cv_results_["params"]))}
     boosting = BayesSearchCV(
         HistGradientBoostingClassifier(max_iter=5, random_state=0),
         {"max_iter": (1, 6), "learning_rate": (0.05, 0.5)},
         rounds="auto",
         n_iter=3,
         cv=2,
-        refit="repeated",
+        refit="corrected",
         random_state=0,
     ).fit(X, Y)
-    assert len(boosting.further_scores_) >= 2
-
-
-@pytest.mark.parametrize(("timeout", "n_draws"), [(1.0, 0), (1e9, 2)])
-def test_further_draws_must_end_before_the_timeout(timeout, n_draws):
-    run = SimpleNamespace(
-        options=SimpleNamespace(timeout=timeout),
-        begin=time.perf_counter() - 1.0,
-        context=SimpleNamespace(n_workers=1),
-        ranked=make(n_iter=2).fit(X, Y).trials_,
-    )
-    assert choice._affordable(run, [0, 1], 2) == n_draws
+    assert boosting.own_index_ == 0
+    assert boosting.best_gain_ >= 0
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
+    ("refit", "text"),
     [
-        ({"refit": "repeated", "cv": KFold(3)}, "splitter that shuffles"),
-        ({"refit": "repeated", "cv": TimeSeriesSplit(3)}, "splitter that shuffles"),
-        ({"refit": {"rule": "repeated", "draws": 0}}, "'draws' must be an int >= 1"),
-        ({"refit": {"rule": "repeated", "margin": -1}}, "'margin' must be a number"),
-        ({"refit": {"rule": "corrected", "margin": 1}}, "no option 'margin'"),
+        ({"rule": "corrected", "margin": 1}, "no option 'margin'"),
+        ({"rule": "correct"}, "must be one of 'corrected', 'ensemble'"),
     ],
 )
-def test_wrong_options_of_a_rule_are_refused_before_any_fit(arguments, text):
+def test_wrong_options_of_a_rule_are_refused_before_any_fit(refit, text):
     with pytest.raises(ValueError, match=text):
-        make(**arguments).fit(X, Y)
+        make(refit=refit).fit(X, Y)
 
 
 @pytest.mark.parametrize("search", [ParetoSearchCV, TradeoffSearchCV])
