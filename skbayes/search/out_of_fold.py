@@ -9,12 +9,16 @@ import numpy as np
 from sklearn.base import clone
 
 from skbayes import compat
-from skbayes.evaluation.aspects.kept_fits import oof_method, returns_estimators
+from skbayes.evaluation.aspects.kept_fits import (
+    oof_method,
+    returns_all,
+    returns_estimators,
+)
 from skbayes.evaluation.rounds.trial_rounds import params_with_rounds, rounds_by_fold
 from skbayes.evaluation.rounds.watched_fit import RoundLimits, refit_by_rounds
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
-from skbayes.evaluation.trial import Trial
+from skbayes.evaluation.trial import Trial, TrialState
 
 __all__ = [
     "check_partition",
@@ -80,21 +84,36 @@ def winner_fits(
     search: Any, run: SearchRun, kept: Mapping[int, list]
 ) -> dict[str, Any]:
     """Return `fold_estimators_` and `oof_predictions_`, if they are requested."""
-    if not search.return_folds:
+    asked = search.return_folds
+    if not asked:
         return {}
-    best, inputs = run.ranked[search.best_index_], run.inputs
-    fits = kept.get(best.number)
-    if fits is None:
-        # The best trial was fitted in an earlier run, whose journal contains no
-        # estimators, or with more rounds.
-        fits = fits_of_trial(search, run, best)
-    found: dict[str, Any] = {}
-    if returns_estimators(search.return_folds):
-        found["fold_estimators_"] = fits
-    method = oof_method(search.return_folds)
-    if method is not None:
-        found["oof_predictions_"] = out_of_fold(fits, inputs.X, inputs.splits, method)
-    return found
+
+    def results(trial: Trial) -> dict[str, Any]:
+        fits = kept.get(trial.number)
+        if fits is None:
+            # The trial was fitted in an earlier run, whose journal contains no
+            # estimators, or with more rounds.
+            fits = fits_of_trial(search, run, trial)
+        found: dict[str, Any] = {}
+        if returns_estimators(asked):
+            found["fold_estimators_"] = fits
+        if (method := oof_method(asked)) is not None:
+            inputs = run.inputs
+            predicted = out_of_fold(fits, inputs.X, inputs.splits, method)
+            found["oof_predictions_"] = predicted
+        return found
+
+    best = search.best_index_
+    if not returns_all(asked):
+        return results(run.ranked[best])
+    rows = [
+        results(trial)
+        if trial.state == TrialState.COMPLETE and trial.error is None
+        else {}
+        for trial in run.ranked
+    ]
+    everything = {f"all_{name}": [row.get(name) for row in rows] for name in rows[best]}
+    return rows[best] | everything
 
 
 def out_of_fold(

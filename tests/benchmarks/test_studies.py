@@ -1,15 +1,13 @@
 """Smallest case of each benchmark, and the harness that runs them."""
 
 import json
-from types import SimpleNamespace
 
-import default_space_time
 import engine_overhead
 import harness
 import judges
-import limits_time
 import methods
 import model_choices
+import new_rows
 import nmt
 import numpy as np
 import overhead
@@ -24,12 +22,12 @@ from sklearn.preprocessing import StandardScaler
 
 STUDIES = {
     f"{module.__name__} {name}": (module, name)
-    for module in (default_space_time, judges, limits_time, overhead, waste)
+    for module in (judges, overhead, waste)
     for name, study in module.STUDIES.items()
     if study.smallest
 } | {
     module.__name__: (module, "run")
-    for module in (engine_overhead, model_choices, nmt, truth)
+    for module in (engine_overhead, model_choices, new_rows, nmt, truth)
 }
 
 
@@ -38,20 +36,8 @@ def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SKBAYES_BENCHMARK_CACHE", str(tmp_path / "cache"))
 
 
-@pytest.fixture
-def in_this_process(monkeypatch):
-    """Run the searches of default_space_time without processes and their limit."""
-
-    def timed(*search, cap=None):
-        sent = []
-        default_space_time._run(SimpleNamespace(send=sent.append), None, *search)
-        return sent[0]
-
-    monkeypatch.setattr(default_space_time, "timed", timed)
-
-
 @pytest.mark.parametrize("label", STUDIES)
-def test_smallest_case(label, capsys, in_this_process):
+def test_smallest_case(label, capsys):
     module, name = STUDIES[label]
     studies = getattr(module, "STUDIES", None) or {name: module.STUDY}
     summary = harness.main(studies, module.__doc__, [name, *studies[name].smallest])

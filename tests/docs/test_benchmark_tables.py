@@ -101,18 +101,6 @@ def test_other_methods_do_no_harm():
     assert tables.table_of("overhead/flat", results).rows[-1][-1] == ""
 
 
-@pytest.mark.parametrize(
-    "name, exceeded", [("chosen", []), ("left_out", ["SVR strike"])]
-)
-def test_readme_has_the_times_of_default_spaces(name, exceeded):
-    saved = tables.load(f"default_space_time/{name}")
-    assert saved["exceeded"] == exceeded
-    for estimator, entry in saved["groups"].items():
-        median, largest, mean, smallest = entry["figures"]
-        row = f"{median:.1f} | {largest:.1f} | {mean:+.3f} | {smallest:+.3f}"
-        assert f"| {estimator} | {entry['runs']} | {row} |\n" in BENCHMARKS
-
-
 def test_files_of_results_are_read():
     """Each file is JSON, and the results of studies name their columns."""
     for path in (ROOT / "benchmarks" / "results").glob("[!ahr]*/*.json"):

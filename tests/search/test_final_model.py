@@ -5,11 +5,15 @@ import shutil
 
 import numpy as np
 import pytest
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+)
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import f1_score, get_scorer, make_scorer
+from sklearn.metrics import f1_score, get_scorer, make_scorer, mean_pinball_loss
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     RepeatedKFold,
@@ -104,7 +108,8 @@ def test_the_single_best_is_that_of_a_search_without_an_ensemble():
 
 
 PAIRS = {
-    "threads": {"n_jobs": 2},
+    "processes": {"n_jobs": 2, "pre_dispatch": 2},
+    "kept fits": {"return_folds": ["all", "estimators", "predict_proba"]},
     "racing": {"racing": True, "n_iter": 12},
     "two metrics": {"scoring": ["accuracy", "neg_log_loss"]},
     "own metric": {"scoring": make_scorer(f1_score)},
@@ -313,3 +318,54 @@ def test_the_metric_of_a_threshold_is_that_of_the_search_if_it_uses_classes():
     default = fitted(refit=True, tune_threshold=True)
     named = fitted(refit=True, tune_threshold="balanced_accuracy")
     assert default.best_threshold_ == named.best_threshold_
+
+
+class Weighted(LogisticRegression):
+    """Classifier that requires weights."""
+
+    def fit(self, X, y, sample_weight):
+        self.seen_ = np.asarray(sample_weight)
+        return super().fit(X, y, sample_weight=sample_weight)
+
+
+@pytest.mark.parametrize("members", ["folds", "refit"])
+@pytest.mark.parametrize("routing", [False, True])
+def test_members_are_fitted_with_the_weights_of_the_user(members, routing):
+    weights = np.linspace(1.0, 2.0, len(y))
+    model = Weighted(max_iter=10)
+    with config_context(enable_metadata_routing=routing):
+        scorer = get_scorer("roc_auc")
+        if routing:
+            scorer = scorer.set_score_request(sample_weight=True)
+            model.set_fit_request(sample_weight=True)
+        search = BayesSearchCV(
+            model,
+            {"C": (0.01, 100.0, "log-uniform")},
+            n_iter=4,
+            cv=3,
+            refit={"rule": "ensemble", "members": members},
+            scoring=scorer,
+            random_state=0,
+        ).fit(X, y, sample_weight=weights)
+    for fit in search.best_estimator_.estimators_:
+        if members == "refit":
+            np.testing.assert_array_equal(fit.seen_, weights)
+        else:
+            assert len(fit.seen_) in (126, 127)
+            assert set(fit.seen_) <= set(weights)
+
+
+def test_quantile_predictions_are_averaged_by_their_own_metric():
+    data = load_diabetes(return_X_y=True)
+    pinball = make_scorer(mean_pinball_loss, greater_is_better=False, alpha=0.9)
+    search = fitted(
+        estimator=HistGradientBoostingRegressor(
+            loss="quantile", quantile=0.9, max_iter=20, random_state=0
+        ),
+        space={"learning_rate": (0.02, 0.5, "log-uniform"), "max_leaf_nodes": (3, 31)},
+        scoring=pinball,
+        data=data,
+    )
+    assert search.ensemble_.score >= search.ensemble_.best_score
+    above = np.mean(data[1] <= search.predict(data[0]))
+    assert 0.8 < above < 1.0

@@ -12,9 +12,11 @@ from sklearn.model_selection import (
     KFold,
     ShuffleSplit,
     StratifiedKFold,
+    check_cv,
     cross_val_predict,
 )
 from sklearn.svm import SVC, SVR
+from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
 from skbayes.search.out_of_fold import check_partition, fit_folds, out_of_fold
@@ -171,3 +173,50 @@ def test_check_partition(tests):
     with pytest.raises(ValueError, match="every sample exactly once"):
         check_partition(splits, 3)
     check_partition([(None, np.array([2, 0])), (None, np.array([1]))], 3)
+
+
+@pytest.mark.parametrize("source", ["search", "journal", "workers"])
+def test_results_of_all_trials(source, tmp_path):
+    X, y = load_iris(return_X_y=True)
+    more = {"n_jobs": 2} if source == "workers" else {}
+    search = BayesSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {"max_depth": [1, 2, 3]},
+        n_iter=3,
+        cv=3,
+        return_folds=["all", "estimators", "predict_proba"],
+        journal=tmp_path / "journal" if source == "journal" else None,
+        **more,
+    ).fit(X, y)
+    if source == "journal":
+        search = clone(search).fit(X, y)
+    best, rows = search.best_index_, search.cv_results_["params"]
+    assert search.all_fold_estimators_[best] is search.fold_estimators_
+    splits = list(check_cv(3, y, classifier=True).split(X, y))
+    for row, params in enumerate(rows):
+        tree = clone(search.estimator).set_params(**params)
+        expected = cross_val_predict(tree, X, y, cv=splits, method="predict_proba")
+        np.testing.assert_array_equal(search.all_oof_predictions_[row], expected)
+        for fitted, (_, test) in zip(
+            search.all_fold_estimators_[row], splits, strict=True
+        ):
+            np.testing.assert_array_equal(fitted.predict_proba(X[test]), expected[test])
+    # The predictions are the input of a final estimator of a stack.
+    stacked = np.column_stack(search.all_oof_predictions_)
+    assert LogisticRegression().fit(stacked, y).score(stacked, y) > 0.9
+
+
+def test_trials_that_were_pruned_have_no_results():
+    X, y = load_iris(return_X_y=True)
+    search = BayesSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {"max_depth": [1, 2, 3], "min_samples_leaf": (1, 70)},
+        n_iter=12,
+        racing=0.2,
+        random_state=0,
+        return_folds=["all", "estimators"],
+    ).fit(X, y)
+    pruned = np.array(search.cv_results_["state"]) != "complete"
+    assert pruned.any()
+    missing = [fits is None for fits in search.all_fold_estimators_]
+    np.testing.assert_array_equal(missing, pruned)

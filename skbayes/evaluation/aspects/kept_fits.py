@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["KeptFits", "oof_method", "returns_estimators"]
+__all__ = ["KeptFits", "oof_method", "returns_all", "returns_estimators"]
 
 
 def returns_estimators(return_folds: Any) -> bool:
@@ -21,9 +21,20 @@ def returns_estimators(return_folds: Any) -> bool:
     return "estimators" in _requests(return_folds)
 
 
+def returns_all(return_folds: Any) -> bool:
+    """Return whether the results of all trials are requested."""
+    return "all" in _requests(return_folds)
+
+
 def oof_method(return_folds: Any) -> str | None:
     """Return the method for out-of-fold predictions, if one is requested."""
-    methods = [name for name in _requests(return_folds) if name != "estimators"]
+    requests = _requests(return_folds)
+    methods = [name for name in requests if name not in ("estimators", "all")]
+    if requests == ["all"]:
+        raise ValueError(
+            f"return_folds={return_folds!r} does not say what to return; write "
+            "return_folds=['all', 'estimators'], or a method such as 'predict_proba'."
+        )
     if len(methods) > 1:
         raise ValueError(
             f"return_folds={return_folds!r} names {len(methods)} methods; one is "
@@ -68,7 +79,9 @@ class KeptFits(Aspect):
           as ``oof_predictions_``. For each sample, the method is called on the
           estimator that was fitted without this sample. Requires a `cv` that tests each
           sample exactly once.
-        - A list contains "estimators" and a method.
+        - A list contains "estimators", a method, or both. With "all" in the list, the
+          results of all complete trials are also stored. The estimators of all trials
+          are then in memory at the same time.
 
     Attributes
     ----------
@@ -78,6 +91,13 @@ class KeptFits(Aspect):
     oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
         Out-of-fold predictions in the order of the samples, if `return_folds` contains
         a method.
+    all_fold_estimators_ : list of (list of estimators or None)
+        Estimators fitted on the splits for each row of ``cv_results_``, if
+        `return_folds` contains "all" and "estimators". None for a trial that was not
+        complete.
+    all_oof_predictions_ : list of (ndarray or None)
+        Out-of-fold predictions for each row of ``cv_results_``, if `return_folds`
+        contains "all" and a method.
     """
 
     name = "kept_fits"
@@ -127,8 +147,9 @@ class KeptFits(Aspect):
 
     def learn(self, trial: Trial) -> None:
         """Drop the estimators of a trial that is not the best one."""
-        if callable(self.run.settings["refit"]):
-            return  # it may choose any trial
+        settings = self.run.settings
+        if callable(settings["refit"]) or returns_all(settings["return_folds"]):
+            return  # a callable may choose any trial
         candidates = History([trial] if self._best is None else [self._best, trial])
         self._best = candidates.best
         for candidate in candidates:
