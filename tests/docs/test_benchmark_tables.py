@@ -73,6 +73,25 @@ def test_readme_has_the_regrets_of_the_judges(name, title):
     assert f"| {' | '.join(cells)} |\n" in README
 
 
+@pytest.mark.parametrize(
+    "name, title",
+    [
+        ("skbayes", "skbayes"),
+        ("skbayes-ensemble", 'skbayes, `refit="ensemble"`'),
+        ("flaml", "FLAML"),
+        ("optuna", "OptunaSearchCV"),
+        ("random", "RandomizedSearchCV"),
+        ("halving", "HalvingRandomSearchCV"),
+    ],
+)
+def test_readme_has_the_losses_on_new_rows(name, title):
+    entry = tables.load("new_rows/table")["groups"]["all"][name]
+    mean = entry["mean"]
+    cells = [" / ".join(f"{m:.0f}" for m in mean[:3]), f"{mean[3]:.0f}"]
+    row = f"| {title} | {' | '.join(cells)} | {mean[4]:.0f}% | "
+    assert row in README and row in BENCHMARKS
+
+
 def test_readme_has_the_times_and_the_trials():
     times = tables.load("overhead/flat")["groups"]["100"]
     order = ("skbayes", "optuna-tpe", "optuna-gp", "skopt")
