@@ -298,6 +298,7 @@ def refitted(
     is_fitted = final is not None and final.is_fitted
     if best is None:
         best = search._unfitted(search.best_params_)
+    search._set({"best_estimator_": best})  # also if its fit fails
     reporting = contextlib.nullcontext() if tasks is None else tasks.refitting(best)
     with reporting, refit_by_rounds(best, run.options.rounds):
         begin = time.time()
@@ -305,7 +306,7 @@ def refitted(
             best.fit(X, **fit_params)
         elif not is_fitted:
             best.fit(X, y, **fit_params)
-        attributes = {"best_estimator_": best, "refit_time_": time.time() - begin}
+        attributes: dict[str, Any] = {"refit_time_": time.time() - begin}
     if hasattr(best, "feature_names_in_"):
         attributes["feature_names_in_"] = best.feature_names_in_
     return attributes

@@ -332,7 +332,7 @@ class Weighted(LogisticRegression):
 @pytest.mark.parametrize("routing", [False, True])
 def test_members_are_fitted_with_the_weights_of_the_user(members, routing):
     weights = np.linspace(1.0, 2.0, len(y))
-    model = Weighted(max_iter=10)
+    model, Z = Weighted(), StandardScaler().fit_transform(X)
     with config_context(enable_metadata_routing=routing):
         scorer = get_scorer("roc_auc")
         if routing:
@@ -346,7 +346,7 @@ def test_members_are_fitted_with_the_weights_of_the_user(members, routing):
             refit={"rule": "ensemble", "members": members},
             scoring=scorer,
             random_state=0,
-        ).fit(X, y, sample_weight=weights)
+        ).fit(Z, y, sample_weight=weights)
     for fit in search.best_estimator_.estimators_:
         if members == "refit":
             np.testing.assert_array_equal(fit.seen_, weights)
