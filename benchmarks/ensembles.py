@@ -1,8 +1,9 @@
 """Test loss of ensembles and of single choices, from recorded predictions.
 
-The recordings are those of ``benchmarks/truth.py record``. For each search, members are
-selected from its out-of-fold predictions. Predictions of the test rows, by fits on all
-rows or by the fits of the splits, are then averaged with the weights.
+The folder contains the predictions of ``truth.py run --predictions FOLDER``. For each
+search, members are selected from its out-of-fold predictions. Predictions of the test
+rows, by fits on all rows or by the fits of the splits, are then averaged with the
+weights.
 
     python benchmarks/ensembles.py FOLDER
 """

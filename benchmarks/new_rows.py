@@ -5,8 +5,8 @@ All libraries search the same ranges of a learner, on a part of a table, with fi
 logarithm of the ratio (× 1000) of the loss on new rows to that of the estimator's own
 values after 10, 25 and 50 trials, and after the time that 25 random trials take; the
 percentage of runs whose loss is greater than that of the own values after 50 trials;
-and the seconds that 50 trials take. Halving has the sizes of samples that make its fits
-on all rows about as many as those of the others.
+and the seconds that 50 trials take. Halving draws three
+times as many candidates as the others have trials.
 
 Example: python benchmarks/new_rows.py run --every 4 --seeds 1 --jobs 2 --save table
 """

@@ -8,7 +8,7 @@ from typing import Any
 
 from skbayes.utils.did_you_mean import did_you_mean
 
-__all__ = ["RULES", "RefitChoice", "refit_choice"]
+__all__ = ["RULES", "RefitChoice", "refit_choice", "rule_of"]
 
 # Rules by name, with the names of their options.
 RULES: dict[str, frozenset[str]] = {
@@ -81,3 +81,10 @@ def refit_choice(refit: Any, metrics: Collection[str] | Any = ()) -> RefitChoice
                 f"{did_you_mean(name, known)} Its options are {known}."
             )
     return RefitChoice(rule, metric, options)
+
+
+def rule_of(refit: Any, metrics: Collection[str] | Any = ()) -> RefitChoice:
+    """Return the meaning of `refit`; weights of objectives in a dict are no rule."""
+    if isinstance(refit, Mapping) and "rule" not in refit:
+        return RefitChoice()
+    return refit_choice(refit, metrics)

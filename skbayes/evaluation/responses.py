@@ -24,6 +24,7 @@ __all__ = [
     "Response",
     "Target",
     "check_averaging",
+    "mean_response",
     "respond",
 ]
 

@@ -10,11 +10,12 @@ import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.limits import limits_text
-from skbayes.evaluation.refit_choice import refit_choice
+from skbayes.evaluation.refit_choice import refit_choice, rule_of
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import TrialState
 from skbayes.results.correction import corrected_best_score
 from skbayes.results.frame import fold_scores
+from skbayes.space.candidates import key_of
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first, least_violating
@@ -69,9 +70,7 @@ def best_attributes(
 
 def check_rule(search: Any) -> None:
     """Raise ValueError if the search has no best score, by which a rule chooses."""
-    if isinstance(search.refit, Mapping) and "rule" not in search.refit:
-        return  # a point on the front of several objectives
-    rule = refit_choice(search.refit, search.scoring).rule
+    rule = rule_of(search.refit, search.scoring).rule
     if rule == "corrected" and "best_score_corrected_" in getattr(
         search, "_omitted", ()
     ):
@@ -120,18 +119,19 @@ def own_row(search: Any, run: SearchRun, usable: np.ndarray, best: int) -> int |
     selection = run.space.selection(search._own_values())
     if selection is None:
         return None
-    chosen, wanted = run.ranked[best], run.space.encode([selection])[0].tobytes()
-    for row in np.flatnonzero(usable):
-        trial = run.ranked[int(row)]
-        if (
-            trial.state == TrialState.COMPLETE
-            and (trial.stage, trial.train_fraction)
-            == (chosen.stage, chosen.train_fraction)
-            and trial.params in run.space
-            and run.space.encode([trial.params])[0].tobytes() == wanted
-        ):
-            return int(row)
-    return None
+    chosen = run.ranked[best]
+    rows = [
+        int(row)
+        for row in np.flatnonzero(usable)
+        for trial in [run.ranked[int(row)]]
+        if trial.state == TrialState.COMPLETE
+        and (trial.stage, trial.train_fraction) == (chosen.stage, chosen.train_fraction)
+        and trial.params in run.space
+    ]
+    wanted, *keys = map(
+        key_of, run.space.encode([selection, *(run.ranked[r].params for r in rows)])
+    )
+    return next((r for r, key in zip(rows, keys, strict=True) if key == wanted), None)
 
 
 def gain_of(scores: FloatArray, own: FloatArray, n_splits: int) -> tuple[float, float]:

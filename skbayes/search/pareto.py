@@ -86,6 +86,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         - a callable: receives ``cv_results_`` and returns the index of a row, which can
           be outside the front;
         - False: no refit; see :meth:`select`.
+
+        The method `score` uses the scorer that is named, or else the first one.
     verbose : int or "progress", default=0
         Verbosity level. With 1 or more, one line is printed per trial. With "progress",
         a progress bar is shown instead. The score of a trial is its first objective,
@@ -399,33 +401,11 @@ class ParetoSearchCV(BaseBayesSearchCV):
         return self
 
     def _with_plain_refit(self) -> Any:
-        return self
-
-    def score(self, X: Any, y: Any = None, **params: Any) -> float:
-        """Score the best estimator by the objective that `refit` names.
-
-        If `refit` does not name a scorer, the first scorer among the objectives is
-        used.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-            Test data.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), default=None
-            Targets.
-        **params : dict of str to object
-            Metadata, passed on to the scorer.
-
-        Returns
-        -------
-        score : float
-            Score of the best estimator.
-        """
-        # The inherited method looks up a scorer by the name in `refit`.
-        named = copy.copy(self)
-        if self.refit is not False:
-            named.refit = self._scored_by(self.refit)
-        return super(ParetoSearchCV, named).score(X, y, **params)
+        if self.refit is False:
+            return self
+        plain = copy.copy(self)
+        plain.refit = self._scored_by(self.refit)
+        return plain
 
 
 def _check_choice(choice: Any, names: list[str], parameter: str) -> None:

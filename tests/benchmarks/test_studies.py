@@ -13,6 +13,7 @@ import numpy as np
 import overhead
 import pytest
 import tasks
+import threshold
 import truth
 import waste
 from harness import Study
@@ -27,7 +28,7 @@ STUDIES = {
     if study.smallest
 } | {
     module.__name__: (module, "run")
-    for module in (engine_overhead, model_choices, new_rows, nmt, truth)
+    for module in (engine_overhead, model_choices, new_rows, nmt, threshold, truth)
 }
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect, Parameter, is_given
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.refit_choice import RefitChoice, refit_choice
+from skbayes.evaluation.refit_choice import RefitChoice, rule_of
 from skbayes.evaluation.responses import Response, Target, respond
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
@@ -33,10 +33,7 @@ MEMORY_LIMIT, N_FITS = 1e9, 25
 
 def ensemble_choice(settings: Mapping[str, Any]) -> RefitChoice | None:
     """Return the choice of an ensemble, or None."""
-    refit = settings.get("refit")
-    if isinstance(refit, Mapping) and "rule" not in refit:
-        return None  # weights of objectives
-    choice = refit_choice(refit, settings.get("scoring"))
+    choice = rule_of(settings.get("refit"), settings.get("scoring"))
     return choice if choice.rule == "ensemble" else None
 
 
