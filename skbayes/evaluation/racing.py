@@ -8,11 +8,12 @@ number of complete trials observed before.
   ``first`` scores. These are the first m scores, or those that the trial had after m
   folds, if the score of a fold depends on the other folds.
 - ``variance``: residual variance of a score after the means of its trial and of its
-  split are subtracted. It is estimated by a two-way analysis of variance of ``table``
-  without replication, with (n - 1) (K - 1) degrees of freedom. The variance between the
-  splits of a trial, which is at least as large, is included as one more degree of
-  freedom. Without it, a few trials with similar results by chance would give a variance
-  that is too small.
+  split are subtracted. It is estimated from the best quarter of the trials by a two-way
+  analysis of variance without replication, with (n - 1) (K - 1) degrees of freedom for
+  n of these trials. Bad trials often have noisier scores, and are not those with which
+  a trial must be compared. Trials with equal scores in all splits are counted once. If
+  fewer than three trials differ, the variance between the splits of a trial, which is
+  at least as large, is included as one more degree of freedom.
 
 Scores are compared within splits, because splits differ more than good trials do, and
 all trials use the same splits. With a flat prior on the true difference, the difference
@@ -37,6 +38,8 @@ __all__ = ["FoldScores", "Race", "race_of"]
 
 # Number of complete trials that is required to estimate the variance.
 MIN_TRIALS = 3
+# Share of the complete trials from which the variance is estimated.
+BEST_SHARE = 0.25
 
 
 class Race:
@@ -50,7 +53,7 @@ class Race:
     >>> from skbayes.evaluation.racing import Race
     >>> race = Race([[0.90, 0.80, 0.85], [0.88, 0.79, 0.84], [0.70, 0.62, 0.66]])
     >>> print(f"{race.chance([0.3]):.3f}, {race.chance([0.89]):.3f}")
-    0.000, 0.347
+    0.000, 0.088
     """
 
     def __init__(
@@ -62,15 +65,11 @@ class Race:
         self.ready = len(rows) >= MIN_TRIALS and rows.shape[1] > 1
         if not self.ready:
             return
-        n, self._K = rows.shape
+        self._K = rows.shape[1]
         best = int(np.argmax(rows.mean(axis=1)))
         self._best = rows[best]
         self._first = rows[best] if first is None else np.asarray(first)[best]
-        residuals = rows - rows.mean(axis=0) - rows.mean(axis=1, keepdims=True)
-        residuals += rows.mean()
-        between = float(np.mean(np.var(rows, axis=1, ddof=1)))
-        self._df = (n - 1) * (self._K - 1) + 1
-        self._variance = (float(np.sum(residuals**2)) + between) / self._df
+        self._variance, self._df = _residual_variance(_best_rows(rows))
 
     @property
     def best(self) -> float:
@@ -102,6 +101,24 @@ class Race:
 
     def _noise(self, m: int) -> float:
         return self._variance * (1.0 / m - 1.0 / self._K)
+
+
+def _best_rows(rows: FloatArray) -> FloatArray:
+    """Return the rows that differ and have the greatest means."""
+    distinct = np.unique(rows, axis=0)
+    n = max(MIN_TRIALS, math.ceil(BEST_SHARE * len(rows)))
+    return np.asarray(distinct[np.argsort(-distinct.mean(axis=1), kind="stable")[:n]])
+
+
+def _residual_variance(rows: FloatArray) -> tuple[float, int]:
+    """Return the residual variance of a score, and its degrees of freedom."""
+    n, K = rows.shape
+    residuals = rows - rows.mean(axis=0) - rows.mean(axis=1, keepdims=True)
+    residuals += rows.mean()
+    squares, df = float(np.sum(residuals**2)), (n - 1) * (K - 1)
+    if n < MIN_TRIALS:
+        squares, df = squares + float(np.mean(np.var(rows, axis=1, ddof=1))), df + 1
+    return squares / df, df
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["FitOptions", "Objective", "SearchRun"]
 
 # With racing=True, the chance to become the best below which a trial is pruned.
-RACING_RISK = 0.01
+RACING_RISK = 0.05
 
 
 class Objective(Protocol):

@@ -178,9 +178,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         files; otherwise, it is 4 GB. The least recently used files are removed first. A
         warning is issued if n-grams were counted again because the files would have
         been larger.
-    racing : bool or float, default=True
+    racing : bool or float, default=0.01
         Whether to prune trials that have practically no chance to become the best after
-        their first folds. A float is the chance below which a trial is pruned.
+        their first folds. A float is the chance below which a trial is pruned, which is
+        5% with True.
     multi_fidelity : bool or "auto", default="auto"
         Whether the surrogate of a later stage is also fitted to the trials of earlier
         stages. "auto" enables it if the surrogate supports it.
@@ -270,7 +271,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         language: str | None = "english",
         stages: Sequence[float | int] | str = "auto",
         n_iter: int | Sequence[int] = 30,
-        racing: bool | float = True,
+        racing: bool | float = 0.01,
         **shared: Any,
     ) -> None:
         self._store(locals())

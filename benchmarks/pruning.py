@@ -1,0 +1,114 @@
+"""Rules that prune trials after their first folds, replayed on recorded searches.
+
+The searches are those of ``truth.py``, which fitted all folds of all trials. For each
+rule, the columns are: the percentage of the fits that are needed; the percentage of the
+searches that still choose the same trial; and the mean logarithm of the ratio (× 1000)
+of the loss of the chosen trial on new rows to that of the trial chosen without pruning.
+The trials are the recorded ones, although a surrogate would propose other trials after
+pruned ones. "First" only makes a share of the trials, without pruning.
+
+    python benchmarks/pruning.py
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+import json
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+from harness import HERE, mean_se
+from truth import HALVES, half
+
+from skbayes.evaluation import racing
+
+# Decides from the scores of the complete trials and of the first folds of a trial.
+Rule = Callable[[np.ndarray, np.ndarray], bool]
+
+
+def race(known: np.ndarray, first: np.ndarray, risk: float, share: float) -> bool:
+    """Prune if the chance is below the risk; the variance is that of a share."""
+    default, racing.BEST_SHARE = racing.BEST_SHARE, share
+    try:
+        return racing.Race(known).chance(first) < risk
+    finally:
+        racing.BEST_SHARE = default
+
+
+def forgiving(known: np.ndarray, first: np.ndarray) -> bool:
+    """Prune if the mean is below the worst fold of the best trial (Bergman 2024)."""
+    return first.mean() < known[np.argmax(known.mean(axis=1))].min()
+
+
+def aggressive(known: np.ndarray, first: np.ndarray) -> bool:
+    """Prune if the mean is below the mean of the best trial (Bergman 2024)."""
+    return first.mean() < known.mean(axis=1).max()
+
+
+RULES: dict[str, Rule] = {
+    **{
+        f"risk {risk}, variance of {name}": partial(race, risk=risk, share=share)
+        for name, share in (("all", 1.0), ("best half", 0.5), ("best quarter", 0.25))
+        for risk in (0.01, 0.05, 0.1, 0.2)
+    },
+    "forgiving": forgiving,
+    "aggressive": aggressive,
+}
+
+
+def replay(scores: np.ndarray, rule: Rule) -> tuple[int, float]:
+    """Return the trial that is chosen, and the share of the fits."""
+    n_folds, fits, complete = scores.shape[1], 0, []
+    for i, row in enumerate(scores):
+        n_fitted = n_folds
+        if complete and np.isfinite(row).all():
+            known = scores[complete]
+            pruned = (m for m in range(1, n_folds) if rule(known, row[:m]))
+            n_fitted = next(pruned, n_folds)
+        fits += n_fitted
+        if n_fitted == n_folds and np.isfinite(row).all():
+            complete.append(i)
+    best = max(complete, key=lambda i: float(scores[i].mean()))
+    return best, fits / scores.size
+
+
+def outcomes(rule: Rule | float) -> dict[str, np.ndarray]:
+    """Return the columns of all searches, by half."""
+    found: dict[str, list] = {name: [] for name in HALVES}
+    path = HERE / "results" / "truth" / "searches.jsonl"
+    for line in path.read_text(encoding="utf-8").splitlines():
+        search = json.loads(line)
+        scores = np.array(search["scores"], dtype=np.float64)
+        scores = scores[: len(scores) - (not search["own_is_trial"])]
+        means = np.where(np.isfinite(scores).all(axis=1), scores.mean(axis=1), -np.inf)
+        chosen = int(np.argmax(means))
+        if callable(rule):
+            best, fits = replay(scores, rule)
+        else:
+            n_trials = int(np.ceil(rule * len(scores)))
+            best, fits = int(np.argmax(means[:n_trials])), n_trials / len(scores)
+        change = 1000.0 * np.log(search["loss"][best] / search["loss"][chosen])
+        found[half(search["task"])].append((100 * fits, 100 * (best == chosen), change))
+    return {name: np.array(rows) for name, rows in found.items()}
+
+
+def main() -> None:
+    """Print the table."""
+    header = [f"{name}: {c}" for name in HALVES for c in ("fits", "same", "change")]
+    print("|".join(["", " rule ", *(f" {name} " for name in header), ""]))
+    print("|---" * (len(header) + 1) + "|")
+    first = {f"first {100 * share:.0f}%": share for share in (0.52, 0.64, 0.72)}
+    for name, rule in {**RULES, **first}.items():
+        cells = [name]
+        for rows in outcomes(rule).values():
+            change = mean_se(rows[:, 2:], 0)
+            cells += [f"{value:.0f}%" for value in rows[:, :2].mean(axis=0)]
+            cells.append(f"{change['mean'][0]:+.0f} ± {change['se'][0]:.0f}")
+        print("| " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
