@@ -185,7 +185,8 @@ def test_command(journal):
         port = int(url.rstrip("/").rsplit(":", 1)[1])
         connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
         connection.request("GET", "/")
-        assert connection.getresponse().status == 200
+        response = connection.getresponse()
+        assert response.status == 200 and response.read()
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
     finally:

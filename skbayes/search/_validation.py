@@ -371,7 +371,8 @@ def _response_of(model: Any, methods: tuple[str, ...]) -> str:
 
 def _check_packages(model: Any) -> None:
     for part in [model, *model.get_params().values()]:
-        if hasattr(part, "_check_packages") and not isinstance(part, type):
+        # Attributes of an instance may be dynamic, such as those of a plan of skrub.
+        if hasattr(type(part), "_check_packages"):
             part._check_packages()
 
 
