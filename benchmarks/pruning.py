@@ -18,6 +18,7 @@ import one_thread  # noqa: F401
 import json
 from collections.abc import Callable
 from functools import partial
+from unittest import mock
 
 import numpy as np
 from harness import HERE, mean_se
@@ -31,11 +32,8 @@ Rule = Callable[[np.ndarray, np.ndarray], bool]
 
 def race(known: np.ndarray, first: np.ndarray, risk: float, share: float) -> bool:
     """Prune if the chance is below the risk; the variance is that of a share."""
-    default, racing.BEST_SHARE = racing.BEST_SHARE, share
-    try:
+    with mock.patch.object(racing, "BEST_SHARE", share):
         return racing.Race(known).chance(first) < risk
-    finally:
-        racing.BEST_SHARE = default
 
 
 def forgiving(known: np.ndarray, first: np.ndarray) -> bool:
@@ -64,13 +62,14 @@ def replay(scores: np.ndarray, rule: Rule) -> tuple[int, float]:
     n_folds, fits, complete = scores.shape[1], 0, []
     for i, row in enumerate(scores):
         n_fitted = n_folds
-        if complete and np.isfinite(row).all():
-            known = scores[complete]
-            pruned = (m for m in range(1, n_folds) if rule(known, row[:m]))
-            n_fitted = next(pruned, n_folds)
+        if np.isfinite(row).all():
+            if complete:
+                known = scores[complete]
+                pruned = (m for m in range(1, n_folds) if rule(known, row[:m]))
+                n_fitted = next(pruned, n_folds)
+            if n_fitted == n_folds:
+                complete.append(i)
         fits += n_fitted
-        if n_fitted == n_folds and np.isfinite(row).all():
-            complete.append(i)
     best = max(complete, key=lambda i: float(scores[i].mean()))
     return best, fits / scores.size
 
