@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from sklearn.base import BaseEstimator
 
 from skbayes.space.dimensions import is_number
 from skbayes.space.lists import Ordinal
@@ -23,6 +26,9 @@ __all__ = [
 
 # Fraction of training rows in the default cross-validation of GridSearchCV.
 TRAIN_SHARE = 0.8
+
+# Length of a line of code from which it is split.
+WIDTH = 80
 
 # Words in the names of parameters that are about computation or the form of the data.
 TECHNICAL = (
@@ -251,13 +257,37 @@ def code_of(notation: Any, indent: str = "") -> str:
         scale = "" if default else f', scale="{notation.scale}"'
         return f"Ordinal({values}{scale})"
     if isinstance(notation, list):
-        return f"[{', '.join(code_of(part, deeper) for part in notation)}]"
+        return _joined("[", [code_of(part, deeper) for part in notation], "]", indent)
     if isinstance(notation, tuple):
-        items = ", ".join(code_of(part, deeper) for part in notation)
-        return f"({items},)" if len(notation) == 1 else f"({items})"
+        items = [code_of(part, deeper) for part in notation]
+        return f"({items[0]},)" if len(items) == 1 else _joined("(", items, ")", indent)
+    if isinstance(notation, BaseEstimator) and not isinstance(notation, type):
+        return _estimator_code(notation, indent)
     if type(notation) is str and '"' not in notation and "\\" not in notation:
         return f'"{notation}"' if notation.isprintable() else repr(notation)
     return repr(notation)
+
+
+def _estimator_code(estimator: BaseEstimator, indent: str) -> str:
+    """Return the call that creates an estimator, with the parameters that it needs."""
+    cls = type(estimator)
+    known = inspect.signature(cls.__init__).parameters
+    arguments = [
+        f"{name}={code_of(value, indent + '    ')}"
+        for name, value in estimator.get_params(deep=False).items()
+        if repr(value) != repr(known[name].default if name in known else None)
+    ]
+    return _joined(f"{cls.__name__}(", arguments, ")", indent)
+
+
+def _joined(begin: str, parts: list[str], end: str, indent: str) -> str:
+    """Return parts of code on one line, or one per line if a line would be long."""
+    line = f"{begin}{', '.join(parts)}{end}"
+    # Lists of plain values stay on one line.
+    if "(" not in line[1:] or ("\n" not in line and len(indent + line) <= WIDTH):
+        return line
+    lines = [f"{indent}    {part},\n" for part in parts]
+    return f"{begin}\n{''.join(lines)}{indent}{end}"
 
 
 def _options(notation: Choice, indent: str) -> str:

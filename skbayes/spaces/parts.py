@@ -17,6 +17,7 @@ from skbayes.spaces.samplers import facts_resampled
 
 __all__ = [
     "Part",
+    "ignores_scale",
     "is_estimator",
     "is_scaler",
     "own_params",
@@ -297,7 +298,7 @@ def _members(
     """Yield the parts of the named estimators in a container."""
     own_score, comparable = facts.own_score, True
     if container == "steps" and members:
-        matters = facts.scale_matters and not _ignores_scale(members[-1][1])
+        matters = facts.scale_matters and not ignores_scale(members[-1][1])
         facts = dataclasses.replace(facts, scale_matters=matters)
         comparable = not (own_score and _scores_columns(members[-1][1]))
     for place, (name, member, *columns) in enumerate(members, start=1):
@@ -330,7 +331,7 @@ def is_k_means(estimator: Any) -> bool:
     return entry is not None and entry.name.endswith("KMeans")
 
 
-def _ignores_scale(estimator: Any) -> bool:
+def ignores_scale(estimator: Any) -> bool:
     """Return whether an estimator is a tree or an ensemble of trees."""
     entry = find(estimator)
     if entry is None or entry.build.__module__ != "skbayes.spaces.trees":

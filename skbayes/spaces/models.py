@@ -1,0 +1,323 @@
+"""Choice among models with the preprocessing that a table needs: `models`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.utils.multiclass import type_of_target
+
+from skbayes.space.notation import Choice, make_choice, with_sub_spaces
+from skbayes.spaces.catalog import DataFacts
+from skbayes.spaces.default import TRAIN_SHARE, EditableSpace, code_of
+from skbayes.spaces.parts import ignores_scale, parts_of
+from skbayes.spaces.table import ColumnConverter, Table, is_missing, table_of
+
+__all__ = ["ModelChoice", "models"]
+
+# Number of rows of the largest class that five-fold cross-validation needs.
+MIN_OF_CLASS = 5
+
+# A target of whole numbers with more distinct values is a quantity.
+MAX_CODES = 20
+
+# Maximum numbers of rows of slow models, and of entries (rows × columns) of trees.
+ROWS_NEIGHBORS, ROWS_SVM = 10_000, 3_000
+ENTRIES_CLASSIFIER, ENTRIES_REGRESSOR, ENTRIES_BOOSTING = 2e7, 4e6, 5e7
+
+# Boosting fits a tree per class, and the leaves of forests have a count per class.
+CLASSES_BOOSTING, ROWS_TIMES_CLASSES = 30, 1e6
+
+# Number of words that trees use.
+WORDS_TREES = 100
+
+
+# -- target ---------------------------------------------------------------------------
+
+
+def _class_counts(y: Any, n_rows: int, task: str) -> np.ndarray | None:
+    """Return the numbers of rows of the classes; None for regression."""
+    values = np.asarray(y)
+    if y is None or values.ndim != 1:
+        raise ValueError(f"y must be one column of targets, got shape {values.shape}.")
+    if len(values) != n_rows:
+        raise ValueError(f"y has {len(values)} rows, and X has {n_rows}.")
+    if any(map(is_missing, values.tolist() if values.dtype.kind == "f" else values)):
+        raise ValueError("y has missing values. Remove these rows from X and y.")
+    numeric = values.dtype.kind in "iuf" or all(
+        isinstance(v, Real) and not isinstance(v, bool) for v in values
+    )
+    if values.dtype.kind not in "biufUO":
+        raise ValueError(f"y must have numbers or classes, got {values.dtype}.")
+    if numeric and not np.isfinite(values.astype(np.float64)).all():
+        raise ValueError("y has infinite values.")
+    try:
+        classes, counts = np.unique(values, return_counts=True)
+        kind = type_of_target(y)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"y has values of different types: {error}") from error
+    if len(classes) < 2:
+        raise ValueError(f"y has only one value, {values[0]!r}.")
+    if task == "auto":
+        whole = len(classes) == 2 or values.dtype.kind != "f"
+        codes = kind in ("binary", "multiclass") and whole and len(classes) <= MAX_CODES
+        task = "classification" if codes or not numeric else "regression"
+    if task == "regression":
+        if not numeric:
+            raise ValueError("y must have numbers for a regression.")
+        return None
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(f"y must have classes, got a target of type {kind!r}.")
+    if counts.max() < MIN_OF_CLASS:
+        raise ValueError(
+            f"y: the largest of {len(classes)} classes has {counts.max()} rows, and "
+            f"five-fold cross-validation needs {MIN_OF_CLASS}."
+        )
+    return counts
+
+
+# -- pipelines ------------------------------------------------------------------------
+
+
+def _preprocessing(table: Table, scaled: bool) -> Any:
+    """Return the transformer of a table for models of scaled columns, or for trees."""
+    # Imported here, because importing them takes long.
+    from sklearn import preprocessing
+    from sklearn.compose import ColumnTransformer
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.impute import SimpleImputer
+
+    def converted(kind: str, *steps: Any) -> Any:
+        convert = kind != "categories" or table.converted & set(table.kinds[kind])
+        steps = (ColumnConverter(kind_to[kind]), *steps) if convert else steps
+        return steps[0] if len(steps) == 1 else make_pipeline(*steps)
+
+    kind_to = {"categories": "strings", "dates": "dates", "documents": "documents"}
+    fill: list[Any] = []
+    if scaled:
+        fill = [SimpleImputer(strategy="median", add_indicator=True)]
+    numbers: list[Any] = []
+    if table.converted & set(table.kinds.get("numbers", ())):
+        numbers.append(ColumnConverter())
+    if table.is_sparse:
+        return preprocessing.MaxAbsScaler() if scaled else "passthrough"
+    if scaled:
+        numbers += [
+            *(fill if table.has_missing else []),
+            preprocessing.StandardScaler(),
+        ]
+    remainder = make_pipeline(*numbers) if len(numbers) > 1 else [*numbers, None][0]
+    if set(table.kinds) == {"numbers"}:
+        return remainder or "passthrough"
+    transformers: list[tuple[str, Any, Any]] = []
+    if keys := table.kinds.get("categories"):
+        encoder = preprocessing.OneHotEncoder(
+            handle_unknown="infrequent_if_exist", max_categories=100
+        )
+        if not scaled:
+            encoder = preprocessing.OrdinalEncoder(
+                handle_unknown="use_encoded_value",
+                unknown_value=-1,
+                encoded_missing_value=-1,
+            )
+        transformers.append(("categories", converted("categories", encoder), keys))
+    if keys := table.kinds.get("dates"):
+        scaler = [*fill, preprocessing.StandardScaler()] if scaled else []
+        transformers.append(("dates", converted("dates", *scaler), keys))
+    for place, key in enumerate(table.kinds.get("documents", [])):
+        words = TfidfVectorizer(max_features=None if scaled else WORDS_TREES)
+        name = f"documents{place or ''}"
+        transformers.append((name, converted("documents", words), [key]))
+    if keys := table.kinds.get("ignored"):
+        transformers.append(("ignored", "drop", keys))
+    threshold = {} if scaled else {"sparse_threshold": 0}
+    rest = (remainder or "passthrough") if "numbers" in table.kinds else "drop"
+    return ColumnTransformer(transformers, remainder=rest, **threshold)
+
+
+def _learners(table: Table, counts: np.ndarray | None) -> Iterator[Any]:
+    """Yield the models that the size of a table allows, cheap ones first."""
+    from sklearn import ensemble, linear_model, neighbors, svm
+    from sklearn.calibration import CalibratedClassifierCV
+
+    suffix = "Regressor" if counts is None else "Classifier"
+    n_rows, n_classes = table.n_rows, 1 if counts is None else len(counts)
+    entries, seed = n_rows * table.n_columns, {"random_state": 0}
+    if counts is None:
+        yield linear_model.Ridge()
+    else:
+        yield linear_model.LogisticRegression(max_iter=1000)
+    if n_rows <= ROWS_NEIGHBORS:
+        yield getattr(neighbors, f"KNeighbors{suffix}")()
+    if n_rows <= ROWS_SVM:
+        if counts is None:
+            yield svm.SVR()
+        elif counts.min() >= 2 * MIN_OF_CLASS:
+            yield CalibratedClassifierCV(svm.SVC(), ensemble=False)
+    dense = entries <= ENTRIES_BOOSTING and not table.is_sparse
+    if dense and n_classes <= CLASSES_BOOSTING:
+        # Early stopping needs several rows of each class.
+        boosting = getattr(ensemble, f"HistGradientBoosting{suffix}")
+        yield boosting(early_stopping=False, **seed)
+    most = ENTRIES_REGRESSOR if counts is None else ENTRIES_CLASSIFIER
+    if entries <= most and n_rows * n_classes <= ROWS_TIMES_CLASSES:
+        yield getattr(ensemble, f"RandomForest{suffix}")(**seed)
+        yield getattr(ensemble, f"ExtraTrees{suffix}")(**seed)
+
+
+class ModelChoice(NamedTuple):
+    """Pipeline and search space of a choice among models, printed as code.
+
+    Its representation is a program that builds the same pipeline and space. Paste it
+    into a script to change them.
+
+    Parameters
+    ----------
+    estimator : Pipeline
+        Pipeline with the steps "columns" and "model", with the first model.
+    search_spaces : EditableSpace
+        Search space: a choice of "model", with the preprocessing and the
+        hyper-parameters of each model.
+    """
+
+    estimator: Pipeline
+    search_spaces: EditableSpace
+
+    def __repr__(self) -> str:
+        variables: dict[str, Any] = {}
+
+        def named(option: Any, space: Any) -> Any:
+            name = "for_trees" if ignores_scale(option) else "scaled"
+            variables[name] = space["columns"][0]
+            return {"columns": [_Name(name)], **_without_columns(space)}
+
+        choice = with_sub_spaces(self.search_spaces["model"], named)
+        first = _Name("for_trees" if ignores_scale(self.estimator[-1]) else "scaled")
+        steps = [("columns", first), ("model", self.estimator[-1])]
+        parts = {
+            **variables,
+            "estimator": Pipeline(steps),
+            "search_spaces": {**self.search_spaces, "model": choice},
+        }
+        lines = [f"{name} = {code_of(value)}" for name, value in parts.items()]
+        classes: dict[str, set[str]] = {}
+        for module, name in _classes([*self, *variables.values()]):
+            classes.setdefault(module, set()).add(name)
+        imports = [
+            f"from {module} import {', '.join(sorted(classes[module]))}"
+            for module in sorted(classes)
+        ]
+        return "\n".join([*imports, "", *lines])
+
+
+class _Name(str):
+    """Name of a variable, printed without quotes."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _without_columns(space: Any) -> dict[str, Any]:
+    return {name: value for name, value in space.items() if name != "columns"}
+
+
+def _classes(value: Any) -> Iterator[tuple[str, str]]:
+    """Yield the public modules and names of the classes in a value."""
+    if isinstance(value, dict):
+        value = [*value.items()]
+    if isinstance(value, list | tuple):
+        for item in value:
+            yield from _classes(item)
+        return
+    if not isinstance(value, BaseEstimator | Choice) and not hasattr(value, "scale"):
+        return
+    module = type(value).__module__.split(".")
+    private = [place for place, part in enumerate(module) if part.startswith("_")]
+    end = 2 if module[0] == "skbayes" else [*private, len(module)][0]
+    yield ".".join(module[:end]), type(value).__name__
+    if isinstance(value, Choice):
+        yield from _classes(value.options)
+    elif hasattr(value, "get_params"):
+        yield from _classes(list(value.get_params(deep=False).values()))
+
+
+def models(
+    X: Any, y: Any, *, task: str = "auto", extra: Sequence[Any] = ()
+) -> ModelChoice:
+    """Return a pipeline and a search space that choose among models for a table.
+
+    Use it as ``BayesSearchCV(*models(X, y), timeout=60).fit(X, y)``.
+
+    Parameters
+    ----------
+    X : array-like, sparse matrix or data frame of shape (n_samples, n_features)
+        Table. Columns can have numbers, categories, dates, or texts.
+    y : array-like of shape (n_samples,)
+        Target.
+    task : {"auto", "classification", "regression"}, default="auto"
+        Task. By default, strings and booleans, integers with at most 20 distinct
+        values, and floats with two whole values are classes. Other numbers are
+        quantities.
+    extra : sequence of estimators, default=()
+        Further models, such as of LightGBM, with their default spaces. Trees and their
+        ensembles get the columns for trees, and other models get scaled columns.
+
+    Returns
+    -------
+    choice : ModelChoice
+        Named tuple of the pipeline and the search space. It is printed as code.
+
+    Raises
+    ------
+    ValueError
+        If `X` or `y` cannot be used. The message contains the reason.
+
+    Notes
+    -----
+    The models are a linear model, nearest neighbors (at most 10,000 rows), a support
+    vector machine (3,000), histogram-based gradient boosting, a random forest and extra
+    trees. Trees are left out if the table has too many entries or classes.
+
+    Columns without two distinct values, strings that hardly repeat and are not texts,
+    integers that count the rows, and distinct integers of a column whose name ends with
+    "id" are ignored.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from skbayes import BayesSearchCV
+    >>> from skbayes.spaces import models
+    >>> X, y = load_iris(return_X_y=True)
+    >>> search = BayesSearchCV(*models(X, y), n_iter=6, random_state=0).fit(X, y)
+    >>> [type(trial.params["model"]).__name__[:10] for trial in search.trials_]
+    ['LogisticRe', 'KNeighbors', 'Calibrated', 'HistGradie', 'RandomFore', 'ExtraTrees']
+    """
+    if task not in ("auto", "classification", "regression"):
+        raise ValueError(
+            f"task must be 'auto', 'classification' or 'regression', got {task!r}."
+        )
+    table = table_of(X)
+    counts = _class_counts(y, table.n_rows, task)
+    numeric = set(table.kinds) == {"numbers"} and not table.converted
+    facts = DataFacts.of(X if numeric else None, y, TRAIN_SHARE, own_score=True)
+    columns = {True: _preprocessing(table, True), False: _preprocessing(table, False)}
+    options = []
+    for model in (*_learners(table, counts), *extra):
+        scaled = not ignores_scale(model)
+        pipeline = Pipeline([("columns", columns[scaled]), ("model", model)])
+        space: dict[str, Any] = {"columns": [columns[scaled]]}
+        for part in parts_of(pipeline, facts):
+            if part.prefix.startswith("model__"):
+                space |= part.space
+        # Isotonic calibration needs many rows.
+        space.pop("model__method", None)
+        options.append((model, space))
+    model, space = options[0]
+    pipeline = Pipeline([("columns", space["columns"][0]), ("model", model)])
+    found = EditableSpace({"model": make_choice(options)})
+    found.facts = facts
+    return ModelChoice(pipeline, found)
