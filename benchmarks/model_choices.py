@@ -5,6 +5,11 @@ best", the model of the pipeline is the best. The figures are the best score aft
 numbers of trials, and the number of models among the first trials. A method is the
 value of `initial_points`.
 
+The study "tables" compares `skbayes.spaces.models` with random search in the same space
+and with histogram-based gradient boosting with its default values. The figures are the
+losses on new rows after 6 and 25 trials, log loss or root mean squared error, and the
+seconds of the search.
+
 Example: python benchmarks/model_choices.py run --seeds 5 --jobs 2 --label before
 """
 
@@ -14,16 +19,25 @@ import one_thread  # noqa: F401
 
 # isort: split
 import math
+import time
 import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from harness import Record, Study, main
+import pandas as pd
+from harness import Record, Study, load, main
+from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_digits, load_wine
-from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import KFold, StratifiedKFold, train_test_split
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -33,6 +47,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skbayes import BayesSearchCV
 from skbayes.space import Choice
 from skbayes.spaces import default_space
+from skbayes.spaces import models as models_for
 from skbayes.spaces.own_values import renamed
 
 SHOWN = (4, 8, 12, 25)
@@ -134,5 +149,84 @@ STUDY = Study(
     smallest=("--tasks", "xor", "--trials", "4", "--seeds", "1"),
 )
 
+# -- tables ------------------------------------------------------------------------
+
+TABLES = (
+    *("german_credit", "breast_cancer_yugoslavia", "pima", "ionosphere", "segment"),
+    *("auto_mpg", "servo", "abalone"),
+)
+MOST_TRAINED, EARLY = 600, 6
+
+
+def search_table(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
+    """Search a part of a table, and return losses on new rows and the seconds."""
+    warnings.simplefilter("ignore")
+    table = load().load_uci(task)
+    X, y, classes = pd.DataFrame(table["data"]), table["target"], None
+    if table["task"] == "classification":
+        classes = y
+    X, X_test, y, y_test = train_test_split(
+        X,
+        y,
+        train_size=min(MOST_TRAINED, int(0.7 * len(y))),
+        stratify=classes,
+        random_state=seed,
+    )
+    scoring = "neg_root_mean_squared_error" if classes is None else "neg_log_loss"
+    split = KFold if classes is None else StratifiedKFold
+    estimator, space = models_for(X, y, task=table["task"])
+    begin = time.perf_counter()
+    if method == "boosting":
+        cls: Any = HistGradientBoostingClassifier
+        if classes is None:
+            cls = HistGradientBoostingRegressor
+        _, sub = [o for o in space["model"].options.items() if type(o[0]) is cls][0]
+        columns = sub["columns"][0]
+        chosen = [{"columns": columns, "model": cls(random_state=seed)}] * 2
+    else:
+        search = BayesSearchCV(
+            estimator,
+            space,
+            n_iter=options["trials"],
+            cv=split(3, shuffle=True, random_state=seed),
+            scoring=scoring,
+            random_state=seed,
+            refit=False,
+            pre_dispatch=1,
+            **(
+                {"surrogate": "random", "initial_points": []}
+                if method == "random"
+                else {}
+            ),
+        ).fit(X, y)
+        scores = [-math.inf if t.score is None else t.score for t in search.trials_]
+        sizes = (EARLY, len(scores))
+        chosen = [search.trials_[int(np.argmax(scores[:n]))].params for n in sizes]
+    seconds = time.perf_counter() - begin
+    losses = [
+        -get_scorer(scoring)(
+            clone(estimator).set_params(**params).fit(X, y), X_test, y_test
+        )
+        for params in chosen
+    ]
+    return {"figures": [*losses, seconds]}
+
+
+STUDIES = {
+    "run": STUDY,
+    "tables": Study(
+        name="model_choices_tables",
+        tasks=lambda: list(TABLES),
+        methods=("models", "random", "boosting"),
+        run=search_table,
+        columns=lambda options: ["loss early", "loss", "seconds"],
+        overall=False,
+        options={"trials": 25},
+        seeds=4,
+        digits=4,
+        smallest=("--tasks", "servo", "--trials", "2", "--seeds", "1"),
+    ),
+}
+
 if __name__ == "__main__":
-    main(STUDY, __doc__)
+    main(STUDIES, __doc__)

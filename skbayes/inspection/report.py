@@ -364,6 +364,7 @@ def _facts(
         "advice": advice(source, search_spaces=record.space),
         "pictures": drawn,
         "front": _front(record),
+        "models": _models(record, trials),
         "trials": _trials(record, trials),
         # The parameters that differ from the defaults, as scikit-learn shows them.
         "estimator": _shown(source) if hasattr(source, "get_params") else None,
@@ -450,6 +451,36 @@ def _front(record: SearchRecord) -> dict[str, Any] | None:
     params = _param_columns(record, [record.params[i] for i in front])
     columns = [("trial", record.number.tolist()), *means, *params]
     return _table(columns, front.tolist(), record.best)
+
+
+def _models(record: SearchRecord, trials: Sequence[Trial]) -> dict[str, Any] | None:
+    """Return the best complete trial of each model; None without a choice of models."""
+    usable = np.isfinite(record.score) & record.allowed & (record.state == "complete")
+    usable &= record.train_fraction == np.max(record.train_fraction, initial=0.0)
+    rows: dict[str, list[int]] = {}
+    for place, params in enumerate(record.params):
+        options = [value for value in params.values() if hasattr(value, "predict")]
+        if options and usable[place]:
+            rows.setdefault(_shown(options[0]), []).append(place)
+    if len(rows) < 2 or record.directions:
+        return None
+    best = {
+        model: max(k, key=lambda row: record.score[row]) for model, k in rows.items()
+    }
+    models = sorted(rows, key=lambda model: -record.score[best[model]])
+    by_number = {trial.number: trial for trial in trials}
+    chosen = [best[model] for model in models]
+    score_times = [by_number[record.number[k]].score_times for k in chosen]
+    columns: list[tuple[str, Sequence[Any]]] = [
+        ("model", models),
+        ("trials", [len(rows[model]) for model in models]),
+        ("best score", record.shown[chosen].tolist()),
+        ("± std", record.std[chosen].tolist()),
+        ("trial", record.number[chosen].tolist()),
+        ("seconds per fit", record.fit_time[chosen].tolist()),
+        ("seconds per scoring", [float(np.mean(times)) for times in score_times]),
+    ]
+    return _table(columns, range(len(models)), 0)
 
 
 def _trials(record: SearchRecord, trials: Sequence[Trial]) -> dict[str, Any] | None:

@@ -23,12 +23,12 @@ from sklearn.preprocessing import StandardScaler
 
 STUDIES = {
     f"{module.__name__} {name}": (module, name)
-    for module in (judges, overhead, waste)
+    for module in (judges, model_choices, overhead, waste)
     for name, study in module.STUDIES.items()
     if study.smallest
 } | {
     module.__name__: (module, "run")
-    for module in (engine_overhead, model_choices, new_rows, nmt, threshold, truth)
+    for module in (engine_overhead, new_rows, nmt, threshold, truth)
 }
 
 

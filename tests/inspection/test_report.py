@@ -16,6 +16,8 @@ from journal_samples import open_journal, record
 from sklearn.datasets import load_iris
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import Pipeline
 from sklearn.tree import DecisionTreeClassifier
 from text_parameters import IMAGE, SCRIPT, Odd
 
@@ -333,6 +335,25 @@ def test_a_path_that_cannot_be_written(search, tmp_path, monkeypatch):
         with pytest.raises(NotFittedError):
             BayesSearchCV(TREE, SPACES).report(target)
     assert os.listdir(tmp_path) == []
+
+
+def test_the_best_trial_of_each_model_has_a_row(tmp_path, undrawn):
+    models = [DecisionTreeClassifier(max_depth=1), GaussianNB()]
+    search = BayesSearchCV(
+        Pipeline([("model", models[0])]),
+        {"model": [*models, DecisionTreeClassifier(min_samples_leaf=60)]},
+        n_iter=3,
+        cv=2,
+        random_state=0,
+    ).fit(X, y)
+    page = read(search.report(tmp_path / "report.html"))
+    assert "Best of each model" in page.texts["h2"]
+    width = page.texts["th"].index("trial", page.texts["th"].index("trial") + 1)
+    rows = np.reshape(page.texts["td"][: 3 * width], (3, width))
+    assert rows[0, 0] == "GaussianNB()" and set(rows[:, 1]) == {"1"}
+    scores = [float(score) for score in rows[:, 2]]
+    assert scores == sorted(scores, reverse=True)
+    assert np.isclose(scores[0], search.best_score_, atol=1e-4)
 
 
 def test_values_that_are_tuples_are_no_html(tmp_path, undrawn):
