@@ -182,6 +182,14 @@ class ModelChoice(NamedTuple):
     search_spaces : EditableSpace
         Search space: a choice of "model", with the preprocessing and the
         hyper-parameters of each model.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skbayes.spaces import models
+    >>> estimator, search_spaces = models(*load_diabetes(return_X_y=True))
+    >>> estimator
+    Pipeline(steps=[('columns', StandardScaler()), ('model', Ridge())])
     """
 
     estimator: Pipeline
