@@ -1,7 +1,7 @@
 """Default search spaces of known estimator classes, and choices among models."""
 
 from skbayes.spaces.default import EditableSpace, default_space
-from skbayes.spaces.models import ModelChoice, models
+from skbayes.spaces.model_choice import ModelChoice, models
 from skbayes.spaces.table import ColumnConverter
 
 __all__ = [
