@@ -321,8 +321,9 @@ def models(
         for part in parts_of(pipeline, facts):
             if part.prefix.startswith("model__"):
                 space |= part.space
-        # Isotonic calibration needs many rows.
-        space.pop("model__method", None)
+        if not any(model is other for other in extra):
+            # Isotonic calibration needs many rows.
+            space.pop("model__method", None)
         options.append((model, space))
     model, space = options[0]
     pipeline = Pipeline([("columns", space["columns"][0]), ("model", model)])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.naive_bayes import GaussianNB
 
@@ -250,6 +251,10 @@ def test_further_models_get_the_columns_for_their_kind():
     assert "OrdinalEncoder" in repr(trees["columns"])
     assert "OneHotEncoder" in repr(other["columns"])
     assert "model__subsample" in trees and "model__var_smoothing" in other
+    calibrated = CalibratedClassifierCV(GaussianNB())
+    choice = models(X, CODES, extra=[calibrated])
+    spaces = [space for _, space in pairs_of(choice.search_spaces["model"])]
+    assert ["model__method" in space for space in spaces] == [False] * 6 + [True]
 
 
 def test_columns_are_converted():
