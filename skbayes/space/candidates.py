@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import qmc
 
-from skbayes.space.dimensions import FloatArray, nearest
-from skbayes.space.space import Space, key_of, keys_of
+from skbayes.space.dimensions import FloatArray, key_of, keys_of, nearest
+
+if TYPE_CHECKING:
+    from skbayes.space.space import Space
 
 __all__ = [
     "MAX_CHECKED_FIRST",

@@ -73,10 +73,10 @@ def is_number(value: Any) -> bool:
     return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
 
 
-def is_finite(value: Any) -> bool:
-    """Return whether a number is finite; ValueError for an int beyond all floats."""
+def is_finite_number(value: Any) -> bool:
+    """Return whether a value is a finite number; ValueError if larger than a float."""
     try:
-        return math.isfinite(value)
+        return is_number(value) and math.isfinite(value)
     except OverflowError:
         raise ValueError(
             "a number is larger than the largest float, about 1.8e308."
@@ -122,6 +122,17 @@ def nearest(grid: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
     return np.searchsorted(middles, positions, side="right")
 
 
+def key_of(row: FloatArray) -> bytes:
+    """Return a hashable identity of an encoded configuration, shape (D,)."""
+    return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
+
+
+def keys_of(X: FloatArray) -> list[bytes]:
+    """Return the identities of encoded configurations, shape (n, D)."""
+    joined, width = key_of(X), X.itemsize * X.shape[1]
+    return [joined[i * width : (i + 1) * width] for i in range(len(X))]
+
+
 class Dimension(ABC):
     """Base class of the dimensions of a search space.
 
@@ -142,86 +153,34 @@ class Dimension(ABC):
 
     @abstractmethod
     def encode(self, values: Sequence[Any]) -> FloatArray:
-        """Return the positions of values.
-
-        Parameters
-        ----------
-        values : sequence
-            Values of the dimension.
-
-        Returns
-        -------
-        positions : ndarray of shape (n,)
-            Positions in [0, 1].
-
-        Raises
-        ------
-        ValueError
-            If one of them is not a value of the dimension.
-        """
+        """Return the positions (n,) of values; ValueError for a value from outside."""
 
     @abstractmethod
     def decode(self, positions: FloatArray) -> list[Any]:
-        """Return the values at positions.
-
-        Parameters
-        ----------
-        positions : array-like of shape (n,)
-            Positions in [0, 1].
-
-        Returns
-        -------
-        values : list
-            Nearest values, as plain Python objects.
-        """
+        """Return the values nearest to positions (n,), as plain Python objects."""
 
     @abstractmethod
     def snap(self, positions: FloatArray) -> FloatArray:
-        """Return the nearest positions that belong to a value.
-
-        Parameters
-        ----------
-        positions : ndarray of shape (n,)
-            Positions in [0, 1].
-
-        Returns
-        -------
-        snapped : ndarray of shape (n,)
-            Positions that :meth:`encode` can return.
-        """
+        """Return the nearest positions (n,) that :meth:`encode` can return."""
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Draw values from the prior.
+        """Return the positions (n,) of values drawn from the prior.
 
-        Parameters
-        ----------
-        uniform : ndarray of shape (n,)
-            Random or quasi-random numbers in [0, 1).
-
-        Returns
-        -------
-        positions : ndarray of shape (n,)
-            Positions of the drawn values, one for each number.
+        `uniform` are n random or quasi-random numbers in [0, 1).
         """
         return self.snap(uniform)
 
     @property
     def grid(self) -> FloatArray:
         """Positions of all values of a finite dimension, in ascending order."""
-        raise TypeError(f"{self!r} has infinitely many values.")
+        if math.isinf(self.n_values):
+            raise TypeError(f"{self!r} has infinitely many values.")
+        return self.positions(np.arange(int(self.n_values)))
 
     def positions(self, places: NDArray[np.int_]) -> FloatArray:
-        """Return the positions at some indices of :attr:`grid`.
+        """Return the positions (n,) at indices of :attr:`grid`.
 
-        Parameters
-        ----------
-        places : ndarray of shape (n,), int
-            Indices of values of a finite dimension.
-
-        Returns
-        -------
-        positions : ndarray of shape (n,)
-            Positions of these values.
+        A finite dimension defines this method or the grid.
         """
         return self.grid[places]
 
@@ -234,8 +193,8 @@ class Dimension(ABC):
     def is_log(self) -> bool:
         """Whether the values are numbers on a logarithmic scale.
 
-        This is the case if the value in the middle is nearer to the geometric mean of
-        the ends than to the arithmetic mean.
+        The value in the middle is then nearer to the geometric mean of the ends than to
+        the arithmetic mean.
         """
         ends_and_middle = self.decode(np.array([0.02, 0.5, 0.98]))
         if self.is_categorical or not all(map(is_number, ends_and_middle)):
@@ -246,18 +205,7 @@ class Dimension(ABC):
         return abs(middle - math.sqrt(low * high)) < abs(middle - 0.5 * (low + high))
 
     def contains(self, value: Any) -> bool:
-        """Return whether the dimension contains a value.
-
-        Parameters
-        ----------
-        value : object
-            Any object.
-
-        Returns
-        -------
-        contains : bool
-            Whether :meth:`encode` accepts the value.
-        """
+        """Return whether :meth:`encode` accepts a value."""
         try:
             self.encode([value])
         except ValueError:
@@ -274,7 +222,12 @@ class _Range(Dimension):
     def __init__(self, low: Any, high: Any, prior: Prior) -> None:
         kind = type(self).__name__
         for name, end in (("low", low), ("high", high)):
-            _check_end(end, f"{kind}: {name}")
+            if not is_number(end):
+                raise TypeError(f"{kind}: {name} must be a number, got {end!r}.")
+            if not abs(end) <= sys.float_info.max:
+                raise ValueError(
+                    f"{kind}: {name} must be finite and at most 1.8e308, got {end!r}."
+                )
         if not low < high:
             remedy = (
                 f"A single value is written as a list, [{low!r}]."
@@ -311,17 +264,6 @@ class _Range(Dimension):
         return f"{type(self).__name__}({self.low!r}, {self.high!r}{tail})"
 
 
-def _check_end(end: Any, name: str) -> None:
-    if not is_number(end):
-        raise TypeError(f"{name} must be a number, got {end!r}.")
-    try:
-        finite = is_finite(end)
-    except ValueError as error:
-        raise ValueError(f"{name} must be finite; {error}") from None
-    if not finite:
-        raise ValueError(f"{name} must be finite, got {end!r}.")
-
-
 class Real(_Range):
     """Range of floats between two bounds.
 
@@ -335,14 +277,6 @@ class Real(_Range):
     prior : {"uniform", "log-uniform"}, default="uniform"
         Scale on which values are drawn and compared: linear or logarithmic.
         "log-uniform" requires ``low > 0``.
-
-    Raises
-    ------
-    TypeError
-        If a bound is not a number.
-    ValueError
-        If the bounds are not finite or not ascending, or if the prior is unknown or
-        invalid for these bounds.
 
     Examples
     --------
@@ -433,15 +367,7 @@ class Real(_Range):
         return self._position(self._within_bounds(lattice, self._at(lattice)))
 
     def positions(self, places: NDArray[np.int_]) -> FloatArray:  # noqa: D102
-        if math.isinf(self.n_values):
-            return super().positions(places)
         return self._position(floats_at(rank_of(self.low) + np.asarray(places)))
-
-    @property
-    def grid(self) -> FloatArray:  # noqa: D102
-        if math.isinf(self.n_values):
-            return super().grid
-        return self.positions(np.arange(int(self.n_values)))
 
 
 class Integer(_Range):
@@ -454,18 +380,11 @@ class Integer(_Range):
     Parameters
     ----------
     low, high : int
-        Bounds, both included. ``low < high``.
+        Bounds, both included. ``low < high``, and at most 2**48 apart (2**44 with the
+        log-uniform prior).
     prior : {"uniform", "log-uniform"}, default="uniform"
         Scale on which values are drawn and compared: linear or logarithmic.
         "log-uniform" requires ``low >= 1``.
-
-    Raises
-    ------
-    TypeError
-        If a bound is not a whole number.
-    ValueError
-        If the bounds are not ascending or more than 2**48 apart (2**44 with the
-        log-uniform prior), or if the prior is unknown or invalid for these bounds.
 
     Examples
     --------
@@ -473,9 +392,6 @@ class Integer(_Range):
     >>> Integer(1, 4).decode([0.0, 0.3, 1.0])
     [1, 2, 4]
     """
-
-    # Whether it was written as a pair of ints, which may have been meant as floats.
-    is_pair = False
 
     def __init__(self, low: int, high: int, prior: Prior = "uniform") -> None:
         super().__init__(low, high, prior)
@@ -524,7 +440,3 @@ class Integer(_Range):
 
     def positions(self, places: NDArray[np.int_]) -> FloatArray:  # noqa: D102
         return self._position(np.asarray(places))
-
-    @property
-    def grid(self) -> FloatArray:  # noqa: D102
-        return self._position(np.arange(int(self.n_values)))

@@ -14,8 +14,7 @@ from skbayes.space.dimensions import (
     LATTICE,
     Dimension,
     FloatArray,
-    is_finite,
-    is_number,
+    is_finite_number,
     nearest,
     on_lattice,
     shortest,
@@ -159,9 +158,7 @@ class Distribution(Dimension):
 
     def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
         for value in values:
-            if not is_number(value) or not is_finite(value):
-                raise self._reject(value)
-            if not self._low <= value <= self._high:
+            if not (is_finite_number(value) and self._low <= value <= self._high):
                 raise self._reject(value)
         numbers = np.asarray(values, dtype=np.float64)
         if not self._discrete:
@@ -217,18 +214,7 @@ class Distribution(Dimension):
         return snapped
 
     def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Draw values from the distribution.
-
-        Parameters
-        ----------
-        uniform : ndarray of shape (n,)
-            Random or quasi-random numbers in [0, 1).
-
-        Returns
-        -------
-        positions : ndarray of shape (n,)
-            Positions of the drawn values, one for each number.
-        """
+        """Return the positions (n,) of values drawn from the distribution."""
         if not self._discrete:
             return self.snap(uniform)
         places = np.searchsorted(self._ends, uniform, side="right")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import types
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from sklearn.base import BaseEstimator
 from skbayes.space.dimensions import (
     Dimension,
     FloatArray,
-    is_finite,
+    is_finite_number,
     is_number,
     native,
     nearest,
@@ -22,7 +23,6 @@ from skbayes.space.dimensions import (
 
 __all__ = [
     "Categorical",
-    "ItemKey",
     "OptionKey",
     "Ordinal",
     "Progression",
@@ -116,26 +116,16 @@ def keeps_more_than_parameters(estimator: Any) -> bool:
 class OptionKey:
     """Hashable key of any value; keys are equal for values that are the `same`."""
 
-    def __init__(self, value: Any) -> None:
-        self.value = value
+    def __init__(self, value: Any, copies: bool = True) -> None:
+        self.value, self.copies = value, copies
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, OptionKey) and same(self.value, other.value)
-
-    def __hash__(self) -> int:
-        return hash_of(self.value)
-
-
-class ItemKey(OptionKey):
-    """Key of an item of a list, for which different objects differ; see `same`."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, ItemKey) and same(
-            self.value, other.value, copies=False
+        return isinstance(other, OptionKey) and same(
+            self.value, other.value, copies=self.copies
         )
 
     def __hash__(self) -> int:
-        return hash_of(self.value, copies=False)
+        return hash_of(self.value, self.copies)
 
 
 def hash_of(value: Any, copies: bool = True) -> int:
@@ -164,7 +154,36 @@ def hash_of(value: Any, copies: bool = True) -> int:
     return hash(kind)
 
 
-class _Listed(Dimension):
+class _Indexed(Dimension):
+    """Finite dimension whose values are found by their indices."""
+
+    _items: Sequence[Any]
+
+    @abstractmethod
+    def index(self, value: Any) -> int:
+        """Return the index of a value; ValueError if it is not in the list."""
+
+    @abstractmethod
+    def place(self, positions: FloatArray) -> NDArray[np.int_]:
+        """Return the indices of the values that are nearest to positions (n,)."""
+
+    def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
+        return self.positions(np.array(list(map(self.index, values)), dtype=np.int64))
+
+    def decode(self, positions: ArrayLike) -> list[Any]:  # noqa: D102
+        places = self.place(np.asarray(positions, dtype=np.float64))
+        return [self._items[place] for place in places.tolist()]
+
+    def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
+        return self.positions(self.place(positions))
+
+    def from_uniform(self, uniform: FloatArray) -> FloatArray:
+        """Return the positions (n,) of values drawn with equal probabilities."""
+        places = (np.asarray(uniform) * self.n_values).astype(np.int64)
+        return self.positions(np.minimum(places, int(self.n_values) - 1))
+
+
+class _Listed(_Indexed):
     """Distinct values of a list; `repeated` holds the items that were dropped."""
 
     _positions: FloatArray
@@ -172,6 +191,7 @@ class _Listed(Dimension):
     def __init__(self, items: Sequence[Any]) -> None:
         self.values, self.repeated = self._tabulate(items)
         self.n_values = len(self.values)
+        self._items = self.values
 
     def _tabulate(self, items: Sequence[Any]) -> tuple[tuple, tuple]:
         """Return distinct items and repeated ones; store the indices of the former."""
@@ -191,31 +211,15 @@ class _Listed(Dimension):
         # on first use, because options may not be unpickled yet.
         return {**self.__dict__, "_places": {}, "_places_by_id": {}}
 
-    def index(self, value: Any) -> int:
-        """Return the index of a value in the list.
-
-        Parameters
-        ----------
-        value : object
-            Value of the list.
-
-        Returns
-        -------
-        index : int
-            Index of the value.
-
-        Raises
-        ------
-        ValueError
-            If the list does not contain the value.
-        """
-        places = self._known_places()
+    def index(self, value: Any) -> int:  # noqa: D102
+        if not self._places:
+            self._tabulate(self.values)
         value = native(value)
         # Identity first: comparing estimators is slow, and an option that has been
         # modified has another hash.
         place = self._places_by_id.get(id(value))
         if place is None:
-            place = places.get(self._key(value))
+            place = self._places.get(self._key(value))
         if place is None and not isinstance(value, _COMPARED_BY_VALUE):
             # A copy of an option, for example from a worker process.
             copies = (k for k, listed in enumerate(self.values) if same(listed, value))
@@ -224,78 +228,16 @@ class _Listed(Dimension):
             raise self._reject(value)
         return place
 
-    def _known_places(self) -> dict[Any, int]:
-        if not self._places:
-            self._tabulate(self.values)
-        return self._places
-
     def _key(self, value: Any) -> Any:
-        """Return a hashable key that is equal for equal values."""
-        return ItemKey(value)
+        """Return a hashable key; different objects without ``__eq__`` differ."""
+        return OptionKey(value, copies=False)
 
-    def place(self, positions: FloatArray) -> NDArray[np.int_]:
-        """Return the indices of the values that are nearest to positions.
-
-        Parameters
-        ----------
-        positions : ndarray of shape (n,)
-            Positions in [0, 1].
-
-        Returns
-        -------
-        places : ndarray of shape (n,), int
-            Indices of the values in the list.
-        """
+    def place(self, positions: FloatArray) -> NDArray[np.int_]:  # noqa: D102
         return nearest(self._positions, positions)
-
-    def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
-        return self._positions[[self.index(value) for value in values]]
-
-    def decode(self, positions: ArrayLike) -> list[Any]:  # noqa: D102
-        places = self.place(np.asarray(positions, dtype=np.float64))
-        return [self.values[place] for place in places]
-
-    def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
-        return self._positions[self.place(positions)]
-
-    def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Draw values with equal probabilities.
-
-        Parameters
-        ----------
-        uniform : ndarray of shape (n,)
-            Random or quasi-random numbers in [0, 1).
-
-        Returns
-        -------
-        positions : ndarray of shape (n,)
-            Positions of the drawn values, one for each number.
-        """
-        count = len(self.values)
-        places = np.minimum((np.asarray(uniform) * count).astype(int), count - 1)
-        return self._positions[places]
 
     @property
     def grid(self) -> FloatArray:  # noqa: D102
         return self._positions
-
-    def is_disjoint(self, other: _Listed) -> bool:
-        """Return whether two lists have no value in common.
-
-        Parameters
-        ----------
-        other : Ordinal or Categorical
-            The other list.
-
-        Returns
-        -------
-        disjoint : bool
-            Whether no value is in both lists.
-        """
-        by_value = all(isinstance(value, _COMPARED_BY_VALUE) for value in self.values)
-        if by_value and type(self) is type(other):
-            return self._known_places().keys().isdisjoint(other._known_places())
-        return not any(self.contains(value) for value in other.values)
 
     def _reject(self, value: Any) -> ValueError:
         if len(self.values) <= MAX_SHOWN:
@@ -372,13 +314,6 @@ class Ordinal(_Listed):
           "linear" for other numbers. It is "rank" for other values, and for numbers
           that are too close together to be distinguished by their distances.
 
-    Raises
-    ------
-    TypeError
-        If `values` is not a list.
-    ValueError
-        If there are no values, or the scale is invalid for them.
-
     Examples
     --------
     >>> from skbayes.space import Ordinal
@@ -392,10 +327,7 @@ class Ordinal(_Listed):
         scale: Literal["auto", "linear", "log", "rank"] = "auto",
     ) -> None:
         items = _check_values(values, "Ordinal")
-        try:
-            numeric = all(is_number(item) and is_finite(item) for item in items)
-        except ValueError as error:
-            raise ValueError(f"Ordinal: {error}") from None
+        numeric = all(map(is_finite_number, items))
         if numeric:
             items = sorted(items)
         if scale not in ("auto", "linear", "log", "rank"):
@@ -414,18 +346,16 @@ class Ordinal(_Listed):
         if scale == "auto":
             self.scale = _natural_scale(self.values) if numeric else "rank"
         self._positions = _scaled(self.values, self.scale)
-        told_apart = np.array_equal(
-            nearest(self._positions, self._positions), np.arange(len(self.values))
-        )
-        if not told_apart and scale != "auto":
+        indices = np.arange(len(self.values))
+        if np.array_equal(self.place(self._positions), indices):
+            return
+        if scale != "auto":
             raise ValueError(
                 f"Ordinal: the values {list(self.values)!r} are too close to one "
                 "another to be distinguished; scale='rank' puts them at equal "
                 "distances."
             )
-        if not told_apart:
-            self.scale = "rank"
-            self._positions = _scaled(self.values, self.scale)
+        self.scale, self._positions = "rank", _scaled(self.values, "rank")
 
     def _key(self, value: Any) -> Any:
         # Numbers of different types may be equal.
@@ -445,13 +375,6 @@ class Categorical(_Listed):
         Options of the hyper-parameter: strings, None, bools, tuples, functions,
         estimators, and so on. A repeated option counts once.
 
-    Raises
-    ------
-    TypeError
-        If `options` is not a list.
-    ValueError
-        If there are no options.
-
     Examples
     --------
     >>> from skbayes.space import Categorical
@@ -470,7 +393,7 @@ class Categorical(_Listed):
         return ("Categorical", tuple(map(OptionKey, self.values)))
 
 
-class Progression(Dimension):
+class Progression(_Indexed):
     """Whole numbers of a long range, at the positions of an equivalent `Ordinal`.
 
     The values are computed, not stored in a list.
@@ -478,7 +401,7 @@ class Progression(Dimension):
 
     def __init__(self, values: range) -> None:
         # Ascending, as numbers in a list are.
-        self.steps = values if values.step > 0 else values[::-1]
+        self.steps = self._items = values if values.step > 0 else values[::-1]
         self.n_values = len(self.steps)
         first, last = self.steps[0], self.steps[-1]
         if self.n_values > MAX_STEPS or max(-first, last) > MAX_EXACT:
@@ -496,12 +419,12 @@ class Progression(Dimension):
     def is_log(self) -> bool:  # noqa: D102
         return self._is_log
 
-    def index(self, value: Any) -> int:
-        """Return the index of a value; ValueError if it is not in the range."""
-        if is_number(value) and is_finite(value) and value == int(value):
-            if int(value) in self.steps:
-                return self.steps.index(int(value))
-        raise self._reject(value)
+    def index(self, value: Any) -> int:  # noqa: D102
+        if not is_finite_number(value) or value != int(value):
+            raise self._reject(value)
+        if int(value) not in self.steps:
+            raise self._reject(value)
+        return self.steps.index(int(value))
 
     def positions(self, places: NDArray[np.int_]) -> FloatArray:  # noqa: D102
         values = self.steps.start + self.steps.step * np.asarray(places, dtype=np.int64)
@@ -510,8 +433,7 @@ class Progression(Dimension):
             scaled = np.log(scaled)
         return (scaled / 2.0 - self._start) / self._width
 
-    def place(self, positions: FloatArray) -> NDArray[np.int_]:
-        """Return the indices of the values that are nearest to positions."""
+    def place(self, positions: FloatArray) -> NDArray[np.int_]:  # noqa: D102
         last = self.n_values - 1
         estimate = positions * last
         if self._is_log:
@@ -528,25 +450,6 @@ class Progression(Dimension):
             if not np.any(up | down):
                 return places
             places = places + up - down
-
-    def encode(self, values: Sequence[Any]) -> FloatArray:  # noqa: D102
-        return self.positions(np.array(list(map(self.index, values)), dtype=np.int64))
-
-    def decode(self, positions: ArrayLike) -> list[int]:  # noqa: D102
-        places = self.place(np.asarray(positions, dtype=np.float64))
-        return [self.steps[place] for place in places]
-
-    def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
-        return self.positions(self.place(positions))
-
-    def from_uniform(self, uniform: FloatArray) -> FloatArray:
-        """Return the positions of values drawn with equal probabilities."""
-        places = (np.asarray(uniform) * self.n_values).astype(np.int64)
-        return self.positions(np.minimum(places, self.n_values - 1))
-
-    @property
-    def grid(self) -> FloatArray:  # noqa: D102
-        return self.positions(np.arange(len(self.steps)))
 
     def __repr__(self) -> str:
         return repr(self.steps)

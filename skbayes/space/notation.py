@@ -1,4 +1,4 @@
-"""Conversion of the notations of search spaces to dimensions and trees of columns.
+"""Notations of search spaces, and their conversion to trees of columns.
 
 Search spaces of GridSearchCV, RandomizedSearchCV, scikit-optimize's BayesSearchCV and
 OptunaSearchCV are accepted unchanged. The classes of the latter two are recognized by
@@ -8,28 +8,30 @@ their attributes, so neither library is imported.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from skbayes.space.dimensions import (
     Dimension,
+    FloatArray,
     Integer,
     Real,
-    is_finite,
+    is_finite_number,
     is_number,
     native,
 )
-from skbayes.space.lists import Categorical, OptionKey, Ordinal, Progression, _Listed
-from skbayes.space.tree import Branch, Column, TreeEntry
-from skbayes.space.tree import names as names_in
+from skbayes.space.lists import Categorical, OptionKey, Ordinal, Progression
 from skbayes.utils.optional import warn_user
 
 __all__ = [
+    "Branch",
     "Choice",
+    "Column",
+    "TreeEntry",
     "build_tree",
-    "make_choice",
     "pairs_of",
     "parse_dict",
     "parse_dimension",
@@ -61,18 +63,11 @@ class Choice:
     Parameters
     ----------
     options : dict or list of (option, sub-space) pairs
-        Options and their sub-spaces. A sub-space is the search space of the
-        hyper-parameters that are active only with this option. It is written in any
+        Options, all different, and their sub-spaces. A sub-space is the search space of
+        the hyper-parameters that are active only with this option. It is written in any
         notation, with full parameter names. Use ``{}`` or None for an option without
         conditional hyper-parameters. Use pairs for options that cannot be keys of a
         dict.
-
-    Raises
-    ------
-    TypeError
-        If `options` is neither a dict nor a list of pairs.
-    ValueError
-        If there are no options, or an option occurs twice.
 
     Examples
     --------
@@ -115,16 +110,6 @@ def pairs_of(choice: Choice) -> list[tuple[Any, Any]]:
     return list(zip(choice.dimension.values, choice.sub_spaces, strict=True))
 
 
-def make_choice(pairs: Sequence[tuple[Any, Any]]) -> Choice:
-    """Return a choice, written as a dict if its keys can be the options."""
-    try:
-        options = dict(pairs)
-    except TypeError:
-        return Choice(pairs)
-    # For a dict, 1 and True are the same key.
-    return Choice(options if len(options) == len(pairs) else pairs)
-
-
 def with_sub_spaces(notation: Any, change: Callable[[Any, Any], Any]) -> Any:
     """Return a notation with ``change(option, sub_space)`` under options of a choice.
 
@@ -132,7 +117,8 @@ def with_sub_spaces(notation: Any, change: Callable[[Any, Any], Any]) -> Any:
     """
     if not isinstance(notation, Choice):
         return notation
-    return make_choice([(opt, change(opt, sub)) for opt, sub in pairs_of(notation)])
+    changed = [(opt, change(opt, sub)) for opt, sub in pairs_of(notation)]
+    return Choice(dict(changed) if isinstance(notation.options, Mapping) else changed)
 
 
 def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
@@ -190,7 +176,23 @@ def parse_dimension(value: Any, name: str) -> Dimension | Choice:
     TypeError if it is not a valid notation, ValueError if its bounds or values are
     invalid.
     """
-    _check_shape(value, name)
+    own_or_foreign = isinstance(value, Dimension | Choice | type) or any(
+        hasattr(value, attribute)
+        for attribute in ("rvs", "low", "categories", "choices")
+    )
+    # These messages begin like those of GridSearchCV.
+    if not (own_or_foreign or _is_listing(value) or _ends_of(value)):
+        raise TypeError(
+            f"Parameter grid for parameter {name!r} needs to be a list or a numpy "
+            f"array, but got {value!r} (of type {type(value).__name__}) instead. "
+            "Single values need to be wrapped in a list with one element. A "
+            "distribution, a tuple (low, high) or a dimension is also accepted."
+        )
+    if not own_or_foreign and len(value) == 0:
+        raise ValueError(
+            f"Parameter grid for parameter {name!r} need to be a non-empty sequence, "
+            f"got: {value!r}"
+        )
     try:
         return _parse(value)
     except (TypeError, ValueError) as error:
@@ -204,41 +206,17 @@ def parse_dimension(value: Any, name: str) -> Dimension | Choice:
         ) from error
 
 
-def _check_shape(value: Any, name: str) -> None:
-    """Reject invalid notations, with messages that start like GridSearchCV's."""
-    known = ("rvs", "low", "categories", "choices")
-    if isinstance(value, type):
-        raise TypeError(
-            f"Parameter {name!r}: got the class {value.__name__}; write "
-            f"{value.__name__}(...) with its arguments."
-        )
-    if isinstance(value, Dimension | Choice) or any(hasattr(value, a) for a in known):
-        return
-    ends = _ends_of(value) if isinstance(value, Mapping) else ()
-    if ends:
-        low, high = ends
-        raise TypeError(
-            f"Parameter {name!r}: got the dict {value!r}; a range is written as a "
-            f"tuple: ({low!r}, {high!r}), or ({low!r}, {high!r}, 'log-uniform')."
-        )
-    if not _is_listing(value):
-        raise TypeError(
-            f"Parameter grid for parameter {name!r} needs to be a list or a numpy "
-            f"array, but got {value!r} (of type {type(value).__name__}) instead. "
-            "Single values need to be wrapped in a list with one element. A "
-            "distribution, a tuple (low, high) or a dimension is also accepted."
-        )
-    if len(value) == 0:
-        raise ValueError(
-            f"Parameter grid for parameter {name!r} need to be a non-empty sequence, "
-            f"got: {value!r}"
-        )
+def _is_listing(value: Any) -> bool:
+    if isinstance(value, str | bytes | Mapping):
+        return False
+    array = hasattr(value, "__array__") and getattr(value, "ndim", 1) > 0
+    return isinstance(value, Sequence) or array
 
 
-def _ends_of(value: Mapping[str, Any]) -> tuple[Any, ...]:
+def _ends_of(value: Any) -> tuple[Any, ...]:
     """Return the ends of a range that is written as a dict, or nothing."""
     for names in (("min", "max"), ("low", "high")):
-        if all(name in value for name in names):
+        if isinstance(value, Mapping) and all(name in value for name in names):
             return tuple(value[name] for name in names)
     return ()
 
@@ -246,6 +224,15 @@ def _ends_of(value: Mapping[str, Any]) -> tuple[Any, ...]:
 def _parse(value: Any) -> Dimension | Choice:
     if isinstance(value, Dimension | Choice):
         return value
+    if isinstance(value, type):
+        name = value.__name__
+        raise TypeError(f"got the class {name}; write {name}(...) with its arguments.")
+    if ends := _ends_of(value):
+        low, high = ends
+        raise TypeError(
+            f"got the dict {value!r}; a range is written as a tuple: "
+            f"({low!r}, {high!r}), or ({low!r}, {high!r}, 'log-uniform')."
+        )
     if isinstance(value, list | tuple):
         if _is_range(value):
             return _range(*value)
@@ -256,13 +243,6 @@ def _parse(value: Any) -> Dimension | Choice:
         if hasattr(value, attribute) and not hasattr(value, "__len__"):
             return Categorical(getattr(value, attribute))
     return _listed(value)
-
-
-def _is_listing(value: Any) -> bool:
-    if isinstance(value, str | bytes | Mapping):
-        return False
-    array = hasattr(value, "__array__") and getattr(value, "ndim", 1) > 0
-    return isinstance(value, Sequence) or array
 
 
 def _listed(values: Any) -> Dimension:
@@ -285,7 +265,7 @@ def _listed(values: Any) -> Dimension:
                 "a list of values cannot contain a dimension or a distribution, got "
                 f"{item!r}; write it without the list."
             )
-    if all(is_number(item) and is_finite(item) for item in items):
+    if all(map(is_finite_number, items)):
         return Ordinal(items)
     return Categorical(items)
 
@@ -339,15 +319,14 @@ def _check_no_range(value: list[Any] | tuple[Any, ...]) -> None:
     """Reject a list of options that was meant as a range."""
     strings = [item for item in value if isinstance(item, str)]
     n_numbers = sum(map(is_number, value))
-    numerals = any(map(_is_numeral, strings))
-    prior = any(item in PRIORS for item in strings) and (n_numbers > 0 or numerals)
-    pair = isinstance(value, tuple) and len(value) == 2 and numerals
-    if pair and n_numbers + sum(map(_is_numeral, strings)) == 2:
+    n_numerals = sum(map(_is_numeral, strings))
+    pair = isinstance(value, tuple) and len(value) == 2
+    if pair and n_numerals and n_numbers + n_numerals == 2:
         raise ValueError(
             f"{value!r} is not a range; write its numbers without quotes, or a list, "
             f"{list(value)!r}, if these are options."
         )
-    if prior:
+    if any(item in PRIORS for item in strings) and n_numbers + n_numerals > 0:
         raise ValueError(
             f"{value!r} is neither a range, (low, high) or (low, high, prior) with two "
             "numbers, nor clearly a list of options; write Categorical([...]) if it "
@@ -374,11 +353,8 @@ def _range(low: Any, high: Any, prior: Any = "uniform", base: Any = None) -> Dim
             f"The fourth item of a range, scikit-optimize's base, has no effect: "
             f"{base!r} is ignored. Write ({low!r}, {high!r}, {prior!r}).",
         )
-    if isinstance(low, int) and isinstance(high, int):
-        integers = Integer(low, high, prior)
-        integers.is_pair = True
-        return integers
-    return Real(low, high, prior)
+    whole = isinstance(low, int) and isinstance(high, int)
+    return (Integer if whole else Real)(low, high, prior)
 
 
 def _stepped(low: Any, high: Any, step: Any) -> Dimension:
@@ -444,9 +420,55 @@ def _drawn(value: Any) -> Dimension:
     # One by one, as scikit-learn's sampler does.
     stream = np.random.RandomState(0)
     draws = [native(value.rvs(random_state=stream)) for _ in range(N_DRAWS)]
-    if all(is_number(draw) and is_finite(draw) for draw in draws):
+    if all(map(is_finite_number, draws)):
         return Ordinal(sorted(set(draws)), scale="rank")
     return Categorical([key.value for key in dict.fromkeys(map(OptionKey, draws))])
+
+
+# -- trees ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Column:
+    """Column of the encoded space: a parameter and its values.
+
+    Parameters
+    ----------
+    name : str or None
+        Name of the parameter; None for the choice among the dicts of a list.
+    dimension : Dimension
+        Values of the parameter.
+    """
+
+    name: str | None
+    dimension: Dimension
+
+
+@dataclass
+class TreeEntry:
+    """Column in a branch: its index in a row, and the branch of each of its options.
+
+    For the choice among the dicts of a list, `earlier` lists the indices of the
+    preceding dicts that may contain the same configurations, for each dict.
+    """
+
+    place: int
+    column: Column
+    options: list[Branch] = field(default_factory=list)
+    earlier: list[list[int]] = field(default_factory=list)
+
+    @property
+    def dimension(self) -> Dimension:
+        """Values of the column."""
+        return self.column.dimension
+
+    def chosen(self, positions: FloatArray) -> np.ndarray:
+        """Return the indices of the options at `positions`; NaN counts as 0."""
+        filled = np.where(np.isnan(positions), 0.0, positions)
+        return self.dimension.place(filled)  # type: ignore[attr-defined]
+
+
+Branch = list[TreeEntry]
 
 
 def build_tree(
@@ -506,7 +528,7 @@ class _TreeBuilder:
                     place = f"Parameter {name!r}, option {option!r}"
                     raise type(error)(f"{place}: {error}") from error
                 entry.options.append(opened)
-            names |= names_in(entry.options)
+            names |= _names(entry.options)
             branch.append(entry)
         return branch
 
@@ -517,6 +539,13 @@ class _TreeBuilder:
             self._places[key] = len(self.columns)
             self.columns.append(column)
         return TreeEntry(self._places[key], column)
+
+
+def _names(branches: Iterable[Branch]) -> set[str]:
+    """Return the names of the parameters that can occur in branches."""
+    entries = [entry for branch in branches for entry in branch]
+    found = {entry.column.name for entry in entries if entry.column.name}
+    return found.union(*(_names(entry.options) for entry in entries))
 
 
 def _warn_of_repeats(name: str, dimension: Dimension) -> None:
@@ -550,7 +579,5 @@ def _disjoint(first: Dimension, second: Dimension) -> bool:
     """Return whether two finite dimensions are known to have no value in common."""
     if max(first.n_values, second.n_values) > MAX_COMPARED:
         return False
-    if isinstance(first, _Listed) and isinstance(second, _Listed):
-        return first.is_disjoint(second)
     values = second.decode(second.grid)
     return not any(first.contains(value) for value in values)

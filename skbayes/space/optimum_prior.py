@@ -23,15 +23,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skbayes.space.dimensions import Dimension, FloatArray, nearest
-from skbayes.space.space import Column, Space, key_of
-from skbayes.space.tree import Path, compatible, paths
+from skbayes.space.dimensions import Dimension, FloatArray, key_of, nearest
+from skbayes.space.space import Column, Space
 
 __all__ = [
     "BranchPortfolio",
     "OptimumPrior",
+    "Path",
     "Portfolio",
+    "compatible",
     "in_branch",
+    "paths",
 ]
 
 # The logarithm of a data set's weight is the product of this factor, the agreement of
@@ -45,9 +47,49 @@ CLEAR_DIFFERENCE = 0.1
 # from it.
 N_QUANTILES = 1024
 
+# Required options of columns, by index; None requires that the column is inactive.
+Path = dict[int, int | None]
+
 Density = Sequence[ArrayLike] | ArrayLike
 Conditions = Mapping[int, int | None]
 Paths = Mapping[int, list[Path]]
+
+
+def paths(tree: list[tuple[int, list]]) -> dict[int, list[Path]]:
+    """Return the paths to each column of an outline: the options that activate it."""
+    found: dict[int, list[Path]] = {}
+
+    def walk(outlined: list[tuple[int, list]], path: Path) -> None:
+        for place, options in outlined:
+            found.setdefault(place, []).append(path)
+            for option, opened in enumerate(options):
+                walk(opened, {**path, place: option})
+
+    walk(tree, {})
+    return found
+
+
+def compatible(
+    places: Mapping[int, list[Path]], place: int, conditions: Mapping[int, int | None]
+) -> list[Path]:
+    """Return the paths to a column that satisfy conditions, with the conditions."""
+    found = places[place]
+    for other, option in conditions.items():
+        joined: list[Path] = []
+        for path in found:
+            if option is None:
+                active = any(
+                    other_path.items() <= path.items() for other_path in places[other]
+                )
+                joined += [] if active else [{**path, other: None}]
+            elif path.get(other, option) == option:
+                joined += [
+                    {**other_path, **path, other: option}
+                    for other_path in places[other]
+                    if all(path.get(k, v) == v for k, v in other_path.items())
+                ]
+        found = joined
+    return found
 
 
 class Portfolio:
@@ -256,17 +298,10 @@ class OptimumPrior:
         self._centers = _centers(places, self._terms)
 
     def log_density(self, X: FloatArray) -> FloatArray:
-        """Compute the log density of configurations.
+        """Compute the log density (n,) of encoded configurations (n, D).
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations. Further columns are ignored.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n,)
-            Sums over the active columns; columns with a flat density contribute 0.
+        It is a sum over the active columns, 0 for those with a flat density. Further
+        columns of `X` are ignored.
         """
         X = np.asarray(X, dtype=np.float64)
         total = np.zeros(len(X))
@@ -278,16 +313,8 @@ class OptimumPrior:
     def centered_log_density(self, X: FloatArray) -> FloatArray:
         """Compute the log density relative to its expectation in each branch.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations. Further columns are ignored.
-
-        Returns
-        -------
-        log_density : ndarray of shape (n,)
-            Log densities minus the expectations in the branches of choices without a
-            density. The gradient is that of the log density.
+        The branches are those of choices without a density. The gradient is that of the
+        log density.
         """
         X = np.asarray(X, dtype=np.float64)
         total = self.log_density(X)
@@ -296,18 +323,10 @@ class OptimumPrior:
         return total
 
     def gradient(self, X: FloatArray) -> FloatArray:
-        """Compute the gradient of the log density with respect to the positions.
+        """Compute the derivatives (n, D) of the log density.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations.
-
-        Returns
-        -------
-        gradient : ndarray of the shape of X
-            Derivatives, 0 in unordered columns. At a knot, the derivative on the side
-            of greater positions.
+        They are 0 in unordered columns. At a knot, the derivative is that on the side
+        of greater positions.
         """
         X = np.asarray(X, dtype=np.float64)
         result = np.zeros(X.shape)
@@ -317,35 +336,11 @@ class OptimumPrior:
         return result
 
     def sample(self, n: int, random_state: np.random.Generator) -> FloatArray:
-        """Draw configurations from the density.
-
-        Parameters
-        ----------
-        n : int
-            Number of configurations, >= 0.
-        random_state : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        X : ndarray of shape (n, D)
-            Encoded configurations. The constraint of the space is not checked.
-        """
+        """Draw n encoded configurations; the constraint is not checked."""
         return self.from_uniform(random_state.random((n, self.space.n_columns)))
 
     def from_uniform(self, U: FloatArray) -> FloatArray:
-        """Map a uniform stream to configurations drawn from the density.
-
-        Parameters
-        ----------
-        U : ndarray of shape (n, D)
-            Numbers in [0, 1).
-
-        Returns
-        -------
-        X : ndarray of shape (n, D)
-            Encoded configurations.
-        """
+        """Map numbers (n, D) in [0, 1) to configurations drawn from the density."""
         U = np.array(U, dtype=np.float64)
         required = {place for term in self._terms for place in term.conditions}
         X = None
@@ -375,20 +370,7 @@ class OptimumPrior:
     def on(self, space: Space) -> OptimumPrior:
         """Return this prior for a space that starts with the same columns.
 
-        Parameters
-        ----------
-        space : Space
-            The other space. Its further columns have flat densities.
-
-        Returns
-        -------
-        prior : OptimumPrior
-            Copy of this prior.
-
-        Raises
-        ------
-        ValueError
-            If a column of this space is not the same in the other one.
+        Further columns have flat densities. ValueError if other columns differ.
         """
         known, given = (
             [(column.name, column.dimension.key) for column in other.columns]

@@ -1,45 +1,34 @@
-"""Search spaces: trees of dimensions, encoded as rows of the unit cube.
+"""Search spaces: trees of columns, encoded as rows of the unit cube.
 
 Symbols:
 
 - ``X``: array of shape (n, n_columns). Each column is one dimension of the tree. Each
   row holds the positions of one configuration, NaN where a column is inactive.
 - ``U``: array of shape (n, n_columns) of a uniform stream in [0, 1).
+- branch: list of entries of columns. An entry that is a choice has a branch for each of
+  its options.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from skbayes.space import tree
-from skbayes.space.dimensions import Dimension, FloatArray, native
+from skbayes.space.dimensions import Dimension, FloatArray, key_of, keys_of, native
 from skbayes.space.lists import same
-from skbayes.space.notation import build_tree, parse_spaces
-from skbayes.space.tree import Column, TreeEntry
+from skbayes.space.notation import Branch, Column, TreeEntry, build_tree, parse_spaces
 from skbayes.utils.did_you_mean import did_you_mean
 
-__all__ = ["Space", "Column", "key_of"]
+__all__ = ["Column", "Space"]
 
 Params = dict[str, Any]
 
 # Number of cached results of the constraint; sufficient for any enumerated space.
 MAX_REMEMBERED = 20_000
-
-
-def key_of(row: FloatArray) -> bytes:
-    """Return a hashable identity of an encoded configuration, shape (D,)."""
-    return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
-
-
-def keys_of(X: FloatArray) -> list[bytes]:
-    """Return the identities of encoded configurations, shape (n, D)."""
-    joined, width = key_of(X), X.itemsize * X.shape[1]
-    return [joined[i * width : (i + 1) * width] for i in range(len(X))]
 
 
 class Space:
@@ -94,11 +83,15 @@ class Space:
         self.constraint = constraint
         self._allowed_by_key: dict[bytes, bool] = {}
         self._root, self.columns, self.overlaps = build_tree(spaces)
+        self._describe()
+
+    def _describe(self) -> None:
+        """Set the attributes that follow from the tree and its columns."""
         self.categorical = np.array(
             [column.dimension.is_categorical for column in self.columns], dtype=bool
         )
         self.parameter_names = sorted({c.name for c in self.columns if c.name})
-        self.n_configurations: float = tree.size(self._root)
+        self.n_configurations: float = _size(self._root)
 
     @classmethod
     def from_notation(
@@ -123,16 +116,8 @@ class Space:
         Returns
         -------
         space : Space
-            Search space.
-
-        Raises
-        ------
-        TypeError
-            If the values of a parameter have none of these forms. The message names the
-            parameter.
-        ValueError
-            If bounds, values or options are invalid, or if a `Space` already has a
-            constraint. The message names the parameter.
+            Search space. If values, bounds or options are invalid, a TypeError or
+            ValueError names the parameter.
         """
         if isinstance(search_spaces, Space):
             if constraint is None:
@@ -146,53 +131,23 @@ class Space:
         return cls(parse_spaces(search_spaces), constraint)
 
     def with_constraint(self, constraint: Callable[[Params], bool] | None) -> Space:
-        """Return a copy with another constraint.
-
-        Parameters
-        ----------
-        constraint : callable or None
-            Function ``constraint(params) -> bool``. Configurations for which it returns
-            False are never proposed. None means no constraint.
-
-        Returns
-        -------
-        space : Space
-            Copy with an empty cache of the results of the constraint.
-        """
+        """Return a copy with another constraint, or without one for None."""
         space = copy.copy(self)
         space.constraint, space._allowed_by_key = constraint, {}
         return space
 
     def extended(self, name: str, dimension: Dimension) -> Space:
-        """Return a space with an additional parameter.
+        """Return a copy with an additional parameter, whose column is the last one.
 
-        Parameters
-        ----------
-        name : str
-            Name of the parameter.
-        dimension : Dimension
-            Values of the parameter.
-
-        Returns
-        -------
-        space : Space
-            Copy of the space. The last column belongs to the parameter, which is also
-            passed to the constraint.
-
-        Raises
-        ------
-        ValueError
-            If the space already has a parameter with this name.
+        The parameter is also passed to the constraint.
         """
         if name in self.parameter_names:
             raise ValueError(f"Parameter {name!r} is declared twice.")
         space = self.with_constraint(self.constraint)
         column = Column(name, dimension)
-        space.columns = [*self.columns, column]
         space._root = [*self._root, TreeEntry(self.n_columns, column)]
-        space.categorical = np.append(self.categorical, dimension.is_categorical)
-        space.parameter_names = sorted([*self.parameter_names, name])
-        space.n_configurations = tree.size(space._root)
+        space.columns = [*self.columns, column]
+        space._describe()
         return space
 
     # -- rows ---------------------------------------------------------------------
@@ -204,7 +159,7 @@ class Space:
         The model has one coefficient for the intercept, one for each ordered dimension,
         and the number of options minus one for each unordered dimension.
         """
-        return 1 + tree.n_slopes(self._root)
+        return 1 + _n_slopes(self._root)
 
     @property
     def n_columns(self) -> int:
@@ -229,49 +184,24 @@ class Space:
         return counts
 
     def active(self, X: FloatArray) -> np.ndarray:
-        """Return which columns of encoded configurations are active.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_columns)
-            Encoded configurations.
-
-        Returns
-        -------
-        mask : ndarray of shape (n, n_columns), bool
-            True for active columns.
-        """
+        """Return the mask (n, n_columns) of the active columns of rows."""
         mask = np.zeros(X.shape, dtype=bool)
-        tree.activate(self._root, X, np.ones(len(X), dtype=bool), mask)
+        for entry, rows in _entries(self._root, X, np.ones(len(X), dtype=bool)):
+            mask[rows, entry.place] = True
         return mask
 
     def snap(self, X: FloatArray) -> FloatArray:
         """Return the encoded configurations that are nearest to positions.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_columns)
-            Positions in [0, 1]. A NaN in an active column is replaced by 0.5.
-
-        Returns
-        -------
-        X : ndarray of shape (n, n_columns)
-            Encoded configurations, NaN where inactive.
+        Shapes are (n, n_columns). NaN in an active column is replaced by 0.5.
         """
         return self._rows(X, "snap")
 
     def from_uniform(self, U: FloatArray) -> FloatArray:
         """Draw configurations from the prior.
 
-        Parameters
-        ----------
-        U : ndarray of shape (n, n_columns)
-            Random or quasi-random numbers in [0, 1).
-
-        Returns
-        -------
-        X : ndarray of shape (n, n_columns)
-            Encoded configurations, one for each row, NaN where inactive.
+        `U` (n, n_columns) are random or quasi-random numbers in [0, 1). Each of its
+        rows gives one encoded configuration.
         """
         return self._rows(U, "from_uniform")
 
@@ -283,18 +213,7 @@ class Space:
         return self._in_first_alternative(rows)
 
     def decode(self, X: FloatArray) -> list[Params]:
-        """Decode rows to dicts of plain Python values.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_columns)
-            Encoded configurations.
-
-        Returns
-        -------
-        params : list of dict
-            Active parameters of each row, sorted by name.
-        """
+        """Decode rows to dicts of plain Python values, sorted by name."""
         X = np.asarray(X, dtype=np.float64)
         active = self.active(X)
         params: list[Params] = [{} for _ in X]
@@ -309,23 +228,9 @@ class Space:
         return params
 
     def encode(self, params: Sequence[Mapping[str, Any]]) -> FloatArray:
-        """Encode dicts of parameters as rows.
+        """Encode dicts of parameters as rows (n, n_columns), NaN where inactive.
 
-        Parameters
-        ----------
-        params : sequence of dict
-            Configurations.
-
-        Returns
-        -------
-        X : ndarray of shape (n, n_columns)
-            Positions of the configurations, NaN where inactive.
-
-        Raises
-        ------
-        ValueError
-            If one of them is not a configuration of the space. The message names the
-            parameter.
+        A ValueError names the parameter if a dict is not a configuration of the space.
         """
         X = np.full((len(params), self.n_columns), np.nan)
         for row, configuration in enumerate(params):
@@ -343,9 +248,7 @@ class Space:
         problems: list[str] = []
         blank = np.full(self.n_columns, np.nan)
         first = None
-        matches = tree.match(
-            self._root, params, blank, frozenset(), problems, known_row
-        )
+        matches = _match(self._root, params, blank, frozenset(), problems, known_row)
         for row, used in matches:
             unused = sorted(set(params) - used)
             if unused:
@@ -369,19 +272,11 @@ class Space:
     def selection(self, values: Mapping[str, Any]) -> Params | None:
         """Return the configuration that consists of the active ones of some values.
 
-        Parameters
-        ----------
-        values : dict
-            Values by name of the parameter. Names of inactive parameters are ignored.
-
-        Returns
-        -------
-        params : dict or None
-            Configuration in its canonical form. None if the active values are not a
-            configuration of the space.
+        `values` are by name of the parameter. The result is in its canonical form, or
+        None if the active values are not a configuration of the space.
         """
         blank = np.full(self.n_columns, np.nan)
-        for _, used in tree.match(self._root, values, blank, frozenset(), []):
+        for _, used in _match(self._root, values, blank, frozenset(), []):
             return self.canonicalize({name: values[name] for name in used})
         return None
 
@@ -405,46 +300,16 @@ class Space:
     def allows(self, params: Mapping[str, Any]) -> bool:
         """Return whether the constraint allows a configuration.
 
-        The constraint is called once per configuration, and its results are cached.
-
-        Parameters
-        ----------
-        params : dict
-            Configuration of the space.
-
-        Returns
-        -------
-        allowed : bool
-            Result of the constraint; True without a constraint.
-
-        Raises
-        ------
-        ValueError
-            If the constraint raises an exception, or if `params` is not a configuration
-            of the space.
+        The constraint is called once per configuration, and its results are cached. A
+        ValueError is raised if it raises an exception, or if `params` is not a
+        configuration of the space.
         """
         if self.constraint is None:
             return True
         return self._is_allowed(key_of(self.encode([params])[0]), params)
 
     def allowed(self, X: FloatArray) -> np.ndarray:
-        """Return which encoded configurations the constraint allows.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, n_columns)
-            Encoded configurations.
-
-        Returns
-        -------
-        mask : ndarray of shape (n,), bool
-            True for configurations that the constraint allows.
-
-        Raises
-        ------
-        ValueError
-            If the constraint raises an exception.
-        """
+        """Return the mask (n,) of the rows that the constraint allows."""
         mask = np.ones(len(X), dtype=bool)
         if self.constraint is not None:
             keys = keys_of(X)
@@ -457,57 +322,27 @@ class Space:
         if key not in self._allowed_by_key:
             if len(self._allowed_by_key) >= MAX_REMEMBERED:
                 del self._allowed_by_key[next(iter(self._allowed_by_key))]
-            self._allowed_by_key[key] = self._evaluate_constraint(params)
+            assert self.constraint is not None
+            try:
+                self._allowed_by_key[key] = bool(self.constraint(dict(params)))
+            except Exception as error:
+                raise ValueError(
+                    f"constraint: raised {error!r} for {dict(params)!r}"
+                ) from error
         return self._allowed_by_key[key]
-
-    def _evaluate_constraint(self, params: Mapping[str, Any]) -> bool:
-        assert self.constraint is not None
-        try:
-            return bool(self.constraint(dict(params)))
-        except Exception as error:
-            raise ValueError(
-                f"constraint: raised {error!r} for {dict(params)!r}"
-            ) from error
 
     def canonicalize(self, params: Mapping[str, Any]) -> Params:
         """Return a configuration in the form in which it is proposed.
 
         Names are sorted, and values have the types that the dimensions propose. For
-        example, 3.0 becomes 3 if the dimension is a range of integers.
-
-        Parameters
-        ----------
-        params : dict
-            Configuration of the space.
-
-        Returns
-        -------
-        canonical : dict
-            The same configuration. Floats of a continuous dimension keep their exact
-            values.
-
-        Raises
-        ------
-        ValueError
-            If `params` is not a configuration of the space.
+        example, 3.0 becomes 3 if the dimension is a range of integers. Floats of a
+        continuous dimension keep their exact values. A ValueError is raised if `params`
+        is not a configuration of the space.
         """
         return self.canonicalize_row(params, self.encode([params])[0])
 
     def canonicalize_row(self, params: Mapping[str, Any], row: FloatArray) -> Params:
-        """Return the canonical form of a configuration whose encoding is available.
-
-        Parameters
-        ----------
-        params : dict
-            Configuration of the space.
-        row : ndarray of shape (n_columns,)
-            Encoding of the configuration.
-
-        Returns
-        -------
-        canonical : dict
-            The same configuration, as from :meth:`canonicalize`.
-        """
+        """Return the canonical form of a configuration with a known encoding."""
         (canonical,) = self.decode(row[None])
         for column, position in zip(self.columns, row, strict=True):
             if column.name in canonical and not math.isnan(position):
@@ -518,21 +353,13 @@ class Space:
     # -- finite spaces ------------------------------------------------------------
 
     def enumerate(self, indices: np.ndarray) -> FloatArray:
-        """Return the configurations of a finite space with the given indices.
+        """Return the configurations of a finite space with the given indices, as rows.
 
-        Parameters
-        ----------
-        indices : ndarray of shape (n,), int
-            Indices from 0 to ``n_configurations - 1``.
-
-        Returns
-        -------
-        X : ndarray of shape (n, n_columns)
-            Encoded configurations. If alternatives overlap, two indices may belong to
-            the same configuration.
+        Indices are from 0 to ``n_configurations - 1``. If alternatives overlap, two
+        indices may belong to the same configuration.
         """
         X = np.full((len(indices), self.n_columns), np.nan)
-        tree.fill(self._root, np.asarray(indices), np.arange(len(indices)), X)
+        _fill(self._root, np.asarray(indices), np.arange(len(indices)), X)
         return self._in_first_alternative(X)
 
     def _in_first_alternative(self, X: FloatArray) -> FloatArray:
@@ -540,7 +367,10 @@ class Space:
         if not self.overlaps:
             return X
         doubtful = np.zeros(len(X), dtype=bool)
-        tree.find_doubtful(self._root, X, np.ones(len(X), dtype=bool), doubtful)
+        for entry, rows in _entries(self._root, X, np.ones(len(X), dtype=bool)):
+            if entry.earlier:
+                overlapping = np.array([len(dicts) > 0 for dicts in entry.earlier])
+                doubtful |= rows & overlapping[entry.chosen(X[:, entry.place])]
         places = np.flatnonzero(doubtful)
         for place, params in zip(places, self.decode(X[places]), strict=True):
             X[place] = self._encode_one(params, X[place])
@@ -549,18 +379,15 @@ class Space:
     def covering_sample(self) -> list[Params]:
         """Return a few configurations that together use every option.
 
-        Returns
-        -------
-        params : list of dict
-            Configurations. The constraint is not applied, because they are used to
-            check parameter names and not to fit estimators.
+        The constraint is not applied, because they are used to check parameter names
+        and not to fit estimators.
         """
-        return self.decode(tree.cover(self._root, np.full(self.n_columns, np.nan)))
+        return self.decode(_cover(self._root, np.full(self.n_columns, np.nan)))
 
     @property
     def tree(self) -> list[tuple[int, list]]:
         """Tree of the columns: each with the conditional columns of its options."""
-        return tree.outline(self._root)
+        return _outline(self._root)
 
     def __repr__(self) -> str:
         named = [f"{c.name}: {c.dimension!r}" for c in self.columns if c.name]
@@ -583,3 +410,141 @@ def _check_constraint(constraint: Any) -> None:
             f"constraint must be a callable that accepts a dict of parameters, or "
             f"None, got {constraint!r}."
         )
+
+
+# -- trees ---------------------------------------------------------------------------
+
+
+def _size(branch: Branch) -> float:
+    """Count the configurations of a branch; exact unless infinite."""
+    total: float = 1
+    for entry in branch:
+        factor: float = entry.dimension.n_values
+        if entry.options:
+            factor = sum(map(_size, entry.options))
+        # A large int times a float would overflow.
+        total = math.inf if math.inf in (factor, total) else total * int(factor)
+    return total
+
+
+def _n_slopes(branch: Branch) -> int:
+    """Count the slopes of a linear model on the largest branch of the tree."""
+    total = 0
+    for entry in branch:
+        n_values = entry.dimension.n_values
+        total += (
+            int(n_values if entry.dimension.is_categorical else min(n_values, 2)) - 1
+        )
+        total += max(map(_n_slopes, entry.options), default=0)
+    return total
+
+
+def _outline(branch: Branch) -> list[tuple[int, list]]:
+    """Return the indices of the columns, each with the outlines of its options."""
+    return [(entry.place, list(map(_outline, entry.options))) for entry in branch]
+
+
+def _entries(
+    branch: Branch, X: FloatArray, rows: np.ndarray
+) -> Iterator[tuple[TreeEntry, np.ndarray]]:
+    """Yield the entries of a tree, and the masks of the `rows` with active entries."""
+    for entry in branch:
+        yield entry, rows
+        if entry.options:
+            chosen = entry.chosen(X[:, entry.place])
+            for option, opened in enumerate(entry.options):
+                yield from _entries(opened, X, rows & (chosen == option))
+
+
+def _match(
+    branch: Branch,
+    params: Mapping[str, Any],
+    row: FloatArray,
+    used: frozenset[str],
+    problems: list[str],
+    known_row: FloatArray | None = None,
+) -> Iterator[tuple[FloatArray, frozenset[str]]]:
+    """Yield every row in which `params` fill a branch, and the names that are used.
+
+    Reasons why they do not fill it are appended to `problems`. `known_row` is one such
+    row, if known. Dicts that have no configuration in common with the dict of this row
+    are then skipped.
+    """
+    if not branch:
+        yield row, used
+        return
+    entry, *others = branch
+    name = entry.column.name
+    if name is None:
+        positions = entry.dimension.grid
+        if known_row is not None and not np.isnan(known_row[entry.place]):
+            chosen = int(entry.chosen(known_row[[entry.place]])[0])
+            positions = positions[[*entry.earlier[chosen], chosen]]
+    else:
+        try:
+            positions = entry.dimension.encode([params[name]])
+        except KeyError:
+            problems.append(f"Parameter {name!r} is missing.")
+            return
+        except ValueError as error:
+            problems.append(f"Parameter {name!r}: {error}.")
+            return
+        used = used | {name}
+    for position in positions:
+        filled = row.copy()
+        filled[entry.place] = position
+        opened: Branch = []
+        if entry.options:
+            opened = entry.options[entry.chosen(np.array([position]))[0]]
+        for inner, inner_used in _match(
+            opened, params, filled, used, problems, known_row
+        ):
+            yield from _match(others, params, inner, inner_used, problems, known_row)
+
+
+def _fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -> None:
+    """Fill `rows` of `X` with the configurations of the given indices.
+
+    An index is a mixed-radix number with one digit for each entry of the branch. The
+    first entry varies slowest.
+    """
+    for entry in reversed(branch):
+        dimension = entry.dimension
+        if not entry.options:
+            numbers, digits = np.divmod(numbers, int(dimension.n_values))
+            X[rows, entry.place] = dimension.positions(digits)
+            continue
+        sizes = [int(_size(option)) for option in entry.options]
+        ends = np.cumsum(sizes)
+        numbers, digits = np.divmod(numbers, ends[-1])
+        places = np.searchsorted(ends, digits, side="right")
+        X[rows, entry.place] = dimension.positions(places)
+        for place, option in enumerate(entry.options):
+            selected = places == place
+            _fill(
+                option,
+                digits[selected] - (ends[place] - sizes[place]),
+                rows[selected],
+                X,
+            )
+
+
+def _cover(branch: Branch, row: FloatArray) -> FloatArray:
+    """Return rows that together use every option of a branch, starting from `row`."""
+    rows = row[None, :].copy()
+    for entry in branch:
+        shown = entry.dimension.from_uniform(np.array([0.5]))
+        if entry.dimension.is_categorical:
+            shown = entry.dimension.grid
+        # The first option is combined with all rows so far, the others with one row.
+        parts = []
+        for place, position in enumerate(shown):
+            part = rows.copy() if place == 0 else rows[:1].copy()
+            part[:, entry.place] = position
+            if entry.options:
+                opened = entry.options[place]
+                further = [_cover(opened, next_row)[:1] for next_row in part[1:]]
+                part = np.vstack([_cover(opened, part[0]), *further])
+            parts.append(part)
+        rows = np.vstack(parts)
+    return rows

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from skbayes.space.dimensions import is_number
 from skbayes.space.lists import Ordinal
-from skbayes.space.notation import Choice, make_choice, pairs_of, with_sub_spaces
+from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
 from skbayes.spaces import learners, samplers, transformers, trees  # noqa: F401
 from skbayes.spaces.catalog import DataFacts, Notation
 from skbayes.spaces.parts import Part, is_k_means, parts_of
@@ -162,7 +162,7 @@ def _kept_options(space: Notation, name: str, value: Any, facts: DataFacts) -> A
             return value
         opened = dict(_hashable(pairs_of(old)))
         pairs = [(option, opened.get(_key(option), {})) for option in value]
-    return make_choice(pairs) if any(sub for _, sub in pairs) else value
+    return Choice(pairs) if any(sub for _, sub in pairs) else value
 
 
 def _space_of(option: Any, name: str, facts: DataFacts) -> Notation:
@@ -291,14 +291,19 @@ def _joined(begin: str, parts: list[str], end: str, indent: str) -> str:
 
 
 def _options(notation: Choice, indent: str) -> str:
-    if isinstance(notation.options, Mapping):
-        return code_of(notation.options, indent)
+    pairs = pairs_of(notation)
+    try:
+        options = dict(pairs)
+    except TypeError:  # options that cannot be keys
+        options = {}
+    if len(options) == len(pairs):  # for a dict, 1 and True are the same key
+        return code_of(options, indent)
     deeper = indent + "    "
-    pairs = [
+    lines = [
         f"{deeper}({code_of(option, deeper)}, {code_of(sub, deeper)}),\n"
-        for option, sub in notation.options
+        for option, sub in pairs
     ]
-    return "[\n" + "".join(pairs) + indent + "]"
+    return "[\n" + "".join(lines) + indent + "]"
 
 
 def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace:

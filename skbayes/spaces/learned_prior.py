@@ -32,16 +32,18 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.space.dimensions import Dimension, FloatArray, is_number
+from skbayes.space.dimensions import Dimension, FloatArray, is_number, key_of
 from skbayes.space.lists import OptionKey, Ordinal
 from skbayes.space.optimum_prior import (
     BranchPortfolio,
     OptimumPrior,
+    Path,
     Portfolio,
+    compatible,
     in_branch,
+    paths,
 )
-from skbayes.space.space import Column, Space, key_of
-from skbayes.space.tree import Path, compatible, paths
+from skbayes.space.space import Column, Space
 from skbayes.spaces.parts import Part, is_estimator, own_values, parts_of
 
 __all__ = [

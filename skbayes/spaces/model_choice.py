@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.multiclass import type_of_target
 
-from skbayes.space.notation import Choice, make_choice, with_sub_spaces
+from skbayes.space.notation import Choice, with_sub_spaces
 from skbayes.spaces.catalog import DataFacts
 from skbayes.spaces.default import TRAIN_SHARE, EditableSpace, code_of
 from skbayes.spaces.parts import ignores_scale, parts_of
@@ -327,6 +327,6 @@ def models(
         options.append((model, space))
     model, space = options[0]
     pipeline = Pipeline([("columns", space["columns"][0]), ("model", model)])
-    found = EditableSpace({"model": make_choice(options)})
+    found = EditableSpace({"model": Choice(options)})
     found.facts = facts
     return ModelChoice(pipeline, found)

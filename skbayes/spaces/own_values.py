@@ -6,9 +6,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from skbayes.space.dimensions import is_finite, is_number
+from skbayes.space.dimensions import is_finite_number, is_number
 from skbayes.space.lists import Ordinal
-from skbayes.space.notation import Choice, make_choice, pairs_of, with_sub_spaces
+from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
 from skbayes.spaces.catalog import Fallback, Notation, Params
 
 __all__ = ["renamed", "with_own_values"]
@@ -72,7 +72,7 @@ def _include(name: str, notation: Any, value: Any) -> Any:
     if isinstance(notation, Choice):
         if notation.dimension.contains(value):
             return notation
-        return make_choice([(value, {}), *pairs_of(notation)])
+        return Choice([(value, {}), *pairs_of(notation)])
     if isinstance(notation, tuple):
         return _extended(name, notation, value)
     if isinstance(notation, Ordinal):
@@ -84,7 +84,7 @@ def _include(name: str, notation: Any, value: Any) -> Any:
 
 def _extended(name: str, notation: tuple, value: Any) -> tuple | None:
     low, high, *prior = notation
-    if not is_number(value) or not is_finite(value):
+    if not is_finite_number(value):
         return None
     if isinstance(low, int) and not isinstance(value, int):
         return None

@@ -27,8 +27,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from skbayes.space.dimensions import FloatArray
-from skbayes.space.space import key_of
+from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.surrogates.gp.kernels import KERNELS, Embedding
 
 __all__ = ["MAX_NODES", "HarmonicFunction", "NeighborGraph"]

@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skbayes.space import Categorical
-from skbayes.space.lists import ItemKey, hash_of, same
+from skbayes.space.lists import OptionKey, hash_of, same
 
 
 def columns(scaled):
@@ -111,9 +111,9 @@ def test_different_objects_of_one_class_are_different_options():
 
 
 def test_dicts_with_the_same_keys_have_several_hashes():
-    keys = [ItemKey({0: 1, 1: weight}) for weight in range(1000)]
+    keys = [OptionKey({0: 1, 1: weight}) for weight in range(1000)]
     assert len(set(map(hash, keys))) > 900
-    assert hash(ItemKey({0: 1, 1: [2]})) == hash(ItemKey({1: [2], 0: 1}))
+    assert hash(OptionKey({0: 1, 1: [2]})) == hash(OptionKey({1: [2], 0: 1}))
 
 
 def test_estimators_with_other_parameters_have_other_hashes():

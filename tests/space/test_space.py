@@ -399,3 +399,24 @@ def test_overlapping_dicts_are_compared_with_earlier_ones_only():
         space.encode([{"a": a} for a in range(8)])[:, 0]
     )
     assert places.tolist() == first
+
+
+def test_the_columns_of_options_are_numbered_and_inactive_without_them():
+    kernel = Choice({"linear": {}, "poly": {"degree": (2, 4)}})
+    space = Space.from_notation({"kernel": kernel, "n": (0, 1)})
+    # The columns are those of the kernel, its degree, and n, which varies fastest.
+    rows = [
+        [0.0, math.nan, 0.25],
+        [0.0, math.nan, 0.75],
+        *([1.0, degree, n] for degree in (1 / 6, 1 / 2, 5 / 6) for n in (0.25, 0.75)),
+    ]
+    np.testing.assert_allclose(space.enumerate(np.arange(8)), rows)
+    np.testing.assert_array_equal(
+        space.active(np.nan_to_num(rows, nan=0.3)), ~np.isnan(rows)
+    )
+    assert space.tree == [(0, [[], [(1, [])]]), (2, [])]
+    assert space.n_configurations == 8 and space.n_coefficients == 4
+    assert space.extended("C", Real(0, 1)).n_configurations == math.inf
+    cover = space.covering_sample()
+    assert [params["kernel"] for params in cover] == ["linear", "poly"]
+    assert "degree" in cover[1]
