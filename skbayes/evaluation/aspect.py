@@ -4,7 +4,10 @@ An aspect has two parts. The :class:`Aspect` remains in the process of the searc
 observes the trials of one stage. Its :class:`FoldAspect` is sent to the workers, and
 surrounds each fit. An aspect that is off is not in the list of a search.
 
-The hooks are called in this order:
+Three hooks of the class are called for the parameters that a search sets:
+``Aspect.prepare(search, objective, y, fit_params)`` before the search space is made,
+``Aspect.scorer(search)`` when metadata are routed, and ``Aspect.refitting(estimator)``
+for each fit after the search. The other hooks are called in this order:
 
 1. ``Aspect.begin(plan)``, before the first fold of a trial, in the main thread;
 2. ``Aspect.folds_at_a_time(n_workers)`` and ``Aspect.for_fold(plan, index, earlier)``,
@@ -16,14 +19,16 @@ The hooks are called in this order:
 5. ``Aspect.set_scores(folds)`` before the scores of folds are used;
 6. ``Aspect.conclude(plan, folds, state)``, which returns extras of the trial;
 7. ``Aspect.observation(trial)``, which returns arguments of `Optimizer.tell`;
-8. ``Aspect.learn(trial)``, in the order of the trials;
-9. ``Aspect.row_params(trial)`` and ``Aspect.columns(history)``, which return
-   parameters of a row and columns of ``cv_results_``.
+8. ``Aspect.learn(trial)`` and ``Aspect.message(trial, history)``, in the order of the
+   trials;
+9. ``Aspect.row_params(trial)``, ``Aspect.columns(history)`` and
+   ``Aspect.attributes(history)``, which return parameters of a row, columns of
+   ``cv_results_``, and attributes of the fitted search.
 
 Hooks 2, 4 and 5 can be called in the thread of a trial, all other hooks of `Aspect` in
 the main thread. For trials from a journal, only hooks 7 to 9 are called. A trial that
-is dropped at the timeout of the search is not concluded. Hook 9 is called on new
-objects, which have not observed the trials.
+is dropped at the timeout of the search is not concluded. `message` and hook 9 are
+called on new objects, which have not observed the trials.
 """
 
 from __future__ import annotations
@@ -198,7 +203,28 @@ class Aspect:
         """Return whether a search uses the aspect."""
         if cls.condition is not None:
             return bool(getattr(run, cls.condition))
-        return any(is_given(run.settings.get(param.name)) for param in cls.parameters)
+        return cls.is_requested(run.settings)
+
+    @classmethod
+    def is_requested(cls, settings: Mapping[str, Any]) -> bool:
+        """Return whether one of the parameters is neither None nor False."""
+        return any(is_given(settings.get(param.name)) for param in cls.parameters)
+
+    @classmethod
+    def prepare(cls, search: Any, objective: Any, y: Any, fit_params: Any) -> Any:
+        """Check the parameters before any fit; return `run.notes` of the aspect.
+
+        It may change `search_spaces_`.
+        """
+
+    @classmethod
+    def scorer(cls, search: Any) -> Any:
+        """Return a scorer that is used in addition to `scoring`, if any."""
+
+    @classmethod
+    def refitting(cls, estimator: Any) -> AbstractContextManager[Any]:
+        """Return a context in which an estimator is fitted after the search."""
+        return contextlib.nullcontext()
 
     def fold_aspect(self) -> FoldAspect | None:
         """Return the part that is sent to the workers, if any."""
@@ -267,10 +293,21 @@ class Aspect:
     def learn(self, trial: Trial) -> None:
         """Observe a finished trial, in the order of the trials."""
 
-    def row_params(self, trial: Trial) -> dict[str, Any]:
-        """Return parameters of a row of ``cv_results_`` that were not proposed."""
+    def message(self, trial: Trial, history: History) -> str | None:
+        """Return a warning for the user after a finished trial, if any."""
+        return None
+
+    def row_params(self, trial: Trial, split: int | None = None) -> dict[str, Any]:
+        """Return parameters of a row of ``cv_results_`` that were not proposed.
+
+        With `split`, they are those to which the scores of one fold belong.
+        """
         return {}
 
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return columns of ``cv_results_``."""
+        return {}
+
+    def attributes(self, history: History) -> dict[str, Any]:
+        """Return attributes of the fitted search."""
         return {}

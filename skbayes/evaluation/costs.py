@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.acquisition.tradeoff import typical_cost
-from skbayes.evaluation.measure import COSTS, Measure, measure_of
+from skbayes.evaluation.measure import COSTS, Measure
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.space.dimensions import FloatArray
 
@@ -39,33 +39,26 @@ class TrialCosts:
     """
 
     def __init__(self, cost: str | Callable[[Any], float]) -> None:
-        if isinstance(cost, str):
-            if cost not in COSTS:
-                raise ValueError(
-                    f"cost must be one of {list(COSTS)} or a callable of the fitted "
-                    f"estimator, got {cost!r}."
-                )
-            self.name = cost
+        if isinstance(cost, str) and cost in COSTS:
+            self.name, measure = cost, COSTS[cost]
         elif callable(cost) and not isinstance(cost, type):
-            self.name = "cost"
+            self.name, measure = "cost", Measure(cost)
         else:
-            raise TypeError(
+            kind = ValueError if isinstance(cost, str) else TypeError
+            raise kind(
                 f"cost must be one of {list(COSTS)} or a callable of the fitted "
                 f"estimator, got {cost!r}."
             )
-        self.measures: dict[str, Measure] = {self.name: measure_of(cost)}
+        self.measures = {self.name: measure}
 
     def of_trial(self, trial: Trial, warm: bool = True) -> float:
         """Return the mean cost of the folds, if `warm` without first fits, or NaN."""
         if trial.state == TrialState.FAILED:
             return math.nan
-        leaves_out = warm and self.name in TIMES
-        costs = [
-            fold.extras["costs"].get(self.name, math.nan)
-            for fold in trial.folds
-            if "costs" in fold.extras
-            and not (leaves_out and fold.extras.get("warm_up"))
-        ]
+        warm = warm and self.name in TIMES
+        extras = [fold.extras for fold in trial.folds]
+        kept = [more for more in extras if not (warm and more.get("warm_up"))]
+        costs = [more.get("costs", {}).get(self.name, math.nan) for more in kept]
         costs = [cost for cost in costs if math.isfinite(cost)]
         if any(cost < 0.0 for cost in costs):
             raise ValueError(f"cost must be 0 or more, got {min(costs)!r}.")
@@ -87,9 +80,8 @@ class TrialCosts:
             if known[i] or math.isnan(self.of_trial(trial, warm=False)):
                 continue
             alike = costs[known & (fractions == fractions[i])]
-            costs[i] = (
-                np.median(alike)
-                if len(alike)
-                else typical_cost(costs[known], fractions[known]) * fractions[i]
-            )
+            if len(alike):
+                costs[i] = np.median(alike)
+            else:
+                costs[i] = typical_cost(costs[known], fractions[known]) * fractions[i]
         return costs

@@ -43,12 +43,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from skbayes.evaluation.racing import Race
+from skbayes.evaluation.racing import FoldScores, Race
 
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
 
 __all__ = [
+    "CurveScores",
     "FoldCurveRace",
     "GainModel",
     "Guide",
@@ -186,6 +187,19 @@ def choose_by_others(fold_curves: Sequence[FloatArray]) -> list[int]:
     # Subtracting a curve from the sum of all curves would leave rounding errors.
     means = [np.mean(np.delete(table, i, axis=0), axis=0) for i in range(len(table))]
     return [int(np.argmax(np.where(valid, mean, -np.inf))) for mean in means]
+
+
+@dataclass(frozen=True)
+class CurveScores(FoldScores):
+    """Guiding scores of a complete trial by split, with the curves of its folds."""
+
+    curves: list[FloatArray]
+
+    def of(self, places: Sequence[int]) -> FloatArray:
+        """Return the scores of some folds, at the rounds that they choose."""
+        curves = [self.curves[place] for place in places]
+        chosen = choose_by_others(curves)
+        return np.array([curve[k] for curve, k in zip(curves, chosen, strict=True)])
 
 
 class GainModel:

@@ -13,21 +13,27 @@ import pickle
 import time
 import traceback
 import types
+import warnings
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from operator import itemgetter
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.metrics import get_scorer_names
+from sklearn.base import is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.utils.multiclass import type_of_target
 
 from skbayes.utils.optional import warn_user
+from skbayes.utils.to_host import to_host
 
 __all__ = [
     "COSTS",
     "Measure",
     "Measurement",
-    "measure_of",
     "measured",
+    "check_metrics_suit",
     "model_size",
     "n_features",
     "needs_fit",
@@ -35,9 +41,8 @@ __all__ = [
     "predict_time",
 ]
 
-# Called with a fitted estimator and the result of its fit.
-Measure = Callable[[Any, dict[str, Any]], float]
-
+# Maximum number of rows on which a metric is checked, except for more classes.
+MAX_SAMPLE = 1000
 # Approximate number of bytes per array in a pickle in addition to its data.
 ARRAY_HEADER = 40
 
@@ -193,63 +198,46 @@ def predict_time(estimator: Any, X: Any) -> float:
 
 
 @dataclass(frozen=True)
-class _Recorded:
-    """Measure that reads a time from the result of a fit."""
+class Measure:
+    """Measure of a fit: a function of its result, its model, or its model and rows."""
 
-    name: str
+    function: Callable[..., Any]
+    of: Literal["result", "model", "model and rows"] = "model"
 
-    def __call__(self, estimator: Any, result: Mapping[str, Any]) -> float:
-        return result[self.name]
-
-
-@dataclass(frozen=True)
-class _OfEstimator:
-    """Measure that calls a function of the fitted estimator."""
-
-    function: Callable[[Any], float]
-
-    def __call__(self, estimator: Any, result: Mapping[str, Any]) -> float:
-        return self.function(estimator)
-
-
-@dataclass(frozen=True)
-class _OfRows:
-    """Measure that calls a function of the fitted estimator and the test rows."""
-
-    function: Callable[[Any, Any], float]
-
-    def __call__(self, estimator: Any, result: Mapping[str, Any]) -> float:
-        return self.function(estimator, result["X_test"])
+    def __call__(self, result: Mapping[str, Any]) -> Any:
+        """Measure a fit."""
+        if self.of == "result":
+            return self.function(result)
+        rows = [result["X_test"]] if self.of == "model and rows" else []
+        return self.function(result["estimator"], *rows)
 
 
 #: Measures of a fit, by name.
 COSTS: dict[str, Measure] = {
-    "fit_time": _Recorded("fit_time"),
-    "score_time": _Recorded("score_time"),
-    "cpu_time": _Recorded("cpu_time"),
-    "model_size": _OfEstimator(model_size),
-    "n_features": _OfEstimator(n_features),
-    "predict_time": _OfRows(predict_time),
+    "fit_time": Measure(itemgetter("fit_time"), "result"),
+    "score_time": Measure(itemgetter("score_time"), "result"),
+    "cpu_time": Measure(itemgetter("cpu_time"), "result"),
+    "model_size": Measure(model_size),
+    "n_features": Measure(n_features),
+    "predict_time": Measure(predict_time, "model and rows"),
 }
-
-
-def measure_of(cost: str | Callable[[Any], float]) -> Measure:
-    """Return the measure of a cost: its name, or a callable of the estimator."""
-    return COSTS[cost] if isinstance(cost, str) else _OfEstimator(cost)
 
 
 def needs_rows(measures: Mapping[str, Measure]) -> bool:
     """Return whether a measure uses the test rows, `X_test` of the result."""
-    return any(isinstance(measure, _OfRows) for measure in measures.values())
+    return any(measure.of == "model and rows" for measure in measures.values())
 
 
 def needs_fit(measures: Mapping[str, Measure]) -> bool:
     """Return whether a measure uses the fitted estimator."""
-    return not all(isinstance(measure, _Recorded) for measure in measures.values())
+    return any(measure.of != "result" for measure in measures.values())
 
 
 def measured(
-    measures: Mapping[str, Measure], result: dict[str, Any], subject: str, raises: bool
+    measures: Mapping[str, Measure],
+    result: Mapping[str, Any],
+    subject: str,
+    raises: bool,
 ) -> dict[str, float]:
     """Measure a fit; NaN if it failed, or with a warning if a measurement fails."""
     if result["fit_error"] is not None:
@@ -257,8 +245,8 @@ def measured(
     found = {}
     for name, measure in measures.items():
         try:
-            value = measure(result["estimator"], result)
-            found[name] = float(np.asarray(value, dtype=np.float64).reshape(()))
+            value = np.asarray(measure(result), dtype=np.float64)
+            found[name] = float(value.reshape(()))
         except Exception:
             if raises:
                 raise
@@ -280,7 +268,7 @@ class Measurement:
     """Quantity that is measured for each fit.
 
     It is the key of a `metric` in the test scores, "" for a single one, a `scorer` for
-    the test set, or ``measure(estimator, result)`` of the fitted estimator.
+    the test set, or a `measure` of the fit.
 
     Examples
     --------
@@ -314,7 +302,7 @@ class Measurement:
             return None
         if hasattr(what, "get_metadata_routing") or _accepts(what, 3):
             return cls(scorer=what)
-        return cls(measure=_OfEstimator(what)) if _accepts(what, 1) else None
+        return cls(measure=Measure(what)) if _accepts(what, 1) else None
 
 
 def _accepts(function: Any, n: int) -> bool:
@@ -323,3 +311,37 @@ def _accepts(function: Any, n: int) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None:
+    """Evaluate named metrics on a dummy model; the keys of `names` are for messages.
+
+    Other kinds of targets are not checked; their fits fail if the metric does not suit
+    them.
+    """
+    if is_classifier(estimator):
+        dummy = DummyClassifier(strategy="prior")
+    elif is_regressor(estimator):
+        dummy = DummyRegressor()
+    else:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            y = np.asarray(to_host(y))
+            if type_of_target(y) not in ("binary", "multiclass", "continuous"):
+                return
+            if len(y) > MAX_SAMPLE:
+                _, first = np.unique(y, return_index=True)
+                y = y[np.union1d(first[:MAX_SAMPLE], np.arange(MAX_SAMPLE))]
+            X = np.zeros((len(y), 1))
+            dummy.fit(X, y)
+        except Exception:  # left to the estimator
+            return
+        for label, name in names.items():
+            try:
+                get_scorer(name)(dummy, X, y)
+            except ValueError as error:
+                raise ValueError(
+                    f"{label} does not suit the target y: {error}"
+                ) from error

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from skbayes import compat
-from skbayes.evaluation.constraints import Constraints
 from skbayes.evaluation.data_transfer import Inputs
 from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.prefix import PrefixCache
-from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import FoldResult, History, Trial, fill_scores
 from skbayes.space import Space
 
 if TYPE_CHECKING:
+    from skbayes.evaluation.constraints import Constraints
+    from skbayes.evaluation.measure import Measure
     from skbayes.surrogates.transfer import Source
 
 __all__ = ["FitOptions", "Objective", "SearchRun"]
@@ -44,7 +44,7 @@ class Objective(Protocol):
         """Metric that chooses the number of rounds."""
 
     @property
-    def measures(self) -> Mapping[str, Callable[[Any, dict], float]]:
+    def measures(self) -> Mapping[str, Measure]:
         """Costs that are measured for each fit, by name."""
 
     @property
@@ -73,7 +73,6 @@ class FitOptions:
     verbose: int = 0
     trial_timeout: float | None = None
     trial_memory: int | None = None
-    rounds: RoundLimits | None = None
     timeout: float | None = None
 
     @property
@@ -122,15 +121,19 @@ class SearchRun:
     sources: list[Source] = field(default_factory=list)
     cache: PrefixCache | None = None
     ranked: History = field(default_factory=History)
-    constraints: Constraints | None = None
     outcome_params: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def costs(self) -> Mapping[str, Callable[[Any, dict], float]]:
+    def costs(self) -> Mapping[str, Measure]:
         """Costs that are measured for each fit, by name."""
-        measures: Mapping[str, Callable[[Any, dict], float]] = self.objective.measures
+        measures: Mapping[str, Measure] = self.objective.measures
         return measures
+
+    @property
+    def constraints(self) -> Constraints | None:
+        """Bounds on outcomes, if any."""
+        return self.notes.get("constraints")
 
     @property
     def is_observed(self) -> bool:

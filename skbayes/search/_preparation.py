@@ -7,6 +7,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 from numbers import Integral
 from os import PathLike
 from typing import Any
@@ -19,6 +20,7 @@ from sklearn.utils import check_random_state
 
 from skbayes import compat
 from skbayes.evaluation.aspects.kept_fits import oof_method
+from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.aspects.shared_steps import parse_cache
 from skbayes.evaluation.backend import Backend, make_backend
 from skbayes.evaluation.evaluator import (
@@ -30,10 +32,9 @@ from skbayes.evaluation.fold import Fold
 from skbayes.evaluation.limits import parse_time, parse_trial_limits
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.prefix_store import temporary_store
-from skbayes.evaluation.rounds.watched_fit import RoundLimits
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets
-from skbayes.evaluation.trial import History, TrialState
+from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.journal.fingerprint import (
     describe_search,
     search_facts,
@@ -43,7 +44,6 @@ from skbayes.journal.journal import Journal
 from skbayes.journal.reader import read_trials
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.failures import FailingStart
-from skbayes.loop.feasibility import FeasibilityMessages
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.loop.scheduler import NullJournal
 from skbayes.loop.stages import Stage
@@ -51,8 +51,9 @@ from skbayes.results.transfer import read_sources
 from skbayes.search._validation import check_responses, check_values
 from skbayes.search.out_of_fold import check_partition
 from skbayes.space import Space
+from skbayes.space.candidates import key_of
 from skbayes.surrogates.transfer import Source
-from skbayes.utils.optional import warn_user
+from skbayes.utils.optional import warn_or_log, warn_user
 
 __all__ = [
     "check_configurations",
@@ -63,6 +64,7 @@ __all__ = [
     "failing_start",
     "fit_options",
     "journal_trials",
+    "known_slacks",
     "known_source",
     "open_journal",
     "plan_stages",
@@ -86,7 +88,7 @@ def check_oof_method(search: Any) -> None:
         )
 
 
-def fit_options(search: Any, rounds: RoundLimits | None = None) -> FitOptions:
+def fit_options(search: Any) -> FitOptions:
     error_score, limits = search.error_score, parse_trial_limits(search.trial_limits)
     return FitOptions(
         error_score if isinstance(error_score, str) else float(error_score),
@@ -94,7 +96,6 @@ def fit_options(search: Any, rounds: RoundLimits | None = None) -> FitOptions:
         verbosity(search.verbose),
         limits.get("time"),
         limits.get("memory"),
-        rounds,
         parse_time("timeout", search.timeout),
     )
 
@@ -367,13 +368,40 @@ def other_searches(search: Any, run: SearchRun) -> list[Source]:
     return read_sources(search.warm_start_from, run.space, metric)
 
 
-def promising(run: SearchRun) -> list[tuple]:
-    """Return the known observations that did not fail and are allowed."""
-    return [
-        (params, score, *more)
-        for params, score, *more in run.known
-        if not np.all(np.isnan(score)) and run.space.allows(params)
+def known_slacks(search: Any, run: SearchRun) -> list[list[float] | None]:
+    """Return the slacks of the constraints for each known observation, None if unknown.
+
+    They are known if an earlier search measured outcomes with constraints.
+    """
+    if run.constraints is None or not run.known:
+        return [None] * len(run.known)
+    source = search.warm_start_from
+    if isinstance(source, str | PathLike):
+        source, _ = journal_trials(source, run.space)
+    trials = getattr(source, "trials_", source)
+    known: dict[bytes, list[float]] = {}
+    for trial in trials if isinstance(trials, Sequence) else []:
+        if isinstance(trial, Trial) and trial.outcomes:
+            with contextlib.suppress(ValueError):
+                params = run.space.canonicalize(trial.params)
+                slacks = run.constraints.of_trial(trial)
+                known[key_of(run.space.encode([params])[0])] = slacks
+    rows = run.space.encode([params for params, *_ in run.known])
+    return [known.get(key_of(row)) for row in rows]
+
+
+def promising(run: SearchRun, slacks: Sequence[list[float] | None] = ()) -> list[tuple]:
+    """Return the known observations that did not fail and are allowed.
+
+    If some of them satisfy the constraints, only those are returned.
+    """
+    allowed = [
+        (observation, own and all(slack <= 0.0 for slack in own))
+        for observation, own in zip_longest(run.known, slacks)
+        if not np.all(np.isnan(observation[1])) and run.space.allows(observation[0])
     ]
+    satisfying = [observation for observation, is_kept in allowed if is_kept]
+    return satisfying or [observation for observation, _ in allowed]
 
 
 def journal_trials(path: str | PathLike, space: Space) -> tuple[Any, int]:
@@ -463,15 +491,17 @@ def _reporting(
                 )
             with_params = run.options.verbose > 1
             reports.append(Lines(plan, run.options.timeout, recalled, with_params))
-        if run.constraints is not None:
-            tell = print if run.options.verbose > 0 else None
-            reports.append(FeasibilityMessages(run.constraints, tell))
+        aspects = aspects_of(run)
+        tell = print if run.options.verbose > 0 else warn_or_log
 
         def report(trial: Any, history: History) -> None:
             for observer in reports:
                 observer(trial, history)
+            for aspect in aspects:
+                if (message := aspect.message(trial, history)) is not None:
+                    tell(message)
 
-        yield report if reports else None
+        yield report if reports or aspects else None
 
 
 def print_advice(search: Any) -> None:

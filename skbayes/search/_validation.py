@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone, is_classifier
-from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.metrics import get_scorer_names
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
-from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
+from skbayes.evaluation.measure import check_metrics_suit
 from skbayes.space import Column, Space
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
@@ -26,7 +25,6 @@ __all__ = [
     "check_arguments",
     "check_data",
     "check_fit_names",
-    "check_metrics_suit",
     "check_responses",
     "check_source",
     "check_stoppers",
@@ -36,8 +34,6 @@ __all__ = [
 
 # Maximum number of values that are checked per parameter.
 MAX_VALUES = 50
-# Maximum number of rows on which a metric is checked, except for more classes.
-MAX_SAMPLE = 1000
 # Positions in larger ranges whose values are checked.
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
 # Parameters of estimators that contain other estimators.
@@ -146,7 +142,8 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
             _check_labels(y)
         named = [name for name in _metrics(search.scoring) if isinstance(name, str)]
         labels = {f"scoring={name!r}": name for name in named}
-        check_metrics_suit(search.estimator, labels, y)
+        if labels:
+            check_metrics_suit(search.estimator, labels, y)
     elif needs_y:
         raise ValueError(
             f"{type(search.estimator).__name__} requires y to be passed, but the "
@@ -210,44 +207,6 @@ def _kind(estimator: Any) -> tuple[str | None, bool]:
     # The tags of a pipeline contain its type, but not whether it requires y.
     supervised = kind in ("classifier", "regressor")
     return kind, supervised or bool(tags.target_tags.required)
-
-
-def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None:
-    """Evaluate named metrics on a dummy model; the keys of `names` are for messages.
-
-    Other kinds of targets are not checked; their fits fail if the metric does not suit
-    them.
-    """
-    kind, _ = _kind(estimator)
-    if not names or kind not in ("classifier", "regressor"):
-        return
-    dummy = DummyRegressor()
-    if kind == "classifier":
-        dummy = DummyClassifier(strategy="prior")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            sample = _sample(np.asarray(to_host(y)))
-            dummy.fit(np.zeros((len(sample), 1)), sample)
-        except Exception:  # left to the estimator
-            return
-        for label, name in names.items():
-            try:
-                get_scorer(name)(dummy, np.zeros((len(sample), 1)), sample)
-            except ValueError as error:
-                raise ValueError(
-                    f"{label} does not suit the target y: {error}"
-                ) from error
-
-
-def _sample(y: np.ndarray) -> np.ndarray:
-    """Return a part of the target that contains all of its classes."""
-    if type_of_target(y) not in ("binary", "multiclass", "continuous"):
-        raise ValueError("of no kind that is looked at")
-    if len(y) <= MAX_SAMPLE:
-        return y
-    _, first = np.unique(y, return_index=True)
-    return y[np.union1d(first[:MAX_SAMPLE], np.arange(MAX_SAMPLE))]
 
 
 def check_values(

@@ -18,23 +18,21 @@ from sklearn.utils.metadata_routing import MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.evaluation.aspects.registry import aspects_of, check_conflicts
+from skbayes.evaluation.aspects.registry import (
+    aspects_of,
+    check_conflicts,
+    requested,
+)
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.limits import unfinished_text
 from skbayes.evaluation.refit_choice import refit_choice
-from skbayes.evaluation.rounds.watched_fit import RoundLimits
-from skbayes.evaluation.run import FitOptions, Objective, SearchRun
+from skbayes.evaluation.run import Objective, SearchRun
 from skbayes.evaluation.trial import History
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results.frame import FrameAttribute, results_frame
 from skbayes.results.transfer import is_list_of_sources
 from skbayes.results.warm_start import known_trials
-from skbayes.search._constraints import (
-    KnownSlacks,
-    constraint_scorer,
-    resolve_constraints,
-)
 from skbayes.search._parameters import parameters_of, share_parameters
 from skbayes.search._preparation import (
     check_configurations,
@@ -44,6 +42,7 @@ from skbayes.search._preparation import (
     draw_subsets,
     failing_start,
     fit_options,
+    known_slacks,
     known_source,
     open_journal,
     other_searches,
@@ -52,10 +51,6 @@ from skbayes.search._preparation import (
     promising,
     seconds_left,
     trial_workers,
-)
-from skbayes.search._rounds import (
-    curve_columns,
-    take_rounds_out,
 )
 from skbayes.search._validation import (
     check_arguments,
@@ -219,7 +214,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _rule(self) -> Callable[[dict[str, Any]], bool] | None:
         """Return the rule of the configurations, if any."""
-        return rule_and_bounds(self.constraints)[0]
+        given = self.constraints
+        return None if given is None else rule_and_bounds(given)[0]
 
     def _model(self) -> tuple[Any, Any]:
         """Return the surrogate and the acquisition function."""
@@ -393,10 +389,11 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             Metadata routing. Scorers in `constraints` have the key ``constraints``.
         """
         router = super().get_metadata_routing()
-        scorer = constraint_scorer(self)
-        if scorer is not None:
-            mapping = MethodMapping().add(caller="fit", callee="score")
-            router.add(constraints=scorer, method_mapping=mapping)
+        for aspect in requested(self):
+            scorer = aspect.scorer(self)
+            if scorer is not None:
+                mapping = MethodMapping().add(caller="fit", callee="score")
+                router.add(method_mapping=mapping, **{aspect.name: scorer})
         return router
 
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
@@ -453,7 +450,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         routed = compat.route_fit_params(self, params)
         check_final_model(self, X, y)
         facts = set_search_spaces(self, X, y)
-        rounds = take_rounds_out(self, objective.guide, routed.estimator.fit)
+        notes = {
+            aspect.name: aspect.prepare(self, objective, y, routed.estimator.fit)
+            for aspect in requested(self)
+        }
         space = self._make_space()
         self.initial_points_ = points_to_begin_with(self, space)
         self._prior = prior_of(self, space, facts)
@@ -471,10 +471,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             tasks=compat.TaskTree(self, X, y, params.get("sample_weight")),
             # A copy, without cached results of the constraint.
             space=space.with_constraint(space.constraint),
-            options=fit_options(self, rounds),
+            options=fit_options(self),
             seed=draw_seed(self),
-            constraints=resolve_constraints(self, objective, y),
             outcome_params=compat.routed_outcome_params(routed),
+            notes={name: note for name, note in notes.items() if note is not None},
         )
         if space.constraint is not None:
             # Check that it can be called on each kind of configuration.
@@ -501,12 +501,11 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """Pass the observations of earlier searches to an optimizer."""
         if run.sources:
             optimizer.transfer(run.sources)
-        slacks = KnownSlacks(run, self.warm_start_from)
-        for params, score, noise, *cost in run.known:
-            known = slacks.of(params)
-            optimizer.learn(params, score, noise, *cost[:1], constraints=known)
+        slacks = known_slacks(self, run)
+        for (params, score, noise, *cost), own in zip(run.known, slacks, strict=True):
+            optimizer.learn(params, score, noise, *cost[:1], constraints=own)
         # The best known configuration is tried again, so the result is not worse.
-        for params in run.objective.best_known(slacks.kept_by(promising(run))):
+        for params in run.objective.best_known(promising(run, slacks)):
             optimizer.enqueue(params)
 
     # -- after the last trial -----------------------------------------------------
@@ -537,8 +536,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             or any(fold.extras.get("multimetric") for fold in history.folds),
             "target_metric_": run.objective.name or "score",
         }
-        if run.options.rounds is not None:
-            attributes["learning_curves_"] = curve_columns(history)
+        for aspect in aspects_of(run):
+            attributes |= aspect.attributes(history)
         return attributes
 
     def results_frame(self, library: str = "pandas", **kwargs: Any) -> Any:
@@ -579,7 +578,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             y,
             fit_params=routed.estimator.fit,
             split_params=routed.splitter.split,
-            options=FitOptions(rounds=None if self.rounds is None else RoundLimits()),
         )
 
     def _refit(self, run: SearchRun, rows: Any, *final: Any) -> None:

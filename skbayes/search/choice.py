@@ -185,10 +185,9 @@ def _warn(run: SearchRun, chosen: int) -> None:
     trial = run.ranked[chosen]
     found = trial.outcomes
     broken = [
-        f"{bound.name} is {found.get(bound.name, np.nan):.4g} (must be {text})"
+        f"{bound.name} is {found.get(bound.name, np.nan):.4g} (must be {bound.text})"
         for bound in run.constraints.bounds
         if not bound.slack(found.get(bound.name, np.nan)) <= 0.0
-        for text in [str(bound).removeprefix(f"{bound.name} ")]
     ]
     warn_user(
         f"constraints: none of {len(run.ranked)} trials satisfies all of them; trial "

@@ -20,6 +20,7 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.evaluation.aspect import is_given
 from skbayes.evaluation.aspects.predictions import KeptPredictions, ensemble_choice
+from skbayes.evaluation.aspects.registry import refitting
 from skbayes.evaluation.responses import (
     Response,
     Target,
@@ -27,7 +28,6 @@ from skbayes.evaluation.responses import (
     mean_response,
     respond,
 )
-from skbayes.evaluation.rounds.watched_fit import refit_by_rounds
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.search.combination import (
@@ -300,7 +300,7 @@ def refitted(
         best = search._unfitted(search.best_params_)
     search._set({"best_estimator_": best})  # also if its fit fails
     reporting = contextlib.nullcontext() if tasks is None else tasks.refitting(best)
-    with reporting, refit_by_rounds(best, run.options.rounds):
+    with reporting, refitting(search, best):
         begin = time.time()
         if y is None:
             best.fit(X, **fit_params)

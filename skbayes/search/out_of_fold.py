@@ -14,15 +14,13 @@ from skbayes.evaluation.aspects.kept_fits import (
     returns_all,
     returns_estimators,
 )
-from skbayes.evaluation.rounds.trial_rounds import params_with_rounds, rounds_by_fold
-from skbayes.evaluation.rounds.watched_fit import RoundLimits, refit_by_rounds
+from skbayes.evaluation.aspects.registry import aspects_of, refitting
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
 from skbayes.evaluation.trial import Trial, TrialState
 
 __all__ = [
     "check_partition",
-    "fit_folds",
     "fits_of_trial",
     "out_of_fold",
     "winner_fits",
@@ -39,45 +37,24 @@ def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
         )
 
 
-def fit_folds(
-    estimator: Any,
-    params: dict[str, Any] | Sequence[dict[str, Any]],
-    X: Any,
-    y: Any,
-    splits: Sequence[tuple[Any, Any]],
-    fit_params: dict[str, Any],
-    rounds: RoundLimits | None = None,
-) -> list[Any]:
-    """Fit an estimator on each training set; `params` may be one dict per split."""
+def fits_of_trial(search: Any, run: SearchRun, trial: Trial) -> list[Any]:
+    """Fit a trial again on each split, with the parameters of its score there."""
+    inputs, aspects = run.inputs, aspects_of(run)
+    X, y = inputs.X, inputs.y
+    fidelity = Fidelity(trial.stage, trial.train_fraction, trial.subset)
     fitted = []
-    by_split = [params] * len(splits) if isinstance(params, dict) else params
-    for own, (train, _) in zip(by_split, splits, strict=True):
-        model = clone(estimator).set_params(**clone(own, safe=False))
+    for split in range(len(inputs.splits)):
+        params = dict(trial.params)
+        for aspect in aspects:
+            params |= aspect.row_params(trial, split)
+        model = clone(search.estimator).set_params(**clone(params, safe=False))
+        train, _ = inputs.split(split, fidelity)
         X_train, y_train = compat.safe_split(model, X, y, train)
-        cut = compat.check_fit_params(X, fit_params, train)
+        cut = compat.check_fit_params(X, inputs.fit_params, train)
         data = (X_train,) if y is None else (X_train, y_train)
-        with refit_by_rounds(model, rounds):
+        with refitting(search, model):
             fitted.append(model.fit(*data, **cut))
     return fitted
-
-
-def fits_of_trial(search: Any, run: SearchRun, trial: Trial) -> list[Any]:
-    """Fit a trial again on each split; each fold has the rounds of its score."""
-    inputs = run.inputs
-    fidelity = Fidelity(trial.stage, trial.train_fraction, trial.subset)
-    numbers = rounds_by_fold(trial.folds, run.objective.guide)
-    return fit_folds(
-        search.estimator,
-        [
-            params_with_rounds(search.estimator, trial.params, number or trial.rounds)
-            for number in numbers
-        ],
-        inputs.X,
-        inputs.y,
-        [inputs.split(i, fidelity) for i in range(len(inputs.splits))],
-        inputs.fit_params,
-        run.options.rounds,
-    )
 
 
 def winner_fits(

@@ -8,13 +8,10 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import make_scorer, recall_score
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes.evaluation.constraints import (
-    Bound,
-    Constraints,
-    OutcomeMeasures,
-    parse_bound,
-)
-from skbayes.evaluation.measure import COSTS, measure_of, predict_time
+from skbayes.evaluation.aspects.constraints import N_FIRST, OutcomeConstraints
+from skbayes.evaluation.constraints import Bound, Constraints, parse_bound
+from skbayes.evaluation.measure import COSTS, Measure, predict_time
+from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import FoldResult, History, Trial, mean_outcomes
 
 X, y = load_iris(return_X_y=True)
@@ -57,8 +54,7 @@ def folds(*outcomes):
 
 
 BOTH = Constraints(
-    (Bound("a", True, 1.0), Bound("a", False, 0.2), Bound("b", True, 4.0, True)),
-    OutcomeMeasures(),
+    (Bound("a", True, 1.0), Bound("a", False, 0.2), Bound("b", True, 4.0, True))
 )
 
 
@@ -106,6 +102,36 @@ def test_the_best_trial_keeps_the_constraints():
     assert Trial(0, {}, [], 0.5).feasible
 
 
+LIMITS = Constraints((Bound("size", True, 100.0, True), Bound("recall", False, 0.5)))
+
+
+def history(sizes, recall=0.9):
+    outcomes = [{"size": size, "recall": recall} for size in sizes]
+    return History([Trial(k, {}, folds(one), 0.5) for k, one in enumerate(outcomes)])
+
+
+def test_figures_say_how_far_a_bound_is():
+    (sentence,) = LIMITS.unreachable(history([300.0, 250.0, 400.0]))
+    assert "size <= 100" in sentence
+    assert "smallest of 3 values is 250." in sentence
+    (sentence,) = LIMITS.unreachable(history([50.0, 70.0], recall=0.25))
+    assert "largest of 2 values is 0.25." in sentence
+    assert not LIMITS.unreachable(history([300.0, 50.0]))
+    assert not LIMITS.unreachable(History())
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_it_is_told_once_after_the_first_trials(kept):
+    run = SearchRun(None, None, None, None, None, notes={"constraints": LIMITS})
+    aspect = OutcomeConstraints(run)
+    trials = history([50.0 if kept else 300.0] * (N_FIRST + 3))
+    failed = Trial(99, {}, [], math.nan, state="failed")
+    assert aspect.message(failed, History([failed])) is None
+    for n in range(1, len(trials) + 1):
+        told = aspect.message(trials[n - 1], trials[:n])
+        assert (told is not None) == (n == N_FIRST and not kept)
+
+
 def fitted_result(**more):
     tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     return {"fit_error": None, "estimator": tree, "test_scores": {"score": 0.7}, **more}
@@ -113,24 +139,24 @@ def fitted_result(**more):
 
 def test_measures_are_those_of_the_fit():
     scorer = make_scorer(recall_score, average="macro")
-    measures = OutcomeMeasures(
+    constraints = Constraints(
         scorers={"recall": scorer, "accuracy": "accuracy"},
         measures={
-            "leaves": measure_of(DecisionTreeClassifier.get_n_leaves),
+            "leaves": Measure(DecisionTreeClassifier.get_n_leaves),
             "time": COSTS["predict_time"],
         },
         metrics={"own": "score"},
     )
     result = fitted_result()
-    found = measures(result, X, y, {}, raises=True)
+    found = constraints.measure(result, X, y, {}, raises=True)
     predicted = result["estimator"].predict(X)
-    assert list(found) == measures.names
+    assert list(found) == ["recall", "accuracy", "leaves", "time", "own"]
     assert found["recall"] == recall_score(y, predicted, average="macro")
     assert found["accuracy"] == np.mean(predicted == y)
     assert found["leaves"] == result["estimator"].get_n_leaves()
     assert found["own"] == 0.7
     assert found["time"] > 0.0
-    failed = measures(fitted_result(fit_error="no"), None, None, {}, raises=True)
+    failed = constraints.measure(fitted_result(fit_error="no"), None, None, {}, True)
     assert np.all(np.isnan(list(failed.values())))
 
 
@@ -141,18 +167,19 @@ def bad(estimator, X, y):
 @pytest.mark.parametrize(
     "measures",
     [
-        OutcomeMeasures(scorers={"a": bad}),
-        OutcomeMeasures(measures={"a": lambda estimator, result: 1 / 0}),
-        OutcomeMeasures(measures={"a": lambda estimator, result: [1, 2]}),
-        OutcomeMeasures(metrics={"a": "a"}),
+        {"scorers": {"a": bad}},
+        {"measures": {"a": Measure(lambda estimator: 1 / 0)}},
+        {"measures": {"a": Measure(lambda estimator: [1, 2])}},
+        {"metrics": {"a": "a"}},
     ],
 )
 def test_an_outcome_that_fails_is_unknown(measures):
+    constraints = Constraints(**measures)
     result = fitted_result(test_scores={"other": 1.0})
     with pytest.warns(UserWarning, match="Measuring 'a' of constraints failed"):
-        assert math.isnan(measures(result, X, y, {}, raises=False)["a"])
+        assert math.isnan(constraints.measure(result, X, y, {}, raises=False)["a"])
     with pytest.raises((RuntimeError, ZeroDivisionError, ValueError, TypeError)):
-        measures(result, X, y, {}, raises=True)
+        constraints.measure(result, X, y, {}, raises=True)
 
 
 def test_the_time_of_predict_is_that_of_one_row():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from skbayes.evaluation.learning_curves import (
     MIN_TRIALS,
+    CurveScores,
     FoldCurveRace,
     check_rounds,
     choose_by_others,
@@ -17,7 +18,6 @@ from skbayes.evaluation.learning_curves import (
     round_grid,
 )
 from skbayes.evaluation.racing import Race
-from skbayes.evaluation.rounds.trial_rounds import CurveScores
 
 
 def curve(rate, top, cap=500, start=0.3):

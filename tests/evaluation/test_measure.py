@@ -26,7 +26,13 @@ from sklearn.preprocessing import (
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes.evaluation.measure import Measurement, measured, model_size, n_features
+from skbayes.evaluation.measure import (
+    Measure,
+    Measurement,
+    measured,
+    model_size,
+    n_features,
+)
 
 X, y = load_iris(return_X_y=True)
 
@@ -129,7 +135,7 @@ def test_each_name_and_callable_is_of_at_most_one_kind(what, kind):
 
 
 def test_a_measurement_that_fails_is_nan_with_a_warning():
-    measures = {"a": lambda estimator, result: 1 / 0, "b": lambda *_: 2}
+    measures = {"a": Measure(lambda _: 1 / 0), "b": Measure(lambda _: 2)}
     result = {"fit_error": None, "estimator": None}
     with pytest.warns(UserWarning, match="Measuring 'a' of costs failed"):
         found = measured(measures, result, " of costs", raises=False)

@@ -26,7 +26,7 @@ def test_objectives_are_sorted_among_scorers_and_costs():
     assert list(objectives.scorers) == ["accuracy", "own", "made"]
     assert list(objectives.measures) == ["slow", "n_features", "depth"]
     np.testing.assert_array_equal(objectives.signs, [1, -1, -1, 1, 1, -1])
-    assert objectives.measures["slow"](None, {"fit_time": 2.5}) == 2.5
+    assert objectives.measures["slow"]({"fit_time": 2.5}) == 2.5
     scorer = objectives.multi_scorer(DummyClassifier(), raise_exc=True)
     assert set(scorer(DummyClassifier().fit(X, y), X, y)) == {"accuracy", "own", "made"}
 

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import clone, is_classifier
 
 from skbayes.evaluation.learning_curves import has_stalled
-from skbayes.evaluation.rounds.watched_fit import learner_of
+from skbayes.evaluation.rounds.lookup import learner_of
 
 
 class Watch:
@@ -15,10 +15,10 @@ class Watch:
         self.grid = np.arange(1, cap + 1)
         self.end, self.seen = end, []
 
-    def __call__(self, outputs):
-        assert len(outputs) == 2
-        self.seen.append([{n: f() for n, f in one.items()} for one in outputs])
-        return len(self.seen) == self.end
+    def __call__(self, n_rounds, stages):
+        assert (n_rounds, len(stages)) == (len(self.seen) + 1, 2)
+        self.seen.append([{n: f() for n, f in stage().items()} for stage in stages])
+        return n_rounds == self.end
 
     def is_stalled(self, curve):
         return has_stalled(curve, self.grid)

@@ -19,7 +19,7 @@ from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
-from skbayes.search.out_of_fold import check_partition, fit_folds, out_of_fold
+from skbayes.search.out_of_fold import check_partition, out_of_fold
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": [1e-3, 1.0, 1e-2]}
@@ -162,7 +162,7 @@ def test_several_outputs_as_lists_are_refused():
         def predict_proba(self, X):
             return [np.zeros((len(X), 2))] * 2
 
-    fits = fit_folds(Lists(), {}, X, y, [(np.arange(150), np.arange(150))], {})
+    fits = [Lists().fit(X, y)]
     with pytest.raises(ValueError, match="several outputs"):
         out_of_fold(fits, X, [(np.arange(150), np.arange(150))], "predict_proba")
 

@@ -8,11 +8,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics import check_scoring
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
-from skbayes.evaluation.constraints import Constraints, OutcomeMeasures
+from skbayes.evaluation.constraints import (
+    Constraints,
+    parse_constraints,
+    rule_and_bounds,
+)
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.measure import check_metrics_suit
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
@@ -21,22 +27,25 @@ if TYPE_CHECKING:
 
 __all__ = ["OutcomeConstraints"]
 
+# Number of complete trials after which unsatisfied constraints are reported.
+N_FIRST = 10
+
 
 class _FoldOutcomes(FoldAspect):
     """Measurement of the outcomes of a fit that have constraints."""
 
-    def __init__(self, measures: OutcomeMeasures) -> None:
-        self.measures = measures
-        self.needs_estimator = measures.needs_fit
+    def __init__(self, constraints: Constraints) -> None:
+        self.constraints = constraints
+        self.needs_estimator = constraints.needs_fit
 
     def after_round(
         self, call: FoldCall, estimator: Any, X: Any, y: Any
     ) -> dict[str, Any]:
         """Evaluate the scorers of outcomes; errors are reported after the fit."""
-        if not self.measures.scorers:
+        if not self.constraints.scorers:
             return {}
         if self.name not in call.state:
-            scorer = self.measures.scorer(call.estimator, raises=False)
+            scorer = self.constraints.scorer(call.estimator, raises=False)
             call.state[self.name] = functools.partial(scorer, **_score_params(call))
         args = (X,) if y is None else (X, y)
         scores: dict[str, Any] = call.state[self.name](estimator, *args)
@@ -44,18 +53,19 @@ class _FoldOutcomes(FoldAspect):
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Measure the outcomes."""
-        fold = outcome.result
+        fold, constraints = outcome.result, self.constraints
         assert fold is not None
         # Without scores, the error score stands for all metrics.
-        metrics = self.measures.metrics.values()
+        metrics = constraints.metrics.values()
         scores = fold.test_scores or dict.fromkeys(metrics, call.options["error_score"])
         result = {**call.timed_result, "test_scores": scores}
         X = y = None
         params: dict[str, Any] = {}
-        if self.measures.needs_data and result["fit_error"] is None:
+        if constraints.needs_data and result["fit_error"] is None:
             X, y = call.test_set()
             params = _score_params(call)
-        fold.extras["outcomes"] = self.measures(result, X, y, params, call.raises)
+        outcomes = constraints.measure(result, X, y, params, call.raises)
+        fold.extras["outcomes"] = outcomes
 
 
 def _score_params(call: FoldCall) -> dict[str, Any]:
@@ -65,6 +75,19 @@ def _score_params(call: FoldCall) -> dict[str, Any]:
         inputs.X, inputs.outcome_params, call.test
     )
     return params
+
+
+def _parsed(search: Any, objective: Any) -> Constraints | None:
+    """Return the bounds of a search; TypeError or ValueError if they are wrong."""
+    bounds = rule_and_bounds(search.constraints)[1]
+    if not bounds:
+        return None
+    metrics = {name: name for name in objective.metrics}
+    if isinstance(search.scoring, str):
+        metrics[search.scoring] = "score"
+    # The metrics of a callable are not known before the first fit.
+    open_ended = callable(search.scoring)
+    return parse_constraints(bounds, metrics, objective.measures, open_ended)
 
 
 class OutcomeConstraints(Aspect):
@@ -119,12 +142,38 @@ class OutcomeConstraints(Aspect):
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
-        assert run.constraints is not None
-        self.constraints: Constraints = run.constraints
+        self.constraints: Constraints = run.notes[self.name]
+        self._n_complete = 0
+
+    @classmethod
+    def prepare(cls, search: Any, objective: Any, y: Any, fit_params: Any) -> Any:
+        """Return the bounds, if any, and check scorers on the target."""
+        constraints = _parsed(search, objective)
+        if constraints is not None and y is not None:
+            scorers = constraints.scorers.items()
+            labels = {f"constraints[{k!r}]": v for k, v in scorers}
+            named = {k: v for k, v in labels.items() if isinstance(v, str)}
+            check_metrics_suit(search.estimator, named, y)
+        return constraints
+
+    @classmethod
+    def scorer(cls, search: Any) -> Any:
+        """Return the scorer of outcomes that are not metrics of the search, if any.
+
+        Wrong constraints are reported by `fit`, not here.
+        """
+        scorers, _ = compat.resolve_scorers(search)
+        try:
+            constraints = _parsed(search, search._make_objective(scorers))
+        except (TypeError, ValueError):
+            return None
+        if constraints is None or not constraints.scorers:
+            return None
+        return check_scoring(search.estimator, constraints.scorers)
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that measures the outcomes of a fit."""
-        return _FoldOutcomes(self.constraints.measures)
+        return _FoldOutcomes(self.constraints)
 
     def verdict(
         self, plan: Evaluation, earlier: Sequence[FoldOutcome]
@@ -143,7 +192,7 @@ class OutcomeConstraints(Aspect):
         """Set the outcomes that are metrics to the scores of the folds."""
         for fold in folds:
             if fold.fit_error is None and "outcomes" in fold.extras:
-                scores = self.constraints.measures.from_scores(fold.test_scores)
+                scores = self.constraints.from_scores(fold.test_scores)
                 fold.extras["outcomes"] |= scores
 
     def conclude(
@@ -157,9 +206,19 @@ class OutcomeConstraints(Aspect):
         """Return the slacks of the bounds."""
         return {"constraints": self.constraints.of_trial(trial)}
 
+    def message(self, trial: Trial, history: History) -> str | None:
+        """Return the bounds that none of the first complete trials satisfies."""
+        if trial.state != TrialState.COMPLETE:
+            return None
+        self._n_complete += 1
+        if self._n_complete != N_FIRST:
+            return None
+        sentences = self.constraints.unreachable(history)
+        return f"constraints: {' '.join(sentences)}" if sentences else None
+
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return whether trials are feasible, and the outcomes that are not metrics."""
-        metrics = self.constraints.measures.metrics
+        metrics = self.constraints.metrics
         columns: dict[str, list] = {"feasible": [trial.feasible for trial in history]}
         for name in self.constraints.names:
             if metrics.get(name) not in ("score", name):

@@ -19,13 +19,8 @@ _FITTED_BEFORE: set[type] = set()
 class _FoldCosts(FoldAspect):
     """Measurement of the costs of a fit.
 
-    Parameters
-    ----------
-    measures : dict of str to callable
-        Costs by name; ``measure(estimator, result)`` returns the cost of a fit.
-    are_separate : bool
-        Whether costs are stored separately from the test scores, as `costs`. The flag
-        `warm_up` then marks the first fit of its kind in the process.
+    If they `are_separate`, they are stored as `costs`, not as test scores. The flag
+    `warm_up` then marks the first fit of its kind in the process.
     """
 
     def __init__(self, measures: Mapping[str, Measure], are_separate: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect, Parameter
+from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect, Parameter, is_given
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
@@ -125,7 +125,7 @@ class KeptFits(Aspect):
         With rounds, a fit has more rounds than its score. The fits of the best trial
         are then repeated after the search.
         """
-        return super().is_on(run) and run.options.rounds is None
+        return super().is_on(run) and not is_given(run.settings.get("rounds"))
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)

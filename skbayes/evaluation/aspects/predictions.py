@@ -244,7 +244,7 @@ class Predictions(Aspect):
         """
         wanted = is_given(run.settings.get("tune_threshold"))
         wanted |= ensemble_choice(run.settings) is not None
-        return wanted and run.options.rounds is None
+        return wanted and not is_given(run.settings.get("rounds"))
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from skbayes.evaluation.aspects.callbacks import Callbacks
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from skbayes.evaluation.aspect import Aspect
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["ASPECTS", "aspects_of", "check_conflicts"]
+__all__ = ["ASPECTS", "aspects_of", "check_conflicts", "refitting", "requested"]
 
 ASPECTS: tuple[type[Aspect], ...] = (
     SharedSteps,
@@ -37,6 +38,20 @@ ASPECTS: tuple[type[Aspect], ...] = (
 def aspects_of(run: SearchRun) -> list[Aspect]:
     """Return the aspects of a search that are on."""
     return [aspect(run) for aspect in ASPECTS if aspect.is_on(run)]
+
+
+def requested(search: Any) -> list[type[Aspect]]:
+    """Return the aspects whose parameters a search sets."""
+    return [aspect for aspect in ASPECTS if aspect.is_requested(vars(search))]
+
+
+@contextlib.contextmanager
+def refitting(search: Any, estimator: Any) -> Iterator[None]:
+    """Fit an estimator in this context as the aspects of a search require it."""
+    with contextlib.ExitStack() as stack:
+        for aspect in requested(search):
+            stack.enter_context(aspect.refitting(estimator))
+        yield
 
 
 def check_conflicts(settings: Mapping[str, Any]) -> None:

@@ -5,29 +5,34 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
-from skbayes.evaluation.fold import FoldCall, FoldOutcome, has_status
-from skbayes.evaluation.learning_curves import FoldCurveRace
-from skbayes.evaluation.racing import FoldScores
-from skbayes.evaluation.rounds.trial_rounds import (
+from skbayes.evaluation.fold import FoldCall, FoldOutcome, has_status, wrapped_fit
+from skbayes.evaluation.learning_curves import (
     CurveScores,
-    KnownCurves,
-    last_round,
-    most_rounds,
-    params_with_rounds,
-    score_at_rounds,
+    FoldCurveRace,
+    Guide,
+    choose_by_others,
+    choose_rounds,
+    round_grid,
 )
-from skbayes.evaluation.rounds.watched_fit import (
+from skbayes.evaluation.racing import FoldScores, Race
+from skbayes.evaluation.rounds.lookup import (
     RoundLimits,
-    ScoredRows,
-    WatchedFit,
-    watched_fit,
+    final_model,
+    learner_of,
+    round_params,
+    take_rounds_out,
 )
+from skbayes.evaluation.rounds.watched_fit import ScoredRows, WatchedFit
 from skbayes.evaluation.trial import FoldResult, FoldStatus, History, Trial, TrialState
+from skbayes.space.dimensions import FloatArray
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
@@ -58,18 +63,11 @@ class _FoldRounds(FoldAspect):
                 found |= aspect.after_round(call, estimator, X, y)
             return found
 
-        with watched_fit(
-            call.estimator,
-            self.limits,
-            scorer,
-            lambda: _scored_rows(call),
-            cap,
-            race,
-            risk,
-            outcomes,
-        ) as watched:
-            call.state[self.name] = watched
-            call.options["scorer"] = watched.scorer
+        rows = partial(_scored_rows, call)
+        watched = WatchedFit(self.limits, scorer, rows, cap, race, risk, outcomes)
+        call.state[self.name] = watched
+        call.options["scorer"] = watched.scorer
+        with wrapped_fit(call.estimator, partial(watched.fit, call.estimator)):
             yield
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
@@ -78,8 +76,8 @@ class _FoldRounds(FoldAspect):
         assert fold is not None and isinstance(watched, WatchedFit)
         fold.fit_time = max(0.0, fold.fit_time - watched.seconds)
         fold.score_time += watched.seconds
-        times = {"fit_time": fold.fit_time, "score_time": fold.score_time}
-        call.result |= times  # aspects that follow measure these
+        # Aspects that follow measure these times.
+        call.result |= {"fit_time": fold.fit_time, "score_time": fold.score_time}
         if watched.curves and fold.fit_error is None and not watched.has_failed:
             names = ("curves", "train_curves")
             fold.extras |= dict(zip(names, watched.curves, strict=False))
@@ -154,9 +152,32 @@ class Rounds(Aspect):
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
-        assert run.options.rounds is not None
-        self.limits: RoundLimits = run.options.rounds
-        self._known = KnownCurves()
+        self.limits: RoundLimits = run.notes[self.name]
+        # Curves of the first folds of complete trials, and their scores by split, by
+        # the training rows and the maximum number of rounds.
+        self._known: dict[tuple, list[tuple[FloatArray, FloatArray]]] = {}
+
+    @classmethod
+    def prepare(cls, search: Any, objective: Any, y: Any, fit_params: Any) -> Any:
+        """Remove the numbers of rounds from the search space; return their limits."""
+        return take_rounds_out(search, objective.guide, fit_params)
+
+    @classmethod
+    @contextlib.contextmanager
+    def refitting(cls, estimator: Any) -> Iterator[None]:
+        """Fit an estimator with the number of rounds of its parameter."""
+        model, _ = final_model(estimator)
+        learner = learner_of(model)
+        if learner is None:
+            yield
+            return
+
+        def refit(fit: Any, X: Any, y: Any = None, **params: Any) -> Any:
+            learner.refit(model, X, y, params)
+            return model
+
+        with wrapped_fit(model, refit):
+            yield
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that scores a fit after each round."""
@@ -164,19 +185,24 @@ class Rounds(Aspect):
 
     def begin(self, plan: Evaluation) -> None:
         """Make the race for the first fold, if trials are pruned."""
-        race: FoldCurveRace | None = None
-        if self.run.racing_risk is not None and plan.refusal is None:
-            cap = most_rounds(self.run.estimator, plan.params, self.limits)
-            share = self.run.train_fraction(plan.fidelity)
-            race = self._known.race(cap, share, plan.fidelity.subset)
-        plan.notes[self.name] = race
+        plan.notes[self.name] = None
+        if self.run.racing_risk is None or plan.refusal is not None:
+            return
+        cap = self.limits.cap_with(self.run.estimator, plan.params)
+        share = self.run.train_fraction(plan.fidelity)
+        known = self._known.get((cap, share, plan.fidelity.subset), [])
+        # The score of a fold without any others is the best one of its curve.
+        first = [float(np.max(curve)) for curve, _ in known]
+        race = Race([scores for _, scores in known], [np.array([s]) for s in first])
+        curves = [curve for curve, _ in known]
+        plan.notes[self.name] = FoldCurveRace(curves, first, race)
 
     def for_fold(
         self, plan: Evaluation, index: int, earlier: Sequence[FoldOutcome]
     ) -> tuple[int | None, FoldCurveRace | None, float]:
         """Limit the rounds to those of the shortest previous fold."""
-        lengths = [last_round(outcome.result) for outcome in earlier]
-        shortest = min((length for length in lengths if length), default=None)
+        lengths = [_last_round(outcome.result) for outcome in earlier]
+        shortest = min(filter(None, lengths), default=None)
         race, risk = plan.notes[self.name], self.run.racing_risk
         if index > 0 or race is None or risk is None:
             return shortest, None, 0.0
@@ -197,14 +223,21 @@ class Rounds(Aspect):
         self, folds: Sequence[FoldResult], missing: float = math.nan
     ) -> None:
         """Score each fold at the number of rounds that the others choose."""
-        score_at_rounds(folds, self.run.objective.guide, missing)
+        _score_at_rounds(folds, self.run.objective.guide, missing)
 
     def comparable(self, trial: Trial, scores: FoldScores) -> FoldScores:
         """Remember the first curve, and add the curves of the folds to the scores."""
-        guide = self.run.objective.guide
-        if trial.rounds is not None:
-            self._known.add(trial, scores.scores, guide)
-        return CurveScores.of_trial(trial, scores, guide)
+        if trial.rounds is None:
+            return scores
+        guide, first = self.run.objective.guide, trial.folds[0].extras
+        curve = guide.curve(first.get("curves"))
+        if curve is not None and np.isfinite(curve).all():
+            key = (first["max_rounds"], trial.train_fraction, trial.subset)
+            self._known.setdefault(key, []).append((curve, scores.scores))
+        watched, curves = _watched(trial.folds, guide)
+        if len(watched) < len(trial.folds):
+            return scores
+        return CurveScores(scores.scores, curves)
 
     def stopped(
         self, plan: Evaluation, outcomes: Sequence[FoldOutcome]
@@ -224,12 +257,121 @@ class Rounds(Aspect):
         """Choose the number of rounds; a missing score becomes the error score."""
         fitted = [fold for fold in folds if fold.is_fitted]
         guide, missing = self.run.objective.guide, self.run.options.missing_score
-        return {"rounds": score_at_rounds(fitted, guide, missing)}
+        return {"rounds": _score_at_rounds(fitted, guide, missing)}
 
-    def row_params(self, trial: Trial) -> dict[str, Any]:
+    def row_params(self, trial: Trial, split: int | None = None) -> dict[str, Any]:
         """Return the parameters that set the number of rounds, if it was chosen."""
-        return params_with_rounds(self.run.estimator, trial.params, trial.rounds)
+        rounds = trial.rounds
+        if split is not None:
+            watched, curves = _watched(trial.folds, self.run.objective.guide)
+            places = [fold is trial.folds[split] for fold in watched]
+            if any(places):
+                chosen = choose_by_others(curves)[places.index(True)]
+                rounds = _rounds_at(watched[0], chosen)
+        if rounds is None:
+            return {}
+        return round_params(self.run.estimator, rounds, trial.params)
 
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return the numbers of rounds; 0 if none was chosen."""
         return {"rounds": [trial.rounds or 0 for trial in history]}
+
+    def attributes(self, history: History) -> dict[str, Any]:
+        """Return the curves of all folds, with one row per number of rounds."""
+        columns: dict[str, list[Any]] = {}
+        for trial in history:
+            for split, fold in enumerate(trial.folds):
+                for name, values in _curve_columns(trial.number, split, fold).items():
+                    columns.setdefault(name, []).append(np.asarray(values))
+        joined = {name: np.concatenate(parts) for name, parts in columns.items()}
+        return {"learning_curves_": joined}
+
+
+# -- curves of folds -------------------------------------------------------------------
+
+
+def _watched(
+    folds: Sequence[FoldResult], guide: Guide
+) -> tuple[list[FoldResult], list[FloatArray]]:
+    """Return the folds with curves, and their guiding curves; none if one is missing.
+
+    Scores of NaN are minus infinity.
+    """
+    watched = [fold for fold in folds if fold.extras.get("curves")]
+    curves = [guide.curve(fold.extras["curves"]) for fold in watched]
+    known = [curve for curve in curves if curve is not None]
+    if len(known) < len(watched):
+        return [], []
+    return watched, [np.where(np.isnan(curve), -np.inf, curve) for curve in known]
+
+
+def _rounds_at(fold: FoldResult, place: int) -> int:
+    return int(round_grid(fold.extras["max_rounds"])[place])
+
+
+def _last_round(fold: FoldResult | None) -> int | None:
+    """Return the last round of a fold's curves; None if it has no curves."""
+    if fold is None or not fold.extras.get("curves"):
+        return None
+    return _rounds_at(fold, min(map(len, fold.extras["curves"].values())) - 1)
+
+
+def _score_at_rounds(
+    folds: Sequence[FoldResult], guide: Guide, missing: float
+) -> int | None:
+    """Choose the number of rounds of a trial, or None, and set the scores of its folds.
+
+    The mean curve over the folds is best at this number. A fold is scored at the number
+    that the other folds choose, so that the choice does not bias the score. The same
+    applies to outcomes with curves. A score of NaN is replaced by `missing`.
+    """
+    _cut([fold for fold in folds if fold.extras.get("curves")])
+    watched, curves = _watched(folds, guide)
+    if not watched:
+        return None
+    for fold, place in zip(watched, choose_by_others(curves), strict=True):
+        extras = fold.extras
+        # Costs have no curves.
+        fold.test_scores |= _scores_at(extras["curves"], place, missing)
+        if (train := extras.get("train_curves")) is not None:
+            costs = fold.train_scores or {}
+            fold.train_scores = costs | _scores_at(train, place, missing)
+        for name, curve in extras.get("outcome_curves", {}).items():
+            extras["outcomes"][name] = curve[place]
+    return _rounds_at(watched[0], choose_rounds(curves))
+
+
+def _cut(folds: Sequence[FoldResult]) -> None:
+    """Cut all curves to the length of the shortest one."""
+    kinds = ("curves", "train_curves", "outcome_curves")
+    tables = [fold.extras.get(kind, {}) for fold in folds for kind in kinds]
+    lengths = (len(curve) for table in tables for curve in table.values())
+    length = min(lengths, default=0)
+    for table in tables:
+        table |= {name: curve[:length] for name, curve in table.items()}
+
+
+def _scores_at(
+    curves: dict[str, list[float]], place: int, missing: float
+) -> dict[str, float]:
+    return {
+        name: missing if math.isnan(curve[place]) else curve[place]
+        for name, curve in curves.items()
+    }
+
+
+def _curve_columns(number: int, split: int, fold: FoldResult) -> dict[str, Any]:
+    """Return the columns of one fold; none without curves."""
+    test, train = fold.extras.get("curves"), fold.extras.get("train_curves")
+    if not test:
+        return {}
+    n_points = min(map(len, test.values()))
+    columns = {
+        "trial": [number] * n_points,
+        "split": [split] * n_points,
+        "rounds": round_grid(fold.extras["max_rounds"])[:n_points],
+    }
+    for kind, curves in (("test", test), ("train", train or {})):
+        for metric, curve in curves.items():
+            columns[f"{kind}_{metric}"] = curve[:n_points]
+    return columns

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_classification, make_regression
 from watched_rounds import Watch, assert_stages_are_fits, fitted_to
 
-from skbayes.evaluation.rounds.watched_fit import learner_of, round_params
+from skbayes.evaluation.rounds.lookup import learner_of, round_params
 
 
 def lightgbm_model(kind, **params):
@@ -167,7 +167,7 @@ def test_labels_that_no_training_row_has_do_not_disturb_catboost():
 def test_no_library_is_imported_to_ask_an_estimator():
     code = (
         "import sys; from sklearn.svm import SVC;"
-        "from skbayes.evaluation.rounds.watched_fit import learner_of;"
+        "from skbayes.evaluation.rounds.lookup import learner_of;"
         "assert learner_of(SVC()) is None;"
         "print({'lightgbm', 'xgboost', 'catboost'} & set(sys.modules))"
     )

@@ -28,9 +28,9 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from watched_rounds import assert_stages_are_fits, fitted_to
 
-from skbayes.evaluation.rounds.boosters import _LIGHTGBM_STOPPING, BOOSTERS
+from skbayes.evaluation.rounds.boosters import BOOSTERS, LIGHTGBM_STOPPING
 from skbayes.evaluation.rounds.learners import SKLEARN_LEARNERS
-from skbayes.evaluation.rounds.watched_fit import learner_of
+from skbayes.evaluation.rounds.lookup import learner_of
 from skbayes.results.warm_start import _is_set
 
 CAP = 20
@@ -195,7 +195,7 @@ class Settings:
     "learner", [*SKLEARN_LEARNERS, *BOOSTERS], ids=lambda one: type(one).__name__
 )
 def test_parameters_that_are_set_for_rounds_are_known_to_warm_starts(learner):
-    for names in ((), (*_LIGHTGBM_STOPPING, "n_iter_no_change")):
+    for names in ((), (*LIGHTGBM_STOPPING, "n_iter_no_change")):
         for name, value in learner.settings(Settings(names)).items():
             assert _is_set(f"step__{name}", value, 7)
     assert _is_set(f"step__{learner.parameter(Settings(()))}", 7, 7)

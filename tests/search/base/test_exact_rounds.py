@@ -23,7 +23,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skbayes import BayesSearchCV
 from skbayes.evaluation.rounds.learners import replaced
-from skbayes.evaluation.rounds.watched_fit import learner_of, round_params
+from skbayes.evaluation.rounds.lookup import learner_of, round_params
 from skbayes.space import Choice
 
 CV = KFold(2)

@@ -23,7 +23,7 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import Pipeline
 
 from skbayes import BayesSearchCV, ParetoSearchCV, TradeoffSearchCV, load_history
-from skbayes.evaluation.rounds.watched_fit import learner_of, round_params
+from skbayes.evaluation.rounds.lookup import learner_of, round_params
 from skbayes.evaluation.trial import TrialState
 from skbayes.inspection import RoundsDisplay
 from skbayes.results import known_results
