@@ -1,4 +1,4 @@
-"""Observations, and the proposers that rank configurations with them.
+"""Observations, proposers that rank configurations, and the maximization of a score.
 
 Symbols (n observations, also those of earlier searches, p pending configurations, m
 candidates, D columns, S samples of a surrogate's hyper-parameters): arrays of
@@ -9,22 +9,33 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
+from scipy import optimize
 
-from skbayes.acquisition.fronts import crowded_order_keys
-from skbayes.acquisition.improvement import Acquisition, ExpectedImprovement
-from skbayes.acquisition.maximize import maximize_over, maximize_search
+from skbayes.acquisition.hypervolume import crowded_order_keys
+from skbayes.acquisition.improvement import (
+    Acquisition,
+    ExpectedImprovement,
+    slope_of_average,
+)
 from skbayes.acquisition.terms import (
     LogTerm,
     draw_candidates,
     sum_gradients,
     sum_values,
 )
-from skbayes.space.candidates import Candidates
+from skbayes.space.candidates import (
+    MAX_CHECKED_FIRST,
+    MAX_GRID,
+    Candidates,
+    order_to_check,
+    perturb,
+    sobol,
+)
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import capability_of, known_means
 from skbayes.utils.ranking import best_first, total_violation
@@ -35,6 +46,8 @@ __all__ = [
     "Proposer",
     "SamplingProposer",
     "fit_surrogate",
+    "in_blocks",
+    "predict",
 ]
 
 # Number of candidates that are scored at a time. Covariances then stay in the
@@ -43,6 +56,35 @@ BLOCK = 320
 
 # Number of the best configurations near which more candidates are drawn.
 N_INCUMBENTS = 5
+
+# Binary logarithm of the number of candidates of a scrambled Sobol sequence.
+LOG2_N_SOBOL = 9
+
+# Number of perturbed copies of each incumbent, and standard deviations of the
+# perturbation.
+N_PERTURBED = 16
+PERTURBATIONS = (0.1, 0.02)
+
+# Number of starting points of the local refinement.
+N_STARTS = 3
+
+# Number of rounds of gradient ascent followed by steps to neighbors.
+N_ROUNDS = 2
+MAX_ASCENT_STEPS = 10
+
+# Ordered columns with more than FEW_VALUES values are refined by gradient ascent, and
+# columns with at most MAX_GRID values by steps to adjacent values. Many columns are
+# refined by both.
+FEW_VALUES = 12
+
+# Maximum number of neighbors of a row that are checked by a constraint, which may be
+# slow.
+MAX_CHECKED_NEIGHBORS = 8
+
+# Maximum number of other options of an unordered column that are tried in a round.
+MAX_OPTIONS = 8
+
+# -- observations ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -87,7 +129,10 @@ class Observations:
         if np.any(np.all(np.isnan(self.scores), axis=0)):
             return self.X[:0]
         y = self.y
-        keys = y if y.ndim == 1 else crowded_order_keys(y)
+        return self.best_rows(y if y.ndim == 1 else crowded_order_keys(y))
+
+    def best_rows(self, keys: FloatArray) -> FloatArray:
+        """Return the configurations with the greatest keys, feasible ones first."""
         return self.X[best_first(keys, self.violation)[:N_INCUMBENTS]]
 
     @property
@@ -117,6 +162,37 @@ class Observations:
         if pending is None:
             pending = np.ones(len(self.pending), dtype=bool)
         return np.concatenate([self.kept, pending])
+
+
+def fit_surrogate(
+    model: Any, observations: Observations, y: FloatArray | None = None
+) -> Any:
+    """Fit a surrogate to scores `y`, by default the observed ones.
+
+    The surrogate that is returned is conditioned on pending configurations.
+    """
+    # Surrogates without support for noise are accepted if there is none.
+    noise = {"noise": observations.noise} if np.any(observations.noise) else {}
+    surrogate = model.fit(observations.X, observations.y if y is None else y, **noise)
+    if len(observations.pending):
+        surrogate = surrogate.condition(observations.pending)
+    return surrogate
+
+
+def predict(surrogate: Any, X: FloatArray, gradient: bool) -> tuple[FloatArray, ...]:
+    """Predict with or without derivatives, for which some have no argument."""
+    return surrogate.predict(X, gradient=True) if gradient else surrogate.predict(X)
+
+
+def in_blocks(
+    function: Callable[[FloatArray], FloatArray], X: FloatArray
+) -> FloatArray:
+    """Apply a function to blocks of candidates (m, D), and join the results (m,)."""
+    starts = range(0, max(len(X), 1), BLOCK)
+    return np.concatenate([function(X[i : i + BLOCK]) for i in starts])
+
+
+# -- proposers ------------------------------------------------------------------------
 
 
 class Proposer(ABC):
@@ -162,8 +238,7 @@ class Proposer(ABC):
 
     def scores(self, X: FloatArray) -> FloatArray:
         """Return the scores (m,) of candidates (m, D); greater is better."""
-        blocks = [X[i : i + BLOCK] for i in range(0, max(len(X), 1), BLOCK)]
-        scores = np.concatenate([self._evaluate(block, False)[0] for block in blocks])
+        scores = in_blocks(lambda block: self._evaluate(block, False)[0], X)
         if self.terms:
             scores = scores + self.term_unit * sum_values(self.terms, X)
         return scores
@@ -192,12 +267,10 @@ class Proposer(ABC):
         SpaceExhausted is raised if no new configuration is left.
         """
         if candidates.is_enumerated:
-            return candidates.allowed_first(maximize_over(self, candidates.unseen()))
-        space = candidates.space
-        more = draw_candidates(self.terms, space.n_columns, random_state)
-        return maximize_search(
-            self, space, incumbents, candidates.filter_new, random_state, more
-        )
+            X = candidates.unseen()
+            X = X[np.argsort(-self.scores(X), kind="stable")]
+            return candidates.allowed_first(X)
+        return _Maximization(self, candidates, random_state).ranked(incumbents)
 
     def expected_improvement(self, row: FloatArray) -> float | None:
         """Return the expected improvement of one configuration on the best score.
@@ -207,33 +280,10 @@ class Proposer(ABC):
         return None
 
 
-def fit_surrogate(
-    model: Any, observations: Observations, y: FloatArray | None = None
-) -> Any:
-    """Fit a surrogate to scores `y`, by default the observed ones.
-
-    The surrogate that is returned is conditioned on pending configurations.
-    """
-    # Surrogates without support for noise are accepted if there is none.
-    noise = {"noise": observations.noise} if np.any(observations.noise) else {}
-    surrogate = model.fit(observations.X, observations.y if y is None else y, **noise)
-    if len(observations.pending):
-        surrogate = surrogate.condition(observations.pending)
-    return surrogate
-
-
-def predict(surrogate: Any, X: FloatArray, gradient: bool) -> tuple[FloatArray, ...]:
-    """Predict with or without derivatives, for which some have no argument."""
-    return surrogate.predict(X, gradient=True) if gradient else surrogate.predict(X)
-
-
 class ModelProposer(Proposer):
     """Proposer with an acquisition function of a surrogate's predictions.
 
-    Attributes
-    ----------
-    best_f : ndarray of shape (S, 1)
-        Score to improve on.
+    `best_f` (S, 1) is the score to improve on.
     """
 
     best_f: FloatArray
@@ -262,11 +312,9 @@ class ModelProposer(Proposer):
         mean, sd, *slopes = predict(self.surrogate, X, gradient)
         utility = self.acquisition(mean, sd, self.best_f)
         value, shares = self.acquisition.average(utility)
-        if not gradient:
-            return value, None
-        by_position = utility.by_mean[..., None] * slopes[0]
-        by_position += utility.by_sd[..., None] * slopes[1]
-        return value, np.einsum("sm,smd->md", shares, by_position)
+        return value, slope_of_average(
+            shares, utility[1:], slopes
+        ) if gradient else None
 
     def expected_improvement(self, row: FloatArray) -> float:
         """Return E max(f - best_f, 0), for any acquisition function."""
@@ -314,3 +362,140 @@ class SamplingProposer(Proposer):
             scores = random_state.gumbel(size=len(X))
         scores = scores + sum_values(self.terms, X)
         return X[np.argsort(-scores, kind="stable")]
+
+
+# -- maximization ---------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Maximization:
+    """Search for the best candidates of a space that is not enumerated.
+
+    The candidates are points of a Sobol sequence, perturbed incumbents, and those that
+    the terms draw. The best candidates and the best incumbent are refined. Ordered
+    columns with many values are refined by gradient ascent, if there are gradients.
+    Columns with at most 1,000 values are refined by steps to neighboring values. With a
+    constraint, only the best candidates are checked and returned.
+    """
+
+    proposer: Proposer
+    candidates: Candidates
+    random_state: np.random.Generator
+
+    def ranked(self, incumbents: FloatArray) -> FloatArray:
+        """Return new and allowed configurations (m, D), best first."""
+        space, rng = self.candidates.space, self.random_state
+        more = draw_candidates(self.proposer.terms, space.n_columns, rng)
+        drawn = space.from_uniform(sobol(space.n_columns, LOG2_N_SOBOL, rng))
+        copies = np.repeat(incumbents, N_PERTURBED, axis=0)
+        X = np.vstack([drawn, perturb(space, copies, PERTURBATIONS, rng), more])
+        if space.constraint is None:
+            X = X[self.candidates.filter_new(X)]
+        if not len(X):
+            return X
+        values = self.proposer.scores(X)
+        best = np.argsort(-values, kind="stable")
+        if space.constraint is not None:
+            best = best[self._first_admitted(X[best])]
+            X, values, best = X[best], values[best], np.arange(len(best))
+        refined = self._refined(np.vstack([X[best[:N_STARTS]], incumbents[:1]]))
+        X = np.vstack([X, refined])
+        values = np.concatenate([values, self.proposer.scores(refined)])
+        return X[np.argsort(-values, kind="stable")]
+
+    def _first_admitted(self, X: FloatArray) -> list[int]:
+        """Return the indices of the first admitted rows, as many as are refined.
+
+        After one is found, only a few more rows are checked, because a constraint may
+        be slow.
+        """
+        found: list[int] = []
+        for n_checked, place in enumerate(order_to_check(len(X))):
+            if len(found) == N_STARTS or (found and n_checked >= MAX_CHECKED_FIRST):
+                break
+            if self.candidates.filter_new(X[[place]])[0]:
+                found.append(place)
+        return found
+
+    def _refined(self, X: FloatArray) -> FloatArray:
+        """Improve each row; return the results that are admitted."""
+        space = self.candidates.space
+        counts = np.array([column.dimension.n_values for column in space.columns])
+        smooth = (counts > FEW_VALUES) & ~space.categorical
+        stepped = np.flatnonzero((counts <= MAX_GRID) & (counts > 1))
+        for _ in range(N_ROUNDS):
+            if self.proposer.has_gradients and np.any(smooth):
+                X = space.snap(self._ascend(X, smooth))
+            if not len(stepped):
+                break
+            before, X = X, self._step(X, stepped)
+            if np.array_equal(before, X, equal_nan=True):
+                break
+        return X[self.candidates.filter_new(X)]
+
+    def _ascend(self, X: FloatArray, smooth: np.ndarray) -> FloatArray:
+        """Maximize by gradient ascent in the smooth columns of all rows."""
+        free = smooth & ~np.isnan(X)
+        if not np.any(free):
+            return X
+        X = X.copy()
+
+        def loss(positions: FloatArray) -> tuple[float, FloatArray]:
+            X[free] = positions
+            values, gradient = self.proposer.scores_and_gradient(X)
+            return -float(np.sum(values)), -gradient[free]
+
+        result = optimize.minimize(
+            loss,
+            X[free],
+            jac=True,
+            method="L-BFGS-B",
+            bounds=[(0.0, 1.0)] * int(np.sum(free)),
+            options={"maxiter": MAX_ASCENT_STEPS},
+        )
+        X[free] = result.x
+        return X
+
+    def _step(self, X: FloatArray, stepped: np.ndarray) -> FloatArray:
+        """Move each row to its best neighbor if this is better."""
+        space, admit = self.candidates.space, self.candidates.filter_new
+        neighbors, origins = [X], [np.arange(len(X))]
+        for row, origin in zip(X, origins[0], strict=True):
+            for column in stepped[~np.isnan(row[stepped])]:
+                others = self._other_values(column, row[column])
+                changed = np.repeat(row[None, :], len(others), axis=0)
+                changed[:, column] = others
+                neighbors.append(changed)
+                origins.append(np.full(len(others), origin))
+        rows, origin_of = space.snap(np.vstack(neighbors)), np.concatenate(origins)
+        if space.constraint is None:
+            allowed = admit(rows)
+            allowed[: len(X)] = True
+            rows, origin_of = rows[allowed], origin_of[allowed]
+        values = self.proposer.scores(rows)
+        best = []
+        for place in range(len(X)):
+            places = np.flatnonzero(origin_of == place)
+            ranked = places[np.argsort(-values[places], kind="stable")]
+            if space.constraint is None:
+                best.append(int(ranked[0]))
+                continue
+            # The ranked rows include the row itself.
+            better = ranked[: np.flatnonzero(ranked == place)[0]]
+            checked = better[:MAX_CHECKED_NEIGHBORS].tolist()
+            admitted = (k for k in checked if admit(rows[[k]])[0])
+            best.append(next(admitted, place))
+        return rows[best]
+
+    def _other_values(self, column: int, position: float) -> FloatArray:
+        """Return the positions of the neighboring values of a column."""
+        space = self.candidates.space
+        grid = space.columns[column].dimension.grid
+        current = int(np.argmin(np.abs(grid - position)))
+        if not space.categorical[column]:
+            adjacent = (current - 1, current + 1)
+            return grid[[place for place in adjacent if 0 <= place < len(grid)]]
+        others = np.delete(grid, current)
+        if len(others) > MAX_OPTIONS:
+            others = self.random_state.choice(others, MAX_OPTIONS, replace=False)
+        return others

@@ -19,21 +19,21 @@ experiments").
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
 
 from skbayes.acquisition.base import (
-    BLOCK,
     Observations,
     Proposer,
     SamplingProposer,
     fit_surrogate,
+    in_blocks,
     predict,
 )
-from skbayes.acquisition.improvement import ProbabilityOfImprovement
+from skbayes.acquisition.improvement import ProbabilityOfImprovement, slope_of_average
 from skbayes.acquisition.terms import LogTerm
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import capability_of
@@ -70,16 +70,9 @@ class Feasibility(LogTerm):
         self._probability = ProbabilityOfImprovement()
 
     def value(self, X: FloatArray) -> FloatArray:  # noqa: D102
-        blocks = [X[i : i + BLOCK] for i in range(0, max(len(X), 1), BLOCK)]
-        return np.concatenate([self._values(block) for block in blocks])
-
-    def _values(self, X: FloatArray) -> FloatArray:
-        total = np.zeros(len(X))
-        for model in self.models:
-            mean, sd = predict(model, X, False)
-            utility = self._probability(mean, sd, 0.0)
-            total += self._probability.average(utility)[0]
-        return total
+        return in_blocks(
+            lambda block: sum(self._log_probabilities(block), np.zeros(len(block))), X
+        )
 
     def gradient(self, X: FloatArray) -> FloatArray:  # noqa: D102
         total = np.zeros(X.shape)
@@ -87,19 +80,19 @@ class Feasibility(LogTerm):
             mean, sd, *slopes = predict(model, X, True)
             utility = self._probability(mean, sd, 0.0)
             _, shares = self._probability.average(utility)
-            by_position = utility.by_mean[..., None] * slopes[0]
-            by_position += utility.by_sd[..., None] * slopes[1]
-            total += np.einsum("sm,smd->md", shares, by_position)
+            total += slope_of_average(shares, utility[1:], slopes)
         return total
 
     def keeps(self, X: FloatArray) -> np.ndarray:
         """Return a mask of the configurations (m, D) expected to be feasible."""
-        kept = np.ones(len(X), dtype=bool)
+        return np.all([p >= log_ndtr(0.0) for p in self._log_probabilities(X)], axis=0)
+
+    def _log_probabilities(self, X: FloatArray) -> Iterator[FloatArray]:
+        """Yield the log probability (m,) of each constraint."""
         for model in self.models:
             mean, sd = predict(model, X, False)
             utility = self._probability(mean, sd, 0.0)
-            kept &= self._probability.average(utility)[0] >= log_ndtr(0.0)
-        return kept
+            yield self._probability.average(utility)[0]
 
 
 class _ConstantProposer(Proposer):
@@ -123,20 +116,16 @@ def fit_feasibility(
     for model, slacks in zip(models, observations.slacks.T, strict=True):
         known = ~np.isnan(slacks)
         if np.any(known):
-            kept = _clip(-slacks[known])
+            kept = -slacks[known]
+            distances = np.abs(kept)
+            finite = distances[(distances > 0.0) & np.isfinite(distances)]
+            most = MAX_RATIO * np.median(finite) if len(finite) else 1.0
+            kept = np.clip(kept, -most, most)
             of_one = Observations(
                 observations.X[known], kept, np.zeros(len(kept)), observations.pending
             )
             fitted.append(fit_surrogate(model, of_one))
     return Feasibility(fitted) if fitted else None
-
-
-def _clip(values: FloatArray) -> FloatArray:
-    """Clip values far from 0, also infinite ones."""
-    distances = np.abs(values)
-    finite = distances[(distances > 0.0) & np.isfinite(distances)]
-    most = MAX_RATIO * np.median(finite) if len(finite) else 1.0
-    return np.clip(values, -most, most)
 
 
 def fit_constrained(
@@ -148,27 +137,22 @@ def fit_constrained(
     Constraints without known values are ignored. The returned observations include a
     mask of the pending configurations that are expected to satisfy the constraints.
     """
-    feasibility = fit_feasibility(models, observations)
-    observations = _drop_unknown(observations)
-    if feasibility is None:
+    feasibility, slacks = fit_feasibility(models, observations), observations.slacks
+    if feasibility is None or slacks is None:
+        observations = dataclasses.replace(observations, slacks=None)
         return proposer.fit(observations), observations
-    kept = feasibility.keeps(observations.pending)
-    observations = dataclasses.replace(observations, pending_kept=kept)
+    observations = dataclasses.replace(
+        observations,
+        slacks=slacks[:, ~np.all(np.isnan(slacks), axis=0)],
+        pending_kept=feasibility.keeps(observations.pending),
+    )
+    fitted: Proposer = _ConstantProposer()
     if isinstance(proposer, SamplingProposer):
         ordered = dataclasses.replace(observations, scores=feasible_first(observations))
-        return proposer.fit(ordered).with_terms([feasibility]), observations
-    fitted: Proposer = _ConstantProposer()
-    if np.any(observations.is_rival):
+        fitted = proposer.fit(ordered)
+    elif np.any(observations.is_rival):
         fitted = proposer.fit(observations)
     return fitted.with_terms([feasibility]), observations
-
-
-def _drop_unknown(observations: Observations) -> Observations:
-    """Drop constraints without known values, which would exclude everything."""
-    assert observations.slacks is not None
-    known = ~np.all(np.isnan(observations.slacks), axis=0)
-    slacks = observations.slacks[:, known] if np.any(known) else None
-    return dataclasses.replace(observations, slacks=slacks)
 
 
 def feasible_first(observations: Observations) -> FloatArray:

@@ -14,6 +14,7 @@ expected improvement for Bayesian optimization").
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -29,6 +30,8 @@ __all__ = [
     "ProbabilityOfImprovement",
     "UpperConfidenceBound",
     "Utility",
+    "average",
+    "slope_of_average",
 ]
 
 _SQRT_HALF_PI = np.sqrt(0.5 * np.pi)
@@ -135,15 +138,36 @@ class Acquisition:
         shares : ndarray of shape (S, m)
             Derivatives of the averages with respect to the values.
         """
-        count = len(utility.value)
-        if not self.is_log:
-            shares = np.full(utility.value.shape, 1.0 / count)
-            return utility.value.mean(axis=0), shares
-        # Shifted by the maximum, so that the sum of exponentials cannot underflow.
-        largest = np.max(utility.value, axis=0)
-        shares = np.exp(utility.value - largest)
-        total = np.sum(shares, axis=0)
-        return largest + np.log(total / count), shares / total
+        return average(utility.value, self.is_log)
+
+
+def average(value: FloatArray, is_log: bool) -> tuple[FloatArray, FloatArray]:
+    """Average values (S, m), or the exponentials of logarithms, over the first axis.
+
+    Return the averages (m,), and their derivatives (S, m) by the values.
+    """
+    if not is_log:
+        return value.mean(axis=0), np.full(value.shape, 1.0 / len(value))
+    # Shifted by the maximum, so that the sum of exponentials cannot underflow.
+    largest = np.max(value, axis=0)
+    shares = np.exp(value - largest)
+    total = np.sum(shares, axis=0)
+    return largest + np.log(total / len(value)), shares / total
+
+
+def slope_of_average(
+    shares: FloatArray,
+    by_prediction: Sequence[FloatArray],
+    slopes: Sequence[FloatArray],
+) -> FloatArray:
+    """Return the derivatives (m, D) of an average by the positions (chain rule).
+
+    The derivatives of a utility by predictions have the shape (S, m), and those of
+    predictions by the positions (S, m, D).
+    """
+    pairs = zip(by_prediction, slopes, strict=True)
+    by_position = sum(by_one[..., None] * slope for by_one, slope in pairs)
+    return np.einsum("sm,smd->md", shares, by_position)
 
 
 class ExpectedImprovement(Acquisition):

@@ -17,7 +17,6 @@ optimization of neural machine translation systems", section 5.4.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,47 +25,32 @@ from skbayes.acquisition.base import Observations, Proposer
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.graph import HarmonicFunction, NeighborGraph
 
-__all__ = ["LABELS", "ExpectedInfluence", "InfluenceProposer"]
+__all__ = ["LABELS", "ExpectedInfluence", "InfluenceProposer", "to_labels"]
 
 
-def linear_labels(
-    y: FloatArray, graph: NeighborGraph, labeled: list[int]
+# Interpretations of "scaled to [0, 1]" in the paper.
+LABELS = ("linear", "random-walk", "best", "released")
+
+
+def to_labels(
+    rule: str, y: FloatArray, graph: NeighborGraph, labeled: list[int]
 ) -> FloatArray:
-    """Scale scores (l,) linearly to [0, 1]."""
-    low, high = float(np.min(y)), float(np.max(y))
-    if low == high:
-        return np.ones_like(y)
-    # Halves first: the difference of two large scores may overflow.
-    return (0.5 * y - 0.5 * low) / (0.5 * high - 0.5 * low)
-
-
-def best_labels(y: FloatArray, graph: NeighborGraph, labeled: list[int]) -> FloatArray:
-    """Label the best score with 1, and the others with 0."""
+    """Convert the scores (l,) of labeled nodes to labels in [0, 1]."""
+    if rule == "linear":
+        low, high = float(np.min(y)), float(np.max(y))
+        if low == high:
+            return np.ones_like(y)
+        # Halves first: the difference of two large scores may overflow.
+        return (0.5 * y - 0.5 * low) / (0.5 * high - 0.5 * low)
+    if rule == "random-walk":
+        # A random walk from the best node b reaches j before it returns with the
+        # probability 1 / (D_b R_bj), where R is the effective resistance between them
+        # (Doyle & Snell 1984, section 1.3.4).
+        best = labeled[int(np.argmax(y))]
+        resistance = graph.resistance(best)[labeled]
+        degree = float(graph.W[best].sum())
+        return np.where(degree * resistance < 2.0, 1.0, 0.0)
     return (y == np.max(y)).astype(np.float64)
-
-
-def walk_labels(y: FloatArray, graph: NeighborGraph, labeled: list[int]) -> FloatArray:
-    """Label nodes by a random walk from the best node.
-
-    The label is 1 if the random walk probably reaches the node before it returns. Its
-    probability to reach j before it returns to b is 1 / (D_b R_bj), where R is the
-    effective resistance between them (Doyle & Snell 1984, section 1.3.4).
-    """
-    best = labeled[int(np.argmax(y))]
-    resistance = graph.resistance(best)[labeled]
-    degree = float(graph.W[best].sum())
-    return np.where(degree * resistance < 2.0, 1.0, 0.0)
-
-
-Labeling = Callable[[FloatArray, NeighborGraph, list[int]], FloatArray]
-
-# Interpretations of "scaled to [0, 1]" in the paper, by their names in the API.
-LABELS: dict[str, Labeling] = {
-    "linear": linear_labels,
-    "random-walk": walk_labels,
-    "best": best_labels,
-    "released": best_labels,
-}
 
 
 class ExpectedInfluence:
@@ -157,19 +141,6 @@ class ExpectedInfluence:
         return f"ExpectedInfluence(labels={self.labels!r})"
 
 
-def expected_influence(
-    f: FloatArray, weight: FloatArray, influence: FloatArray, counted: np.ndarray
-) -> FloatArray:
-    """Compute the expected influence a of all nodes."""
-    total, n = np.sum(f[counted]), np.sum(counted)
-    if not np.all(counted):
-        # Node k itself is excluded before and after.
-        total, n, influence = total - f, n - 1, influence - 1.0
-    return (1.0 - weight) * (n - total + f * influence) + weight * (
-        total + (1.0 - f) * influence
-    )
-
-
 class InfluenceProposer(Proposer):
     """Proposer that scores the nodes of a graph by their expected influence."""
 
@@ -184,10 +155,10 @@ class InfluenceProposer(Proposer):
     def fit(self, observations: Observations) -> InfluenceProposer:
         """Return a proposer in which pending nodes have their predicted labels."""
         fitted = copy.copy(self)
-        fitted.influence = self._expected_influence(observations)
+        fitted.influence = self._influence(observations)
         return fitted
 
-    def _expected_influence(self, observations: Observations) -> FloatArray:
+    def _influence(self, observations: Observations) -> FloatArray:
         places = self.graph.places(observations.X)
         labeled, y = self.graph.labels(places, observations.y)
         if not labeled:
@@ -195,9 +166,13 @@ class InfluenceProposer(Proposer):
             return np.zeros(len(self.graph))
         harmonic = self._labeled(labeled)
         rule = self.acquisition.labels
-        f = weight = harmonic.values(LABELS[rule](y, self.graph, labeled))
+        f = weight = harmonic.values(to_labels(rule, y, self.graph, labeled))
         if rule == "released":
-            weight = _released_weight(harmonic.values(y), y, labeled)
+            # (max y - f) / (max y - min f) / 2 for unlabeled nodes, else 0.
+            depth = np.max(y) - harmonic.values(y)
+            depth[labeled] = 0.0
+            deepest = float(np.max(depth))
+            weight = 0.5 * depth / deepest if deepest > 0.0 else np.zeros_like(f)
         pending = dict.fromkeys(self.graph.places(observations.pending).tolist())
         waiting = [k for k in pending if k >= 0 and k not in labeled]
         if waiting:
@@ -207,7 +182,7 @@ class InfluenceProposer(Proposer):
         counted = np.ones(len(self.graph), dtype=bool)
         if rule == "released":
             counted[harmonic.labeled] = False
-        return expected_influence(f, weight, harmonic.influence(), counted)
+        return _expected_influence(f, weight, harmonic.influence(), counted)
 
     def _labeled(self, labeled: list[int]) -> HarmonicFunction:
         """Return the harmonic function, extending the previous one if possible."""
@@ -224,9 +199,14 @@ class InfluenceProposer(Proposer):
         return scores, None
 
 
-def _released_weight(f: FloatArray, y: FloatArray, labeled: list[int]) -> FloatArray:
-    """Return (max y - f) / (max y - min f) / 2 for unlabeled nodes, else 0."""
-    depth = np.max(y) - f
-    depth[labeled] = 0.0
-    deepest = float(np.max(depth))
-    return 0.5 * depth / deepest if deepest > 0.0 else np.zeros_like(f)
+def _expected_influence(
+    f: FloatArray, weight: FloatArray, influence: FloatArray, counted: np.ndarray
+) -> FloatArray:
+    """Compute the expected influence a of all nodes."""
+    total, n = np.sum(f[counted]), np.sum(counted)
+    if not np.all(counted):
+        # Node k itself is excluded before and after.
+        total, n, influence = total - f, n - 1, influence - 1.0
+    return (1.0 - weight) * (n - total + f * influence) + weight * (
+        total + (1.0 - f) * influence
+    )

@@ -13,9 +13,12 @@ from typing import Any
 import numpy as np
 
 from skbayes.acquisition.base import Observations, Proposer, fit_surrogate, predict
-from skbayes.acquisition.fronts import on_log_scale, reference_point
-from skbayes.acquisition.hypervolume import ExpectedHypervolumeImprovement
-from skbayes.acquisition.improvement import ExpectedImprovement, Utility
+from skbayes.acquisition.hypervolume import (
+    ExpectedHypervolumeImprovement,
+    on_log_scale,
+    reference_point,
+)
+from skbayes.acquisition.improvement import Utility, average
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import capability_of, known_means
 
@@ -26,7 +29,7 @@ class ParetoProposer(Proposer):
     """Proposer with the expected improvement of the hypervolume.
 
     Each objective has an independent surrogate. Costs are modeled and compared by their
-    logarithms (:func:`skbayes.acquisition.fronts.on_log_scale`). There is one
+    logarithms (:func:`skbayes.acquisition.hypervolume.on_log_scale`). There is one
     acquisition function for each sample of the surrogates' hyper-parameters; the
     samples of a surrogate with fewer samples are repeated. `box` is the volume between
     the reference and the best score of each objective.
@@ -71,19 +74,18 @@ class ParetoProposer(Proposer):
             [predict(surrogate, X, gradient) for surrogate in self.surrogates]
         )
         parts = [
-            acquisition(*prediction)
-            for acquisition, *prediction in zip(
-                self.acquisitions, mean, sd, strict=True
-            )
+            acquisition(mean[s], sd[s])
+            for s, acquisition in enumerate(self.acquisitions)
         ]
         utility = Utility(*map(np.array, zip(*parts, strict=True)))
-        value, shares = ExpectedImprovement().average(utility)
+        value, shares = average(utility.value, is_log=True)
         if not gradient:
             return value, None
-        d_mean, d_sd = slopes
-        by_position = np.einsum("sm,smj,sm...j->m...", shares, utility.by_mean, d_mean)
-        by_position += np.einsum("sm,smj,sm...j->m...", shares, utility.by_sd, d_sd)
-        return value, by_position
+        by_mean, by_sd = (
+            np.einsum("sm,smj,sm...j->m...", shares, by_prediction, slope)
+            for by_prediction, slope in zip(utility[1:], slopes, strict=True)
+        )
+        return value, by_mean + by_sd
 
     def expected_improvement(self, row: FloatArray) -> float:
         """Return the expected gain in hypervolume, as a share of `box`."""

@@ -24,23 +24,25 @@ import numpy as np
 from scipy.special import log_ndtr, ndtr
 
 from skbayes.acquisition.base import (
-    N_INCUMBENTS,
     ModelProposer,
     Observations,
     Proposer,
     fit_surrogate,
     predict,
 )
-from skbayes.acquisition.improvement import Acquisition, ExpectedImprovement, Utility
+from skbayes.acquisition.improvement import (
+    ExpectedImprovement,
+    Utility,
+    average,
+    slope_of_average,
+)
 from skbayes.acquisition.terms import LOG_SQRT_2PI
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.gp import GaussianProcess
-from skbayes.utils.ranking import best_first
 
 __all__ = [
     "RULES",
     "Beliefs",
-    "CostScale",
     "ImprovementOfTradeoff",
     "LogCost",
     "RawCost",
@@ -49,6 +51,7 @@ __all__ = [
     "TradeoffObservations",
     "TradeoffProposer",
     "TradeoffUtility",
+    "envelope",
     "relative_costs",
     "typical_cost",
 ]
@@ -85,35 +88,36 @@ def typical_cost(costs: FloatArray, fractions: FloatArray) -> float:
 
 
 def relative_costs(costs: FloatArray, fractions: FloatArray) -> FloatArray:
-    """Return costs relative to the typical cost, at most 1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayes.acquisition.tradeoff import relative_costs
-    >>> relative_costs(np.array([4.0, 2.0, 0.5]), np.array([1.0, 1.0, 0.2])).round(2)
-    array([1.  , 0.67, 0.17])
-    """
+    """Return costs relative to the typical cost, at most 1."""
     return np.minimum(1.0, costs / typical_cost(costs, fractions))
+
+
+def envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatArray]:
+    """Compute the upper envelope of the lines score - alpha cost.
+
+    Return the rows of the highest lines, and the alpha from which each is the highest.
+    Among equal lines, the one with the lower cost is used.
+    """
+    usable = np.flatnonzero(np.isfinite(scores) & np.isfinite(costs))
+    order = usable[np.lexsort((usable, costs[usable], -scores[usable]))]
+    rows, begins = [order[0]], [0.0]
+    while True:
+        now = rows[-1]
+        cheaper = usable[costs[usable] < costs[now]]
+        if not len(cheaper):
+            return np.array(rows), np.array(begins)
+        # Intersections with the current line.
+        meets = (scores[now] - scores[cheaper]) / (costs[now] - costs[cheaper])
+        first = np.lexsort((cheaper, costs[cheaper], meets))[0]
+        rows.append(cheaper[first])
+        begins.append(float(meets[first]))
 
 
 # -- distributions of a cost ----------------------------------------------------------
 
 
-class CostScale(ABC):
-    """Scale on which a cost is normal, with `mean` and `sd` > 0 of the same shape."""
-
-    @abstractmethod
-    def excess(self, mean: FloatArray, sd: FloatArray, least: float) -> Utility:
-        """Return E max(sigma - least, 0) for `least` > 0, and its derivatives."""
-
-    @abstractmethod
-    def moments(self, mean: FloatArray, sd: FloatArray) -> tuple[Utility, Utility]:
-        """Return mean and variance of sigma, each with its derivatives."""
-
-
-class RawCost(CostScale):
-    """Raw scale: sigma is normal.
+class RawCost:
+    """Raw scale: sigma is normal, with `mean` and `sd` > 0 of the same shape.
 
     Examples
     --------
@@ -122,31 +126,22 @@ class RawCost(CostScale):
     array([0.0399])
     """
 
-    def excess(  # noqa: D102
-        self, mean: FloatArray, sd: FloatArray, least: float
-    ) -> Utility:
+    def excess(self, mean: FloatArray, sd: FloatArray, least: float) -> Utility:
+        """Return E max(sigma - least, 0) for `least` > 0, and its derivatives."""
         sd = np.asarray(sd, dtype=np.float64)
         z = (np.asarray(mean) - least) / sd
         value = np.exp(ExpectedImprovement()(mean, sd, least).value)
         return Utility(value, ndtr(z), _density(z))
 
-    def moments(  # noqa: D102
-        self, mean: FloatArray, sd: FloatArray
-    ) -> tuple[Utility, Utility]:
+    def moments(self, mean: FloatArray, sd: FloatArray) -> tuple[Utility, Utility]:
+        """Return mean and variance of sigma, each with its derivatives."""
         mean, sd = np.asarray(mean, float), np.asarray(sd, float)
         zeros, ones = np.zeros_like(mean), np.ones_like(mean)
         return Utility(mean, ones, zeros), Utility(sd**2, zeros, 2.0 * sd)
 
 
-@dataclass(eq=False, repr=False)
-class LogCost(CostScale):
+class LogCost:
     """Log scale: sigma is min(1, exp(N)) for a normal N, which is lognormal below 1.
-
-    Parameters
-    ----------
-    cut : bool, default=True
-        Whether sigma is cut at 1. If not, :meth:`excess` is the formula for a lognormal
-        cost, which is unbounded for large standard deviations.
 
     Examples
     --------
@@ -155,40 +150,32 @@ class LogCost(CostScale):
     array([0.2162])
     """
 
-    cut: bool = True
+    def excess(self, mean: FloatArray, sd: FloatArray, least: float) -> Utility:
+        """Return E max(sigma - least, 0) for `least` > 0, and its derivatives.
 
-    def excess(  # noqa: D102
-        self, mean: FloatArray, sd: FloatArray, least: float
-    ) -> Utility:
-        # max(sigma - least, 0) = sigma - min(sigma, least). The second term is least
-        # times a relative cost that is cut at 1.
+        max(sigma - least, 0) = sigma - min(sigma, least). The second term is least
+        times a relative cost that is cut at 1.
+        """
         mean, sd = np.asarray(mean, float), np.asarray(sd, float)
-        whole = (
-            _truncated_moment(mean, sd, 1) if self.cut else _lognormal_mean(mean, sd)
-        )
+        whole = _truncated_moment(mean, sd, 1)
         lower = _truncated_moment(mean - np.log(least), sd, 1)
         parts = [a - least * b for a, b in zip(whole, lower, strict=True)]
         # The difference of nearly equal terms may be negative by rounding.
         return Utility(np.maximum(parts[0], 0.0), parts[1], parts[2])
 
-    def moments(  # noqa: D102
-        self, mean: FloatArray, sd: FloatArray
-    ) -> tuple[Utility, Utility]:
+    def moments(self, mean: FloatArray, sd: FloatArray) -> tuple[Utility, Utility]:
+        """Return mean and variance of sigma, each with its derivatives."""
         mean, sd = np.asarray(mean, float), np.asarray(sd, float)
-        if self.cut:
-            first, second = (
-                _truncated_moment(mean, sd, 1),
-                _truncated_moment(mean, sd, 2),
-            )
-        else:
-            first, second = _lognormal_mean(mean, sd), _lognormal_mean(2 * mean, 2 * sd)
-            second = Utility(second.value, 2 * second.by_mean, 2 * second.by_sd)
+        first, second = (_truncated_moment(mean, sd, power) for power in (1, 2))
         variance = Utility(
             np.maximum(second.value - first.value**2, 0.0),
             second.by_mean - 2.0 * first.value * first.by_mean,
             second.by_sd - 2.0 * first.value * first.by_sd,
         )
         return first, variance
+
+
+CostScale = RawCost | LogCost
 
 
 def _truncated_moment(mean: FloatArray, sd: FloatArray, power: int) -> Utility:
@@ -206,12 +193,6 @@ def _truncated_moment(mean: FloatArray, sd: FloatArray, power: int) -> Utility:
     inside = np.exp(exponent + log_ndtr(-z - power * sd))
     by_sd = power * (power * sd * inside - _density(z))
     return Utility(inside + ndtr(z), power * inside, by_sd)
-
-
-def _lognormal_mean(mean: FloatArray, sd: FloatArray) -> Utility:
-    """Return E exp(N) for N ~ N(mean, sd^2)."""
-    value = np.exp(mean + 0.5 * sd**2)
-    return Utility(value, value, sd * value)
 
 
 # -- acquisition functions ------------------------------------------------------------
@@ -240,25 +221,13 @@ class TradeoffUtility(NamedTuple):
 class TradeoffAcquisition(ABC):
     """Base class of the acquisition functions of a score and a cost.
 
-    Parameters
-    ----------
-    alpha : float
-        The tradeoff, > 0.
-    scale : CostScale
-        Distribution of the cost.
-
-    Attributes
-    ----------
-    averages_by : Acquisition
-        Acquisition function whose method averages over samples of hyper-parameters.
-    is_improvement : bool
-        Whether its exponential is the expected improvement of T.
+    `alpha` > 0 is the tradeoff, and `scale` is the distribution of the cost. If
+    `is_log`, the exponential of a value is the expected improvement of T.
     """
 
     alpha: float
     scale: CostScale
-    averages_by: ClassVar[Acquisition]
-    is_improvement: ClassVar[bool] = False
+    is_log: ClassVar[bool]
 
     @abstractmethod
     def __call__(
@@ -272,10 +241,6 @@ class TradeoffAcquisition(ABC):
     @abstractmethod
     def believed(self, beliefs: Beliefs) -> FloatArray:
         """Return the values of known configurations; the largest one is the `best`."""
-
-
-class _Mean(Acquisition):
-    is_log = False
 
 
 class ScoreLessExcess(TradeoffAcquisition):
@@ -292,7 +257,7 @@ class ScoreLessExcess(TradeoffAcquisition):
     array([0.0199])
     """
 
-    averages_by = _Mean()
+    is_log = False
 
     def __call__(  # noqa: D102
         self, beliefs: Beliefs, best: FloatArray | float, least: float
@@ -326,8 +291,7 @@ class ImprovementOfTradeoff(TradeoffAcquisition):
     array([-3.11])
     """
 
-    averages_by = ExpectedImprovement()
-    is_improvement = True
+    is_log = True
 
     def __call__(  # noqa: D102
         self, beliefs: Beliefs, best: FloatArray | float, least: float
@@ -365,12 +329,8 @@ RULES: dict[str, type[TradeoffAcquisition]] = {
 class TradeoffObservations(Observations):
     """Observations of scores and of negated costs, the two columns of `scores`.
 
-    Parameters
-    ----------
-    fractions : ndarray of shape (n,)
-        Sizes of the training sets, relative to the largest available one.
-    alpha : float
-        Tradeoff of the next proposal.
+    `fractions` (n,) are the sizes of the training sets, relative to the largest
+    available one, and `alpha` is the tradeoff of the next proposal.
     """
 
     fractions: FloatArray
@@ -402,37 +362,19 @@ class TradeoffObservations(Observations):
             return self.X[:0]
         sigma = relative_costs(self.costs, self.fractions)
         sigma = np.where(np.isnan(sigma), np.nanmax(sigma), sigma)
-        tradeoff = self.of_scores.y - self.alpha * sigma
-        return self.X[best_first(tradeoff, self.violation)[:N_INCUMBENTS]]
+        return self.best_rows(self.of_scores.y - self.alpha * sigma)
 
 
 @dataclass(eq=False, repr=False)
 class TradeoffProposer(Proposer):
     """Proposer with an acquisition function of predicted scores and costs.
 
-    If the tradeoff is 0, or before a cost is known, :meth:`fit` returns the proposer
-    for scores.
-
-    Parameters
-    ----------
-    of_scores : ModelProposer
-        Proposer for scores.
-    cost_model : GaussianProcess
-        Model of costs, with one sample of hyper-parameters.
-    rule : type
-        Class of the acquisition function.
-    cost_scale : {"auto", "log", "raw"}
-        Scale on which costs are assumed to be normal. "auto" selects the scale with the
-        better leave-one-out predictions of the known costs.
-
-    Attributes
-    ----------
-    acquisition : TradeoffAcquisition
-        Acquisition function of scores and costs.
-    best : ndarray of shape (S, 1)
-        Value to improve on.
-    least : float
-        Smallest cost so far.
+    `of_scores` is the proposer for scores, `cost_model` a model of costs with one
+    sample of hyper-parameters, and `rule` the class of the acquisition function. If the
+    tradeoff is 0, or before a cost is known, :meth:`fit` returns the proposer for
+    scores. The `cost_scale` on which costs are assumed to be normal is "log" or "raw";
+    "auto" selects the one with the better leave-one-out predictions of the known costs.
+    `best` (S, 1) is the value to improve on, and `least` is the smallest cost so far.
     """
 
     of_scores: ModelProposer
@@ -466,7 +408,7 @@ class TradeoffProposer(Proposer):
         believed = fitted.acquisition.believed(Beliefs(*np.broadcast_arrays(*parts)))
         fitted.best = np.max(believed, axis=1, keepdims=True)
         fitted.least = float(np.min(np.minimum(sigma, 1.0)))
-        if not self.rule.averages_by.is_log:
+        if not self.rule.is_log:
             fitted.term_unit = float(np.std(observations.of_scores.y)) or 1.0
         return fitted
 
@@ -495,19 +437,13 @@ class TradeoffProposer(Proposer):
         cost_mean, cost_sd, *cost_slopes = predict(self.cost_model, X, gradient)
         beliefs = Beliefs(*np.broadcast_arrays(mean, sd, cost_mean, cost_sd))
         utility = self.acquisition(beliefs, self.best, self.least)
-        value, shares = self.acquisition.averages_by.average(Utility(*utility[:3]))
+        value, shares = average(utility.value, self.acquisition.is_log)
         if not gradient:
             return value, None
-        by_position = sum(
-            by_belief[..., None] * slope
-            for by_belief, slope in zip(
-                utility[1:], [*slopes, *cost_slopes], strict=True
-            )
-        )
-        return value, np.einsum("sm,smd->md", shares, by_position)
+        return value, slope_of_average(shares, utility[1:], [*slopes, *cost_slopes])
 
     def expected_improvement(self, row: FloatArray) -> float | None:
         """Return the expected improvement of L - alpha sigma on the best so far."""
-        if not self.acquisition.is_improvement:
+        if not self.acquisition.is_log:
             return None
         return float(np.exp(self._evaluate(row[None, :], False)[0][0]))

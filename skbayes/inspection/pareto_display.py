@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.acquisition.fronts import (
+from skbayes.acquisition.hypervolume import (
     are_costs,
     choose_point,
     hypervolumes,

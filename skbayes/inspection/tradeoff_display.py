@@ -7,8 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.acquisition.fronts import envelope
-from skbayes.acquisition.tradeoff import relative_costs, typical_cost
+from skbayes.acquisition.tradeoff import envelope, relative_costs, typical_cost
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.texts import plain, score_name

@@ -12,7 +12,7 @@ import numpy as np
 
 from skbayes.acquisition.base import Observations, Proposer
 from skbayes.acquisition.feasibility import Feasibility, fit_constrained
-from skbayes.acquisition.fronts import is_nondominated
+from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.optimizer.costs import AbortedTrials, CostModel, LimitTerms
 from skbayes.optimizer.validation import (
     check_cost,

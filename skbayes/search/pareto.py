@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.acquisition.fronts import choose_point, hypervolumes, is_nondominated
+from skbayes.acquisition.hypervolume import choose_point, hypervolumes, is_nondominated
 from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.objectives import Objectives
 from skbayes.evaluation.run import SearchRun

@@ -15,8 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.acquisition.fronts import envelope
-from skbayes.acquisition.tradeoff import RULES, relative_costs
+from skbayes.acquisition.tradeoff import RULES, envelope, relative_costs
 from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size

@@ -1,9 +1,18 @@
 import numpy as np
+import pytest
+from differences import assert_gradient
 from scipy.special import logsumexp
 from scipy.stats import norm
 
 from skbayes.acquisition import ExpectedImprovement, UpperConfidenceBound
-from skbayes.acquisition.base import ModelProposer, Observations, fit_surrogate
+from skbayes.acquisition.base import (
+    ModelProposer,
+    Observations,
+    Proposer,
+    fit_surrogate,
+)
+from skbayes.space import Choice, Space
+from skbayes.space.candidates import Candidates, sobol
 from skbayes.surrogates import GaussianProcess
 
 
@@ -24,43 +33,27 @@ def test_scores_are_averages_over_samples():
     log_improvement = ExpectedImprovement()(mean, sd, proposer.best_f).value
     expected = logsumexp(log_improvement, axis=0) - np.log(4)
     np.testing.assert_allclose(proposer.scores(candidates), expected)
-
-
-def test_gradients_agree_with_finite_differences():
-    for acquisition in (ExpectedImprovement(), UpperConfidenceBound()):
-        proposer, candidates = make(acquisition)
-        scores, gradient = proposer.scores_and_gradient(candidates)
-        np.testing.assert_allclose(scores, proposer.scores(candidates))
-        for column, step in enumerate(1e-6 * np.eye(3)):
-            ahead, behind = (
-                proposer.scores(candidates + sign * step) for sign in (1, -1)
-            )
-            numeric = (ahead - behind) / 2e-6
-            np.testing.assert_allclose(
-                gradient[:, column], numeric, rtol=1e-4, atol=1e-5
-            )
-
-
-def test_many_candidates_are_scored_as_few_are():
-    proposer, _ = make(ExpectedImprovement())
     many = np.random.default_rng(1).random((2500, 3))
-    np.testing.assert_allclose(
-        proposer.scores(many)[[0, 1500, 2499]], proposer.scores(many[[0, 1500, 2499]])
-    )
+    few = proposer.scores(many[[0, 1500, 2499]])
+    np.testing.assert_allclose(proposer.scores(many)[[0, 1500, 2499]], few)
     assert proposer.scores(many[:0]).shape == (0,)
 
 
-def test_the_expected_improvement_is_an_integral_whatever_the_acquisition():
-    for acquisition in (ExpectedImprovement(), UpperConfidenceBound()):
-        proposer, candidates = make(acquisition)
-        mean, sd = proposer.surrogate.predict(candidates)
-        improvements = np.array([proposer.expected_improvement(x) for x in candidates])
-        assert improvements.shape == (6,)
-        # By the quantiles of each sample's normal distribution.
-        share = (np.arange(20_000) + 0.5) / 20_000
-        f = mean[..., None] + sd[..., None] * norm.ppf(share)
-        expected = np.maximum(f - proposer.best_f[..., None], 0.0).mean(axis=(0, 2))
-        np.testing.assert_allclose(improvements, expected, rtol=1e-2, atol=1e-6)
+@pytest.mark.parametrize("acquisition", [ExpectedImprovement(), UpperConfidenceBound()])
+def test_gradients_and_expected_improvements(acquisition):
+    proposer, candidates = make(acquisition)
+    scores, gradient = proposer.scores_and_gradient(candidates)
+    np.testing.assert_allclose(scores, proposer.scores(candidates))
+    assert_gradient(proposer.scores, candidates, gradient)
+    # The improvement is an integral, whatever the acquisition function.
+    mean, sd = proposer.surrogate.predict(candidates)
+    improvements = np.array([proposer.expected_improvement(x) for x in candidates])
+    assert improvements.shape == (6,)
+    # By the quantiles of each sample's normal distribution.
+    share = (np.arange(20_000) + 0.5) / 20_000
+    f = mean[..., None] + sd[..., None] * norm.ppf(share)
+    expected = np.maximum(f - proposer.best_f[..., None], 0.0).mean(axis=(0, 2))
+    np.testing.assert_allclose(improvements, expected, rtol=1e-2, atol=1e-6)
 
 
 def test_the_best_is_what_the_model_makes_of_scores_and_of_what_is_pending():
@@ -85,3 +78,91 @@ def test_what_is_known_of_failures():
     np.testing.assert_array_equal(known.incumbents[:2], X[[2, 0]])
     nothing = Observations(X[:2], np.full(2, np.nan), np.zeros(2), X[:0])
     assert nothing.incumbents.shape == (0, 1)
+
+
+class Peak(Proposer):
+    """Smooth peak in ordered columns, with a bonus for one option per unordered one."""
+
+    has_gradients = True
+
+    def __init__(self, space, target):
+        self.categorical = space.categorical
+        self.target = target
+
+    def fit(self, observations):
+        return self
+
+    def _evaluate(self, X, gradient):
+        missing = np.isnan(X)
+        delta = np.where(missing, 0.0, X - self.target)
+        miss = np.where(missing, 0.3, np.square(delta))
+        miss = np.where(self.categorical & ~missing, np.abs(delta) > 1e-9, miss)
+        return -miss.sum(axis=1), np.where(self.categorical, 0.0, -2 * delta)
+
+
+class Left(Candidates):
+    """Candidates in the left half of the last column."""
+
+    def filter_new(self, X):
+        return X[:, -1] <= 0.5
+
+
+def test_sobol_points_fill_each_interval_once():
+    U = sobol(3, 5, np.random.default_rng(0))
+    assert U.shape == (32, 3)
+    for column in U.T:
+        assert sorted(np.floor(column * 32)) == list(range(32))
+    assert sobol(0, 2, np.random.default_rng(0)).shape == (4, 0)
+
+
+def test_all_of_a_finite_number_of_candidates_are_ranked():
+    space = Space.from_notation({"a": [1, 2, 3], "b": ["x", "y"]})
+    X = space.enumerate(np.arange(6))
+    peak = Peak(space, X[4])
+    ranked = peak.rank(Candidates(space), X[:0], np.random.default_rng(0))
+    assert len(ranked) == 6
+    np.testing.assert_array_equal(ranked[0], X[4])
+    assert np.all(np.diff(peak.scores(ranked)) <= 0)
+
+
+MIXED = {
+    "x": (0.0, 1.0),
+    "y": (1e-3, 1e3, "log-uniform"),
+    "n": (1, 1000),
+    "m": [1, 2, 3, 4, 5],
+    "c": list("abcdefgh"),
+    "d": [True, False],
+}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_peak_of_a_mixed_space_is_found(seed):
+    rng = np.random.default_rng(seed)
+    space = Space.from_notation(MIXED)
+    target = space.from_uniform(rng.random((1, space.n_columns)))
+    peak = Peak(space, target)
+    incumbents = space.from_uniform(rng.random((3, space.n_columns)))
+    ranked = peak.rank(Candidates(space), incumbents, rng)
+    assert peak.scores(ranked)[0] > -1e-5
+    np.testing.assert_array_equal(space.snap(ranked), ranked)
+    assert np.all(np.diff(peak.scores(ranked)) <= 0)
+
+
+def test_steps_open_and_close_branches():
+    space = Space.from_notation(
+        {"k": Choice({"a": {}, "b": {"x": (0.0, 1.0)}}), "z": (0.0, 1.0)}
+    )
+    target = space.encode([{"k": "b", "x": 0.8, "z": 0.1}])
+    start = space.encode([{"k": "a", "z": 0.9}])
+    peak, rng = Peak(space, target), np.random.default_rng(0)
+    ranked = peak.rank(Candidates(space), start, rng)
+    np.testing.assert_allclose(ranked[0], target[0], atol=1e-3)
+
+
+def test_nothing_is_proposed_that_is_not_admitted():
+    space = Space.from_notation({"x": (0.0, 1.0), "n": (1, 50)})
+    target = space.encode([{"x": 0.9, "n": 40}])  # columns: n, x
+    candidates, rng = Left(space), np.random.default_rng(0)
+    ranked = Peak(space, target).rank(candidates, target, rng)
+    assert len(ranked) and np.all(candidates.filter_new(ranked))
+    assert ranked[0, 1] == pytest.approx(0.5, abs=0.02)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from differences import assert_gradient, by_differences
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate
@@ -18,6 +19,7 @@ from skbayes.acquisition.tradeoff import (
     ScoreLessExcess,
     TradeoffObservations,
     TradeoffProposer,
+    envelope,
     relative_costs,
     typical_cost,
 )
@@ -25,12 +27,8 @@ from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.surrogates import GaussianProcess
 
 BELIEFS = [(-1.0, 0.5), (-3.0, 0.05), (0.2, 0.3), (-0.5, 2.0), (1.5, 0.4), (-6.0, 1.0)]
-SCALES = {"raw": RawCost(), "log": LogCost(), "uncut": LogCost(cut=False)}
-SIGMA = {
-    "raw": lambda n: n,
-    "log": lambda n: np.minimum(1.0, np.exp(n)),
-    "uncut": np.exp,
-}
+SCALES = {"raw": RawCost(), "log": LogCost()}
+SIGMA = {"raw": lambda n: n, "log": lambda n: np.minimum(1.0, np.exp(n))}
 
 
 def _expectation(function, mean, sd, breaks):
@@ -76,12 +74,6 @@ def test_a_wide_belief_stays_finite_where_the_cost_is_cut():
     assert np.all((excess.value >= 0) & (excess.value <= 0.9 + 1e-12))
 
 
-def _by_differences(function, point, place, step):
-    up, down = list(point), list(point)
-    up[place], down[place] = point[place] + step, point[place] - step
-    return (function(*up) - function(*down)) / (2 * step)
-
-
 @pytest.mark.parametrize("name", SCALES)
 @pytest.mark.parametrize("mean, sd", BELIEFS)
 def test_derivatives_of_costs(name, mean, sd):
@@ -94,7 +86,7 @@ def test_derivatives_of_costs(name, mean, sd):
     for function in functions:
         utility = function(*point)
         for place, slope in enumerate((utility.by_mean, utility.by_sd)):
-            expected = _by_differences(
+            expected = by_differences(
                 lambda m, s, f=function: f(m, s).value, point, place, 1e-6
             )
             np.testing.assert_allclose(slope, expected, rtol=1e-4, atol=1e-7)
@@ -114,7 +106,7 @@ def test_derivatives_of_acquisitions(rule, name, point, alpha):
     point = [np.array([x]) for x in point]
     utility = acquisition(Beliefs(*point), 0.6, 0.1)
     for place, slope in enumerate(utility[1:]):
-        expected = _by_differences(
+        expected = by_differences(
             lambda *x: acquisition(Beliefs(*x), 0.6, 0.1).value, point, place, 1e-5
         )
         # Logarithms reach -6000 where nothing is to be gained: differences lose digits.
@@ -230,11 +222,7 @@ def test_gradient(rule, cost_scale):
     X = np.random.default_rng(1).random((5, D))
     values, gradient = proposer.scores_and_gradient(X)
     np.testing.assert_allclose(values, proposer.scores(X), rtol=1e-9)
-    step = 1e-6
-    for j in range(D):
-        shift = step * np.eye(D)[j]
-        slope = (proposer.scores(X + shift) - proposer.scores(X - shift)) / (2 * step)
-        np.testing.assert_allclose(gradient[:, j], slope, rtol=2e-3, atol=1e-4)
+    assert_gradient(proposer.scores, X, gradient, rtol=2e-3, atol=1e-4)
 
 
 def test_many_candidates_are_scored_in_parts():
@@ -312,3 +300,14 @@ def test_the_optimizer_takes_a_score_and_a_negated_cost():
     assert np.median(tail) < 0.8
     optimizer.tell({"x": 0.11}, [0.5, np.nan], noise=0.01)
     assert 0.0 <= optimizer.ask()["x"] <= 1.0
+
+
+def test_the_envelope_is_that_of_lines():
+    rng = np.random.default_rng(0)
+    scores, costs = rng.random(30), rng.random(30)
+    scores[3], costs[7] = np.nan, np.nan
+    rows, begins = envelope(scores, costs)
+    assert begins[0] == 0.0 and np.all(np.diff(begins) > 0)
+    for alpha in np.linspace(0.0, 3.0, 50):
+        row = rows[np.searchsorted(begins, alpha, side="right") - 1]
+        assert scores[row] - alpha * costs[row] == np.nanmax(scores - alpha * costs)

@@ -17,8 +17,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import ParetoSearchCV
-from skbayes.acquisition.fronts import hypervolumes
-from skbayes.acquisition.hypervolume import hypervolume
+from skbayes.acquisition.hypervolume import hypervolume, hypervolumes
 from skbayes.results.refit import OneStandardError
 from skbayes.space import Choice
 
