@@ -137,7 +137,6 @@ def a_journal(wanted: bool) -> Iterator[Journal | None]:
             seed=0,
             n_points=1,
             splits=splits,
-            reproducible_splits=True,
         ) as journal,
     ):
         yield journal

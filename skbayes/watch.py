@@ -20,8 +20,7 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from skbayes.inspection.report import render_history
-from skbayes.journal.file_checks import status_of
-from skbayes.journal.lock import is_held
+from skbayes.journal.lock import is_held, status_of
 
 __all__ = ["Pages", "main", "make_server"]
 

@@ -140,7 +140,6 @@ def _recorded(path):
         seed=0,
         n_points=1,
         splits=[],
-        reproducible_splits=True,
     )
     journal.record_proposal(0, {"C": 1.5}, None)
     return journal

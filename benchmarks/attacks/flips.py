@@ -40,7 +40,6 @@ def opened(path: Path) -> Journal:
         seed=None,
         n_points=None,
         splits=SPLITS,
-        reproducible_splits=False,
     )
 
 

@@ -32,8 +32,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin  # noqa: E402
 from tally import save  # noqa: E402
 
 from skbayes import BayesSearchCV, load_history  # noqa: E402
+from skbayes.journal.file import JournalFile  # noqa: E402
 from skbayes.journal.journal import Journal  # noqa: E402
-from skbayes.journal.sqlite_file import JournalFile  # noqa: E402
 
 WAYS = ("raise", "exit", "go on", "close", "collect", "_exit", "killed")
 X, y = np.arange(24.0).reshape(12, 2), np.arange(12) % 2

@@ -37,9 +37,9 @@ from sklearn.dummy import DummyRegressor
 
 from skbayes import BayesSearchCV, load_history
 from skbayes.inspection import read_record
+from skbayes.journal.file import digest_of
 from skbayes.journal.journal import Journal
 from skbayes.journal.reader import read_trials
-from skbayes.journal.sqlite_file import digest_of
 from skbayes.space import Choice, Space
 
 MAX_SECONDS, MAX_MEGABYTES, GIVE_UP = 1.0, 200, 20
@@ -320,7 +320,6 @@ def read_as_search(path: str, kind: int) -> None:
         seed=None,
         n_points=None,
         splits=[(np.arange(6, 12), np.arange(6)), (np.arange(6), np.arange(6, 12))],
-        reproducible_splits=False,
         n_samples=12,
     ):
         pass

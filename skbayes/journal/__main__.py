@@ -13,21 +13,18 @@ import os
 from collections.abc import Sequence
 
 from skbayes.journal.content import Content
-from skbayes.journal.sqlite_file import JournalFile, guarded, read_file
+from skbayes.journal.file import JournalFile, guarded, read_file
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check a journal; return the exit status of the program."""
-    parser = argparse.ArgumentParser(
-        prog="python -m skbayes.journal", description=__doc__
-    )
+    parser = argparse.ArgumentParser("python -m skbayes.journal", description=__doc__)
     command = parser.add_subparsers(required=True).add_parser("check")
     command.add_argument("file", help="the journal of a search")
-    command.add_argument(
-        "--save", metavar="NEW", help="write the undamaged trials to this new file"
-    )
+    text = "write the undamaged trials to this new file"
+    command.add_argument("--save", metavar="NEW", help=text)
     options = parser.parse_args(arguments)
     try:
         rows, faults = read_file(options.file, salvage=True)

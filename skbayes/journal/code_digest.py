@@ -129,8 +129,8 @@ class _Code:
     def _instructions(self, code: types.CodeType, names: set[str]) -> list[Any]:
         """Describe the instructions; add the names that they refer to."""
         counts = (code.co_argcount, code.co_posonlyargcount, code.co_kwonlyargcount)
-        table = getattr(code, "co_exceptiontable", b"")
-        listed: list[Any] = [counts, code.co_varnames, code.co_flags & 15, table]
+        listed: list[Any] = [counts, code.co_varnames, code.co_flags & 15]
+        listed.append(code.co_exceptiontable)
         for step in dis.get_instructions(code):
             value = step.argval
             if step.opname.startswith(("STORE_GLOBAL", "STORE_ATTR", "DELETE_")):
@@ -156,16 +156,12 @@ class _Code:
             elif _is_constant(value) or isinstance(value, functools.partial):
                 self.constants.append((name, f"{name}: {self._describe(value)}"))
             elif not self.add(value):
-                self.add(type(value))
-                self._add_library(name, value)
-
-    def _add_library(self, name: str, value: Any) -> None:
-        """Add a library function, or the contents of scorers and decorated objects."""
-        own = getattr(value, "__name__", name)
-        if callable(value) and isinstance(own, str) and own != name:
-            self.texts.append(f"{name} is {own}")
-        for function in _functions_in(value):
-            self.add(function)
+                # A library function, or an object, such as a scorer, with functions.
+                own = getattr(value, "__name__", name)
+                if callable(value) and isinstance(own, str) and own != name:
+                    self.texts.append(f"{name} is {own}")
+                for function in (type(value), *_functions_in(value)):
+                    self.add(function)
 
     def _add_class(self, cls: type) -> None:
         for base in (*cls.__bases__, type(cls)):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
+from skbayes.journal.file import Row, guarded, read_file
 from skbayes.journal.json_space import MAX_TEXT
-from skbayes.journal.sqlite_file import Row
 
 __all__ = [
     "Content",
@@ -29,6 +30,7 @@ __all__ = [
     "make_row",
     "pack_split",
     "parse_row",
+    "read_content",
     "result_row",
     "rows_of",
     "unpack_split",
@@ -52,30 +54,24 @@ MAX_DEPTH = 100
 def _fits(value: Any, spec: Any) -> bool:
     """Return whether a value has the structure of a specification.
 
-    This is a type, a function, a tuple of alternatives (which may be None), a list for
-    lists of such elements, or a dict of fields. Its entry "!" are the names of fields
-    that are needed, and "*" is any other field.
+    This is a type, a function, None, a tuple of alternatives, a list for lists of such
+    elements, or a dict of fields, all of which are needed. In a dict with the entry
+    "*", which specifies all other fields, no field is needed.
     """
-    kind = type(spec)
-    if kind is type:
-        return type(value) is spec
-    if kind is tuple:
-        for option in spec:
-            if value is None if option is None else _fits(value, option):
-                return True
-        return False
-    if kind is list:
+    if spec is None or isinstance(spec, type):
+        return value is None if spec is None else type(value) is spec
+    if isinstance(spec, tuple):
+        return any(_fits(value, option) for option in spec)
+    if isinstance(spec, list):
         return type(value) is list and all(_fits(item, spec[0]) for item in value)
-    if kind is not dict:
+    if not isinstance(spec, dict):
         return bool(spec(value))
     if type(value) is not dict or len(value) > MAX_NAMES:
         return False
-    others = spec.get("*", ())
-    for name in spec.get("!", ()):
-        if name not in value:
-            raise ValueError(f"{name!r} is missing")
+    for name in spec.keys() - value.keys() if "*" not in spec else ():
+        raise ValueError(f"{name!r} is missing")
     for name, field in value.items():
-        if not _fits(field, others if name in ("!", "*") else spec.get(name, others)):
+        if not _fits(field, spec.get(name, spec.get("*", ()))):
             raise ValueError(f"{name[:60]!r} is unknown, or has an invalid value")
     return True
 
@@ -101,20 +97,16 @@ def _outline(value: Any, depth: int = MAX_DEPTH) -> bool:
     return _fits(value, (None, str, _score))
 
 
+def _curves(value: Any) -> bool:
+    return _fits(value, {"*": [_score]}) and all(value.values())
+
+
 _integer, _number = _between(-MAX_INT, MAX_INT), _between(0, MAX_NUMBER)
 _count, _real = _between(0, 2**63 - 1), (float, _integer)
 _time, _fraction = _between(0, MAX_TIME, int, float), _between(0, 1, int, float)
 # Some scorers return bools.
 _score = (_real, bool)
 _setting = (_real, str, [_real])
-_option = {
-    "!": ("column",),
-    "column": _number,
-    "option": _number,
-    "position": _fraction,
-    "value": (None, _score, _short),
-    "text": _short,
-}
 _facts = {
     "search": str,
     "scoring": (None, _setting),
@@ -123,53 +115,51 @@ _facts = {
     "settings": {"*": _setting},
     "chooses_train_size": bool,
     "space": (None, lambda value: type(value) is list and _outline(value)),
+    "*": (),
 }
 _fold = {
-    "!": ("test_scores",),
     "test_scores": _metrics,
     "fit_time": _real,
     "score_time": _real,
     "n_test_samples": _count,
     "train_scores": (None, _metrics),
     "fit_error": (None, str),
-    "status": lambda value: type(value) is str and value in list(FoldStatus),
+    "status": lambda value: value in list(FoldStatus),
     # Values of aspects of trials; those that are not named here are numbers.
     "extras": {
         "costs": _metrics,
         "warm_up": bool,
         "outcomes": _metrics,
-        "curves": {"*": [_score]},
-        "train_curves": {"*": [_score]},
-        "outcome_curves": {"*": [_score]},
+        "curves": _curves,
+        "train_curves": _curves,
+        "outcome_curves": _curves,
         "max_rounds": _count,
         "*": _real,
     },
 }
 _rows: dict[str, dict[str, Any]] = {
     "search": {
-        "!": ("seed", "n_points", "splits", "identity", "facts"),
         "seed": _integer,
         "n_points": lambda value: _number(value) and value > 0,
-        "splits": [[str]],
+        "splits": [lambda value: _fits(value, [str]) and len(value) == 2],
         "identity": {"*": str},
         "facts": _facts,
     },
-    "stage": {"!": ("stage", "first"), "stage": _number, "first": _number},
+    "stage": {"stage": _number, "first": _number},
     "proposal": {
-        "!": ("number", "params", "expected_improvement", "asked"),
         "number": _number,
-        "params": {"*": (_real, _option)},
+        "params": {"*": (None, _score, _short, {"text": _short})},
+        "row": [(None, _fraction)],
         "expected_improvement": (None, _real),
         "asked": _time,
     },
     "result": {
-        "!": ("number", "finished", "folds", "score", "state"),
         "number": _number,
         "finished": _time,
         "folds": [_fold],
         "score": _real,
         "duration": _real,
-        "state": lambda value: type(value) is str and value in list(TrialState),
+        "state": lambda value: value in list(TrialState),
         "error": (None, str),
         "stop_requested": bool,
         "expected_improvement": (None, _real),
@@ -188,22 +178,14 @@ def parse_row(row: Row) -> dict[str, Any]:
     kind, text = row
     if kind not in _rows:
         raise ValueError("rows have no such kind")
-    fields = json.loads(text)
+    fields: dict[str, Any] = json.loads(text)
     if not _fits(fields, _rows[kind]):
         raise ValueError("it is not a dict, or too large")
-    if any(len(pair) != 2 for pair in fields.get("splits", ())):
-        raise ValueError("a split does not have two parts")
-    for entry in fields.get("params", {}).values():
-        pairs = {"option", "position"}, {"value", "text"}
-        if type(entry) is dict and any(len(p & entry.keys()) != 1 for p in pairs):
-            raise ValueError("an option is incomplete")
     folds = fields.get("folds", ())
-    for extras in (fold.get("extras", {}) for fold in folds):
-        names = {"curves", "train_curves", "outcome_curves"} & extras.keys()
-        curves = [curve for name in names for curve in extras[name].values()]
-        if names and ("max_rounds" not in extras or not all(curves)):
+    for extras in (fold["extras"] for fold in folds):
+        if any("curves" in name for name in extras) and "max_rounds" not in extras:
             raise ValueError("its curves are incomplete")
-    if len({fold.get("train_scores") is None for fold in folds}) > 1:
+    if len({fold["train_scores"] is None for fold in folds}) > 1:
         raise ValueError("some folds have no 'train_scores'")
     return fields
 
@@ -241,12 +223,13 @@ def result_row(trial: Trial, finished: float) -> Row:
     return row
 
 
-@dataclass(frozen=True)
+@dataclass
 class StoredTrial:
     """Trial in the journal; `details` are its other fields, None if unfinished."""
 
     number: int
     record: dict[str, Any]
+    row: list[float | None]
     expected_improvement: float | None
     asked: float
     details: dict[str, Any] | None = None
@@ -265,52 +248,55 @@ class Content:
 
     def __init__(self, rows: Sequence[Row]) -> None:
         self.stages: dict[int, int] = {}
-        proposals: list[dict[str, Any]] = []
-        results: dict[int, dict[str, Any]] = {}
+        self.trials: list[StoredTrial] = []
         for place, row in enumerate(rows):
             try:
                 if (row[0] == "search") != (place == 0):
                     raise ValueError("the first row is that of the search")
-                self._add(row, proposals, results)
+                self._add(row[0], parse_row(row))
             except (ValueError, RecursionError) as error:
                 raise ValueError(f"row {place} ({row[0][:20]}): {error}") from error
+        if not rows:
+            raise ValueError("it has no rows")
+        _check_cells("params", [trial.record for trial in self.trials])
+        finished = [trial.details for trial in self.trials if trial.details]
         for kind in ("test_scores", "train_scores"):
             # A failed fold may have no scores.
-            tables = [f.get(kind) or {} for r in results.values() for f in r["folds"]]
+            tables = [fold[kind] or {} for row in finished for fold in row["folds"]]
             if len({frozenset(scores) for scores in tables if scores}) > 1:
                 raise ValueError(f"its trials have different metrics in {kind!r}")
             _check_cells(kind, tables)
-        _check_cells("params", [proposal["params"] for proposal in proposals])
-        if not rows:
-            raise ValueError("it has no rows")
-        self.trials = []
-        for number, asked in enumerate(proposals):
-            details = results.get(number)
-            finished = None if details is None else details.pop("finished")
-            values = asked["params"], asked["expected_improvement"], asked["asked"]
-            self.trials.append(StoredTrial(number, *values, details, finished))
 
-    def _add(self, row: Row, proposals: list[dict], results: dict[int, dict]) -> None:
-        fields = parse_row(row)
-        if row[0] == "search":
+    def _add(self, kind: str, fields: dict[str, Any]) -> None:
+        if kind == "search":
             self.seed, self.n_points = fields["seed"], fields["n_points"]
             self.splits, self.identity = fields["splits"], fields["identity"]
             self.facts = fields["facts"]
-        elif row[0] == "stage":
+            return
+        if kind == "stage":
             self.stages[fields["stage"]] = fields["first"]
-        elif row[0] == "proposal":
-            if fields["number"] != len(proposals):
-                raise ValueError(f"trial {len(proposals)} is missing")
-            proposals.append(fields)
-        else:
-            number = fields.pop("number")
-            if number >= len(proposals) or number in results:
-                raise ValueError(f"trial {number} is missing, or finished twice")
-            if len(fields["folds"]) != len(self.splits):
-                raise ValueError(
-                    f"{len(fields['folds'])} folds for {len(self.splits)} splits"
-                )
-            results[number] = fields
+            return
+        number, n_trials = fields.pop("number"), len(self.trials)
+        if kind == "proposal":
+            if number != n_trials:
+                raise ValueError(f"trial {n_trials} is missing")
+            self.trials.append(StoredTrial(number, fields.pop("params"), **fields))
+            return
+        if number >= n_trials or self.trials[number].details is not None:
+            raise ValueError(f"trial {number} is missing, or finished twice")
+        if len(fields["folds"]) != len(self.splits):
+            raise ValueError(
+                f"{len(fields['folds'])} folds for {len(self.splits)} splits"
+            )
+        self.trials[number].finished = fields.pop("finished")
+        self.trials[number].details = fields
+
+
+def read_content(path: str | os.PathLike[str]) -> Content:
+    """Read a journal, also during its search; ValueError if it is damaged."""
+    rows, _ = read_file(path)
+    with guarded(path):
+        return Content(rows)
 
 
 def _check_cells(kind: str, rows: Sequence[Collection[str]]) -> None:

@@ -8,8 +8,6 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-import numpy as np
-
 from skbayes.evaluation.trial import Trial
 from skbayes.journal.code_digest import DECLARED, same_but_for_code
 from skbayes.journal.content import (
@@ -17,11 +15,10 @@ from skbayes.journal.content import (
     make_row,
     pack_split,
     result_row,
-    rows_of,
     unpack_split,
 )
+from skbayes.journal.file import JournalFile, guarded
 from skbayes.journal.json_space import from_record, to_outline, to_record
-from skbayes.journal.sqlite_file import JournalFile, guarded
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 
@@ -67,7 +64,6 @@ class Journal(AbstractContextManager):
         seed: int | None,
         n_points: int | None,
         splits: Splits,
-        reproducible_splits: bool,
         drawn_seed: int = 0,
         default_n_points: int = 1,
         facts: Mapping[str, Any] | None = None,
@@ -76,8 +72,7 @@ class Journal(AbstractContextManager):
         """Start a journal, or continue a journal of the same search.
 
         If `seed` or `n_points` is None, that of the journal is used, or the drawn seed
-        and the default of a new one. The `splits` must equal those of the journal if
-        they are reproducible. Otherwise those of the journal are used, if they fit
+        and the default of a new one. The splits are those of the journal, if they fit
         `n_samples` rows. A file that is refused by an error is not changed.
         """
         header = {
@@ -91,8 +86,7 @@ class Journal(AbstractContextManager):
         try:
             journal = cls(file, space)
             journal._check({"pre_dispatch": n_points, "random_state": seed}, identity)
-            journal._check_splits(splits, reproducible_splits, n_samples)
-            journal._load_trials()
+            journal._load(splits, n_samples)
         except BaseException:
             file.close()
             raise
@@ -115,32 +109,17 @@ class Journal(AbstractContextManager):
         if differences:
             raise _mismatch(self._file.path, differences)
 
-    def _check_splits(
-        self, given: Splits, reproducible: bool, n_samples: int | None
-    ) -> None:
-        """Read the splits, and compare them; their sizes are limited by those given."""
-        stored, path = self._content.splits, self._file.path
-        if len(stored) != len(given):
-            text = f"splits: {len(stored)} in the journal, {len(given)} now"
-            raise _mismatch(path, [text])
+    def _load(self, given: Splits, n_samples: int | None) -> None:
+        """Read the splits, whose size is limited by those given, and the trials."""
         limit = 1000 + 4 * max(
             (len(part) for pair in given for part in pair), default=0
         )
-        for i, (pair, own) in enumerate(zip(stored, given, strict=True)):
-            with guarded(path):
-                train, test = (unpack_split(part, limit, n_samples) for part in pair)
-            self.splits.append((train, test))
-            parts = zip((train, test), own, strict=True)
-            if reproducible and not all(
-                np.array_equal(a, rows_of(b)) for a, b in parts
-            ):
-                text = f"splits: the training or test set of split {i} differs"
-                raise _mismatch(path, [text])
-
-    def _load_trials(self) -> None:
         with guarded(self._file.path):
+            for pair in self._content.splits:
+                train, test = (unpack_split(part, limit, n_samples) for part in pair)
+                self.splits.append((train, test))
             for stored in self._content.trials:
-                params = from_record(self._space, stored.record)
+                params = from_record(self._space, stored.record, stored.row)
                 self.proposals.append(params)
                 self.expected_improvements.append(stored.expected_improvement)
                 if stored.details is not None:
@@ -164,13 +143,15 @@ class Journal(AbstractContextManager):
             raise ValueError(
                 f"journal: trial {number} is recorded already, or too soon."
             )
-        row = {
+        record, row = to_record(self._space, params)
+        fields = {
             "number": number,
-            "params": to_record(self._space, params),
+            "params": record,
+            "row": row,
             "expected_improvement": expected_improvement,
             "asked": time.time(),
         }
-        self._file.append(make_row("proposal", row))
+        self._file.append(make_row("proposal", fields))
         self._n_proposed += 1
 
     def record_result(self, trial: Trial) -> None:

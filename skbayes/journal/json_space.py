@@ -1,16 +1,14 @@
 """Configurations and search spaces as plain JSON; no object is written or created.
 
-A record maps the name of each hyper-parameter to a number or a dict. The dict is for a
-dimension that is a list of values, and has the `column` of the space and the position
-of the `option` in its list. It also has the `value` for readers, or a short `text` if
-it is not a plain value.
+A record maps the name of each hyper-parameter to its value, or to a dict with a short
+`text` if the value is not plain. The row of the configuration, its encoded positions
+with None in inactive columns, determines which object of the search space is meant.
 
 An outline is a list of entries. Each entry is a dict with the `name` of the
 hyper-parameter and a `kind`:
 
 - "Real" and "Integer" with `low`, `high` and `prior`;
-- "Ordinal" with `values` and `scale`, and "Categorical" with `values`. Each value is a
-  dict with the `value`, or a `text` instead of an object;
+- "Ordinal" with `values` and `scale`, and "Categorical" with `values`, as in a record;
 - "Choice" with `values` and, for each value, the outline that it `opens`. A choice
   without a name is the choice among the dicts of a list.
 
@@ -58,6 +56,8 @@ MAX_TEXT = 120
 # Maximum number of values of an Integer on either scale.
 MAX_INTEGERS = 2**43
 
+Record = dict[str, Any]
+Row = list[float | None]
 Outline = list[dict[str, Any]]
 
 
@@ -66,33 +66,21 @@ Outline = list[dict[str, Any]]
 
 def to_record(
     space: Space, params: Mapping[str, Any] | Configuration
-) -> dict[str, Any]:
-    """Return a configuration of the space as a record, or raise a ValueError."""
+) -> tuple[Record, Row]:
+    """Return the record and the row of a configuration, or raise a ValueError."""
     configuration = Configuration.of(space, params)
-    entries = {}
-    for place, position in enumerate(configuration.row.tolist()):
-        name, dimension = space.columns[place].name, space.columns[place].dimension
-        if name is not None and not math.isnan(position):
-            value = configuration.params[name]
-            entries[name] = _entry(place, dimension, value, position)
-    return {name: entries[name] for name in configuration.params}
+    record = {name: _shown(value) for name, value in configuration.params.items()}
+    row = [None if math.isnan(x) else x for x in configuration.row.tolist()]
+    return record, row
 
 
-def _entry(place: int, dimension: Dimension, value: Any, position: float) -> Any:
-    if hasattr(dimension, "values") and hasattr(dimension, "index"):
-        return {"column": place, "option": dimension.index(value), **_shown(value)}
-    if is_number(value):
-        return value
-    return {"column": place, "position": position, **_shown(value)}
-
-
-def _shown(value: Any) -> dict[str, Any]:
-    """Return the readable form of an option: its `value` or a short `text`."""
+def _shown(value: Any) -> Any:
+    """Return a plain value as it is, and any other one as its short text."""
     plain = value is None or type(value) is bool
     plain = plain or (type(value) is str and len(value) <= MAX_TEXT)
     plain = plain or (type(value) is float and math.isfinite(value))
     plain = plain or (type(value) is int and abs(value) < 2**63)
-    return {"value": value} if plain else {"text": _short_text(value)}
+    return value if plain else {"text": _short_text(value)}
 
 
 def _short_text(value: Any) -> str:
@@ -105,39 +93,26 @@ def _short_text(value: Any) -> str:
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
-def from_record(space: Space, record: Mapping[str, Any]) -> Params:
-    """Return the configuration of a record, or a ValueError for another space."""
-    params = {name: _value(space, name, entry) for name, entry in record.items()}
-    own = space.canonicalize(params)
-    if not all(same(own[name], params[name]) for name in own):
-        raise ValueError(f"not a record of this space: {dict(record)!r}")
-    return own
+def from_record(space: Space, record: Record, row: Row) -> Params:
+    """Return the configuration of a record and row, or a ValueError if they differ."""
+    X = np.array([row], dtype=float)
+    names = space.parameter_names
+    numbers = {n: record[n] if is_number(record.get(n)) else math.nan for n in names}
+    plain = {name: entry for name, entry in record.items() if not _is_text(entry)}
+    if X.shape[1] == space.n_columns and (space.active(X) == ~np.isnan(X)).all():
+        params = space.canonicalize_row(numbers, X[0])
+        space.encode([params])
+        known = params.keys() == record.keys()
+        if known and same(plain, {name: params[name] for name in plain}):
+            return params
+    raise ValueError(f"not a record of this space: {record!r}")
 
 
-def _value(space: Space, name: str, entry: Any) -> Any:
-    if not isinstance(entry, Mapping):
-        return entry
-    place, option = entry.get("column"), entry.get("option")
-    if type(place) is not int or not 0 <= place < space.n_columns:
-        raise ValueError(f"Parameter {name!r}: the space has no column {place!r}.")
-    column = space.columns[place]
-    if column.name != name:
-        raise ValueError(f"Parameter {name!r} is not in column {place}.")
-    if "position" in entry and is_number(entry["position"]):
-        return column.dimension.decode(np.array([entry["position"]], dtype=float))[0]
-    values = getattr(column.dimension, "values", ())
-    if type(option) is not int or not 0 <= option < len(values):
-        raise ValueError(f"Parameter {name!r} has no option {option!r}.")
-    return values[option]
-
-
-def adapt_record(space: Space, record: Mapping[str, Any]) -> Params | None:
+def adapt_record(space: Space, record: Record) -> Params | None:
     """Return the configuration of any space that equals a record, or None."""
-    params = {}
-    for name, entry in record.items():
-        params[name] = readable_by(space, name, entry)
-        if _is_text(entry) and params[name] is entry.get("text"):
-            return None
+    params = {name: readable_by(space, name, record[name]) for name in record}
+    if any(_is_text(e) and params[n] is e["text"] for n, e in record.items()):
+        return None
     try:
         return space.canonicalize(params)
     except ValueError:
@@ -146,9 +121,7 @@ def adapt_record(space: Space, record: Mapping[str, Any]) -> Params | None:
 
 def readable(entry: Any) -> Any:
     """Return one entry of a record for display: its value or a short text."""
-    if not isinstance(entry, Mapping):
-        return entry
-    return entry.get("value", entry.get("text"))
+    return entry["text"] if _is_text(entry) else entry
 
 
 def readable_by(space: Space, name: str, entry: Any) -> Any:
@@ -157,13 +130,13 @@ def readable_by(space: Space, name: str, entry: Any) -> Any:
     for column in space.columns if _is_text(entry) else []:
         if column.name == name:
             for value in getattr(column.dimension, "values", ()):
-                if _short_text(value) == entry.get("text"):
+                if _short_text(value) == entry["text"]:
                     found += [] if any(same(value, x) for x in found) else [value]
     return found[0] if len(found) == 1 else readable(entry)
 
 
 def _is_text(entry: Any) -> bool:
-    return isinstance(entry, Mapping) and "value" not in entry
+    return isinstance(entry, dict)
 
 
 # -- outlines ---------------------------------------------------------------------

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skbayes.evaluation.trial import Trial
-from skbayes.journal.content import Content, StoredTrial
+from skbayes.journal.content import StoredTrial, read_content
+from skbayes.journal.file import guarded
 from skbayes.journal.json_space import adapt_record, readable
 from skbayes.journal.lock import is_held
-from skbayes.journal.sqlite_file import guarded, read_file
 from skbayes.space import Space
 from skbayes.space.dimensions import is_number
 
@@ -107,7 +107,7 @@ def read_journal(
     path: str | os.PathLike[str],
 ) -> tuple[dict[str, Any], list[StoredTrial]]:
     """Return the facts about a search and all its trials, in order of their numbers."""
-    content = _read(path)
+    content = read_content(path)
     facts = {
         "seed": content.seed,
         "n_points": content.n_points,
@@ -147,7 +147,7 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
     """Read the finished trials that belong to any space, and count the others."""
     found = []
     n_dropped = 0
-    content = _read(path)
+    content = read_content(path)
     with guarded(path):
         for stored in content.trials:
             if stored.details is None:
@@ -160,12 +160,6 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
     return found, n_dropped
 
 
-def _read(path: str | os.PathLike[str]) -> Content:
-    rows, _ = read_file(path)
-    with guarded(path):
-        return Content(rows)
-
-
 # -- rows of the data frame -------------------------------------------------------
 
 _FIDELITY = {"stage": 0, "train_fraction": 1.0, "subset": 0}
@@ -173,30 +167,30 @@ _FIDELITY = {"stage": 0, "train_fraction": 1.0, "subset": 0}
 
 def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
     """Return a dict for each trial, without missing values, and all column names."""
-    trials = [None if item.details is None else item.trial({}) for item in stored]
-    mixed = any(
-        trial is not None and getattr(trial, name) != usual
-        for trial in trials
-        for name, usual in _FIDELITY.items()
-    )
-    fidelity = list(_FIDELITY) if mixed else []
     rows: list[dict[str, Any]] = []
     params: set[str] = set()
     measures: dict[str, float] = {}
-    for item, trial in zip(stored, trials, strict=True):
-        row: dict[str, Any] = {"number": item.number, "state": "unfinished"}
-        row["started"] = item.asked
-        row |= {"expected_improvement": item.expected_improvement, "error": None}
+    fidelity: list[str] = []
+    for item in stored:
+        row: dict[str, Any] = {
+            "number": item.number,
+            "state": "unfinished",
+            "expected_improvement": item.expected_improvement,
+            "started": item.asked,
+            "error": None,
+        }
         shown = {f"param_{name}": readable(item.record[name]) for name in item.record}
         params |= shown.keys()
-        if trial is not None:
-            names = ("state", "score", *fidelity, "duration", "error")
+        if item.details is not None and item.finished is not None:
+            trial = item.trial({})
+            names = ("state", "score", *_FIDELITY, "duration", "error")
             row |= {name: getattr(trial, name) for name in names}
             # The last start of the fits; a resumed trial has several.
-            assert item.finished is not None
-            if (started := trial.started) is None:
-                started = item.finished - trial.duration
-            row |= {"started": started, "finished": item.finished}
+            started = item.finished - trial.duration
+            row["started"] = started if trial.started is None else trial.started
+            row["finished"] = item.finished
+            if any(row[name] != usual for name, usual in _FIDELITY.items()):
+                fidelity = list(_FIDELITY)
             measured = _measures(trial)
             measures |= measured
             row |= measured

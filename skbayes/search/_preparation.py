@@ -35,11 +35,7 @@ from skbayes.evaluation.prefix_store import temporary_store
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import History, Trial, TrialState
-from skbayes.journal.fingerprint import (
-    describe_search,
-    search_facts,
-    splits_are_reproducible,
-)
+from skbayes.journal.identity import describe_search, search_facts
 from skbayes.journal.journal import Journal
 from skbayes.journal.reader import read_trials
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
@@ -193,13 +189,14 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
         journal = Journal.open(
             search.journal,
             space=run.space,
-            identity=describe_search(search, run.space, run.X, run.y, run.params),
+            identity=describe_search(
+                search, run.space, run.X, run.y, run.params, run.splits
+            ),
             seed=run.seed if isinstance(search.random_state, Integral) else None,
             drawn_seed=run.seed,
             n_points=_given_in_flight(search),
             default_n_points=run.n_points,
             splits=run.splits,
-            reproducible_splits=splits_are_reproducible(search.cv),
             facts=search_facts(search),
             n_samples=run.n_samples,
         )

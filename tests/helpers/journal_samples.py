@@ -37,7 +37,6 @@ def open_journal(path, **changes):
         "seed": 7,
         "n_points": 2,
         "splits": SPLITS,
-        "reproducible_splits": True,
     }
     return Journal.open(path, **(arguments | changes))
 

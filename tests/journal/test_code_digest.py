@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.metrics import accuracy_score
 
 from skbayes.journal.code_digest import code_of, same_but_for_code
-from skbayes.journal.fingerprint import describe
+from skbayes.journal.identity import describe
 
 SOURCE = '''
 import functools

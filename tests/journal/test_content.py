@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 import random
 import zlib
 
@@ -20,8 +21,8 @@ from skbayes.journal.content import (
     result_row,
     unpack_split,
 )
+from skbayes.journal.file import digest_of
 from skbayes.journal.reader import load_history, read_journal, read_trials
-from skbayes.journal.sqlite_file import digest_of
 
 
 @pytest.fixture
@@ -187,7 +188,6 @@ WRONG_IN_FOLDS = {
     "fit_time": ["1"],
     "status": ["done"],
     "more": [1],
-    "!": [["test_scores"]],
     "*": [1],
     "extras": [1, {"own": "text"}, {"own": [1.0]}, {"warm_up": 1}]
     + [{"costs": {"a": "1"}}, {"curves": {"a": [1.0]}}, {"curves": {}}]
@@ -212,27 +212,19 @@ def test_texts_that_are_no_dict():
 
 
 def test_parameters():
-    row = {"number": 0, "expected_improvement": None, "asked": 0.0}
+    fields = {"number": 0, "expected_improvement": None, "asked": 0.0}
 
-    def make(entry):
-        return make_row("proposal", row | {"params": {"C": entry}})
+    def make(entry=1.0, row=(None, 0.5)):
+        more = {"params": {"C": entry}, "row": row}
+        return make_row("proposal", fields | more)
 
-    entries = ["SVC()", True, None, [1], 10**400, {}]
-    entries += [
-        {"column": 0, "value": 1},
-        {"column": 0, "option": 0},
-        {"column": 0, "option": 0, "value": 1, "text": "1"},
-        {"column": 0, "option": 0, "position": 0.5, "value": 1},
-        {"column": -1, "option": 0, "value": 1},
-        {"column": 0, "option": 1.0, "value": 1},
-        {"column": 0, "position": 1.5, "value": 1},
-        {"column": 0, "position": float("nan"), "value": 1},
-        {"column": 0, "option": 0, "value": [1]},
-        {"column": 0, "option": 0, "text": "x" * 121},
-        {"column": 0, "option": 0, "text": "x", "more": 1},
-    ]
-    assert parse_row(make(1.0))
+    entries = [[1], 10**400, "x" * 121, {}, {"value": 1}, {"text": "x" * 121}]
+    entries += [{"text": 1}, {"text": "x", "more": 1}]
+    rows = [None, 1.0, [-0.5], [1.5], [math.nan], ["0.5"], [True]]
+    for entry in (1.0, "SVC()", True, None, {"text": "SVC()"}):
+        assert parse_row(make(entry))["params"] == {"C": entry}
     assert refused(make, entries) == []
+    assert refused(lambda row: make(row=row), rows) == []
 
 
 HEADER = {"seed": 1, "n_points": 1, "splits": [["", ""]], "identity": {}, "facts": {}}
@@ -252,7 +244,7 @@ def test_headers_and_facts():
 def test_tables_that_are_nearly_empty_are_refused():
     def proposal(number, names):
         params = dict.fromkeys(names, 1.0)
-        row = {"number": number, "params": params, "asked": 0.0}
+        row = {"number": number, "params": params, "row": [], "asked": 0.0}
         return make_row("proposal", {**row, "expected_improvement": None})
 
     header = make_row("search", HEADER)
@@ -288,11 +280,11 @@ def test_a_bomb_in_a_split_takes_no_memory():
 def test_splits_must_fit_the_data(tmp_path, split):
     path = tmp_path / "journal"
     splits = [(split, [0])]
-    with open_journal(path, splits=splits, reproducible_splits=False):
+    with open_journal(path, splits=splits):
         pass
     given = [(np.arange(10), np.arange(10, 20))]
     with pytest.raises(ValueError, match=r"journal: .* is damaged: a split "):
-        open_journal(path, splits=given, reproducible_splits=False, n_samples=30)
+        open_journal(path, splits=given, n_samples=30)
 
 
 def test_what_fits_the_data_comes_back():

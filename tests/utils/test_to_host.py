@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from skbayes.evaluation.subsets import Fidelity, Subsets
-from skbayes.journal.digest import Digest
+from skbayes.journal.data_digest import data_text
 from skbayes.spaces.catalog import DataFacts
 from skbayes.utils.to_host import to_host
 
@@ -57,7 +57,7 @@ def test_devices_change_neither_facts_nor_digests_nor_subsets():
     missing = np.where(X > 3, X, np.nan)
     for data in (X, missing):
         assert DataFacts.of(on_device(data), on_device(y)) == DataFacts.of(data, y)
-    assert Digest(repr).text(on_device(X)) == Digest(repr).text(X)
+    assert data_text(on_device(X), repr) == data_text(X, repr)
     rows, fidelity = np.arange(6), Fidelity(train_size=0.5)
     plain, other = (
         Subsets.draw([(rows, rows)], [fidelity], labels=labels)

@@ -4,12 +4,12 @@ The texts describe values, so that two searches can be compared part by part and
 differences can be named. They are the same in every process: they do not depend on
 addresses, hashes of strings, layouts of arrays, states of random generators, or
 releases of libraries. Functions and classes that are not part of an installed package
-are described by their names and a digest of their code.
+are described by their names and a digest of their code, and data by their type, shape
+and digest (:mod:`~skbayes.journal.data_digest`).
 """
 
 from __future__ import annotations
 
-import enum
 import inspect
 import os
 import random
@@ -24,15 +24,15 @@ from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.limits import parse_trial_limits
 from skbayes.evaluation.refit_choice import refit_choice
 from skbayes.journal.code_digest import code_of
-from skbayes.journal.digest import Digest, is_data
-from skbayes.journal.reader import read_journal
+from skbayes.journal.content import read_content, rows_of
+from skbayes.journal.data_digest import data_text, is_data
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
 from skbayes.space.lists import Progression, keeps_more_than_parameters, same
 from skbayes.utils.optional import warn_user
 from skbayes.utils.optuna_study import results_of_study, study_of
 
-__all__ = ["describe", "describe_search", "search_facts", "splits_are_reproducible"]
+__all__ = ["describe", "describe_search", "search_facts"]
 
 # Parameters with separate parts in the description.
 _PARTS = frozenset({"cv", "estimator", "scoring", "search_spaces"})
@@ -50,22 +50,33 @@ _NOT_OF_A_STATE = frozenset({"__doc__", "_sklearn_version"})
 # Maximum length of a list that is described in full, and depth of nested values.
 MAX_ITEMS, MAX_DEPTH = 200, 50
 
-_NUMPY_GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator)
+_GENERATORS = (
+    *(np.random.RandomState, np.random.Generator, np.random.BitGenerator),
+    random.Random,
+)
+
+
+# -- searches ---------------------------------------------------------------------
 
 
 def describe_search(
-    search: Any, space: Space, X: Any, y: Any, fit_params: Mapping[str, Any]
+    search: Any,
+    space: Space,
+    X: Any,
+    y: Any,
+    fit_params: Mapping[str, Any],
+    splits: Sequence[tuple[Any, Any]],
 ) -> dict[str, str]:
     """Describe the parts of a search that determine its trials, by name."""
     params = search.get_params(deep=False)
-    if "trial_limits" in params:
-        params["trial_limits"] = parse_trial_limits(params["trial_limits"])
-    if "constraints" in params:
+    normal = {
+        "trial_limits": parse_trial_limits,
         # The rule of the configurations is that of the space.
-        params["constraints"] = rule_and_bounds(params["constraints"])[1]
-    if "warm_start_from" in params:
-        params["warm_start_from"] = _knowledge(params["warm_start_from"])
-    data = {"X": X, "y": y}
+        "constraints": lambda constraints: rule_and_bounds(constraints)[1],
+        "warm_start_from": _knowledge,
+    }
+    params |= {name: normal[name](params[name]) for name in normal.keys() & params}
+    data: dict[str, Any] = {"X": X, "y": y}
     data |= {f"fit_params: {name}": fit_params[name] for name in sorted(fit_params)}
     parts: dict[str, Any] = {
         "search": type(search),
@@ -74,16 +85,16 @@ def describe_search(
         "constraint": space.constraint,
         "scoring": params.get("scoring"),
         "target_metric": _target_metric(params),
-        "splits": _splitter(params.get("cv")),
+        "splits": _splits(params.get("cv"), splits),
     }
     for name in sorted(params.keys() - search._without_effect - _PARTS):
         parts[f"settings: {name}"] = params[name]
     describer = _Describer()
     identity = {}
     for describer.part, value in (data | parts).items():
-        # Lists of data of any length are described by their digest.
-        digest = describer.part in data and isinstance(value, list | tuple)
-        text = Digest(describer).text(value) if digest else describer(value)
+        # Lists of data or splits of any length are described by their digest.
+        digest = describer.part in {*data, "splits"} and isinstance(value, list | tuple)
+        text = data_text(value, describer) if digest else describer(value)
         identity[describer.part] = text
     describer.warn()
     return identity
@@ -108,56 +119,44 @@ def search_facts(search: Any) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Return a name, a number or a pair of numbers; None for any other value."""
-    value = native(value)
     if isinstance(value, list | tuple) and len(value) == 2:
-        pair = list(map(native, value))
-        return pair if all(map(is_number, pair)) else None
+        value = list(map(native, value))
+        return value if all(map(is_number, value)) else None
+    value = native(value)
     return value if isinstance(value, str) or is_number(value) else None
 
 
-def describe(value: Any) -> str:
-    """Describe any value by a text that is the same in every process."""
-    describer = _Describer()
-    text = describer(value)
-    describer.warn()
-    return text
-
-
-def splits_are_reproducible(cv: Any) -> bool:
-    """Return whether a `cv` draws the same splits again, in any process."""
-    if cv is None or isinstance(cv, int | np.integer):
-        return True
-    if not hasattr(cv, "split"):
-        return not isinstance(cv, Iterator)
-    if not hasattr(cv, "random_state") or not getattr(cv, "shuffle", True):
-        return True
-    return isinstance(cv.random_state, int | np.integer)
-
-
-def _splitter(cv: Any) -> Any:
-    if splits_are_reproducible(cv):
-        return "compared one by one"
-    return "an iterator" if isinstance(cv, Iterator) else cv
+def _splits(cv: Any, splits: Sequence[tuple[Any, Any]]) -> Any:
+    """Return the splits, if `cv` draws them again, otherwise only their number."""
+    if isinstance(cv, Iterator):
+        return f"{len(splits)} of an iterator"
+    shuffles = hasattr(cv, "random_state") and getattr(cv, "shuffle", True)
+    if shuffles and not isinstance(cv.random_state, int | np.integer):
+        return len(splits), cv
+    return [(rows_of(train), rows_of(test)) for train, test in splits]
 
 
 def _target_metric(params: Mapping[str, Any]) -> Any:
     scoring, refit = params.get("scoring"), params.get("refit")
     if scoring is None or isinstance(scoring, str):
         return None
+    named = None
     if isinstance(refit, str | Mapping):
         named = refit_choice(refit, scoring).metric
-        if named is not None:
-            return named
-    if isinstance(scoring, list | tuple | dict):
+    if named is None and isinstance(scoring, list | tuple | dict):
         return next(iter(scoring), None)
-    return None
+    return named
 
 
 def _knowledge(source: Any) -> Any:
     """Return the results of a warm start without times, which differ between runs."""
     if isinstance(source, list | tuple):
         return [
-            _scores_in(item)
+            [
+                (t.record, t.details["score"])
+                for t in read_content(item).trials
+                if t.details
+            ]
             if isinstance(item, str | os.PathLike)
             else _knowledge(item)
             for item in source
@@ -172,9 +171,22 @@ def _knowledge(source: Any) -> Any:
     return {name: results[name] for name in results if "_time" not in str(name)}
 
 
-def _scores_in(path: str | os.PathLike[str]) -> list[tuple]:
-    trials = read_journal(path)[1]
-    return [(t.record, t.details["score"]) for t in trials if t.details is not None]
+# -- values -----------------------------------------------------------------------
+
+
+def describe(value: Any) -> str:
+    """Describe any value by a text that is the same in every process."""
+    describer = _Describer()
+    text = describer(value)
+    describer.warn()
+    return text
+
+
+def _qualified(thing: Any) -> str:
+    """Return the name of a class or function with the public parts of its module."""
+    module = getattr(thing, "__module__", None) or ""
+    parts = [part for part in module.split(".") if part[:1] != "_" or part[:2] == "__"]
+    return ".".join([*filter(None, parts), thing.__qualname__])
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:
@@ -189,13 +201,6 @@ def _parameters(estimator: Any) -> dict[str, Any]:
         for name in params.keys() - NOT_OF_AN_ESTIMATOR
         if name not in defaults or not same(native(params[name]), defaults[name])
     }
-
-
-def _qualified(thing: Any) -> str:
-    """Return the name of a class or function with the public parts of its module."""
-    module = getattr(thing, "__module__", None) or ""
-    parts = [part for part in module.split(".") if part[:1] != "_" or part[:2] == "__"]
-    return ".".join([*filter(None, parts), thing.__qualname__])
 
 
 class _Describer:
@@ -235,41 +240,34 @@ class _Describer:
             self._open.pop()
 
     def _text(self, value: Any) -> str:
-        if isinstance(value, enum.Enum):
-            return f"{self._named_thing(type(value))}.{value.name}"
         if type(value) is int:
             return repr(value) if abs(value) < 2**64 else hex(value)
         if value is None or type(value) in (bool, float, complex, str, bytes, range):
             return repr(value)
-        if isinstance(value, np.generic | type(...)):
-            return repr(str(value))
         if isinstance(value, type):
             return self._named_thing(value)
         if is_data(value):
-            return Digest(self).text(value)
+            return data_text(value, self)
         if isinstance(value, Space):
             return self._branch(value, value.tree)
         if isinstance(value, list | tuple | AbstractSet | Mapping):
             return self._collection(value)
-        if isinstance(value, (*_NUMPY_GENERATORS, random.Random)):
+        if isinstance(value, _GENERATORS):
             return _qualified(type(value))
         if hasattr(value, "get_params"):
             return self._estimator(value)
         if all(hasattr(value, name) for name in ("dist", "args", "kwds", "ppf")):
             return self._distribution(value)
-        if isinstance(value, np.ufunc):
-            return f"ufunc {value.__name__}"
-        if callable(value) and hasattr(value, "__qualname__"):
-            owner = getattr(value, "__self__", None)
-            if owner is not None and not isinstance(owner, types.ModuleType):
-                return f"{self(owner)}.{value.__name__}"
+        owner = getattr(value, "__self__", None)
+        is_method = owner is not None and not isinstance(owner, types.ModuleType)
+        if callable(value) and hasattr(value, "__qualname__") and not is_method:
             return self._named_thing(value)
         return self._object(value)
 
     def _collection(self, value: Any) -> str:
         """Describe a collection; those without an order, or with keys, are sorted."""
         if len(value) > MAX_ITEMS and isinstance(value, list | tuple):
-            return Digest(self).text(value)
+            return data_text(value, self)
         name = ""
         if type(value) not in (list, tuple, dict, set, frozenset):
             name = self._named_thing(type(value))
@@ -309,13 +307,13 @@ class _Describer:
         return [f"{name}={self(values[name])}" for name in sorted(values)]
 
     def _estimator(self, estimator: Any) -> str:
-        whole, self._whole = self._whole, True
-        if not whole and not keeps_more_than_parameters(estimator):
-            self._whole = False
+        whole = self._whole
+        self._whole = whole or keeps_more_than_parameters(estimator)
+        try:
+            if self._whole:
+                return self._object(estimator)
             named = self._named(_parameters(estimator))
             return f"{self._named_thing(type(estimator))}({', '.join(named)})"
-        try:
-            return self._object(estimator)
         finally:
             self._whole = whole
 
@@ -330,7 +328,8 @@ class _Describer:
 
     def _object(self, value: Any) -> str:
         """Describe any other object by the contents of its pickle."""
-        name = self._named_thing(type(value))
+        kind = type(value)
+        name = self._named_thing(kind)
         try:
             reduced = value.__reduce_ex__(4)
         except Exception:  # it cannot be pickled
@@ -339,10 +338,8 @@ class _Describer:
             return f"{name} {reduced}"
         function, arguments, *rest = reduced
         # The class itself comes first among the arguments of copyreg.__newobj__.
-        parts = [
-            self(argument) for argument in arguments if argument is not type(value)
-        ]
-        if function is not type(value) and function.__name__ != "__newobj__":
+        parts = [self(argument) for argument in arguments if argument is not kind]
+        if function is not kind and function.__name__ != "__newobj__":
             parts.insert(0, self(function))
         state, *items = rest or [None]
         if isinstance(state, dict) and all(isinstance(key, str) for key in state):

@@ -18,13 +18,20 @@ import time
 import zlib
 from collections.abc import Iterable, Iterator
 
-from skbayes.journal.file_checks import check_companions, resolve, status_of
-from skbayes.journal.lock import Lock, connect, is_busy
+from skbayes.journal.lock import (
+    acquire_lock,
+    check_beside,
+    connect,
+    is_busy,
+    release_lock,
+    resolve,
+    status_of,
+)
 
 __all__ = ["FORMAT", "JournalFile", "Row", "digest_of", "guarded", "read_file"]
 
 # Values in the header of the file: "skby", and the version of the content.
-APPLICATION_ID, FORMAT = 0x736B6279, 8
+APPLICATION_ID, FORMAT = 0x736B6279, 9
 
 # The first row is the header, the others are events of the search in their order.
 # `digest` covers the row and the digest of the row before it.
@@ -32,6 +39,10 @@ SCHEMA = (
     "CREATE TABLE journal (place INTEGER PRIMARY KEY, kind TEXT, content TEXT, "
     "digest TEXT)"
 )
+SCAN = "SELECT type, name, sql FROM sqlite_master"
+
+# Files next to a journal that SQLite would use.
+COMPANIONS = ("-wal", "-shm", "-journal")
 
 # Kind and content of a row. The content is JSON.
 Row = tuple[str, str]
@@ -40,11 +51,9 @@ Row = tuple[str, str]
 # synchronized with the disk.
 PATIENCE, SYNC_INTERVAL = 30.0, 5.0
 
-# Maximum number of attempts to read while other processes change the files, and of
-# bytes of the files of a killed search for reading from a copy.
+# Maximum number of attempts while other processes change the files, and of bytes of the
+# files of a killed search for reading from a copy.
 MAX_TRIES, MAX_COPY = 20, 2**28
-
-SCAN = "SELECT type, name, sql FROM sqlite_master"
 
 # Files that this process writes. Closing another handle of such a file, except by
 # SQLite, would release its locks.
@@ -70,11 +79,11 @@ class JournalFile:
         # All names of a file have the same lock.
         self.path = resolve(path, for_writing=True)
         self._pid, self._mutex = os.getpid(), threading.Lock()
-        self._lock: Lock | None = Lock(self.path)
         with contextlib.ExitStack() as undo:
-            undo.callback(self._lock.release)
+            self._lock = acquire_lock(self.path)
+            undo.callback(release_lock, self.path, self._lock)
             _check_header(self.path)
-            check_companions(self.path)
+            check_beside(self.path, *COMPANIONS)
             with guarded(self.path):
                 self._connection = connect(self.path, "rwc", PATIENCE)
                 undo.callback(self._connection.close)
@@ -90,7 +99,7 @@ class JournalFile:
                 # If the process dies during a commit, SQLite rolls it back with a
                 # rollback journal, which exists next to the file only for that time.
                 self._execute("PRAGMA synchronous=OFF")
-            undo.pop_all()
+            self._undo = undo.pop_all()
         self._synced = time.monotonic()
         self._inode = (status_of(self.path) or ())[:2]
         _written.add(self._inode)
@@ -130,15 +139,14 @@ class JournalFile:
             self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Synchronize with the disk, and release the lock."""
-        if self._lock is None or os.getpid() != self._pid:
+        """Synchronize with the disk, and release the lock; again without effect."""
+        if self._inode not in _written or os.getpid() != self._pid:
             return
         self._connection.close()
         _written.discard(self._inode)
         with contextlib.suppress(OSError), open(self.path, "r+b") as file:
             os.fsync(file)
-        self._lock.release()
-        self._lock = None
+        self._undo.close()
 
 
 # -- reading ----------------------------------------------------------------------
@@ -225,20 +233,17 @@ def _read_rows(
 
 
 def _open_reader(path: str, stack: contextlib.ExitStack) -> sqlite3.Connection:
-    """Start reading; after a kill, from a copy, which SQLite may repair."""
+    """Start reading; from a copy if SQLite has to repair or cannot lock the file."""
     failure: Exception = RuntimeError(
         f"journal: {path!r} changed while it was read; try again."
     )
     for _ in range(MAX_TRIES):
-        check_companions(path)
+        check_beside(path, *COMPANIONS)
         is_open = any(map(os.path.lexists, (path + "-lock", path + "-journal")))
         try:
             return _begin_reading(path, "ro", PATIENCE if is_open else 0.0)
         except sqlite3.OperationalError as error:
             failure = error
-        if not is_open:
-            # This needs no lock, which the file system may not support.
-            return _begin_reading(path, "ro&immutable=1", 0.0)
         copy = _copy(path, stack)
         if copy is not None:
             return _begin_reading(copy, "rw", PATIENCE)
@@ -259,24 +264,21 @@ def _begin_reading(path: str, mode: str, patience: float) -> sqlite3.Connection:
 
 
 def _copy(path: str, stack: contextlib.ExitStack) -> str | None:
-    """Copy the files of a killed search; None if they change because it is running."""
-    sources = (path, path + "-journal")
-    before = list(map(status_of, sources))
-    sizes = [status[2] for status in before if status is not None]
-    if len(sizes) < 2:
-        return None
-    if sum(sizes) > MAX_COPY:
+    """Copy the files of a journal; None if they change because a search is running."""
+    sources = {path: status_of(path), path + "-journal": status_of(path + "-journal")}
+    if sum(status[2] for status in sources.values() if status) > MAX_COPY:
         raise ValueError(
-            f"journal: {path!r} and {sources[1]!r} have more than {MAX_COPY} bytes. "
-            "Continue the search, or remove the second file."
+            f"journal: {path!r} and the file ending in '-journal' next to it have more "
+            f"than {MAX_COPY} bytes. Continue the search, or remove the second file."
         )
     copy = os.path.join(stack.enter_context(tempfile.TemporaryDirectory()), "journal")
     with contextlib.suppress(FileNotFoundError):
-        for source in sources:
-            shutil.copyfile(source, copy + source.removeprefix(path))
-    if list(map(status_of, sources)) != before:
+        for source, status in sources.items():
+            if status is not None:
+                shutil.copyfile(source, copy + source.removeprefix(path))
+    if {source: status_of(source) for source in sources} != sources:
         return None
-    check_companions(copy)
+    check_beside(copy, *COMPANIONS)
     return copy
 
 

@@ -39,11 +39,10 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, ParetoSearchCV, TradeoffSearchCV
-from skbayes.journal.fingerprint import (
+from skbayes.journal.identity import (
     describe,
     describe_search,
     search_facts,
-    splits_are_reproducible,
 )
 from skbayes.space import Categorical, Choice, Ordinal, Space
 
@@ -382,7 +381,7 @@ def test_what_cannot_be_pickled_warns_once(value):
 def texts_of_everything():
     values = [value for group in DIFFERENT.values() for value in group]
     texts = [describe(value) for value in [*values, *data_holders().values()]]
-    return texts, describe_search(search(), space(), X, Y, {"sample_weight": Y})
+    return texts, describe_search(search(), space(), X, Y, {"sample_weight": Y}, SPLITS)
 
 
 def test_texts_are_the_same_in_another_process():
@@ -416,8 +415,12 @@ def search(**more):
     return BayesSearchCV(SVC(), SPACES, **more)
 
 
-def identity(a_search=None, a_space=None, X=X, y=Y, **fit_params):
-    return describe_search(a_search or search(), a_space or space(), X, y, fit_params)
+SPLITS = list(KFold(3).split(X))
+
+
+def identity(a_search=None, a_space=None, X=X, y=Y, splits=SPLITS, **fit_params):
+    arguments = a_search or search(), a_space or space(), X, y, fit_params, splits
+    return describe_search(*arguments)
 
 
 def test_a_time_limit_is_the_same_as_text():
@@ -455,6 +458,9 @@ def allowed(params):
         ("scoring", {"a_search": search(scoring="f1")}),
         ("splits", {"a_search": search(cv=ShuffleSplit(3))}),
         ("splits", {"a_search": search(cv=iter([]))}),
+        ("splits", {"splits": SPLITS[:2]}),
+        ("splits", {"splits": [SPLITS[0], SPLITS[2], SPLITS[1]]}),
+        ("splits", {"splits": [*SPLITS[:2], (SPLITS[2][0], SPLITS[2][1][1:])]}),
         ("settings: initial_points", {"a_search": search(initial_points=5)}),
         ("settings: initial_points", {"a_search": search(initial_points=[{"C": 1}])}),
         ("settings: surrogate", {"a_search": search(surrogate=("gp", "ucb"))}),
@@ -570,8 +576,18 @@ def test_the_warning_names_the_part():
         (False, KFold().split(X)),
     ],
 )
-def test_which_splits_are_reproducible(reproducible, cv):
-    assert splits_are_reproducible(cv) is reproducible
+def test_splits_that_cannot_be_drawn_again_are_not_compared(reproducible, cv):
+    one, same, other, fewer = (
+        identity(search(cv=cv), splits=splits)
+        for splits in (SPLITS, SPLITS[:], SPLITS[::-1], SPLITS[:2])
+    )
+    assert one == same != fewer
+    assert (one == other) is not reproducible
+
+
+def test_a_mask_is_the_same_split_as_its_indices():
+    masks = [[np.isin(np.arange(40), part) for part in pair] for pair in SPLITS]
+    assert identity(splits=masks) == identity()
 
 
 def test_facts_are_plain_json():

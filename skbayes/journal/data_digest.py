@@ -3,8 +3,7 @@
 The digest of an array is that of its elements in C order, little-endian. The digest of
 a sparse matrix is that of its sorted CSR form, and the digest of a data frame that of
 its columns with names and dtypes, without the index. The digest of text is that of its
-UTF-8 bytes. Large arrays are hashed in place, or in blocks if they must be rearranged,
-and are never copied as a whole.
+UTF-8 bytes. Large arrays are hashed in blocks, and are never copied as a whole.
 """
 
 from __future__ import annotations
@@ -18,10 +17,10 @@ import scipy.sparse
 
 from skbayes.utils.to_host import to_host
 
-__all__ = ["Digest", "is_data"]
+__all__ = ["data_text", "is_data"]
 
-# Bytes to rearrange, and number of Python objects to hash, at a time.
-BLOCK, CHUNK = 2**20, 4096
+# Elements of an array, and Python objects, to hash at a time.
+BLOCK, CHUNK = 2**17, 4096
 
 # Kinds of NumPy types whose elements are hashed as bytes.
 _NUMERIC = frozenset("biufcmM")
@@ -38,24 +37,26 @@ def is_data(value: Any) -> bool:
     return scipy.sparse.issparse(value) or (arrays and hasattr(value, "shape"))
 
 
+def data_text(data: Any, describe: Callable[[Any], str]) -> str:
+    """Describe data in one line, with their digest; `describe` is for their objects."""
+    digest = _Digest(describe)
+    return f"{digest.add(data)}, blake2b {digest.hash.hexdigest()}"
+
+
 def _library(value: Any) -> str:
     """Return the name of the library of frames that a value belongs to, or ""."""
     name = type(value).__module__.partition(".")[0]
     return name if name in ("pandas", "polars") else ""
 
 
-class Digest:
-    """Digest of data; `describe` returns a text for any object among the elements."""
+class _Digest:
+    """Hash of data, and of the format of the bytes of each part."""
 
     def __init__(self, describe: Callable[[Any], str]) -> None:
         self._describe = describe
-        self._hash = hashlib.blake2b(digest_size=16)
+        self.hash = hashlib.blake2b(digest_size=16)
 
-    def text(self, data: Any) -> str:
-        """Describe data in one line, with their digest."""
-        return f"{self._add(data)}, blake2b {self._hash.hexdigest()}"
-
-    def _add(self, data: Any) -> str:
+    def add(self, data: Any) -> str:
         """Add data to the hash; return a description of their type."""
         library = _library(data)
         if isinstance(data, list | tuple):
@@ -77,43 +78,41 @@ class Digest:
         return f"array of {_name(array.dtype)} with shape {array.shape}"
 
     def _tag(self, *facts: Any) -> None:
-        """Hash the format of the bytes that follow."""
-        self._hash.update(repr(facts).encode() + b"\n")
+        self.hash.update(repr(facts).encode() + b"\n")
 
     def _add_array(self, array: np.ndarray) -> None:
         self._tag("array", _name(array.dtype), array.shape)
         if isinstance(array, np.ma.MaskedArray):
             self._add_bytes(np.ma.getmaskarray(array))
             array = array.filled()
-        if array.dtype.names is not None:
-            for name in array.dtype.names:
-                self._add_array(array[name])
-        elif array.dtype.kind in _NUMERIC:
+        if array.dtype.kind in _NUMERIC:
             self._add_bytes(array)
         else:
             self._add_objects(array.ravel())
 
-    def _add_bytes(self, array: np.ndarray) -> None:
-        little = array.dtype.newbyteorder("<")
-        rows = np.atleast_1d(array)
-        step = max(BLOCK // max(rows[:1].nbytes, 1), 1)
-        if array.flags.c_contiguous and array.dtype == little:
-            step = max(len(rows), 1)
-        # Successive rows are in C order for any layout.
-        for i in range(0, len(rows), step):
-            block = np.ascontiguousarray(rows[i : i + step], dtype=little)
-            self._hash.update(block.reshape(-1).view(np.uint8).data)
+    def _add_bytes(self, array: np.ndarray, dtype: Any = None) -> None:
+        """Hash the elements in C order, little-endian, for any layout."""
+        dtype = np.dtype(dtype or array.dtype).newbyteorder("<")
+        blocks = np.nditer(
+            array,
+            flags=["external_loop", "buffered", "zerosize_ok"],
+            op_flags=["readonly"],
+            op_dtypes=dtype,
+            order="C",
+            buffersize=BLOCK,
+        )
+        for block in blocks:
+            self.hash.update(np.ascontiguousarray(block).view(np.uint8).data)
 
     def _add_sparse(self, matrix: Any) -> None:
         csr = matrix.tocsr()
         if not csr.has_canonical_format:
-            csr = csr.copy() if csr is matrix else csr
+            csr = csr.copy()
             csr.sum_duplicates()
         self._tag("sparse", csr.shape)
-        for part in (csr.indptr, csr.indices):
-            # Indices have 32 or 64 bits.
-            for i in range(0, len(part), BLOCK):
-                self._add_bytes(part[i : i + BLOCK].astype(np.int64))
+        # Indices have 32 or 64 bits.
+        self._add_bytes(csr.indptr, np.int64)
+        self._add_bytes(csr.indices, np.int64)
         self._add_array(csr.data)
 
     def _add_list(self, items: Sequence[Any]) -> None:
@@ -136,7 +135,7 @@ class Digest:
             texts = chunk if strings else [self._describe(item) for item in chunk]
             self._tag("strings" if strings else "objects", len(texts))
             self._add_bytes(np.array([len(text) for text in texts], dtype=np.int64))
-            self._hash.update("".join(texts).encode("utf-8", "surrogatepass"))
+            self.hash.update("".join(texts).encode("utf-8", "surrogatepass"))
 
     def _add_frame(self, frame: Any, library: str) -> str:
         names = [self._describe(name) for name in frame.columns]
@@ -154,11 +153,7 @@ class Digest:
         self._tag("column", str(dtype))
         if _library(column) == "polars":
             self._tag(column.null_count())
-            column = column.to_physical() if dtype.is_temporal() else column
-            if column.dtype.is_numeric() and not column.null_count():
-                self._add_array(column.to_numpy())
-            else:
-                self._add_objects(column.to_list())
+            self._add_array(column.to_numpy())
         elif isinstance(dtype, np.dtype) and dtype.kind in _NUMERIC:
             self._add_array(column.to_numpy())
         elif str(dtype) == "category":
@@ -171,9 +166,8 @@ class Digest:
 
 def _name(dtype: np.dtype) -> str:
     """Return the name of a type, without the byte order and the length of texts."""
-    if dtype.names is not None:
-        fields = ", ".join(f"{name}: {_name(dtype[name])}" for name in dtype.names)
-        return f"({fields})"
     if dtype.kind in _NUMERIC:
         return dtype.newbyteorder("=").name
-    return {"U": "str", "S": "bytes", "T": "str"}.get(dtype.kind, "object")
+    return {"U": "str", "S": "bytes", "T": "str", "O": "object"}.get(
+        dtype.kind, str(dtype)
+    )
