@@ -30,10 +30,9 @@ def project():
 @pytest.fixture(scope="module")
 def tracked_files():
     """Return the files under version control."""
+    command = ["git", "-C", str(ROOT), "ls-files", "-z"]
     try:
-        listing = subprocess.run(
-            ["git", "-C", str(ROOT), "ls-files", "-z"], capture_output=True, check=True
-        ).stdout
+        listing = subprocess.check_output(command, stderr=subprocess.DEVNULL)
     except (OSError, subprocess.CalledProcessError):
         pytest.skip("not a git checkout")
     return [ROOT / name for name in listing.decode().split("\0") if name]
@@ -95,16 +94,9 @@ def test_no_path_of_a_machine(tracked_files):
     assert not found
 
 
-@pytest.mark.parametrize(
-    "text, found",
-    [
-        (b"see /" + b"home/someone/x", True),
-        (b'"/' + b'root/.cache"', True),
-        (b"C:\\" + b"Users\\someone", True),
-        (b"https://example.org/home/page", False),
-        (b"~/home/x", False),
-        (b"docs/work/x", False),
-    ],
-)
-def test_paths_of_a_machine_are_recognized(text, found):
-    assert bool(MACHINE_PATH.search(text)) is found
+def test_paths_of_a_machine_are_recognized():
+    for text in (b"see /" + b"home/someone/x", b'"/' + b'root/.cache"'):
+        assert MACHINE_PATH.search(text)
+    assert MACHINE_PATH.search(b"C:\\" + b"Users\\someone")
+    for text in (b"https://example.org/home/page", b"~/home/x", b"docs/work/x"):
+        assert not MACHINE_PATH.search(text)

@@ -7,6 +7,7 @@ modules are imported.
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,9 +36,12 @@ EXCEPTIONS = {
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory):
     report = tmp_path_factory.mktemp("drop_in") / "report.json"
-    package = Path(sklearn.__file__).parent
     here = Path(__file__).parent
-    modules = [package / name for name in drop_in_plugin.MODULES]
+    modules = [
+        str(path)
+        for path in sorted(Path(sklearn.__file__).parent.rglob("tests/test_*.py"))
+        if re.search("|".join(drop_in_plugin.NAMES), path.read_text("utf-8"))
+    ]
     env = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join([str(here / "helpers"), str(here.parent)]),
@@ -52,10 +56,8 @@ def outcomes(tmp_path_factory):
     # Settings of ours above the environment's folder would forbid scikit-learn's marks.
     command += ["-c", os.devnull, "--rootdir", str(report.parent)]
     command += ["-p", "no:cacheprovider", "-W", "ignore", "--tb=short", "--no-header"]
-    command += [str(module) for module in modules if module.exists()]
-    done = subprocess.run(
-        command, env=env, cwd=report.parent, capture_output=True, text=True, check=False
-    )
+    run = {"env": env, "cwd": report.parent, "capture_output": True, "text": True}
+    done = subprocess.run([*command, *modules], **run, check=False)
     assert done.returncode in (0, 1), done.stdout[-5000:] + done.stderr[-5000:]
     return json.loads(report.read_text(encoding="utf-8")), done.stdout
 

@@ -14,16 +14,11 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("name", tables.TABLES)
-def test_table_is_whole(name):
-    table = tables.table_of(name)
+def test_table_is_whole_and_its_command_that_of_the_readme(name):
+    table, command = tables.table_of(name), tables.command_of(name)
     assert table.caption and table.rows
     assert {len(row) for row in table.rows} == {len(table.header)}
     assert all(any(row[1:]) for row in table.rows)
-
-
-@pytest.mark.parametrize("name", tables.TABLES)
-def test_command_is_that_of_the_readme(name):
-    command = tables.command_of(name)
     assert f"benchmarks/{name.partition('/')[0]}.py" in command
     assert all(f"    {line}\n" in BENCHMARKS for line in command.splitlines())
 
@@ -41,10 +36,8 @@ def test_named_scripts_exist():
     settled = ROOT / "docs" / "settled_measurements.rst"  # names removed scripts
     pages = [page for page in NAMING if page != settled]
     text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
-    for script in re.findall(
-        r"(?<![/\w])(?:benchmarks|docs|examples)/[\w/]+\.py", text
-    ):
-        assert (ROOT / script).exists(), script
+    script = r"(?<![/\w])(?:benchmarks|docs|examples)/[\w/]+\.py"
+    assert not {name for name in re.findall(script, text) if not (ROOT / name).exists()}
 
 
 def _cell(table, row, column):

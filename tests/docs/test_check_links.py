@@ -17,14 +17,9 @@ GOOD = """
 <a href="#">8</a> <a>9</a>
 """
 
-BROKEN = [
-    '<a href="nowhere.html">',
-    '<a href="other.html#not-there">',
-    '<a href="#not-here">',
-    '<img src="sub/no.png">',
-    '<script src="no.js"></script>',
-    '<link href="no.css">',
-]
+BROKEN = ['<a href="nowhere.html">', '<a href="other.html#not-there">']
+BROKEN += ['<a href="#not-here">', '<img src="sub/no.png">', '<link href="no.css">']
+BROKEN += ['<script src="no.js"></script>']
 
 
 @pytest.fixture
@@ -41,12 +36,12 @@ def test_good_links_are_left_alone(pages):
     assert list(checker.broken_in_html(pages)) == []
 
 
-@pytest.mark.parametrize("element", BROKEN)
-def test_broken_links_are_found(pages, element):
+def test_broken_links_are_found(pages):
     (pages / "sub" / "more.html").write_text("<p>")
-    (pages / "bad.html").write_text(GOOD + element)
-    (found,) = checker.broken_in_html(pages)
-    assert found.startswith("bad.html: ")
+    for element in BROKEN:
+        (pages / "bad.html").write_text(GOOD + element)
+        (found,) = checker.broken_in_html(pages)
+        assert found.startswith("bad.html: ")
 
 
 def test_markdown(tmp_path):
@@ -57,12 +52,8 @@ def test_markdown(tmp_path):
         "[d](https://example.org) `[e](not/a/link)`\n```\n[f](nor/this)\n```\n"
         "![g](no.png) [h](#nowhere) [i](there.md#no)\n"
     )
-    found = list(checker.broken_in_markdown(page))
-    assert [line.split(": ")[1] for line in found] == [
-        "no.png",
-        "#nowhere",
-        "there.md#no",
-    ]
+    found = [line.split(": ")[1] for line in checker.broken_in_markdown(page)]
+    assert found == ["no.png", "#nowhere", "there.md#no"]
 
 
 def test_pages_of_the_repository():
@@ -72,9 +63,8 @@ def test_pages_of_the_repository():
 
 def test_command(pages):
     def run():
-        return subprocess.run(
-            [sys.executable, str(SCRIPT), str(pages)], capture_output=True, text=True
-        )
+        command = [sys.executable, str(SCRIPT), str(pages)]
+        return subprocess.run(command, capture_output=True, text=True)
 
     done = run()
     assert done.returncode == 0 and "3 pages: 0 broken links" in done.stdout

@@ -9,18 +9,19 @@ assertions that are not rendered.
 import ast
 import doctest
 import html
-import importlib
 import importlib.util
 import inspect
-import pkgutil
 import re
 import subprocess
 import sys
 import textwrap
+from importlib import import_module as _module
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
 
 import skbayes
 
@@ -30,16 +31,14 @@ SEARCHES = [name for name in skbayes.__all__ if name.endswith("SearchCV")]
 API_PAGE = ROOT / "docs" / "api.rst"
 DOCTEST_FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
-MODULES = sorted(
-    [
-        skbayes.__name__,
-        *(
-            module.name
-            for module in pkgutil.walk_packages(skbayes.__path__, "skbayes.")
-            if not any(part.startswith("_") for part in module.name.split("."))
-        ),
-    ]
-)
+PACKAGE = Path(skbayes.__file__).parent
+SOURCES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): path
+    for path in sorted(PACKAGE.rglob("*.py"))
+}
+SOURCES = {name.removesuffix(".__init__"): path for name, path in SOURCES.items()}
+# Without private modules.
+MODULES = [name for name in SOURCES if "._" not in name]
 
 # numpydoc's checks that we do not hold ourselves to.
 NOT_REQUIRED = {
@@ -57,50 +56,33 @@ NOT_REQUIRED = {
 OF_OTHERS = {"PR01", "RT01"}
 
 
-def _documented():
-    """Return the dotted names that are listed in the reference."""
-    names = re.findall(r"^   ~([\w.]+)$", API_PAGE.read_text(encoding="utf-8"), re.M)
-    return [f"skbayes.{name}" for name in names]
+DOCUMENTED = [
+    f"skbayes.{name}"
+    for name in re.findall(r"^   ~([\w.]+)$", API_PAGE.read_text("utf-8"), re.M)
+]
+HOMES = {name.rpartition(".")[0] for name in DOCUMENTED}
 
 
 def _resolve(name):
     """Return the object of a dotted name; a function may be named like its module."""
     module, _, public = name.rpartition(".")
-    return getattr(importlib.import_module(module), public)
+    return getattr(_module(module), public)
 
 
-def _public_objects():
-    """Return the classes and functions of the reference, by where they are defined."""
-    things = map(_resolve, _documented())
-    return {
-        f"{thing.__module__}.{thing.__qualname__}": thing
-        for thing in things
-        if inspect.isclass(thing) or inspect.isroutine(thing)
-    }
-
-
-def _public_members(objects):
-    """Return the public methods and properties of our classes, by dotted name."""
-    return {
-        f"{class_name}.{name}": getattr(cls, name)
-        for class_name, cls in objects.items()
-        if inspect.isclass(cls)
-        for name, member in vars(cls).items()
-        if not name.startswith("_")
-        and (inspect.isroutine(member) or isinstance(member, property))
-    }
-
-
-OBJECTS = _public_objects()
-MEMBERS = _public_members(OBJECTS)
-
-
-def _problems(name):
-    """Return the problems that numpydoc reports, by code."""
-    from numpydoc.validate import validate
-
-    found = {code: message for code, message in validate(name)["errors"]}
-    return {code: found[code] for code in sorted(set(found) - set(NOT_REQUIRED))}
+# The classes and functions of the reference, by where they are defined.
+OBJECTS = {
+    f"{thing.__module__}.{thing.__qualname__}": thing
+    for thing in map(_resolve, DOCUMENTED)
+    if inspect.isclass(thing) or inspect.isroutine(thing)
+}
+# The public methods and properties of the classes.
+MEMBERS = {
+    f"{class_name}.{name}": getattr(cls, name)
+    for class_name, cls in OBJECTS.items()
+    if inspect.isclass(cls)
+    for name, member in vars(cls).items()
+    if name[0] != "_" and (inspect.isroutine(member) or isinstance(member, property))
+}
 
 
 # Packages and modules that users do not import from.
@@ -114,7 +96,7 @@ WITHOUT_PUBLIC_NAMES = {
 
 def test_modules_say_what_is_public():
     for name in MODULES:
-        module = importlib.import_module(name)
+        module = _module(name)
         assert inspect.getdoc(module), name
         assert module.__all__ or name in WITHOUT_PUBLIC_NAMES, name
         assert len(set(module.__all__)) == len(module.__all__), name
@@ -123,56 +105,44 @@ def test_modules_say_what_is_public():
 
 
 def test_docstrings_are_complete():
+    from numpydoc.validate import validate
+
     found = {}
     for name, thing in (OBJECTS | MEMBERS).items():
-        problems, doc = _problems(name), inspect.getdoc(thing)
+        doc, allowed = inspect.getdoc(thing), set(NOT_REQUIRED)
         if name in MEMBERS:
             assert doc, name
-            problems.pop("GL08", None)  # inherited: checked where it was written
+            allowed.add("GL08")  # inherited: checked where it was written
             # A summary may be enough; begun, the list of parameters is complete.
             elsewhere = "Parameters\n---" not in doc
         else:
-            elsewhere = inspect.isabstract(thing) or getattr(
-                thing, "_is_protocol", False
-            )
-        if elsewhere:
-            problems = {c: p for c, p in problems.items() if c not in OF_OTHERS}
-        if problems:
-            found[name] = problems
+            elsewhere = inspect.isabstract(thing) or getattr(thing, "_is_protocol", 0)
+        allowed |= OF_OTHERS if elsewhere else set()
+        errors = [
+            error for error in validate(name)["errors"] if error[0] not in allowed
+        ]
+        if errors:
+            found[name] = errors
     assert not found
 
 
-def test_reference_lists_what_the_packages_hand_out():
-    documented = [_resolve(name) for name in _documented()]
-    homes = {name.rpartition(".")[0] for name in _documented()}
-    missing = [
-        f"{home}.{name}"
-        for home in homes
-        if hasattr(importlib.import_module(home), "__path__")
-        for name in importlib.import_module(home).__all__
-        if not any(_resolve(f"{home}.{name}") is thing for thing in documented)
-    ]
-    assert not missing
-
-
-def test_packages_that_users_see_are_in_the_reference():
-    homes = {name.rpartition(".")[0] for name in _documented()}
-    shown = {name for name in MODULES if name.rpartition(".")[0] == "skbayes"}
-    shown = {name for name in shown if name.rpartition(".")[2] in dir(skbayes)}
-    assert shown <= homes
-
-
-def test_reference_lists_only_what_exists():
-    for name in _documented():
-        module, _, public = name.rpartition(".")
-        assert public in importlib.import_module(module).__all__, name
+def test_the_reference_lists_what_the_packages_hand_out():
+    documented = {id(_resolve(name)) for name in DOCUMENTED}
+    for home in HOMES:
+        module = _module(home)
+        listed = {name for name in DOCUMENTED if name.rpartition(".")[0] == home}
+        public = {f"{home}.{name}" for name in module.__all__}
+        assert listed <= public
+        if hasattr(module, "__path__"):
+            assert {id(_resolve(name)) for name in public} <= documented, home
+    shown = {f"skbayes.{name}" for name in dir(skbayes)} & set(MODULES)
+    assert shown <= HOMES
 
 
 def test_entry_points_have_examples():
-    for name in [*SEARCHES, "Optimizer"]:
-        thing = getattr(skbayes, name)
-        if name != "MultiStageSearchCV":
-            assert any(test.examples for test in doctest.DocTestFinder().find(thing))
+    for name in {*SEARCHES, "Optimizer"} - {"MultiStageSearchCV"}:
+        found = doctest.DocTestFinder().find(getattr(skbayes, name))
+        assert any(test.examples for test in found)
 
 
 # What a page without the settings of docs/conf.py needs, which imports more packages.
@@ -207,16 +177,21 @@ def test_pages_show_the_parameters_and_the_methods(tmp_path):
             assert f'id="skbayes.{name}.{method}"' in page
 
 
-@pytest.mark.parametrize("name", MODULES)
-def test_docstring_examples(name):
-    module = importlib.import_module(name)
-    runner = doctest.DocTestRunner(
-        checker=ApproximateOutput(), optionflags=DOCTEST_FLAGS
-    )
+def _run_examples(tests):
+    """Run examples of the interactive interpreter, and compare their outputs."""
     report = []
-    for test in doctest.DocTestFinder().find(module):
-        runner.run(test, out=report.append)
+    runner = doctest.DocTestRunner(ApproximateOutput(), optionflags=DOCTEST_FLAGS)
+    for test in tests:
+        runner.run(test, out=report.append, clear_globs=False)
     assert not runner.failures, "".join(report)
+
+
+WITH_EXAMPLES = [name for name in MODULES if ">>>" in SOURCES[name].read_text("utf-8")]
+
+
+@pytest.mark.parametrize("name", WITH_EXAMPLES)
+def test_docstring_examples(name):
+    _run_examples(doctest.DocTestFinder().find(_module(name)))
 
 
 class Block(NamedTuple):
@@ -278,15 +253,10 @@ def _run_block(block, page, namespace):
         code = compile("\n" * block.line + block.code, str(page), "exec")
         exec(code, namespace)
     elif block.language == "pycon":
-        test = doctest.DocTestParser().get_doctest(
-            block.code + "\n", namespace, page.name, str(page), block.line
-        )
-        report = []
-        runner = doctest.DocTestRunner(
-            checker=ApproximateOutput(), optionflags=DOCTEST_FLAGS
-        )
-        runner.run(test, out=report.append, clear_globs=False)
-        assert not runner.failures, "".join(report)
+        parser = doctest.DocTestParser()
+        where = (namespace, page.name, str(page), block.line)
+        test = parser.get_doctest(block.code + "\n", *where)
+        _run_examples([test])
         namespace.update(test.globs)
 
 
@@ -300,10 +270,8 @@ def _run_page(page):
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_code_of_page(page):
-    runs = any(
-        block.language in ("python", "pycon", "check") for block in _blocks(page)
-    )
-    assert (len(_run_page(page)) > 1) == runs
+    languages = {block.language for block in _blocks(page)}
+    assert (len(_run_page(page)) > 1) == bool(languages & {"python", "pycon", "check"})
 
 
 def test_the_snippet_with_a_cluster_is_a_script(tmp_path):
@@ -338,67 +306,44 @@ DIFFS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def iris():
-    """Return the names that pages with a diff require."""
-    from sklearn.datasets import load_iris
-    from sklearn.svm import SVC
-
-    X, y = load_iris(return_X_y=True)
-    return {"X": X, "y": y, "SVC": SVC}
-
-
-def _imported(code):
-    """Return the top-level packages that a piece of code imports."""
-    return {
-        node.module.partition(".")[0]
-        for node in ast.walk(ast.parse(code))
-        if isinstance(node, ast.ImportFrom)
-    }
-
-
 # Of the other libraries.
 @pytest.mark.filterwarnings("ignore:OptunaSearchCV is experimental")
 @pytest.mark.filterwarnings("ignore:.*optuna.terminator:FutureWarning")
 @pytest.mark.parametrize("page, block, side", DIFFS)
-def test_both_sides_of_a_change_run(page, block, side, iris):
+def test_both_sides_of_a_change_run(page, block, side):
     code = _sides(block)[side]
-    packages = _imported(code)
+    packages = set(re.findall(r"^from (\w+)", code, re.M))
     assert packages
     missing = [name for name in packages if importlib.util.find_spec(name) is None]
     if missing:
         pytest.skip(f"shows another library, which is not installed: {missing}")
-    namespace = dict(iris)
+    X, y = load_iris(return_X_y=True)
+    namespace = {"X": X, "y": y, "SVC": SVC}
     exec(compile("\n" * block.line + code, str(page), "exec"), namespace)
     assert namespace["search"].best_score_ > 0.9
 
 
-@pytest.mark.parametrize(
-    "want, got, equal",
-    [
-        ("0.95", "0.9482", True),
-        ("0.95", "0.8", False),
-        ("{'C': 1.5, 'n': 3}", "{'C': 1.55, 'n': 3}", True),
-        ("{'C': 1.5, 'n': 3}", "{'C': 1.5, 'n': 4}", False),
-        ("{'C': 1.5, 'n': ...}", "{'C': 1.6, 'n': 4}", True),
-        ("1.6.1", "1.6.2", False),
-        ("True", "False", False),
-    ],
-)
-def test_output_is_compared_with_a_tolerance(want, got, equal):
-    checker = ApproximateOutput()
-    assert checker.check_output(want + "\n", got + "\n", DOCTEST_FLAGS) is equal
+def test_output_is_compared_with_a_tolerance():
+    def equal(want, got):
+        checker = ApproximateOutput()
+        return checker.check_output(want + "\n", got + "\n", DOCTEST_FLAGS)
+
+    assert equal("0.95", "0.9482") and not equal("0.95", "0.8")
+    assert equal("{'C': 1.5, 'n': 3}", "{'C': 1.55, 'n': 3}")
+    assert not equal("{'C': 1.5, 'n': 3}", "{'C': 1.5, 'n': 4}")
+    assert equal("{'C': 1.5, 'n': ...}", "{'C': 1.6, 'n': 4}")
+    assert not equal("1.6.1", "1.6.2") and not equal("True", "False")
 
 
 def test_hidden_checks_are_run(tmp_path):
-    page = tmp_path / "page.rst"
-    page.write_text("Text.\n\n.. check\n\n   assert False\n")
-    with pytest.raises(AssertionError):
-        _run_page(page)
-    page = tmp_path / "page.md"
-    page.write_text("Text.\n\n<!-- check\nassert False\n-->\n")
-    with pytest.raises(AssertionError):
-        _run_page(page)
+    for name, check in (
+        ("page.rst", ".. check\n\n   assert False\n"),
+        ("page.md", "<!-- check\nassert False\n-->\n"),
+    ):
+        page = tmp_path / name
+        page.write_text(f"Text.\n\n{check}")
+        with pytest.raises(AssertionError):
+            _run_page(page)
 
 
 def test_pages_have_code():

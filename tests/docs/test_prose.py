@@ -17,26 +17,28 @@ def _rules(tmp_path, name, text):
     return [(problem.line, problem.rule) for problem in prose.problems_of(path)]
 
 
-@pytest.mark.parametrize(
-    "text, rule",
-    [
-        ("The search fits the best configuration again.", None),
-        (LONG, "skbayes.length"),
-        ("But the search ends.", "skbayes.opening"),
-        ("What it costs is measured.", "skbayes.opening"),
-        ("What does it cost?", None),
-        ("The score is told to the model, which is told more.", "skbayes.terms"),
-        ("The hyperparameters are listed.", "skbayes.terms"),
-        ("The ``hyperparameters`` are listed.", None),
-        ("The behaviour is the same.", "skbayes.terms"),
-        ("A fit may take the the longest.", "lexical_illusions"),
-        ("Compare e.g. Smith et al. But is no opening here.", None),
-        ("**A term.** The text after it.", None),
-    ],
-)
-def test_rules(tmp_path, text, rule):
+RULES = {
+    "The search fits the best configuration again.": None,
+    LONG: "skbayes.length",
+    "But the search ends.": "skbayes.opening",
+    "What it costs is measured.": "skbayes.opening",
+    "What does it cost?": None,
+    "The score is told to the model, which is told more.": "skbayes.terms",
+    "The hyperparameters are listed.": "skbayes.terms",
+    "The ``hyperparameters`` are listed.": None,
+    "The behaviour is the same.": "skbayes.terms",
+    "A fit may take the the longest.": "lexical_illusions",
+    "Compare e.g. Smith et al. But is no opening here.": None,
+    "**A term.** The text after it.": None,
+    # Neighbors are no repetition.
+    "Dask\n====\n\nDask is supported.": None,
+}
+
+
+@pytest.mark.parametrize("text", RULES)
+def test_rules(tmp_path, text):
     found = {rule for _, rule in _rules(tmp_path, "page.rst", text + "\n")}
-    assert found == ({rule} if rule else set())
+    assert found == {RULES[text]} - {None}
 
 
 PAGE = """Title
@@ -65,16 +67,9 @@ Good text.
 """
 
 
-def test_lines_of_restructured_text(tmp_path):
-    rule = "skbayes.opening"
-    assert _rules(tmp_path, "page.rst", PAGE) == [(13, rule), (17, rule)]
-
-
-def test_lines_of_markdown(tmp_path):
-    text = "# Title\n\nText.\n\n```python\n# But code\n```\n\n| But a cell |\n"
-    text += "\nBut text.\n"
-    assert _rules(tmp_path, "page.md", text) == [(11, "skbayes.opening")]
-
+MARKDOWN = (
+    "# Title\n\nText.\n\n```python\n# But code\n```\n\n| But a cell |\n\nBut text.\n"
+)
 
 DOCSTRING = '''"""Module."""
 
@@ -99,13 +94,17 @@ def function(x):
 '''
 
 
-def test_docstrings(tmp_path):
-    rule = "skbayes.opening"
-    assert _rules(tmp_path, "module.py", DOCSTRING) == [(5, rule), (10, rule)]
-
-
-def test_neighbors_are_no_repetition(tmp_path):
-    assert not _rules(tmp_path, "page.rst", "Dask\n====\n\nDask is supported.\n")
+@pytest.mark.parametrize(
+    "name, text, lines",
+    [
+        ("page.rst", PAGE, [13, 17]),
+        ("page.md", MARKDOWN, [11]),
+        ("module.py", DOCSTRING, [5, 10]),
+    ],
+)
+def test_lines(tmp_path, name, text, lines):
+    found = _rules(tmp_path, name, text)
+    assert found == [(line, "skbayes.opening") for line in lines]
 
 
 def test_command(tmp_path):

@@ -29,34 +29,29 @@ class Page:
         return self._browser.call(method, self._session, **params)
 
     def evaluate(self, expression):
-        answer = self.call(
-            "Runtime.evaluate", expression=expression, returnByValue=True
-        )
+        given = {"expression": expression, "returnByValue": True}
+        answer = self.call("Runtime.evaluate", **given)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
+
+    def _events(self, *methods):
+        return [
+            event["params"]
+            for event in self._browser.events
+            if event.get("sessionId") == self._session and event["method"] in methods
+        ]
 
     @property
     def complaints(self):
         """Messages on the console, exceptions, and blocked requests."""
-        kinds = (
-            "Runtime.consoleAPICalled",
-            "Runtime.exceptionThrown",
-            "Log.entryAdded",
-        )
-        return [e["params"] for e in self._events if e["method"] in kinds]
+        messages = ("Runtime.consoleAPICalled", "Runtime.exceptionThrown")
+        return self._events(*messages, "Log.entryAdded")
 
     @property
     def requests(self):
         """Addresses of all requests."""
-        return [
-            event["params"]["request"]["url"]
-            for event in self._events
-            if event["method"] == "Network.requestWillBeSent"
-        ]
-
-    @property
-    def _events(self):
-        return [e for e in self._browser.events if e.get("sessionId") == self._session]
+        sent = self._events("Network.requestWillBeSent")
+        return [params["request"]["url"] for params in sent]
 
 
 class Browser:
@@ -64,17 +59,11 @@ class Browser:
 
     def __enter__(self):
         self._cleanup = contextlib.ExitStack()
-        folder = self._cleanup.enter_context(
-            tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
-        )
-        arguments = [
-            "--headless",
-            "--disable-gpu",
-            "--disable-dev-shm-usage",
-            "--no-first-run",
-            "--remote-debugging-pipe",
-            f"--user-data-dir={folder}",
-        ]
+        temporary = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+        folder = self._cleanup.enter_context(temporary)
+        arguments = ["--headless", "--disable-gpu", "--disable-dev-shm-usage"]
+        arguments += ["--no-first-run", "--remote-debugging-pipe"]
+        arguments += [f"--user-data-dir={folder}"]
         if os.geteuid() == 0:
             arguments.append("--no-sandbox")
         # It reads from 3 and writes to 4.
@@ -131,13 +120,8 @@ class Browser:
         page = Page(self, session["sessionId"])
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.call(f"{domain}.enable")
-        page.call(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=height,
-            deviceScaleFactor=1,
-            mobile=width < 600,
-        )
+        screen = {"width": width, "height": height, "deviceScaleFactor": 1}
+        page.call("Emulation.setDeviceMetricsOverride", **screen, mobile=width < 600)
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         page.call("Emulation.setEmulatedMedia", features=[scheme])
         page.call("Page.navigate", url=path.as_uri())

@@ -38,63 +38,43 @@ SPACES = {
 }
 
 
+C = {"C": (1e-2, 1e3, "log-uniform")}
+RATES = {"learning_rate": (0.02, 1.0, "log-uniform"), "max_depth": (1, 3)}
+BOOSTING = GradientBoostingClassifier(random_state=0)
+METRICS = {"scoring": ["accuracy", "neg_log_loss"], "refit": "neg_log_loss"}
+GOALS = {"objectives": {"model_size": "min", "accuracy": "max"}}
+SMALL = {"n_iter": 16, "n_subsets": 3, "n_small_iter": 4}
+KINDS = {
+    "bayes": (BayesSearchCV, SVC(), SPACES, {"n_iter": 12}),
+    "metrics": (BayesSearchCV, LogisticRegression(), C, {"n_iter": 5, **METRICS}),
+    "failures": (
+        BayesSearchCV,
+        Priced(fails_above=0.5),
+        {"x": (0.0, 1.0)},
+        {"n_iter": 8},
+    ),
+    "pareto": (ParetoSearchCV, SVC(), C, {"n_iter": 6, **GOALS}),
+    "tradeoff": (TradeoffSearchCV, SVC(), C, {"n_iter": 8, "tradeoff": 0.2}),
+    "stages": (MultiStageSearchCV, SVC(), SPACES, {"n_iter": 16, "stages": (0.3, 1.0)}),
+    "hypertune": (
+        HyperTuneSearchCV,
+        SVC(),
+        {**C, "gamma": (1e-4, 1e1, "log-uniform")},
+        SMALL,
+    ),
+    "rounds": (BayesSearchCV, BOOSTING, RATES, {"n_iter": 8, "rounds": 12, **METRICS}),
+}
+
+
 @functools.cache
 def search(kind="bayes", journal=None):
     """Return a fitted search of a kind."""
-    common = {"cv": 3, "random_state": 0, "journal": journal}
-    C = {"C": (1e-2, 1e3, "log-uniform")}
-    if kind == "bayes":
-        model = BayesSearchCV(SVC(), SPACES, n_iter=12, **common)
-    elif kind == "metrics":
-        scoring = ["accuracy", "neg_log_loss"]
-        model = BayesSearchCV(
-            LogisticRegression(),
-            C,
-            n_iter=5,
-            scoring=scoring,
-            refit="neg_log_loss",
-            **common,
-        )
-    elif kind == "failures":
-        model = BayesSearchCV(
-            Priced(fails_above=0.5), {"x": (0.0, 1.0)}, n_iter=8, **common
-        )
-    elif kind == "pareto":
-        goals = {"model_size": "min", "accuracy": "max"}
-        model = ParetoSearchCV(SVC(), C, objectives=goals, n_iter=6, **common)
-    elif kind == "tradeoff":
-        model = TradeoffSearchCV(SVC(), C, tradeoff=0.2, n_iter=8, **common)
-    elif kind == "rounds":
-        spaces = {"learning_rate": (0.02, 1.0, "log-uniform"), "max_depth": (1, 3)}
-        model = BayesSearchCV(
-            GradientBoostingClassifier(random_state=0),
-            spaces,
-            n_iter=8,
-            rounds=12,
-            scoring=["accuracy", "neg_log_loss"],
-            refit="neg_log_loss",
-            **common,
-        )
-    elif kind == "stages":
-        model = MultiStageSearchCV(
-            SVC(), SPACES, stages=(0.3, 1.0), n_iter=16, **common
-        )
-    else:
-        assert kind == "hypertune"
-        spaces = {**C, "gamma": (1e-4, 1e1, "log-uniform")}
-        model = HyperTuneSearchCV(
-            SVC(), spaces, n_iter=16, n_subsets=3, n_small_iter=4, **common
-        )
+    cls, estimator, spaces, more = KINDS[kind]
+    model = cls(estimator, spaces, cv=3, random_state=0, journal=journal, **more)
     with warnings.catch_warnings():
         # Some fits fail, and are meant to.
         warnings.simplefilter("ignore")
         return model.fit(X, y)
-
-
-KINDS = ("bayes", "metrics", "failures", "pareto", "tradeoff", "stages") + (
-    "hypertune",
-    "rounds",
-)
 
 
 def fold(score, **more):

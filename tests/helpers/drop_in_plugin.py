@@ -27,38 +27,6 @@ from sklearn.model_selection import _search as search_module
 
 NAMES = ("GridSearchCV", "RandomizedSearchCV")
 
-# Test modules of scikit-learn, relative to the package, with tests that construct one.
-MODULES = (
-    "model_selection/tests/test_search.py",
-    "decomposition/tests/test_kernel_pca.py",
-    "ensemble/tests/test_bagging.py",
-    "ensemble/tests/test_forest.py",
-    "ensemble/tests/test_voting.py",
-    "ensemble/tests/test_weight_boosting.py",
-    "feature_extraction/tests/test_text.py",
-    "impute/tests/test_impute.py",
-    "linear_model/tests/test_coordinate_descent.py",
-    "linear_model/tests/test_logistic.py",
-    "linear_model/tests/test_ridge.py",
-    "linear_model/tests/test_sgd.py",
-    "metrics/tests/test_regression.py",
-    "metrics/tests/test_score_objects.py",
-    "model_selection/tests/test_split.py",
-    "model_selection/tests/test_successive_halving.py",
-    "model_selection/tests/test_validation.py",
-    "neighbors/tests/test_kde.py",
-    "tests/test_base.py",
-    "tests/test_docstring_parameters.py",
-    "tests/test_metaestimators.py",
-    "tests/test_metaestimators_metadata_routing.py",
-    "tests/test_multiclass.py",
-    "tests/test_multioutput.py",
-    "utils/_repr_html/tests/test_estimator.py",
-    "utils/tests/test_estimator_html_repr.py",
-    "utils/tests/test_parallel.py",
-    "utils/tests/test_pprint.py",
-)
-
 # Tests that hold for this search but for a number or a name: for each what is replaced,
 # and by what. `_reword` raises where a release no longer has these words.
 REWORDED = {
@@ -148,6 +116,10 @@ if os.environ.get("DROP_IN_SEARCH"):
 # --- which tests ----------------------------------------------------------------------
 
 
+# Names, attributes, and arguments, which name the fixtures of a test.
+MENTIONS = ((ast.Name, "id"), (ast.Attribute, "attr"), (ast.arg, "arg"))
+
+
 @functools.cache
 def _tests_that_mention(path: str) -> frozenset[str]:
     """Return the top-level names of the module that lead to one of the two classes."""
@@ -155,29 +127,21 @@ def _tests_that_mention(path: str) -> frozenset[str]:
         tree = ast.parse(file.read())
     mentions: dict[str, set[str]] = {}
     for node in tree.body:
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        names |= {n.attr for n in ast.walk(node) if isinstance(n, ast.Attribute)}
-        # Fixtures are named by a test's arguments.
-        names |= {n.arg for n in ast.walk(node) if isinstance(n, ast.arg)}
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            targets = [node.name]
-        elif isinstance(node, ast.Assign):
-            targets = [
-                n.id
-                for t in node.targets
-                for n in ast.walk(t)
-                if isinstance(n, ast.Name)
-            ]
+        inner = [*ast.walk(node)]
+        names = {
+            getattr(n, key) for n in inner for kind, key in MENTIONS if type(n) is kind
+        }
+        if isinstance(node, ast.Assign):
+            stored = [n for t in node.targets for n in ast.walk(t)]
+            targets = [n.id for n in stored if isinstance(n, ast.Name)]
         else:
-            continue
+            targets = [node.name] if hasattr(node, "name") else []
         for target in targets:
             mentions.setdefault(target, set()).update(names)
     found = set(NAMES)
-    while True:
-        more = {t for t, names in mentions.items() if names & found} - found
-        if not more:
-            return frozenset(found)
+    while more := {t for t, names in mentions.items() if names & found} - found:
         found |= more
+    return frozenset(found)
 
 
 def pytest_collection_modifyitems(config, items):
@@ -232,10 +196,8 @@ def pytest_runtest_logreport(report):
     """Record the worst outcome of the phases of a test."""
     if report.when == "call" or report.outcome != "passed":
         if _outcomes.get(report.nodeid) != "failed":
-            outcome = report.outcome
-            if hasattr(report, "wasxfail"):
-                outcome = "skipped"
-            _outcomes[report.nodeid] = outcome
+            expected = hasattr(report, "wasxfail")
+            _outcomes[report.nodeid] = "skipped" if expected else report.outcome
 
 
 def pytest_sessionfinish(session):

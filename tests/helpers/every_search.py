@@ -43,22 +43,19 @@ MORE = {
     HyperTuneSearchCV: {"complexity": {"max_depth": 1}, "n_subsets": 2},
     ParetoSearchCV: {"objectives": {"accuracy": "max", "leaves": ("min", leaves)}},
     TradeoffSearchCV: {"cost": leaves},
-    TextRepresentationSearchCV: {"space": None, "stages": (0.5, 1.0)},
+    TextRepresentationSearchCV: {
+        "estimator": LogisticRegression(),
+        "search_spaces": TEXT_SPACE,
+        "space": None,
+        "stages": (0.5, 1.0),
+    },
 }
 
 
 def make(kind, **more):
     """Return an unfitted search of a class."""
-    text = kind is TextRepresentationSearchCV
-    arguments = {
-        "estimator": LogisticRegression() if text else DecisionTreeClassifier(),
-        "search_spaces": TEXT_SPACE if text else SPACE,
-        "n_iter": 8,
-        "cv": 2,
-        "random_state": 0,
-    }
-    if not text:
-        arguments["estimator"].random_state = 0
+    arguments = {"search_spaces": SPACE, "n_iter": 8, "cv": 2, "random_state": 0}
+    arguments["estimator"] = DecisionTreeClassifier(random_state=0)
     return kind(**{**arguments, **MORE.get(kind, {}), **more})
 
 
@@ -72,3 +69,9 @@ def fitted(kind):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return make(kind).fit(*data(kind))
+
+
+def small_search(estimator, spaces, **more):
+    """Return a BayesSearchCV of two trials on two splits."""
+    arguments = {"n_iter": 2, "cv": 2, "random_state": 0, **more}
+    return BayesSearchCV(estimator, spaces, **arguments)

@@ -16,9 +16,8 @@ ENOUGH = 200
 
 def searches(estimator, grid, **kwargs):
     """Return a search of skbayes and GridSearchCV with the same arguments."""
-    ours = BayesSearchCV(
-        clone(estimator), grid, n_iter=ENOUGH, random_state=0, **kwargs
-    )
+    ours = {"n_iter": ENOUGH, "random_state": 0, **kwargs}
+    ours = BayesSearchCV(clone(estimator), grid, **ours)
     return ours, GridSearchCV(clone(estimator), grid, **kwargs)
 
 
@@ -36,13 +35,11 @@ def assert_same_results(ours, theirs):
     assert set(a) == set(b)
     assert a["params"] == b["params"]
     for key in set(a) - {"params"}:
-        assert type(a[key]) is type(b[key]), key
-        assert a[key].dtype == b[key].dtype, key
-        assert a[key].shape == b[key].shape, key
+        for of in (type, np.result_type, np.shape):
+            assert of(a[key]) == of(b[key]), key
         if not key.endswith("_time"):
-            np.testing.assert_array_equal(
-                np.ma.getmaskarray(a[key]), np.ma.getmaskarray(b[key]), err_msg=key
-            )
+            masks = map(np.ma.getmaskarray, (a[key], b[key]))
+            np.testing.assert_array_equal(*masks, err_msg=key)
             np.testing.assert_array_equal(a[key], b[key], err_msg=key)
     for name in ("best_index_", "best_params_", "best_score_", "n_splits_"):
         assert hasattr(ours, name) == hasattr(theirs, name), name
@@ -63,17 +60,17 @@ class Sometimes(ClassifierMixin, BaseEstimator):
     """Classifier that predicts the first class, and may fail to fit.
 
     `bad` is None, "fit", "some" (fails on every second training set) or "params" (is
-    rejected by `set_params`).
+    rejected by `set_params`). Subclasses leave files in `folder`.
     """
 
-    def __init__(self, quality=0.5, bad=None):
+    def __init__(self, quality=0.5, bad=None, folder=None):
         self.quality = quality
         self.bad = bad
+        self.folder = folder
 
     def set_params(self, **params):
-        if params.get("bad") == "params" and "quality" in params:
-            if params["quality"] > 1:
-                raise ValueError("quality and bad do not go together")
+        if params.get("bad") == "params" and params.get("quality", 0) > 1:
+            raise ValueError("quality and bad do not go together")
         return super().set_params(**params)
 
     def fit(self, X, y, sample_weight=None):
@@ -96,10 +93,6 @@ class Noting(Sometimes):
 
     It sleeps for ten minutes if the folder contains a file called "slowly".
     """
-
-    def __init__(self, quality=0.5, bad=None, folder=None):
-        super().__init__(quality, bad)
-        self.folder = folder
 
     def fit(self, X, y):
         if len(X) < 150:

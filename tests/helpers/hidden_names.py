@@ -52,25 +52,16 @@ def search_anew(modules):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search_class = import_module("skbayes.search.bayes").BayesSearchCV
-    search = search_class(
-        GaussianNB(),
-        {"var_smoothing": (1e-9, 1.0, "log-uniform")},
-        n_iter=2,
-        cv=2,
-        scoring=["accuracy", "f1_macro"],
-        refit="f1_macro",
-        random_state=0,
-        return_train_score=True,
-    ).fit(X, y, groups=None)
-    results = search.cv_results_
+    space = {"var_smoothing": (1e-9, 1.0, "log-uniform")}
+    more = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
+    more |= {"n_iter": 2, "cv": 2, "random_state": 0, "return_train_score": True}
+    search = search_class(GaussianNB(), space, **more).fit(X, y, groups=None)
+    columns = ("split1_test_accuracy", "mean_train_f1_macro")
     return {
         "warnings": [str(one.message) for one in caught],
         "lost": import_module(PRIVATE_NAMES).LOST,
         "best": search.best_params_,
-        "scores": [
-            results[name].tolist()
-            for name in ("split1_test_accuracy", "mean_train_f1_macro")
-        ],
+        "scores": [search.cv_results_[name].tolist() for name in columns],
     }
 
 

@@ -30,10 +30,6 @@ class Restless(Sometimes):
 class Noted(Sometimes):
     """Estimator that notes each process that loads it."""
 
-    def __init__(self, quality=0.5, bad=None, folder=None):
-        super().__init__(quality, bad)
-        self.folder = folder
-
     def __setstate__(self, state):
         super().__setstate__(state)
         Path(state["folder"], str(os.getpid())).touch()
@@ -62,26 +58,26 @@ class Fatal(Restless):
         return super().fit(X, y)
 
 
-class Crowd(Sometimes):
-    """Estimator whose score is the number of simultaneous fits in all processes."""
+class Seeing(Sometimes):
+    """Estimator whose score is what it has seen in its fit."""
 
-    def __init__(self, quality=0.5, bad=None, folder=None):
-        super().__init__(quality, bad)
-        self.folder = folder
+    def score(self, X, y):
+        return self.seen_
+
+
+class Crowd(Seeing):
+    """Estimator whose score is the number of simultaneous fits in all processes."""
 
     def fit(self, X, y):
         mark = Path(self.folder) / f"{os.getpid()} {time.perf_counter_ns()} {id(self)}"
         mark.touch()
         time.sleep(0.03)
-        self.n_seen_ = len(os.listdir(self.folder))
+        self.seen_ = len(os.listdir(self.folder))
         mark.unlink()
         return super().fit(X, y)
 
-    def score(self, X, y):
-        return self.n_seen_
 
-
-class Inside(Sometimes):
+class Inside(Seeing):
     """Estimator whose score describes the joblib backend inside of its fit."""
 
     def fit(self, X, y):
@@ -90,19 +86,13 @@ class Inside(Sometimes):
         self.seen_ += n_jobs or 0
         return super().fit(X, y)
 
-    def score(self, X, y):
-        return self.seen_
 
-
-class Threads(Sometimes):
+class Threads(Seeing):
     """Estimator whose score is the number of threads for linear algebra in its fit."""
 
     def fit(self, X, y):
         self.seen_ = max(lib["num_threads"] for lib in threadpool_info())
         return super().fit(X, y)
-
-    def score(self, X, y):
-        return self.seen_
 
 
 class NeedsFrame(TransformerMixin, BaseEstimator):

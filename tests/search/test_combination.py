@@ -82,9 +82,8 @@ def test_limits_of_the_members():
     assert len(select_members(score, order, max_members=3)) <= 3
     assert select_members(score, order, max_members=1) == {order[0]: 1}
     assert select_members(score, order, min_gain=1e9) == {order[0]: 1}
-    assert select_members(score, order, is_allowed=lambda weights: False) == {
-        order[0]: 1
-    }
+    none = select_members(score, order, is_allowed=lambda weights: False)
+    assert none == {order[0]: 1}
     few = select(scores_of(predictions), 5, range(20), max_members=2)[0]
     assert len(few) == 2
     assert sum(few.values()) == pytest.approx(1.0)

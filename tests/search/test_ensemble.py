@@ -5,11 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import (
-    load_diabetes,
-    load_iris,
-    make_multilabel_classification,
-)
+from sklearn.datasets import load_diabetes, load_iris, make_multilabel_classification
 from sklearn.ensemble import VotingClassifier, VotingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.model_selection import KFold, cross_val_score
@@ -22,10 +18,8 @@ from skbayes import WeightedEnsembleClassifier, WeightedEnsembleRegressor
 
 X, y = load_iris(return_X_y=True)
 NAMES = load_iris().target_names[y]
-MEMBERS = [
-    DecisionTreeClassifier(max_depth=2, random_state=0),
-    KNeighborsClassifier(),
-]
+TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
+MEMBERS = [TREE, KNeighborsClassifier()]
 
 
 @pytest.mark.parametrize(
@@ -46,9 +40,8 @@ def test_probabilities_equal_those_of_a_voting_classifier(n_jobs):
     ours = WeightedEnsembleClassifier(MEMBERS, [1, 3], n_jobs=n_jobs).fit(X, NAMES)
     named = [(str(k), model) for k, model in enumerate(MEMBERS)]
     theirs = VotingClassifier(named, voting="soft", weights=[1, 3]).fit(X, NAMES)
-    np.testing.assert_allclose(
-        ours.predict_proba(X), theirs.predict_proba(X), atol=1e-6
-    )
+    expected = theirs.predict_proba(X)
+    np.testing.assert_allclose(ours.predict_proba(X), expected, atol=1e-6)
     assert set(ours.classes_) == set(NAMES)
     assert np.mean(ours.predict(X) == theirs.predict(X)) > 0.99
     again = pickle.loads(pickle.dumps(ours))
@@ -75,10 +68,8 @@ def test_fits_of_splits_are_averaged():
     cv = KFold(3, shuffle=True, random_state=0)
     ensemble = WeightedEnsembleClassifier(MEMBERS, [1, 3], cv=cv).fit(X, y)
     np.testing.assert_allclose(ensemble.weights_, [1 / 12] * 3 + [1 / 4] * 3)
-    expected = np.mean(
-        [clone(MEMBERS[1]).fit(X[i], y[i]).predict_proba(X) for i, _ in cv.split(X)],
-        axis=0,
-    )
+    fits = [clone(MEMBERS[1]).fit(X[train], y[train]) for train, _ in cv.split(X)]
+    expected = np.mean([fit.predict_proba(X) for fit in fits], axis=0)
     alone = WeightedEnsembleClassifier(MEMBERS[1:], cv=cv).fit(X, y)
     np.testing.assert_allclose(alone.predict_proba(X), expected, atol=1e-6)
     assert cross_val_score(ensemble, X, y).mean() > 0.9
@@ -110,13 +101,11 @@ def test_several_labels_and_several_targets():
         np.column_stack([p[:, 1] for p in model.predict_proba(X)])
         for model in ensemble.estimators_
     ]
-    np.testing.assert_allclose(
-        ensemble.predict_proba(X), np.mean(parts, axis=0), atol=1e-6
-    )
+    expected = np.mean(parts, axis=0)
+    np.testing.assert_allclose(ensemble.predict_proba(X), expected, atol=1e-6)
     assert ensemble.predict(X).shape == Y.shape
-    tree = DecisionTreeRegressor(max_depth=2)
-    numbers = WeightedEnsembleRegressor([tree]).fit(X, Y).predict(X)
-    assert numbers.shape == Y.shape
+    numbers = WeightedEnsembleRegressor([DecisionTreeRegressor()]).fit(X, Y)
+    assert numbers.predict(X).shape == Y.shape
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from every_search import small_search
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
@@ -54,13 +55,13 @@ def fitted(kind=BayesSearchCV, estimator=TREE, space=SPACE, data=(X, y), **more)
     return kind(estimator, space, **arguments).fit(*data)
 
 
-def out_of_fold_score(search, X, y, metric="neg_log_loss"):
+def out_of_fold_score(ensemble, splits):
     """Fit the members again, and return the mean score of their averages."""
-    ensemble, scores = search.best_estimator_, []
-    kind = type(ensemble)
-    for train, test in search._splits_for_tests:
-        again = kind(ensemble.estimators, ensemble.weights).fit(X[train], y[train])
-        scores.append(get_scorer(metric)(again, X[test], y[test]))
+    scores = []
+    for train, test in splits:
+        again = type(ensemble)(ensemble.estimators, ensemble.weights)
+        again.fit(X[train], y[train])
+        scores.append(get_scorer("neg_log_loss")(again, X[test], y[test]))
     return np.mean(scores)
 
 
@@ -68,9 +69,8 @@ def out_of_fold_score(search, X, y, metric="neg_log_loss"):
 def test_the_score_is_that_of_members_that_are_fitted_again(members):
     cv = list(ShuffleSplit(4, random_state=0).split(X))
     search = fitted(cv=cv, refit={"rule": "ensemble", "members": members})
-    search._splits_for_tests = cv
-    result = search.ensemble_
-    assert result.score == pytest.approx(out_of_fold_score(search, X, y), abs=1e-6)
+    result, expected = search.ensemble_, out_of_fold_score(search.best_estimator_, cv)
+    assert result.score == pytest.approx(expected, abs=1e-6)
     assert result.best_score == pytest.approx(search.best_score_, abs=1e-6)
     assert result.score >= result.best_score
     assert sum(result.weights.values()) == pytest.approx(1.0)
@@ -107,17 +107,28 @@ def test_the_single_best_is_that_of_a_search_without_an_ensemble():
     assert clone(search).get_params()["refit"] == "ensemble"
 
 
-PAIRS = {
-    "processes": {"n_jobs": 2, "pre_dispatch": 2},
-    "kept fits": {"return_folds": ["all", "estimators", "predict_proba"]},
-    "racing": {"racing": True, "n_iter": 12},
-    "two metrics": {"scoring": ["accuracy", "neg_log_loss"]},
-    "own metric": {"scoring": make_scorer(f1_score)},
-    "default metric": {"scoring": None},
-    "constraints": {"constraints": {"fit_time": "<= 1000"}},
-    "repeated": {"cv": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0)},
+SMOOTH = {"C": (0.01, 100.0, "log-uniform")}
+# Options that meet an ensemble, several at once.
+OPTIONS = {
+    "processes, two metrics": {
+        "n_jobs": 2,
+        "pre_dispatch": 2,
+        "scoring": ["accuracy", "neg_log_loss"],
+        "constraints": {"fit_time": "<= 1000"},
+    },
+    "kept fits, racing, own metric": {
+        "return_folds": ["all", "estimators", "predict_proba"],
+        "scoring": make_scorer(f1_score),
+        "racing": True,
+        "n_iter": 9,
+    },
+    "repeated, default metric, limits": {
+        "cv": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),
+        "scoring": None,
+        "trial_limits": {"time": 100.0},
+        "n_iter": 3,
+    },
     "one split": {"cv": ShuffleSplit(1, random_state=0)},
-    "limits": {"trial_limits": {"time": 100.0}},
     "stages": {"kind": MultiStageSearchCV, "stages": (0.5, 1.0), "n_iter": 8},
     "hypertune": {
         "kind": HyperTuneSearchCV,
@@ -126,17 +137,13 @@ PAIRS = {
     },
     "cache": {
         "estimator": make_pipeline(StandardScaler(), LogisticRegression()),
-        "space": {"logisticregression__C": (0.01, 100.0, "log-uniform")},
+        "space": {"logisticregression__C": SMOOTH["C"]},
         "cache": True,
     },
-    "no probabilities": {
-        "estimator": SVC(),
-        "space": {"C": (0.01, 100.0, "log-uniform")},
-        "scoring": "roc_auc",
-    },
+    "no probabilities": {"estimator": SVC(), "space": SMOOTH, "scoring": "roc_auc"},
     "multiclass votes": {
         "estimator": SVC(decision_function_shape="ovo"),
-        "space": {"C": (0.01, 100.0, "log-uniform")},
+        "space": SMOOTH,
         "scoring": "accuracy",
         "data": load_iris(return_X_y=True),
     },
@@ -154,20 +161,21 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_ensembles_with_other_options(pair):
-    search = fitted(**PAIRS[pair])
-    result, data = search.ensemble_, PAIRS[pair].get("data", (X, y))
+@pytest.mark.parametrize("name", OPTIONS)
+def test_ensembles_with_other_options(name):
+    search = fitted(**OPTIONS[name])
+    result, data = search.ensemble_, OPTIONS[name].get("data", (X, y))
     assert result.score >= result.best_score
     assert result.best_score == pytest.approx(search.best_score_, abs=1e-6)
-    assert np.isfinite(result.score_cv) == (pair != "one split")
-    states = [search.trials_[number].state for number in result.weights]
-    assert set(states) == {"complete"}
-    stages = {search.trials_[number].stage for number in result.weights}
-    assert stages == {max(trial.stage for trial in search.trials_)}
+    assert np.isfinite(result.score_cv) == (name != "one split")
+    members = [search.trials_[number] for number in result.weights]
+    assert {trial.state for trial in members} == {"complete"}
+    last_stage = max(trial.stage for trial in search.trials_)
+    assert {trial.stage for trial in members} == {last_stage}
     assert search.predict(data[0]).shape == data[1].shape
-    kind = WeightedEnsembleRegressor if pair == "regression" else None
-    assert type(search.best_estimator_) is (kind or WeightedEnsembleClassifier)
+    kind = WeightedEnsembleClassifier
+    kind = WeightedEnsembleRegressor if name == "regression" else kind
+    assert type(search.best_estimator_) is kind
 
 
 def test_only_trials_that_satisfy_the_constraints_are_members():
@@ -181,27 +189,25 @@ def leaves(tree):
     return tree.get_n_leaves()
 
 
-@pytest.mark.parametrize("damage", ["none", "missing", "damaged"])
-def test_a_resumed_search_has_the_predictions(tmp_path, damage):
-    path = tmp_path / "journal"
-    whole = fitted(n_iter=6)
+def test_a_resumed_search_has_the_predictions(tmp_path):
+    path, whole = tmp_path / "journal", fitted()
     fitted(n_iter=4, journal=path)
-    folder = tmp_path / "journal.predictions"
+    folder, copied = (tmp_path / f"{name}.predictions" for name in ("journal", "copy"))
     assert len(list(folder.iterdir())) == 4
-    if damage == "missing":
-        shutil.rmtree(folder)
-    if damage == "damaged":
-        for file in folder.iterdir():
+    shutil.copy(path, tmp_path / "copy")
+    shutil.copytree(folder, copied)
+    search = fitted(journal=path)
+    assert search.ensemble_.weights == pytest.approx(whole.ensemble_.weights)
+    np.testing.assert_allclose(search.predict_proba(X), whole.predict_proba(X))
+    for number, file in enumerate(sorted(copied.iterdir())):
+        if number % 2:
+            file.unlink()
+        else:
             file.write_bytes(file.read_bytes()[:100])
-    if damage == "none":
-        search = fitted(n_iter=6, journal=path)
-        assert search.ensemble_.weights == pytest.approx(whole.ensemble_.weights)
-        np.testing.assert_allclose(search.predict_proba(X), whole.predict_proba(X))
-    else:
-        with pytest.warns(UserWarning, match="without 4 of 6 trials"):
-            search = fitted(n_iter=6, journal=path)
-        assert search.best_params_ == whole.best_params_
-        assert search.ensemble_.score >= search.ensemble_.best_score
+    with pytest.warns(UserWarning, match="without 4 of 6 trials"):
+        search = fitted(journal=tmp_path / "copy")
+    assert search.best_params_ == whole.best_params_
+    assert search.ensemble_.score >= search.ensemble_.best_score
 
 
 def test_files_of_another_search_are_not_used(tmp_path):
@@ -221,10 +227,9 @@ def test_the_memory_of_predictions_is_limited():
 
 
 def test_limits_of_members_and_of_the_time_for_predictions():
-    few = fitted(refit={"rule": "ensemble", "max_members": 2})
-    assert len(few.ensemble_.weights) <= 2
-    options = {"rule": "ensemble", "members": "refit", "max_predict_cost": 1.0}
-    single = fitted(refit=options)
+    options = {"rule": "ensemble", "members": "refit"}
+    assert len(fitted(refit={**options, "max_members": 2}).ensemble_.weights) <= 2
+    single = fitted(refit={**options, "max_predict_cost": 1.0})
     assert single.ensemble_.predict_cost <= 1.0
 
 
@@ -238,10 +243,7 @@ def test_limits_of_members_and_of_the_time_for_predictions():
         ({"data": (X,), "scoring": None}, "neither|target y is None"),
         ({"tune_threshold": True, "refit": False}, "cannot be combined"),
         ({"tune_threshold": "roc_auc"}, "does not depend on the decision"),
-        (
-            {"tune_threshold": True, "data": load_iris(return_X_y=True)},
-            "two classes",
-        ),
+        ({"tune_threshold": True, "data": load_iris(return_X_y=True)}, "two classes"),
         (
             {
                 "tune_threshold": True,
@@ -338,15 +340,9 @@ def test_members_are_fitted_with_the_weights_of_the_user(members, routing):
         if routing:
             scorer = scorer.set_score_request(sample_weight=True)
             model.set_fit_request(sample_weight=True)
-        search = BayesSearchCV(
-            model,
-            {"C": (0.01, 100.0, "log-uniform")},
-            n_iter=4,
-            cv=3,
-            refit={"rule": "ensemble", "members": members},
-            scoring=scorer,
-            random_state=0,
-        ).fit(Z, y, sample_weight=weights)
+        rule = {"rule": "ensemble", "members": members}
+        more = {"n_iter": 4, "cv": 3, "refit": rule, "scoring": scorer}
+        search = small_search(model, SMOOTH, **more).fit(Z, y, sample_weight=weights)
     for fit in search.best_estimator_.estimators_:
         if members == "refit":
             np.testing.assert_array_equal(fit.seen_, weights)
@@ -358,14 +354,10 @@ def test_members_are_fitted_with_the_weights_of_the_user(members, routing):
 def test_quantile_predictions_are_averaged_by_their_own_metric():
     data = load_diabetes(return_X_y=True)
     pinball = make_scorer(mean_pinball_loss, greater_is_better=False, alpha=0.9)
-    search = fitted(
-        estimator=HistGradientBoostingRegressor(
-            loss="quantile", quantile=0.9, max_iter=20, random_state=0
-        ),
-        space={"learning_rate": (0.02, 0.5, "log-uniform"), "max_leaf_nodes": (3, 31)},
-        scoring=pinball,
-        data=data,
-    )
+    quantile = {"loss": "quantile", "quantile": 0.9, "max_iter": 20, "random_state": 0}
+    model = HistGradientBoostingRegressor(**quantile)
+    space = {"learning_rate": (0.02, 0.5, "log-uniform"), "max_leaf_nodes": (3, 31)}
+    search = fitted(estimator=model, space=space, scoring=pinball, data=data)
     assert search.ensemble_.score >= search.ensemble_.best_score
     above = np.mean(data[1] <= search.predict(data[0]))
     assert 0.8 < above < 1.0

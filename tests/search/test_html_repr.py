@@ -4,26 +4,22 @@ import re
 import numpy as np
 import pytest
 import sklearn
+from every_search import small_search
 from grid_comparison import Sometimes
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.svm import SVC
 
-from skbayes import (
-    BayesSearchCV,
-    MultiStageSearchCV,
-    ParetoSearchCV,
-    TradeoffSearchCV,
-)
+from skbayes import MultiStageSearchCV, ParetoSearchCV, TradeoffSearchCV
 from skbayes.search.html_repr import result_html
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (0.1, 10.0)}
 
 
-def _search(**settings):
-    return BayesSearchCV(SVC(), SPACE, n_iter=3, cv=2, random_state=0, **settings)
+def _search(space=SPACE, **more):
+    return small_search(SVC(), space, **{"n_iter": 3, **more})
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +72,7 @@ class AnyNames(Sometimes):
 
 @pytest.mark.parametrize("name", ["a[0](+*", "\x1b[31m", "$x_$", "<script>"])
 def test_names_need_not_be_regular_expressions(name):
-    search = BayesSearchCV(
-        AnyNames(**{name: 1}), {name: ["$a$", "<i>", "\x1b"]}, n_iter=2, cv=2
-    )
+    search = small_search(AnyNames(**{name: 1}), {name: ["$a$", "<i>", "\x1b"]})
     for one in (search, search.fit(X, y)):
         for page in (one._repr_html_(), one._repr_mimebundle_()["text/html"]):
             assert "\x1b" not in page and "<i>" not in page
@@ -87,14 +81,8 @@ def test_names_need_not_be_regular_expressions(name):
 
 def test_the_block_says_what_was_found(fitted):
     cells = _cells(fitted)
-    assert list(cells) == [
-        "Best score",
-        "Best configuration",
-        "Trials",
-        "Time",
-        "Ended",
-        "Advice",
-    ]
+    labels = ["Best score", "Best configuration", "Trials", "Time", "Ended", "Advice"]
+    assert list(cells) == labels
     assert cells["Best score"].startswith(f"{fitted.best_score_:.4g} ± ")
     assert cells["Best score"].endswith("over 2 splits")
     assert cells["Best configuration"] == f"C = {fitted.best_params_['C']:.6g}"
@@ -105,7 +93,7 @@ def test_the_block_says_what_was_found(fitted):
 
 def test_values_are_escaped_and_cut():
     nasty = "<script>alert('x')</script>" + "a" * 500
-    search = BayesSearchCV(SVC(), {"class_weight": [{1: 2.0}]}, cv=2).fit(X, y)
+    search = _search({"class_weight": [{1: 2.0}]}).fit(X, y)
     search.best_params_["class_weight"] = nasty
     shown = result_html(search)
     assert "<script>" not in shown
@@ -121,14 +109,12 @@ def test_the_metric_of_several():
     # A choice by a callable has no score.
     search = _search(refit=lambda results: 1).fit(X, y)
     assert list(_cells(search))[0] == "Best configuration"
-    search = BayesSearchCV(SVC(), {}, cv=2).fit(X, y)
+    search = _search({}).fit(X, y)
     assert _cells(search)["Best configuration"] == "those of the estimator"
 
 
 def test_failed_trials_are_counted():
-    search = BayesSearchCV(
-        SVC(), {"kernel": ["rbf", "rfb", "lin"]}, cv=2, random_state=0
-    )
+    search = _search({"kernel": ["rbf", "rfb", "lin"]})
     with pytest.warns(UserWarning, match="non-finite"):
         with pytest.warns(FitFailedWarning):
             search.fit(X, y)

@@ -1,9 +1,8 @@
 """HyperTuneSearchCV: its two parts, its messages, and its interface."""
 
-import warnings
-
 import numpy as np
 import pytest
+from every_search import small_search
 from grid_comparison import Growing
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
@@ -12,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV, HyperTuneSearchCV, load_history
+from skbayes import HyperTuneSearchCV
 from skbayes.evaluation.run import SearchRun
 from skbayes.space import Space
 
@@ -85,7 +84,7 @@ def test_the_best_is_one_of_those_on_all_data(search):
 def test_a_wrong_sign_is_found_out():
     wrong = make(complexity={"quality": -1}, n_iter=27).fit(X, y)
     assert wrong.signs_ == {"quality": -1} and wrong.signs_in_force_ == {}
-    plain = BayesSearchCV(Growing(), SPACE, n_iter=12, cv=3, random_state=0).fit(X, y)
+    plain = small_search(Growing(), SPACE, n_iter=12, cv=3).fit(X, y)
     assert wrong.best_score_ > plain.best_score_ - 0.01
 
 
@@ -98,15 +97,11 @@ def test_samples_that_disagree_are_reported(caplog, monkeypatch):
 
 
 def test_signs_are_known_of_nested_parts():
-    space = {
-        "svc__C": (1e-3, 1e3, "log-uniform"),
-        "svc__gamma": (1e-3, 1e3, "log-uniform"),
-        "svc__shrinking": [True, False],
-    }
-    search = HyperTuneSearchCV(
-        make_pipeline(StandardScaler(), SVC()), space, n_iter=16, cv=2, random_state=0
-    )
-    search.fit(X, y)
+    smooth = (1e-3, 1e3, "log-uniform")
+    space = {"svc__C": smooth, "svc__gamma": smooth, "svc__shrinking": [True, False]}
+    pipeline = make_pipeline(StandardScaler(), SVC())
+    more = {"n_iter": 16, "cv": 2, "random_state": 0}
+    search = HyperTuneSearchCV(pipeline, space, **more).fit(X, y)
     assert search.signs_ == {"svc__C": 1, "svc__gamma": 1}
     assert search.small_optimum_.keys() == space.keys()
     assert sum(search.cv_results_["stage"] == 0) == 10
@@ -145,7 +140,7 @@ def test_small_samples_have_at_most_three_quarters_of_the_trials(n_iter, n_small
 @pytest.mark.parametrize("complexity", [None, {"quality": 0}])
 def test_without_signs_it_is_bayes_search(complexity):
     ours = make(complexity=complexity, n_iter=8).fit(X, y)
-    plain = BayesSearchCV(Growing(), SPACE, n_iter=8, cv=3, random_state=2).fit(X, y)
+    plain = small_search(Growing(), SPACE, n_iter=8, cv=3, random_state=2).fit(X, y)
     assert [t.params for t in ours.trials_] == [t.params for t in plain.trials_]
     assert ours.small_optimum_ is None and ours.sign_points_ == []
     np.testing.assert_array_equal(ours.cv_results_["stage"], [1] * 8)
@@ -168,25 +163,6 @@ def test_without_known_signs_or_samples_it_is_said_or_tried_whole():
 # -- as every search -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("n_done", [12, 17])
-def test_a_killed_search_goes_on_where_it_was(search, n_done, tmp_path):
-    class Killed(BaseException):
-        pass
-
-    def kill(history):
-        if history[-1].number + 1 == n_done:
-            raise Killed
-
-    journal = tmp_path / "journal"
-    with pytest.raises(Killed):
-        make(journal=journal, stopper=kill).fit(X, y)
-    fitted = make(journal=journal).fit(X, y)
-    assert summary(fitted) == summary(search)
-    assert fitted.sign_points_ == search.sign_points_
-    frame = load_history(journal)
-    assert frame["stage"].tolist() == [0] * 15 + [1] * 6
-
-
 def test_what_is_known_is_about_all_data(search):
     with pytest.warns(UserWarning, match="15 without a comparable score"):
         warm = make(warm_start_from=search, n_iter=19).fit(X, y)
@@ -198,9 +174,9 @@ def test_what_is_known_is_about_all_data(search):
 
 def test_a_callable_refit_may_not_choose_a_small_sample():
     with pytest.raises(ValueError, match="row 2, a trial on a small sample"):
-        make(refit=lambda results: 2).fit(X, y)
-    chosen = make(refit=lambda results: 16).fit(X, y)
-    assert chosen.best_index_ == 16
+        make(refit=lambda results: 2, n_iter=16).fit(X, y)
+    chosen = make(refit=lambda results: 15, n_iter=16).fit(X, y)
+    assert chosen.best_index_ == 15
 
 
 def test_interrupted_on_small_samples_it_says_so():
@@ -216,24 +192,17 @@ def test_interrupted_on_small_samples_it_says_so():
 
 
 def test_failing_small_samples_leave_plain_search():
-    search = HyperTuneSearchCV(
-        FailsOnFew(), SPACE, complexity=UP, n_iter=10, n_subsets=2, n_small_iter=2,
-        cv=2, random_state=0,
-    )  # fmt: skip
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        search.fit(X, y)
+    class FailsOnFew(Growing):
+        def fit(self, X, y):
+            if len(X) < 60:
+                raise RuntimeError("too few rows")
+            return super().fit(X, y)
+
+    search = make(n_iter=10, n_subsets=2, n_small_iter=2, cv=2)
+    with pytest.warns() as caught:
+        search.set_params(estimator=FailsOnFew()).fit(X, y)
     assert any("No trial on a small sample" in str(one.message) for one in caught)
     assert search.best_index_ >= 4 and search.signs_in_force_ == {}
-
-
-class FailsOnFew(Growing):
-    """Estimator that cannot be fitted on a small sample."""
-
-    def fit(self, X, y):
-        if len(X) < 60:
-            raise RuntimeError("too few rows")
-        return super().fit(X, y)
 
 
 @pytest.mark.parametrize(
@@ -258,14 +227,8 @@ def test_the_size_of_small_samples_is_that_of_the_splits_in_the_journal(tmp_path
 
     def search(n_test, **kwargs):
         splits = iter([(rows[n_test:], rows[:n_test])])
-        return make(
-            cv=splits,
-            subset_fraction=0.01,
-            n_iter=8,
-            n_small_iter=2,
-            journal=tmp_path / "search.db",
-            **kwargs,
-        )
+        more = {"subset_fraction": 0.01, "n_iter": 8, "n_small_iter": 2, **kwargs}
+        return make(cv=splits, journal=tmp_path / "search.db", **more)
 
     def killed(trials):
         raise ZeroDivisionError

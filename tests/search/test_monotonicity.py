@@ -21,45 +21,14 @@ from skbayes.space import Choice, Space
 RANGE = (1.0, 2.0)
 
 
-@pytest.mark.parametrize(
-    ("estimator", "space", "expected"),
-    [
-        (SVC(), {"C": RANGE, "gamma": RANGE, "tol": RANGE}, {"C": 1, "gamma": 1}),
-        (SGDClassifier(), {"alpha": RANGE, "l1_ratio": (0.0, 1.0)}, {"alpha": -1}),
-        (KNeighborsClassifier(), {"n_neighbors": (1, 9)}, {"n_neighbors": 1}),
-        (DecisionTreeClassifier(), {"max_depth": [2, 3, None]}, {}),
-        (BaggingClassifier(SVC()), {"estimator__C": [1, 2]}, {"estimator__C": 1}),
-        (make_pipeline(StandardScaler(), SVC()), {"svc__C": RANGE}, {"svc__C": 1}),
-        (lightgbm.LGBMClassifier(), {"num_leaves": (2, 9)}, {"num_leaves": 1}),
-    ],
-)
-def test_known_signs(estimator, space, expected):
-    assert known_monotonicity(estimator, space) == expected
+SCALED = make_pipeline(StandardScaler(), SVC())
+COLUMNS = ColumnTransformer([("both", SCALED, [0, 1])])
+NESTED = Pipeline([("columns", COLUMNS), ("last", Ridge())])
+MODEL = Pipeline([("model", SVC())])
 
 
-def test_deeply_nested_names():
-    inner = make_pipeline(StandardScaler(), SVC())
-    columns = ColumnTransformer([("both", inner, [0, 1])])
-    space = {"columns__both__svc__C": RANGE, "last__alpha": RANGE}
-    pipeline = Pipeline([("columns", columns), ("last", Ridge())])
-    assert known_monotonicity(pipeline, space) == {
-        "columns__both__svc__C": 1,
-        "last__alpha": -1,
-    }
-
-
-def test_a_step_that_is_chosen_has_the_signs_of_what_is_chosen():
-    pipeline = Pipeline([("model", SVC())])
-    svc, ridge, sgd = SVC(), Ridge(), SGDClassifier()
-    choice = Choice([(svc, {"model__C": RANGE}), (ridge, {"model__alpha": RANGE})])
-    signs = {"model__C": 1, "model__alpha": -1}
-    assert known_monotonicity(pipeline, {"model": choice}) == signs
-    both = [
-        {"model": [svc], "model__C": RANGE},
-        {"model": [LogisticRegression()], "model__C": RANGE},
-        {"model": [sgd], "model__alpha": RANGE},
-    ]
-    assert known_monotonicity(pipeline, both) == signs
+class Mine(SVC):
+    """Class with the signs of its base."""
 
 
 class Backwards(BaseEstimator):
@@ -69,19 +38,34 @@ class Backwards(BaseEstimator):
         self.alpha = alpha
 
 
-def test_signs_that_differ_between_alternatives_are_none():
-    spaces = [
-        {"model": [Ridge()], "model__alpha": RANGE},
-        {"model": [Backwards()], "model__alpha": RANGE},
-    ]
-    assert known_monotonicity(Pipeline([("model", SVC())]), spaces) == {}
-
-
-def test_a_class_has_the_signs_of_its_base():
-    class Mine(SVC):
-        pass
-
-    assert known_monotonicity(Mine(), {"C": RANGE}) == {"C": 1}
+@pytest.mark.parametrize(
+    ("estimator", "space", "expected"),
+    [
+        (SVC(), {"C": RANGE, "gamma": RANGE, "tol": RANGE}, {"C": 1, "gamma": 1}),
+        (Mine(), {"C": RANGE}, {"C": 1}),
+        (SGDClassifier(), {"alpha": RANGE, "l1_ratio": (0.0, 1.0)}, {"alpha": -1}),
+        (KNeighborsClassifier(), {"n_neighbors": (1, 9)}, {"n_neighbors": 1}),
+        (DecisionTreeClassifier(), {"max_depth": [2, 3, None]}, {}),
+        (BaggingClassifier(SVC()), {"estimator__C": [1, 2]}, {"estimator__C": 1}),
+        (SCALED, {"svc__C": RANGE}, {"svc__C": 1}),
+        (lightgbm.LGBMClassifier(), {"num_leaves": (2, 9)}, {"num_leaves": 1}),
+        (NESTED, {"columns__both__svc__C": RANGE, "last__alpha": RANGE},
+         {"columns__both__svc__C": 1, "last__alpha": -1}),
+        # A step that is chosen has the signs of what is chosen.
+        (MODEL, {"model": Choice([(SVC(), {"model__C": RANGE}),
+                                  (Ridge(), {"model__alpha": RANGE})])},
+         {"model__C": 1, "model__alpha": -1}),
+        (MODEL, [{"model": [SVC()], "model__C": RANGE},
+                 {"model": [LogisticRegression()], "model__C": RANGE},
+                 {"model": [SGDClassifier()], "model__alpha": RANGE}],
+         {"model__C": 1, "model__alpha": -1}),
+        # Signs that differ between alternatives are none.
+        (MODEL, [{"model": [Ridge()], "model__alpha": RANGE},
+                 {"model": [Backwards()], "model__alpha": RANGE}], {}),
+    ],
+)  # fmt: skip
+def test_known_signs(estimator, space, expected):
+    assert known_monotonicity(estimator, space) == expected
 
 
 def test_the_table_names_what_exists():

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from every_search import small_search
 from grid_comparison import Sometimes
 from scripted_estimators import Restless
 from sklearn.base import clone
@@ -18,17 +19,18 @@ from sklearn.model_selection import (
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV
 from skbayes.search.out_of_fold import check_partition, out_of_fold
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": [1e-3, 1.0, 1e-2]}
 
 
-def search(model=None, space=SPACE, **kwargs):
-    arguments = {"n_iter": 3, "cv": 3, "random_state": 0, **kwargs}
-    arguments = {"return_folds": "estimators", **arguments}
-    return BayesSearchCV(model or SVC(), space, **arguments)
+def search(model=None, space=SPACE, **more):
+    more = {"n_iter": 3, "cv": 3, "return_folds": "estimators", **more}
+    return small_search(model or SVC(), space, **more)
+
+
+LOGISTIC = LogisticRegression(max_iter=500)
 
 
 @pytest.mark.parametrize(
@@ -36,8 +38,8 @@ def search(model=None, space=SPACE, **kwargs):
     [
         (SVC(), "predict", {"pre_dispatch": 1}),
         (SVC(), "predict", {"n_jobs": 2, "pre_dispatch": 3}),
-        (LogisticRegression(max_iter=500), "predict_proba", {}),
-        (LogisticRegression(max_iter=500), "decision_function", {}),
+        (LOGISTIC, "predict_proba", {}),
+        (LOGISTIC, "decision_function", {}),
         (SVR(), "predict", {"cv": KFold(3, shuffle=True, random_state=0)}),
         (SVC(kernel="precomputed"), "predict", {}),
     ],
@@ -49,33 +51,23 @@ def test_predictions_are_those_of_cross_val_predict(model, method, more):
     expected = cross_val_predict(best, data, y, cv=ours.cv, method=method)
     np.testing.assert_allclose(ours.oof_predictions_, expected)
     if data is X and ours.cv == 3:
-        scores = [
-            fit.score(X[test], y[test])
-            for fit, (_, test) in zip(
-                ours.fold_estimators_, StratifiedKFold(3).split(X, y), strict=True
-            )
-        ]
-        assert scores == [
-            ours.cv_results_[f"split{i}_test_score"][ours.best_index_] for i in range(3)
-        ]
+        splits = enumerate(StratifiedKFold(3).split(X, y))
+        for fit, (i, (_, test)) in zip(ours.fold_estimators_, splits, strict=True):
+            expected = ours.cv_results_[f"split{i}_test_score"][ours.best_index_]
+            assert fit.score(X[test], y[test]) == expected
 
 
 @pytest.mark.parametrize(
-    "method, missing, n_classes",
-    [
-        ("predict_proba", 0.0, 4),
-        ("decision_function", -np.inf, 4),
-        ("decision_function", -np.inf, 3),
-    ],
+    "method, n_classes",
+    [("predict_proba", 4), ("decision_function", 4), ("decision_function", 3)],
 )
-def test_a_class_that_a_training_set_lacks(method, missing, n_classes):
+def test_a_class_that_a_training_set_lacks(method, n_classes):
     # Classes in their order: each test set is one class, which no other holds.
     labels = np.repeat(np.arange(n_classes), 10)
     data = np.random.default_rng(0).normal(size=(len(labels), 3)) + labels[:, None]
-    cv, model = KFold(n_classes), LogisticRegression(max_iter=500)
-    kept = {"return_folds": ["estimators", method]}
-    ours = search(model, cv=cv, **kept).fit(data, labels)
-    got = ours.oof_predictions_
+    cv, kept = KFold(n_classes), ["estimators", method]
+    ours = search(LOGISTIC, cv=cv, return_folds=kept).fit(data, labels)
+    got, missing = ours.oof_predictions_, 0.0 if "proba" in method else -np.inf
     assert got.shape == (len(labels), n_classes)
     np.testing.assert_array_equal(got[np.arange(len(labels)), labels], missing)
     if n_classes == 3:
@@ -83,7 +75,7 @@ def test_a_class_that_a_training_set_lacks(method, missing, n_classes):
         first = ours.fold_estimators_[0].decision_function(data[:10])
         np.testing.assert_array_equal(got[:10, 1:], np.c_[-first, first])
         return
-    best = clone(model).set_params(**ours.best_params_)
+    best = clone(LOGISTIC).set_params(**ours.best_params_)
     with pytest.warns(RuntimeWarning, match="Number of classes in training fold"):
         expected = cross_val_predict(best, data, labels, cv=cv, method=method)
     others = np.arange(4) != labels[:, None]
@@ -119,14 +111,13 @@ def test_nothing_is_fitted_twice(refit):
 def test_a_winner_from_the_journal_is_fitted_again(tmp_path):
     ours = search(Counting(), {"quality": [0.1, 0.9, 0.3]}, journal=tmp_path / "j")
     heaviness = np.arange(150.0)
-    ours.set_params(random_state=0).fit(X, y, heaviness=heaviness)
+    ours.fit(X, y, heaviness=heaviness)
     assert Counting.n_fits == 3 * 3 + 1
     # A journal keeps no estimators.
     ours.fit(X, y, heaviness=heaviness)
     assert Counting.n_fits == 3 * 3 + 1 + 3 + 1
-    for fit, (train, _) in zip(
-        ours.fold_estimators_, StratifiedKFold(3).split(X, y), strict=True
-    ):
+    splits = StratifiedKFold(3).split(X, y)
+    for fit, (train, _) in zip(ours.fold_estimators_, splits, strict=True):
         assert fit.quality == 0.3
         # Fit parameters are cut along with the rows.
         assert fit.total_ == train.sum()
@@ -136,11 +127,8 @@ def test_a_winner_from_the_journal_is_fitted_again(tmp_path):
     "arguments, message",
     [
         ({"return_folds": "predict_proba"}, "return_folds: 'predict_proba' is not"),
+        ({"return_folds": "predict", "cv": ShuffleSplit(3)}, "_folds: .* require a cv"),
         ({"return_folds": "predict", "refit": False}, "refit=False cannot"),
-        (
-            {"return_folds": "predict", "cv": ShuffleSplit(3)},
-            "return_folds: .* require a cv",
-        ),
         ({"return_folds": "estimators", "refit": False}, "refit=False cannot"),
     ],
 )
@@ -162,9 +150,10 @@ def test_several_outputs_as_lists_are_refused():
         def predict_proba(self, X):
             return [np.zeros((len(X), 2))] * 2
 
+    splits = [(np.arange(150), np.arange(150))]
     fits = [Lists().fit(X, y)]
     with pytest.raises(ValueError, match="several outputs"):
-        out_of_fold(fits, X, [(np.arange(150), np.arange(150))], "predict_proba")
+        out_of_fold(fits, X, splits, "predict_proba")
 
 
 @pytest.mark.parametrize("tests", [[[0, 1], [1, 2]], [[0], [1]], [[0, 1], [2, 3]]])
@@ -175,48 +164,35 @@ def test_check_partition(tests):
     check_partition([(None, np.array([2, 0])), (None, np.array([1]))], 3)
 
 
-@pytest.mark.parametrize("source", ["search", "journal", "workers"])
+TREE = DecisionTreeClassifier(random_state=0)
+
+
+@pytest.mark.parametrize("source", ["journal", "workers"])
 def test_results_of_all_trials(source, tmp_path):
-    X, y = load_iris(return_X_y=True)
-    more = {"n_jobs": 2} if source == "workers" else {}
-    search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        {"max_depth": [1, 2, 3]},
-        n_iter=3,
-        cv=3,
-        return_folds=["all", "estimators", "predict_proba"],
-        journal=tmp_path / "journal" if source == "journal" else None,
-        **more,
-    ).fit(X, y)
+    kept = {"return_folds": ["all", "estimators", "predict_proba"]}
+    more = {"n_jobs": 2} if source == "workers" else {"journal": tmp_path / "journal"}
+    found = search(TREE, {"max_depth": [1, 2, 3]}, **kept, **more).fit(X, y)
     if source == "journal":
-        search = clone(search).fit(X, y)
-    best, rows = search.best_index_, search.cv_results_["params"]
-    assert search.all_fold_estimators_[best] is search.fold_estimators_
+        found = clone(found).fit(X, y)
+    assert found.all_fold_estimators_[found.best_index_] is found.fold_estimators_
     splits = list(check_cv(3, y, classifier=True).split(X, y))
-    for row, params in enumerate(rows):
-        tree = clone(search.estimator).set_params(**params)
+    for row, params in enumerate(found.cv_results_["params"]):
+        tree = clone(TREE).set_params(**params)
         expected = cross_val_predict(tree, X, y, cv=splits, method="predict_proba")
-        np.testing.assert_array_equal(search.all_oof_predictions_[row], expected)
-        for fitted, (_, test) in zip(
-            search.all_fold_estimators_[row], splits, strict=True
-        ):
-            np.testing.assert_array_equal(fitted.predict_proba(X[test]), expected[test])
+        np.testing.assert_array_equal(found.all_oof_predictions_[row], expected)
+        fits = found.all_fold_estimators_[row]
+        for fit, (_, test) in zip(fits, splits, strict=True):
+            np.testing.assert_array_equal(fit.predict_proba(X[test]), expected[test])
     # The predictions are the input of a final estimator of a stack.
-    stacked = np.column_stack(search.all_oof_predictions_)
+    stacked = np.column_stack(found.all_oof_predictions_)
     assert LogisticRegression().fit(stacked, y).score(stacked, y) > 0.9
 
 
 def test_trials_that_were_pruned_have_no_results():
-    X, y = load_iris(return_X_y=True)
-    search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        {"max_depth": [1, 2, 3], "min_samples_leaf": (1, 70)},
-        n_iter=12,
-        racing=0.2,
-        random_state=0,
-        return_folds=["all", "estimators"],
-    ).fit(X, y)
-    pruned = np.array(search.cv_results_["state"]) != "complete"
+    space = {"max_depth": [1, 2, 3], "min_samples_leaf": (1, 70)}
+    more = {"racing": 0.2, "n_iter": 12, "return_folds": ["all", "estimators"]}
+    found = search(TREE, space, cv=5, **more).fit(X, y)
+    pruned = np.array(found.cv_results_["state"]) != "complete"
     assert pruned.any()
-    missing = [fits is None for fits in search.all_fold_estimators_]
+    missing = [fits is None for fits in found.all_fold_estimators_]
     np.testing.assert_array_equal(missing, pruned)

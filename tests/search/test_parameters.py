@@ -3,10 +3,10 @@
 import inspect
 
 import pytest
-from sklearn.datasets import load_iris
+from every_search import SEARCHES, X, small_search, y
 from sklearn.svm import SVC
 
-import skbayes
+from skbayes import BayesSearchCV
 from skbayes.acquisition import ProbabilityOfImprovement
 from skbayes.evaluation.aspects.kept_fits import oof_method, returns_estimators
 from skbayes.evaluation.aspects.shared_steps import parse_cache
@@ -15,10 +15,6 @@ from skbayes.evaluation.limits import parse_trial_limits
 from skbayes.search.default_space import parse_initial_points
 from skbayes.utils.did_you_mean import REPLACED
 
-SEARCHES = [
-    getattr(skbayes, name) for name in skbayes.__all__ if name.endswith("SearchCV")
-]
-
 
 def parameters(kind):
     return inspect.signature(kind).parameters
@@ -26,40 +22,33 @@ def parameters(kind):
 
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_the_number_of_parameters(kind):
-    assert len(parameters(kind)) <= (25 if kind is skbayes.BayesSearchCV else 30)
+    assert len(parameters(kind)) <= (25 if kind is BayesSearchCV else 30)
 
 
-@pytest.mark.parametrize(
-    "kind, name",
-    [
-        (k, name)
-        for k in SEARCHES
-        for name in REPLACED
-        if REPLACED[name][0] in parameters(k)
-    ],
-)
-def test_a_former_name_is_refused_and_the_new_spelling_named(kind, name):
-    spelling = REPLACED[name][1]
-    assert name not in parameters(kind)
-    assert any(f"{parameter}=" in spelling for parameter in parameters(kind))
-    with pytest.raises(TypeError, match="has no parameter") as in_constructor:
-        kind(SVC(), **{name: 3})
-    with pytest.raises(ValueError, match="has no parameter") as in_set_params:
-        kind(SVC()).set_params(**{name: 3})
-    for error in (in_constructor, in_set_params):
-        assert str(error.value).endswith(f"Write {spelling}.")
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_a_former_name_is_refused_and_the_new_spelling_named(kind):
+    for name, (parameter, spelling) in REPLACED.items():
+        assert name not in parameters(kind)
+        if parameter not in parameters(kind):
+            continue
+        assert any(f"{parameter}=" in spelling for parameter in parameters(kind))
+        with pytest.raises(TypeError, match="has no parameter") as in_constructor:
+            kind(SVC(), **{name: 3})
+        with pytest.raises(ValueError, match="has no parameter") as in_set_params:
+            kind(SVC()).set_params(**{name: 3})
+        for error in (in_constructor, in_set_params):
+            assert str(error.value).endswith(f"Write {spelling}.")
 
 
 def test_other_unknown_names_are_refused_as_before():
     with pytest.raises(ValueError, match="Invalid parameter 'C' for estimator"):
-        skbayes.BayesSearchCV(SVC()).set_params(C=3)
+        BayesSearchCV(SVC()).set_params(C=3)
     with pytest.raises(TypeError, match="Did you mean 'constraints'"):
-        skbayes.BayesSearchCV(SVC(), constrains=None)
+        BayesSearchCV(SVC(), constrains=None)
 
 
-@pytest.mark.parametrize(
-    "given, expected",
-    [
+def test_cache():
+    for given, expected in [
         ("auto", ("auto", 7)),
         (True, (True, 7)),
         (False, (False, 7)),
@@ -68,37 +57,24 @@ def test_other_unknown_names_are_refused_as_before():
         (1e9, ("auto", 10**9)),
         ((True, "1 MiB"), (True, 1 << 20)),
         (("auto", 5), ("auto", 5)),
-    ],
-)
-def test_cache(given, expected):
-    assert parse_cache(given, 7) == expected
+    ]:
+        assert parse_cache(given, 7) == expected
+    for wrong in ("yes", 0, -1, ("all", 5), (True, "x"), (True,)):
+        with pytest.raises(ValueError, match="cache must be"):
+            parse_cache(wrong, 7)
 
 
-@pytest.mark.parametrize("given", ["yes", 0, -1, ("all", 5), (True, "x"), (True,)])
-def test_wrong_cache(given):
-    with pytest.raises(ValueError, match="cache must be"):
-        parse_cache(given, 7)
-
-
-@pytest.mark.parametrize(
-    "given, expected",
-    [
-        ("default", (None, None)),
-        (0, (None, 0)),
-        (None, ([], None)),
-        ([{"a": 1}], ([{"a": 1}], None)),
-        ([{"a": 1}, 5], ([{"a": 1}], 5)),
-        ((4,), ([], 4)),
-    ],
-)
-def test_initial_points(given, expected):
-    assert parse_initial_points(given) == expected
-
-
-@pytest.mark.parametrize("given", [-1, [{"a": 1}, -1], True, [False]])
-def test_wrong_initial_points(given):
-    with pytest.raises(ValueError, match="initial_points: the number"):
-        parse_initial_points(given)
+def test_initial_points():
+    point = {"a": 1}
+    assert parse_initial_points("default") == (None, None)
+    assert parse_initial_points(0) == (None, 0)
+    assert parse_initial_points(None) == ([], None)
+    assert parse_initial_points([point]) == ([point], None)
+    assert parse_initial_points([point, 5]) == ([point], 5)
+    assert parse_initial_points((4,)) == ([], 4)
+    for wrong in (-1, [point, -1], True, [False]):
+        with pytest.raises(ValueError, match="initial_points: the number"):
+            parse_initial_points(wrong)
 
 
 def test_constraints():
@@ -114,14 +90,14 @@ def test_constraints():
 
 
 def test_a_surrogate_with_an_acquisition_function():
-    search = skbayes.BayesSearchCV(SVC(), {"C": (0.1, 9.0)}, surrogate=("gp-rbf", "pi"))
-    search.set_params(n_iter=2, cv=2).fit(*load_iris(return_X_y=True))
+    search = small_search(SVC(), {"C": (0.1, 9.0)}, surrogate=("gp-rbf", "pi"))
+    search.fit(X, y)
     assert search.optimizer_.surrogate == "gp-rbf"
     assert isinstance(search.optimizer_.acquisition, ProbabilityOfImprovement)
-    with pytest.raises(ValueError, match="'EI' is not an acquisition function"):
-        search.set_params(surrogate=("gp", "EI")).fit([[0], [1]], [0, 1])
+    more = {"surrogate": ("gp", "ei-per-second"), "timeout": 1e5, "n_iter": 6}
+    assert len(search.set_params(**more).fit(X, y).trials_) == 6
     with pytest.raises(ValueError, match="a tuple of a surrogate and"):
-        search.set_params(surrogate=("oracle", "ei")).fit([[0], [1]], [0, 1])
+        search.set_params(surrogate=("oracle", "ei")).fit(X, y)
 
 
 def test_trial_limits():

@@ -7,12 +7,13 @@ import warnings
 import numpy as np
 import pytest
 from grid_comparison import Sometimes, assert_same_tables, n_leaves
-from sklearn.base import clone, is_classifier
+from scripted_estimators import NeverFitted
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.linear_model import Lasso
 from sklearn.metrics import make_scorer, recall_score
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -22,26 +23,24 @@ from skbayes.results.refit import OneStandardError
 from skbayes.space import Choice
 
 X, y = load_iris(return_X_y=True)
+TREE = DecisionTreeClassifier(random_state=0)
 SPACE = {"max_depth": [1, 2, 3, 4, 5, 6], "min_samples_leaf": [1, 5, 20, 40]}
-
-
 OBJECTIVES = {"accuracy": "max", "leaves": ("min", n_leaves)}
 
 
-def make(objectives=None, n_iter=8, **kwargs):
-    arguments = {"cv": 3, "random_state": 0, **kwargs}
-    return ParetoSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        SPACE,
-        OBJECTIVES if objectives is None else objectives,
-        n_iter=n_iter,
-        **arguments,
-    )
+def make(objectives=OBJECTIVES, estimator=TREE, space=SPACE, **more):
+    arguments = {"n_iter": 8, "cv": 3, "random_state": 0, **more}
+    return ParetoSearchCV(estimator, space, objectives, **arguments)
 
 
 @pytest.fixture(scope="module")
-def search():
-    return make(n_iter=12).fit(X, y)
+def journal(tmp_path_factory):
+    return tmp_path_factory.mktemp("journals") / "search.db"
+
+
+@pytest.fixture(scope="module")
+def search(journal):
+    return make(n_iter=12, journal=journal).fit(X, y)
 
 
 # -- the front ------------------------------------------------------------------------
@@ -57,16 +56,12 @@ def test_the_front_holds_what_nothing_dominates(search):
         ranks = results[f"rank_test_{name}"]
         assert ranks.dtype == np.int32
         assert ranks.tolist() == [1 + np.sum(values > value) for value in values]
+    assert search.multimetric_ is True and search.target_metric_ == "accuracy"
     dominated = [any(np.all(b >= a) and np.any(b > a) for b in means) for a in means]
     front = search.pareto_front_
     assert sorted(front["trial"]) == [i for i, d in enumerate(dominated) if not d]
-    assert list(front.columns) == [
-        "trial",
-        "accuracy",
-        "leaves",
-        "param_max_depth",
-        "param_min_samples_leaf",
-    ]
+    parameters = [f"param_{name}" for name in SPACE]
+    assert list(front.columns) == ["trial", *OBJECTIVES, *parameters]
     assert front["accuracy"].is_monotonic_decreasing
     for place, row in front.iterrows():
         trial = int(row["trial"])
@@ -94,14 +89,11 @@ def test_without_pandas_the_front_is_a_dict_of_arrays(search, monkeypatch):
 
 
 def test_parameters_that_some_lack_are_missing_on_the_front():
-    space = {
-        "kernel": Choice({"linear": {}, "rbf": {"gamma": (1e-3, 1e1, "log-uniform")}})
-    }
+    kernel = Choice({"linear": {}, "rbf": {"gamma": (1e-3, 1e1, "log-uniform")}})
     objectives = {"accuracy": "max", "vectors": ("min", lambda e: sum(e.n_support_))}
-    found = ParetoSearchCV(SVC(), space, objectives, n_iter=6, cv=2, random_state=0)
-    front = found.fit(X, y).pareto_front_
+    found = make(objectives, SVC(), {"kernel": kernel}, n_iter=6, cv=2).fit(X, y)
     missing = ["gamma" not in params for params in found.pareto_params_]
-    assert front["param_gamma"].isna().tolist() == missing
+    assert found.pareto_front_["param_gamma"].isna().tolist() == missing
 
 
 def test_half_measured_trials_do_not_count_for_the_hypervolume():
@@ -133,25 +125,27 @@ def test_the_hypervolume_grows_toward_that_of_all_trials(search):
 
 
 def test_a_space_that_is_exhausted_has_the_front_of_all_there_is():
-    found = make(n_iter=50).fit(X, y)
-    grid = GridSearchCV(DecisionTreeClassifier(random_state=0), SPACE, cv=3).fit(X, y)
-    assert found.stop_reason_ == "exhausted"
-    assert len(found.trials_) == 24
-    best = grid.cv_results_["mean_test_score"].max()
-    assert found.pareto_front_["accuracy"].max() == best
-    assert found.pareto_front_["leaves"].min() == 2
+    """The scores are those of grid search, also with weights."""
+    weight = np.random.default_rng(0).random(len(y))
+    ours = make({**OBJECTIVES, "f1_macro": "max"}, n_iter=50)
+    theirs = GridSearchCV(TREE, SPACE, cv=3, refit=False)
+    theirs.set_params(scoring=["accuracy", "f1_macro"])
+    for search in (ours, theirs):
+        search.fit(X, y, sample_weight=weight)
+    assert ours.stop_reason_ == "exhausted"
+    assert len(ours.trials_) == 24
+    order = [theirs.cv_results_["params"].index(p) for p in ours.cv_results_["params"]]
+    for name in ("accuracy", "f1_macro"):
+        expected = theirs.cv_results_[f"mean_test_{name}"][order]
+        np.testing.assert_array_equal(ours.cv_results_[f"mean_test_{name}"], expected)
+        assert ours.pareto_front_[name].max() == expected.max()
+    assert ours.pareto_front_["leaves"].min() == 2
 
 
 def test_it_finds_the_whole_range_of_a_tradeoff():
-    found = ParetoSearchCV(
-        Lasso(),
-        {"alpha": (1e-4, 1e4, "log-uniform")},
-        {"r2": "max", "n_features": "min"},
-        n_iter=15,
-        cv=3,
-        random_state=0,
-    ).fit(*load_diabetes(return_X_y=True))
-    counts = found.pareto_front_["n_features"]
+    space = {"alpha": (1e-4, 1e4, "log-uniform")}
+    found = make({"r2": "max", "n_features": "min"}, Lasso(), space, n_iter=15)
+    counts = found.fit(*load_diabetes(return_X_y=True)).pareto_front_["n_features"]
     assert counts.min() == 0
     assert counts.max() >= 7
     # Most trials are spent on the front, not above or below what matters.
@@ -174,12 +168,9 @@ def test_measured_costs_are_columns_like_scores():
     }
     found = make(objectives, n_iter=2, return_train_score=True).fit(X, y)
     results = found.cv_results_
-    np.testing.assert_array_equal(
-        results["mean_test_fit_time"], results["mean_fit_time"]
-    )
-    np.testing.assert_array_equal(
-        results["mean_test_score_time"], results["mean_score_time"]
-    )
+    for name in ("fit_time", "score_time"):
+        expected = results[f"mean_{name}"]
+        np.testing.assert_array_equal(results[f"mean_test_{name}"], expected)
     np.testing.assert_allclose(
         results["mean_test_model_size"], results["mean_test_bytes"], rtol=0.1
     )
@@ -226,18 +217,13 @@ def test_a_cost_that_cannot_be_measured_is_nan_and_on_no_front():
     "error_score, bad", [(np.nan, "fit"), (0.0, "some"), (np.nan, "params")]
 )
 def test_failed_fits_are_on_no_front(error_score, bad):
-    found = ParetoSearchCV(
-        Sometimes(),
-        {"quality": [0.5, 0.9, 1.5], "bad": [None, bad]},
-        {
-            "own": ("max", lambda model, X, y: model.quality),
-            "cost": ("min", lambda model: model.quality),
-        },
-        n_iter=6,
-        cv=2,
-        error_score=error_score,
-        random_state=0,
-    )
+    space = {"quality": [0.5, 0.9, 1.5], "bad": [None, bad]}
+    objectives = {
+        "own": ("max", lambda model, X, y: model.quality),
+        "cost": ("min", lambda model: model.quality),
+    }
+    more = {"n_iter": 6, "cv": 2, "error_score": error_score}
+    found = make(objectives, Sometimes(), space, **more)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found.fit(np.arange(10)[:, None], [0, 1] * 5)
@@ -260,7 +246,7 @@ def front_of(search):
     return front, (Y - Y.min(axis=0)) / np.ptp(Y, axis=0)
 
 
-def test_refit_names_a_point_of_the_front(search):
+def test_refit_names_a_point_of_the_front(search, journal):
     front, scaled = front_of(search)
     knee = np.argmin(np.hypot(*(1 - scaled).T))
     assert search.best_index_ == front["trial"][knee]
@@ -269,7 +255,7 @@ def test_refit_names_a_point_of_the_front(search):
         ("leaves", front["leaves"].argmin()),
         ({"accuracy": 3, "leaves": 1}, np.argmax(scaled @ [3, 1])),
     ]:
-        found = make(n_iter=12, refit=choice).fit(X, y)
+        found = make(n_iter=12, refit=choice, journal=journal).fit(X, y)
         assert found.best_index_ == front["trial"][place], choice
         assert found.best_params_ == search.pareto_params_[place]
         assert found.best_estimator_.max_depth == found.best_params_["max_depth"]
@@ -278,9 +264,9 @@ def test_refit_names_a_point_of_the_front(search):
         assert found.score(X, y) == np.mean(found.predict(X) == y)
     # A rule may choose any trial.
     rule = OneStandardError("max_depth", metric="accuracy")
-    found = make(n_iter=12, refit=rule).fit(X, y)
+    found = make(n_iter=12, refit=rule, journal=journal).fit(X, y)
     assert found.best_index_ == rule(search.cv_results_)
-    found = make(refit=False).fit(X, y)
+    found = make(n_iter=12, refit=False, journal=journal).fit(X, y)
     assert len(found.pareto_params_) == len(found.pareto_front_) > 0
     for name in ("best_index_", "best_params_", "best_estimator_", "best_score_"):
         assert not hasattr(found, name)
@@ -335,11 +321,6 @@ def test_select_refuses_what_is_not_on_the_front():
 # -- mistakes -------------------------------------------------------------------------
 
 
-class NeverFitted(DecisionTreeClassifier):
-    def fit(self, X, y):
-        pytest.fail("a fit was made")
-
-
 @pytest.mark.parametrize(
     "objectives, message",
     [
@@ -355,52 +336,29 @@ class NeverFitted(DecisionTreeClassifier):
     ],
 )
 def test_wrong_objectives_are_named_before_any_fit(objectives, message):
-    search = ParetoSearchCV(NeverFitted(), SPACE, objectives, random_state=0)
     with pytest.raises((TypeError, ValueError), match=message):
-        search.fit(X, y)
+        make(objectives, NeverFitted(), {"a": [1, 2]}).fit(X, y)
 
 
-@pytest.mark.parametrize(
-    "name, value, message",
-    [
-        *[
-            ("refit", choice, "refit must be one of the objectives")
-            for choice in ("speed", {"speed": 1}, {"accuracy": -1}, {"accuracy": 0}, {})
-        ],
-        ("surrogate", "tpe", "surrogate='tpe'"),
-    ],
-)
-def test_other_wrong_arguments_are_refused_before_any_fit(name, value, message):
-    search = ParetoSearchCV(NeverFitted(), SPACE, OBJECTIVES, **{name: value})
-    with pytest.raises(ValueError, match=message):
+@pytest.mark.parametrize("refit", ["speed", {"accuracy": -1}, {"accuracy": 0}, {}])
+def test_other_wrong_arguments_are_refused_before_any_fit(refit):
+    search = make(OBJECTIVES, NeverFitted(), {"a": [1, 2]}, refit=refit)
+    with pytest.raises(ValueError, match="refit must be one of the objectives"):
         search.fit(X, y)
+    with pytest.raises(ValueError, match="surrogate='tpe'"):
+        search.set_params(surrogate="tpe", refit=True).fit(X, y)
 
 
 # -- a search like the others ---------------------------------------------------------
 
 
-def test_it_is_what_its_estimator_is(search):
-    assert is_classifier(search)
-    np.testing.assert_array_equal(search.classes_, [0, 1, 2])
-    assert search.n_features_in_ == 4
-    assert search.predict_proba(X).shape == (150, 3)
-    assert search.multimetric_ is True
-    assert search.target_metric_ == "accuracy"
-    assert cross_val_score(make(n_iter=2), X, y, cv=2).shape == (2,)
-
-
 def test_unsupervised():
-    search = ParetoSearchCV(
-        KMeans(n_init=1, random_state=0),
-        {"n_clusters": [2, 3, 5, 8]},
-        {
-            "inertia": ("max", lambda model, X, y=None: model.score(X)),
-            "clusters": ("min", lambda model: len(model.cluster_centers_)),
-        },
-        n_iter=4,
-        cv=2,
-        random_state=0,
-    ).fit(X)
+    objectives = {
+        "inertia": ("max", lambda model, X, y=None: model.score(X)),
+        "clusters": ("min", lambda model: len(model.cluster_centers_)),
+    }
+    space = {"n_clusters": [2, 3, 5, 8]}
+    search = make(objectives, KMeans(n_init=1, random_state=0), space, cv=2).fit(X)
     assert search.pareto_front_["clusters"].tolist() == [8, 5, 3, 2]
 
 
@@ -418,13 +376,11 @@ def test_recorded_times_count_when_a_search_is_continued(tmp_path):
         make({**OBJECTIVES, "n_features": "min"}, journal=path).fit(X, y)
 
 
-def test_warm_start_tries_the_known_front_first(search, tmp_path):
-    path = tmp_path / "search.db"
-    make(n_iter=12, journal=path).fit(X, y)
+def test_warm_start_tries_the_known_front_first(search, journal):
     n_iter = len(search.pareto_params_)
     first, *others = (
         make(warm_start_from=source, n_iter=n_iter).fit(X, y).cv_results_
-        for source in (search, path, search.cv_results_, search.results_frame())
+        for source in (search, journal, search.cv_results_, search.results_frame())
     )
     assert sorted(map(str, first["params"])) == sorted(map(str, search.pareto_params_))
     for other in others:
@@ -442,15 +398,8 @@ def test_a_limit_per_trial_leaves_trials_unfinished(fake_clock):
         def __reduce__(self):
             raise TypeError("stays where the clock is")
 
-    search = ParetoSearchCV(
-        Slow(random_state=0),
-        {"max_depth": [1, 2, 3]},
-        OBJECTIVES,
-        n_iter=3,
-        cv=3,
-        trial_limits={"time": 0.04},
-        random_state=0,
-    )
+    more = {"space": {"max_depth": [1, 2, 3]}, "trial_limits": {"time": 0.04}}
+    search = make(estimator=Slow(random_state=0), n_iter=3, **more)
     with pytest.warns(UserWarning, match="cannot abort a running fit"):
         found = search.fit(X, y)
     states = {t.params["max_depth"]: t.state for t in found.trials_}
@@ -465,16 +414,3 @@ def test_stoppers_see_the_first_objective_and_the_expected_volume():
     expected = [t.expected_improvement for t in seen]
     assert expected[:3] == [None] * 3
     assert all(value >= 0 for value in expected[3:])
-
-
-def test_sample_weight_reaches_the_scorers_as_in_grid_search():
-    weight = np.random.default_rng(0).random(len(y))
-    ours = make({**OBJECTIVES, "f1_macro": "max"}, n_iter=24)
-    theirs = GridSearchCV(ours.estimator, SPACE, cv=3, refit=False)
-    theirs.set_params(scoring=["accuracy", "f1_macro"])
-    for search in (ours, theirs):
-        search.fit(X, y, sample_weight=weight)
-    order = [theirs.cv_results_["params"].index(p) for p in ours.cv_results_["params"]]
-    for name in ("mean_test_accuracy", "mean_test_f1_macro"):
-        expected = theirs.cv_results_[name][order]
-        np.testing.assert_array_equal(ours.cv_results_[name], expected)

@@ -17,7 +17,12 @@ from skbayes.search._parameters import (
 )
 
 SEARCHES = [BaseBayesSearchCV, *BaseBayesSearchCV.__subclasses__()]
-ENTRY = r"^    {} : .*$"
+
+
+def n_entries(name, doc):
+    return len(re.findall(rf"^    {name} : .*$", doc, re.MULTILINE))
+
+
 ALL_ENTRIES = """Search.
 
     Parameters
@@ -54,7 +59,7 @@ def test_signature_constraints_and_docstring_have_the_same_parameters(search):
     names = set(inspect.signature(search).parameters)
     assert names == set(search._parameter_constraints) == set(parameters_of(search))
     for name in names:
-        assert len(re.findall(ENTRY.format(name), search.__doc__, re.MULTILINE)) == 1
+        assert n_entries(name, search.__doc__) == 1
     if inspect.isabstract(search):
         return
     # The constructor stores its arguments, and checks nothing.
@@ -65,12 +70,10 @@ def test_signature_constraints_and_docstring_have_the_same_parameters(search):
 
 
 def test_every_shared_parameter_has_an_entry():
-    for source, parameters in [
-        (SharedEntries, SHARED),
-        *((aspect, aspect.parameters) for aspect in registry.ASPECTS),
-    ]:
+    sources = [(aspect, aspect.parameters) for aspect in registry.ASPECTS]
+    for source, parameters in [(SharedEntries, SHARED), *sources]:
         for param in parameters:
-            assert re.search(ENTRY.format(param.name), source.__doc__, re.MULTILINE)
+            assert n_entries(param.name, source.__doc__)
 
 
 def test_a_parameter_of_an_aspect_is_a_parameter_of_the_searches(monkeypatch):

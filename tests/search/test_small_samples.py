@@ -12,6 +12,7 @@ from skbayes.space import Choice, Space
 from skbayes.surrogates.gp.monotonic_posterior import NU
 
 PLANE = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+TREE = {"kind": Choice({"u": {"c": (0.0, 1.0)}, "v": {"d": (0.0, 1.0)}})}
 
 
 def trials(*rows):
@@ -30,10 +31,8 @@ def plane_trials(a, b=(0.5,) * 5):
 # -- taking turns ---------------------------------------------------------------------
 
 
-def side_by_side():
-    return RoundRobinOptimizer(
-        [Optimizer(PLANE, random_state=seed) for seed in range(3)]
-    )
+def side_by_side(space=PLANE, n=3):
+    return RoundRobinOptimizer([Optimizer(space, random_state=k) for k in range(n)])
 
 
 def score(params):
@@ -49,8 +48,8 @@ def test_each_is_asked_as_if_it_were_alone(n_under_way):
             waiting.append(together.ask())
         asked.append(waiting.pop(0))
         together.tell(asked[-1], score(asked[-1]))
-    for number, seed in enumerate(range(3)):
-        alone = Optimizer(PLANE, random_state=seed)
+    for number in range(3):
+        alone = Optimizer(PLANE, random_state=number)
         for params in asked[number::3]:
             assert alone.ask() == params
             alone.tell(params, score(params))
@@ -65,9 +64,7 @@ def test_what_was_asked_for_by_an_earlier_run_is_pending():
 
 
 def test_what_is_forgotten_can_be_asked_for_again():
-    together = RoundRobinOptimizer(
-        [Optimizer({"x": [1, 2]}, random_state=0) for _ in range(2)]
-    )
+    together = side_by_side({"x": [1, 2]}, 2)
     assert together.n_configurations == 4
     first = together.ask(4)
     together.tell(first[0], 1.0)
@@ -85,6 +82,9 @@ def test_costs_are_those_of_the_one_that_was_asked():
     together.ask(2)
     params = together.ask()
     assert together.expected_cost(params) == pytest.approx(2.0)
+    together.limit_costs(3.0, 9.0)
+    for one in together.optimizers:
+        assert (one.cost_limit, one.cost_budget) == (3.0, 3.0)
 
 
 # -- the center -----------------------------------------------------------------------
@@ -97,9 +97,7 @@ def test_the_center_is_not_moved_by_an_outlier():
     (center,) = space.decode(center_of(space, optima)[None, :])
     assert center["C"] == pytest.approx(0.1) and center["n"] == 2
     # The center of a tree is a configuration.
-    space = Space.from_notation(
-        {"kind": Choice({"u": {"c": (0.0, 1.0)}, "v": {"d": (0.0, 1.0)}})}
-    )
+    space = Space.from_notation(TREE)
     rows = [{"kind": "v", "d": 0.2}, {"kind": "u", "c": 0.9}, {"kind": "v", "d": 0.4}]
     (center,) = space.decode(center_of(space, space.encode(rows))[None, :])
     assert center == {"kind": "v", "d": pytest.approx(0.3, abs=1e-6)}
@@ -157,9 +155,7 @@ def test_a_center_at_the_simple_end_leaves_no_room_for_signs():
 
 
 def test_signs_are_about_the_branch_of_the_center():
-    space = Space.from_notation(
-        {"kind": Choice({"u": {"c": (0.0, 1.0)}, "v": {"d": (0.0, 1.0)}})}
-    )
+    space = Space.from_notation(TREE)
     found = trials(*((n, {"kind": "v", "d": 0.6}, 1.0) for n in range(3)))
     plan = plan_monotonicity(space, {"c": 1, "d": 1}, found, 0)
     decoded = space.decode(plan.points)

@@ -1,7 +1,6 @@
 import contextlib
 import pickle
 import sys
-import warnings
 
 import numpy as np
 import pandas as pd
@@ -31,6 +30,8 @@ from skbayes.space import Choice, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
 from skbayes.utils.optional import log_once
 
+SMOOTH = {"C": (1e-2, 1e2, "log-uniform")}
+
 
 def _reviews(n, seed=0):
     """Return texts in which some words and pairs of words determine the label."""
@@ -57,8 +58,12 @@ def _search(*args, **more):
     return TextRepresentationSearchCV(*args, **arguments)
 
 
-def _values(search, name):
-    return [params[f"vectorizer__{name}"] for params in search.cv_results_["params"]]
+def _fitted(*args, **more):
+    return _search(*args, **more).fit(TEXTS, LABELS)
+
+
+def _values(search, name, step="vectorizer"):
+    return [params[f"{step}__{name}"] for params in search.cv_results_["params"]]
 
 
 def _assert_same_scores(one, other):
@@ -87,11 +92,8 @@ def test_trials_score_as_the_plain_pipeline(more):
         assert search.all_cv_results_["stage"].tolist() == [0] * 7 + [1] * 2
     for i, params in enumerate(search.cv_results_["params"]):
         plain = clone(search._pipeline()).set_params(**params)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            scores = cross_validate(
-                plain, TEXTS, LABELS, cv=splits, scoring=search.scoring
-            )["test_score"]
+        given = {"cv": splits, "scoring": search.scoring}
+        scores = cross_validate(plain, TEXTS, LABELS, **given)["test_score"]
         found = [search.cv_results_[f"split{k}_test_score"][i] for k in range(3)]
         np.testing.assert_allclose(found, scores, 0, 1e-9, err_msg=str(params))
 
@@ -105,14 +107,14 @@ def test_texts_are_counted_once(monkeypatch):
         return count(stream, pattern, *args)
 
     monkeypatch.setattr(skbayes.text.shared_counts, "count_ngrams", counting)
-    _search(space="paper", n_iter=8, cv=3, refit=False).fit(TEXTS, LABELS)
+    _fitted(space="paper", n_iter=8, cv=3, refit=False)
     # All texts, at most once with and once without stop words; no fold on its own.
     assert {n for n, _ in counted} == {len(TEXTS)}
     assert len(counted) <= 2 * 3
 
 
 def test_dev_texts():
-    search = _search(dev=NEW, cv=None, n_iter=4).fit(TEXTS, LABELS)
+    search = _fitted(dev=NEW, cv=None, n_iter=4)
     assert search.n_splits_ == 1
     best = clone(search.best_estimator_).fit(TEXTS, LABELS)
     on_dev = best.score(*NEW)
@@ -123,7 +125,7 @@ def test_dev_texts():
     apart = clone(search).set_params(dev=unmerged).fit(TEXTS, LABELS)
     assert apart.best_params_ == search.best_params_
     assert apart.best_estimator_[0].n_documents_ == len(TEXTS)
-    both = _search(dev=NEW, cv=3, racing=False, refit=False).fit(TEXTS, LABELS)
+    both = _fitted(dev=NEW, cv=3, racing=False, refit=False)
     assert both.n_splits_ == 4
     best = clone(both._pipeline()).set_params(**both.best_params_)
     folds = cross_validate(best, TEXTS, LABELS, cv=3)["test_score"]
@@ -132,7 +134,7 @@ def test_dev_texts():
 
 
 def test_folds_of_few_texts_are_drawn_twice():
-    search = _search(cv=None, refit=False).fit(TEXTS, LABELS)
+    search = _fitted(cv=None, refit=False)
     assert search.n_splits_ == 10
     once = clone(search).set_params(return_folds="predict", racing=False, refit=True)
     once.fit(TEXTS, LABELS)
@@ -143,7 +145,7 @@ def test_folds_of_few_texts_are_drawn_twice():
 def test_many_texts_are_sampled_first(monkeypatch):
     monkeypatch.setattr(text_search, "MANY_TEXTS", 80)
     monkeypatch.setattr(text_search, "SAMPLE", 30)
-    search = _search(cv=None, n_iter=8).fit(TEXTS, LABELS)
+    search = _fitted(cv=None, n_iter=8)
     assert search.n_splits_ == 1
     shares = search.all_cv_results_["train_fraction"].tolist()
     assert shares == pytest.approx([30 / 72] * 6 + [1.0] * 2)
@@ -168,14 +170,9 @@ def test_several_labels_for_each_text():
 @pytest.mark.parametrize("members", ["folds", "refit"])
 def test_an_ensemble_averages_pipelines(members):
     names = np.array(["bad", "good"])[LABELS]
-    search = TextRepresentationSearchCV(
-        n_iter=6,
-        cv=3,
-        scoring=["accuracy", "neg_log_loss"],
-        refit={"rule": "ensemble", "metric": "neg_log_loss", "members": members},
-        racing=False,
-        random_state=0,
-    ).fit(TEXTS, names)
+    rule = {"rule": "ensemble", "metric": "neg_log_loss", "members": members}
+    more = {"scoring": ["accuracy", "neg_log_loss"], "refit": rule, "racing": False}
+    search = _search(n_iter=4, cv=3, **more).fit(TEXTS, names)
     ensemble = search.best_estimator_
     assert search.ensemble_.score >= search.best_score_ - 1e-6
     n_each = 3 if members == "folds" else 1
@@ -225,14 +222,13 @@ def test_containers():
 @pytest.mark.parametrize(
     "estimator, space",
     [
-        (LinearSVC(dual="auto"), {"C": (1e-2, 1e2, "log-uniform")}),
+        (LinearSVC(dual="auto"), SMOOTH),
         (MultinomialNB(), {"classifier__alpha": [0.1, 1.0]}),
     ],
     ids=["svm", "bayes"],
 )
 def test_other_learners(estimator, space):
-    search = _search(estimator, {**space, "ngram_range": [(1, 1), (1, 2)]}, n_iter=3)
-    search.fit(TEXTS, LABELS)
+    search = _fitted(estimator, {**space, "ngram_range": [(1, 1), (1, 2)]})
     assert type(search.best_estimator_[-1]) is type(estimator)
     (parameter,) = (name.split("__")[-1] for name in space)
     assert f"classifier__{parameter}" in search.best_params_
@@ -240,30 +236,27 @@ def test_other_learners(estimator, space):
 
 
 def test_pipelines_of_ones_own():
-    steps = [
-        ("ngrams", NGramVectorizer()),
-        ("select", SelectKBest(chi2, k=10)),
-        ("svm", LinearSVC(dual="auto")),
-    ]
-    space = {"C": [0.1, 1.0], "select__k": (5, 30)}
-    search = _search(Pipeline(steps), space, space="paper").fit(TEXTS, LABELS)
+    select, svm = SelectKBest(chi2, k=10), LinearSVC(dual="auto")
+    pipeline = Pipeline(
+        [("ngrams", NGramVectorizer()), ("select", select), ("svm", svm)]
+    )
+    search = _fitted(pipeline, {"C": [0.1, 1.0], "select__k": (5, 30)}, space="paper")
     assert {"ngrams__weighting", "select__k", "svm__C"} <= set(search.best_params_)
     spaces = Space.from_notation({"classifier__C": [0.1, 1.0]})
-    search = TextRepresentationSearchCV(search_spaces=spaces, space=None, cv=2)
-    assert len(search.fit(TEXTS, LABELS).cv_results_["params"]) == 2
+    search = _fitted(search_spaces=spaces, space=None, n_iter=5)
+    assert len(search.cv_results_["params"]) == 2
 
 
 def test_other_transformers_get_the_texts():
     pipeline = make_pipeline(CountVectorizer(), MultinomialNB())
     grid = {"countvectorizer__ngram_range": [(1, 1), (1, 2)]}
-    search = TextRepresentationSearchCV(pipeline, grid, space=None, cv=3)
-    expected = BayesSearchCV(pipeline, grid, cv=3)
-    _assert_same_scores(search.fit(TEXTS, LABELS), expected.fit(TEXTS, LABELS))
+    expected = BayesSearchCV(pipeline, grid, cv=2).fit(TEXTS, LABELS)
+    _assert_same_scores(_fitted(pipeline, grid, space=None), expected)
 
 
 def test_scorers_get_the_texts():
     splits = [(np.arange(60), np.arange(60, 90))]
-    search = _search(cv=splits, scoring=mean_length).fit(TEXTS, LABELS)
+    search = _fitted(cv=splits, scoring=mean_length)
     expected = np.mean([len(text) for text in TEXTS[60:]])
     assert search.best_score_ == pytest.approx(expected)
 
@@ -278,7 +271,7 @@ def test_clustering_without_labels():
 
 
 def test_extended_search_begins_with_what_is_known_to_be_good():
-    search = _search(space="extended", n_iter=4, refit=False).fit(TEXTS, LABELS)
+    search = _fitted(space="extended", n_iter=4, refit=False)
     assert _values(search, "analyzer") == ["word", "char", "word", "word"]
     # As far as it is in the space.
     search.set_params(search_spaces={"analyzer": ["char"]}).fit(TEXTS, LABELS)
@@ -296,14 +289,13 @@ def test_other_languages_and_stop_words():
     assert search.predict(["अच्छी", "बुरी"]).tolist() == [1, 0]
     assert set(_values(search, "stop_words")) == {None, "hindi"}
     given["search_spaces"] = {"stop_words": [None, ("of", "the")]}
-    search = _search(**given).fit(TEXTS, LABELS)
-    assert set(_values(search, "stop_words")) == {None, ("of", "the")}
+    assert set(_values(_fitted(**given), "stop_words")) == {None, ("of", "the")}
 
 
 @pytest.mark.parametrize("n_stages, many", [(1, 80), (2, 10_000)])
 def test_trials_per_stage_decide_how_many_stages_there_are(n_stages, many, monkeypatch):
     monkeypatch.setattr(text_search, "MANY_TEXTS", many)
-    search = _search(n_iter=[2, 1][:n_stages], refit=False).fit(TEXTS, LABELS)
+    search = _fitted(n_iter=[2, 1][:n_stages], refit=False)
     assert set(search.all_cv_results_["stage"]) == set(range(n_stages))
 
 
@@ -318,20 +310,17 @@ def test_a_configuration_without_ngrams_costs_its_trial_only():
 
 
 def test_counts_that_find_no_room_change_nothing(tmp_path):
-    search = _search(n_iter=3, cache=50_000)
     with parallel_config(temp_folder=str(tmp_path)):
         with pytest.warns(UserWarning, match="share were computed again"):
-            search.fit(TEXTS, LABELS)
-    _assert_same_scores(search, _search(n_iter=3).fit(TEXTS, LABELS))
+            search = _fitted(n_iter=3, cache=50_000)
+    _assert_same_scores(search, _fitted(n_iter=3))
     assert not list(tmp_path.iterdir())
 
 
 def test_nothing_is_shared_without_a_cache(counting, tmp_path):
-    arguments = {"n_iter": 3, "scoring": "neg_log_loss"}
-    expected = _search(**arguments).fit(TEXTS, LABELS)
-    search = _search(**arguments, cache=False)
+    expected = _fitted(scoring="neg_log_loss")
     with parallel_config(temp_folder=str(tmp_path / "unused")):
-        search.fit(TEXTS, LABELS)
+        search = _fitted(scoring="neg_log_loss", cache=False)
     assert counting == ["counted", "removed"]
     assert not list(tmp_path.iterdir())
     _assert_same_scores(search, expected)
@@ -339,22 +328,21 @@ def test_nothing_is_shared_without_a_cache(counting, tmp_path):
 
 def test_first_steps_without_a_vectorizer_of_this_package_are_shared(counting):
     pipeline = Pipeline([("tfidf", TfidfVectorizer()), ("model", LogisticRegression())])
-    search = _search(pipeline, {"C": (0.1, 10.0, "log-uniform")}, space=None, n_iter=3)
-    search.fit(TEXTS, LABELS)
+    search = _fitted(pipeline, SMOOTH, space=None, n_iter=3)
     assert counting == []
     assert all(trial.shared_time > 0.0 for trial in search.trials_[1:])
     _assert_same_scores(
-        search, clone(search).set_params(cache=False).fit(TEXTS, LABELS)
+        search, _fitted(pipeline, SMOOTH, space=None, n_iter=3, cache=False)
     )
     # A vectorizer among the values of a step has counts.
     space = {"tfidf": [TfidfVectorizer(), NGramVectorizer()], "C": [0.1, 1.0]}
-    _search(pipeline, space, space=None).fit(TEXTS, LABELS)
+    _fitted(pipeline, space, space=None)
     assert counting == ["counted", "removed"]
 
 
 def test_kept_estimators_take_raw_texts():
     kept = {"return_folds": ["estimators", "predict"]}
-    search = _search(cv=3, **kept).fit(TEXTS, LABELS)
+    search = _fitted(cv=3, **kept)
     splits = StratifiedKFold(3).split(TEXTS, LABELS)
     for (_, test), estimator in zip(splits, search.fold_estimators_, strict=True):
         found = estimator.predict([TEXTS[i] for i in test])
@@ -374,18 +362,8 @@ def test_nested():
         (TEXTS, LABELS[:-1], ValueError, "inconsistent.*90 texts, 89 labels"),
         (TEXTS, None, ValueError, "y must be given"),
         (TEXTS, np.zeros(90), ValueError, "one class only"),
-        (
-            TEXTS,
-            [*LABELS[:-1], None],
-            ValueError,
-            "y has a missing value",
-        ),
-        (
-            TEXTS,
-            [*LABELS[:-1], np.nan],
-            ValueError,
-            "y has a missing value",
-        ),
+        (TEXTS, [*LABELS[:-1], None], ValueError, "y has a missing value"),
+        (TEXTS, [*LABELS[:-1], np.nan], ValueError, "y has a missing value"),
         ([*TEXTS[:-1], None], LABELS, ValueError, "X has a missing value at position"),
         ([*TEXTS[:-1], 3], LABELS, TypeError, "got 3 of type int at position 89"),
         ("text", [1], ValueError, "string object received"),
@@ -401,6 +379,9 @@ def test_bad_data(X, y, kind, message):
 def test_empty_texts_are_told_of():
     with pytest.warns(UserWarning, match="X: 1 of 90 texts are empty.*position 3"):
         _search().fit([*TEXTS[:3], " ", *TEXTS[4:]], LABELS)
+
+
+COUNTS = make_pipeline(CountVectorizer(), MultinomialNB())
 
 
 @pytest.mark.parametrize(
@@ -420,11 +401,7 @@ def test_empty_texts_are_told_of():
         ({"language": "klingon"}, ValueError, "language='klingon'"),
         ({"dev": {"X": NEW[0]}}, ValueError, "dev must have the keys"),
         ({"cache": 0}, ValueError, "cache"),
-        (
-            {"estimator": make_pipeline(CountVectorizer(), MultinomialNB())},
-            ValueError,
-            "requires an NGramVectorizer",
-        ),
+        ({"estimator": COUNTS}, ValueError, "requires an NGramVectorizer"),
     ],
 )
 def test_bad_arguments(arguments, kind, message, counting):
@@ -436,9 +413,7 @@ def test_bad_arguments(arguments, kind, message, counting):
 def test_fit_parameters_need_cv():
     weights = {"classifier__sample_weight": np.ones(90)}
     with pytest.raises(ValueError, match="classifier__sample_weight.*use cv"):
-        TextRepresentationSearchCV(MultinomialNB(), dev=NEW).fit(
-            TEXTS, LABELS, **weights
-        )
+        _search(MultinomialNB(), dev=NEW).fit(TEXTS, LABELS, **weights)
     search = _search(MultinomialNB()).fit(TEXTS, LABELS, **weights)
     assert search.best_score_ > 0.5
 
@@ -483,13 +458,17 @@ def bare(monkeypatch):
 
 
 def test_a_bare_installation_is_enough(bare, caplog):
-    search = _search().fit(TEXTS, LABELS)
+    search = _fitted()
     assert search.score(*NEW) > 0.8
     assert search.best_estimator_[-1].library_ == "scikit-learn"
     clone(search).fit(TEXTS, LABELS)
     # What is missing is said once, with its remedy.
     assert len(caplog.records) == 2
     assert all("skbayes[text]" in record.message for record in caplog.records)
+
+
+STEMMED = make_pipeline(NGramVectorizer(stemmer="english"), LinearSVC())
+PENALIZED = LiblinearClassifier(dual=False, penalize_intercept=False)
 
 
 def _unwanted(*args, **kwargs):
@@ -502,19 +481,8 @@ def _unwanted(*args, **kwargs):
         ({"language": "german"}, "stemming"),
         ({"search_spaces": {"stemmer": [None, "english"]}}, "stemming"),
         ({"search_spaces": {"stop_words": [None, "german"]}}, "stop words of 'german'"),
-        (
-            {
-                "space": None,
-                "estimator": make_pipeline(
-                    NGramVectorizer(stemmer="english"), LinearSVC()
-                ),
-            },
-            "stemming",
-        ),
-        (
-            {"estimator": LiblinearClassifier(dual=False, penalize_intercept=False)},
-            "penalize_intercept=False",
-        ),
+        ({"estimator": STEMMED, "space": None}, "stemming"),
+        ({"estimator": PENALIZED}, "penalize_intercept=False"),
         ({"surrogate": "trees"}, "surrogate='trees'"),
         ({"verbose": "progress"}, "verbose='progress'"),
     ],
@@ -524,11 +492,8 @@ def test_a_missing_package_is_one_error_before_the_first_fit(
 ):
     for module in ("lightgbm", "tqdm.auto"):
         monkeypatch.setitem(sys.modules, module, None)
-    search = TextRepresentationSearchCV(
-        **{"search_spaces": {"C": [1.0]}, **arguments},
-        n_iter=2,
-        error_score="raise",
-        random_state=0,
+    search = _search(
+        **{"search_spaces": {"C": [1.0]}, "error_score": "raise", **arguments}
     )
     monkeypatch.setattr(Pipeline, "fit", _unwanted)
     with pytest.raises(ImportError, match=rf'{purpose}.*pip install "skbayes\['):
@@ -536,7 +501,7 @@ def test_a_missing_package_is_one_error_before_the_first_fit(
 
 
 def test_a_journal_of_another_space_is_refused(tmp_path, request):
-    search = _search(journal=tmp_path / "journal").fit(TEXTS, LABELS)
+    search = _fitted(journal=tmp_path / "journal")
     with pytest.raises(ValueError, match="journal"):
         clone(search).fit(TEXTS[::-1], LABELS)
     request.getfixturevalue("bare")
@@ -570,19 +535,17 @@ def test_counts_are_removed_before_the_refit_and_after_an_error(counting, monkey
         counting.append("refit")
 
     with pytest.raises(ZeroDivisionError):
-        _search(stopper=stopper).fit(TEXTS, LABELS)
+        _fitted(stopper=stopper)
     assert counting == ["counted", "removed"]
     monkeypatch.setattr("skbayes.search.text.CountingSearch._refit", refit)
-    _search().fit(TEXTS, LABELS)
+    _fitted()
     assert counting[2:] == ["counted", "removed", "refit"]
 
 
 def test_a_penalty_in_the_space_needs_the_primal_problem():
     given = {"error_score": "raise", "surrogate": "random"}
-    search = _search(search_spaces={"penalty": ["l1", "l2"]}, n_iter=8, **given)
-    search.fit(TEXTS, LABELS)
-    tried = {params["classifier__penalty"] for params in search.cv_results_["params"]}
-    assert tried == {"l1", "l2"}
+    search = _fitted(search_spaces={"penalty": ["l1", "l2"]}, n_iter=8, **given)
+    assert set(_values(search, "penalty", "classifier")) == {"l1", "l2"}
     assert not search._pipeline()[-1].dual
     nested = Choice({"l1": {"penalize_intercept": [True]}, "l2": {}})
     spaces: list = [{"classifier__penalty": nested}]

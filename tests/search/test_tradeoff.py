@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from every_search import small_search
 from priced_classifier import Priced, price
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -12,26 +13,28 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV, GroupKFold, ShuffleSplit
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import (
-    BayesSearchCV,
-    Optimizer,
-    TradeoffSearchCV,
-)
+from skbayes import Optimizer, TradeoffSearchCV
 from skbayes.space import Choice, Ordinal, Space
 from skbayes.surrogates import ParzenEstimator
 
 SIZES = (0.2, 0.4, 0.6, 0.8, 1.0)
 SPACE = {"x": (0.0, 1.0)}
+TREE = DecisionTreeClassifier(random_state=0)
+IRIS = load_iris(return_X_y=True)
 N = 100
 X = np.column_stack([np.arange(N), np.ones(N)])
 y = np.arange(N) % 2
 
 
-def make(space=SPACE, **kwargs):
-    arguments = {"tradeoff": 0.3, "cost": price, "n_iter": 10, "cv": 2}
-    return TradeoffSearchCV(
-        Priced(), space, **{**arguments, "random_state": 0, **kwargs}
-    )
+PRICED = {"tradeoff": 0.3, "cost": price, "n_iter": 10}
+
+
+def make(space=SPACE, **more):
+    return search_of(Priced(), space, **{**PRICED, **more})
+
+
+def search_of(estimator, space, **more):
+    return TradeoffSearchCV(estimator, space, **{"cv": 2, "random_state": 0, **more})
 
 
 @pytest.fixture(scope="module")
@@ -113,10 +116,9 @@ def test_trees_of_parameters_and_lists_of_spaces():
 
 
 def test_initial_points_and_constraint():
-    found = make(
-        initial_points=[{"x": 0.25}, {"x": 0.75, "train_size": 0.4}],
-        constraints=lambda params: params["train_size"] != 0.6,
-    ).fit(X, y)
+    points = [{"x": 0.25}, {"x": 0.75, "train_size": 0.4}]
+    rule = lambda params: params["train_size"] != 0.6  # noqa: E731
+    found = make(initial_points=points, constraints=rule).fit(X, y)
     assert _tried(found)[0][:2] == ({"x": 0.25}, 1.0)
     assert _tried(found)[1][:2] == ({"x": 0.75}, 0.4)
     assert 0.6 not in found.cv_results_["train_fraction"]
@@ -146,26 +148,19 @@ def test_columns(search):
     "cost", ["fit_time", "score_time", "cpu_time", "model_size", "n_features"]
 )
 def test_costs_by_name(cost):
-    found = TradeoffSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        {"max_depth": [1, 5]},
-        cost=cost,
-        n_iter=2,
-        cv=3,
-        random_state=0,
-    ).fit(*load_iris(return_X_y=True))
+    found = search_of(TREE, {"max_depth": [1, 5]}, cost=cost, n_iter=2).fit(*IRIS)
     costs = found.cv_results_["cost"]
     assert np.all(costs >= 0) and np.all(np.isfinite(costs))
     if cost == "score_time":
-        folds = [f for f in found.trials_[1].folds]
-        assert costs[1] == np.mean([fold.score_time for fold in folds])
+        times = [fold.score_time for fold in found.trials_[1].folds]
+        assert costs[1] == np.mean(times)
 
 
 def test_the_first_fit_of_its_kind_is_marked():
     class New(Priced):
         pass
 
-    found = TradeoffSearchCV(New(), SPACE, n_iter=3, cv=2, random_state=0).fit(X, y)
+    found = search_of(New(), SPACE, n_iter=3).fit(X, y)
     marks = [fold.extras["warm_up"] for trial in found.trials_ for fold in trial.folds]
     assert marks == [True] + [False] * 5
     # The trial's cost is that of its other fold.
@@ -296,10 +291,8 @@ def test_trials_of_a_size_see_the_same_rows_and_smaller_ones_are_nested():
 
 
 def test_one_size_is_the_plain_search():
-    found = make(train_sizes=[1.0], tradeoff=0.0).fit(X, y)
-    plain = BayesSearchCV(
-        Priced(), SPACE, n_iter=10, initial_points=3, cv=2, random_state=0
-    ).fit(X, y)
+    found = make(train_sizes=[1.0], tradeoff=0.0, n_iter=2).fit(X, y)
+    plain = small_search(Priced(), SPACE, initial_points=3).fit(X, y)
     # The same but for a column of one value.
     assert found.cv_results_["param_x"][0] == plain.cv_results_["param_x"][0]
     assert found.best_train_fraction_ == 1.0
@@ -310,32 +303,19 @@ def test_one_size_is_the_plain_search():
 
 
 def test_scores_outside_of_0_and_1_are_refused():
-    iris = load_iris(return_X_y=True)
-    arguments = {"scoring": "neg_log_loss", "cv": 2, "n_iter": 4, "random_state": 0}
-    make_one = lambda **more: TradeoffSearchCV(  # noqa: E731
-        DecisionTreeClassifier(max_leaf_nodes=4), {"max_depth": [1, 2]}, **more
-    )
+    tree, space = DecisionTreeClassifier(max_leaf_nodes=4), {"max_depth": [1, 2]}
+    search = search_of(tree, space, scoring="neg_log_loss", n_iter=4)
     with pytest.raises(ValueError, match="score_range"):
-        make_one(**arguments).fit(*iris)
-    found = make_one(score_range=(-20.0, 0.0), **arguments).fit(*iris)
-    results = found.cv_results_
+        search.fit(*IRIS)
+    results = search.set_params(score_range=(-20.0, 0.0)).fit(*IRIS).cv_results_
     expected = 1 + results["mean_test_score"] / 20 - 0.5 * results["relative_cost"]
     np.testing.assert_allclose(results["tradeoff_score"], expected)
 
 
 def test_several_metrics():
-    iris = load_iris(return_X_y=True)
-    found = TradeoffSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        {"max_depth": [1, 2, 3]},
-        scoring=["accuracy", "f1_macro"],
-        refit="f1_macro",
-        cost="model_size",
-        n_iter=6,
-        cv=2,
-        random_state=0,
-    ).fit(*iris)
-    results = found.cv_results_
+    more = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro", "n_iter": 6}
+    found = search_of(TREE, {"max_depth": [1, 2, 3]}, cost="model_size", **more)
+    results = found.fit(*IRIS).cv_results_
     tradeoff = results["mean_test_f1_macro"] - 0.5 * results["relative_cost"]
     assert found.best_index_ == np.argmax(tradeoff)
     assert found.best_score_ == results["mean_test_f1_macro"][found.best_index_]
@@ -372,27 +352,18 @@ def test_refit_by_a_callable_and_none():
         ({"score_range": (0.0,)}, ValueError, "score_range must be a pair"),
         ({"surrogate": ("gp", "ei")}, ValueError, "'ei' is not an acquisition"),
         ({"surrogate": "tpe"}, ValueError, "'surrogate'"),
-        (
-            {"space": {"train_size": [1, 2]}},
-            ValueError,
-            "must not contain 'train_size'",
-        ),
+        ({"space": {"train_size": [1, 2]}}, ValueError, "must not contain 'train_size"),
         ({"space": {"z": [1, 2]}}, ValueError, "search_spaces names 'z'"),
         ({"surrogate": ParzenEstimator()}, ValueError, "surrogate"),
-        ({"warm_start_from": "none.db"}, FileNotFoundError, "there is no journal"),
     ],
 )
 def test_mistakes_are_named_before_any_fit(arguments, error, match):
-    fits = []
-
-    class Counting(Priced):
+    class Unfit(Priced):
         def fit(self, X, y, sample_weight=None):
-            fits.append(1)
-            return super().fit(X, y)
+            raise AssertionError
 
     with pytest.raises(error, match=match):
-        make(**arguments).set_params(estimator=Counting()).fit(X, y)
-    assert not fits
+        make(**arguments).set_params(estimator=Unfit()).fit(X, y)
 
 
 # -- knowledge that is kept -------------------------------------------------------
@@ -413,10 +384,8 @@ def test_warm_start(search, tmp_path):
     with pytest.raises(ValueError, match="train_sizes"):
         make(journal=path, cost="model_size", train_sizes=[0.5, 1.0]).fit(X, y)
     for cost, n_known in (("model_size", 7), ("fit_time", 1), (price, 1)):
-        from_journal = make(n_iter=1, warm_start_from=path, cost=cost).fit(X, y)
-        assert (
-            np.isfinite(from_journal.optimizer_._observations().costs).sum() == n_known
-        )
+        found = make(n_iter=1, warm_start_from=path, cost=cost).fit(X, y)
+        assert np.isfinite(found.optimizer_._observations().costs).sum() == n_known
     other = make(n_iter=1, warm_start_from=search, cost="model_size").fit(X, y)
     assert np.isfinite(other.optimizer_._observations().costs).sum() == 1
 
@@ -444,22 +413,19 @@ def test_an_extended_space():
 
 
 def test_of_equal_scores_the_cheaper_is_chosen_for_every_tradeoff():
-    X, y = load_iris(return_X_y=True)
     # The same tree at three sizes that are made up: all have the same score.
-    spaces = {"ccp_alpha": [0.0, 1e-9, 2e-9]}
-    found = TradeoffSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        spaces,
+    alphas = [0.0, 1e-9, 2e-9]
+    found = search_of(
+        TREE,
+        {"ccp_alpha": alphas},
         cost=lambda tree: 3.0 - 1e9 * tree.ccp_alpha,
-        initial_points=[{"ccp_alpha": value} for value in spaces["ccp_alpha"]],
+        initial_points=[{"ccp_alpha": alpha} for alpha in alphas],
         train_sizes=[1.0],
         tradeoff=0.0,
         n_iter=3,
-        cv=2,
-        random_state=0,
-    ).fit(X, y)
+    ).fit(*IRIS)
     assert len(set(found.cv_results_["mean_test_score"])) == 1
     assert found.best_params_["ccp_alpha"] == 2e-9
-    assert list(found.tradeoff_curve_["trial"]) == [found.best_index_]
     best = found.best_index_
-    assert found.select(0.0, X, y).best_index_ == best
+    assert list(found.tradeoff_curve_["trial"]) == [best]
+    assert found.select(0.0, *IRIS).best_index_ == best

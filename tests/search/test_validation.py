@@ -12,12 +12,7 @@ from sklearn.ensemble import RandomForestRegressor, StackingClassifier
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, Ridge, SGDClassifier
 from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import (
-    GroupKFold,
-    KFold,
-    LeaveOneGroupOut,
-    cross_val_predict,
-)
+from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -45,17 +40,19 @@ from skbayes.space import Categorical, Choice, Integer, Real, Space
 X, y = load_iris(return_X_y=True)
 
 
-def _search(estimator=None, **settings):
-    return BayesSearchCV(SVC() if estimator is None else estimator, {}, **settings)
+def _search(estimator=None, **more):
+    return BayesSearchCV(SVC() if estimator is None else estimator, {}, **more)
 
 
-def _fitted(estimator=None, search_spaces=None, kind=BayesSearchCV, **settings):
+def _fitted(kind=BayesSearchCV, **more):
     """Fit a search on a small data set."""
-    spaces = (
-        {"strategy": ["prior", "uniform"]} if search_spaces is None else search_spaces
-    )
-    settings = {"n_iter": 2, "cv": 2, "random_state": 0} | settings
-    return kind(estimator or DummyClassifier(), spaces, **settings).fit(X, y)
+    more = {"n_iter": 2, "cv": 2, "random_state": 0, **more}
+    return kind(DummyClassifier(), {"strategy": ["prior", "uniform"]}, **more).fit(X, y)
+
+
+def _unfitted(**more):
+    """Return a search whose fits fail the test."""
+    return BayesSearchCV(NeverFitted(), {"a": [1, 2]}, cv=2, **more)
 
 
 def _check_values(estimator, notation):
@@ -71,10 +68,7 @@ def test_more_trials_under_way_than_there_are():
     check_arguments(_search(n_iter=3, pre_dispatch=3))
 
 
-@pytest.mark.parametrize(
-    ("name", "ours"),
-    [("RF", "trees"), ("GP", "gp"), ("dummy", "random")],
-)
+@pytest.mark.parametrize(("name", "ours"), [("GP", "gp"), ("dummy", "random")])
 def test_names_of_surrogates_elsewhere(name, ours):
     message = f"surrogate: '{name}' is called '{ours}' here"
     for kind in (BayesSearchCV, TradeoffSearchCV):
@@ -82,12 +76,6 @@ def test_names_of_surrogates_elsewhere(name, ours):
             _fitted(kind=kind, surrogate=name)
     with pytest.raises(ValueError, match=message):
         Optimizer({"x": (0.0, 1.0)}, surrogate=name)
-
-
-@pytest.mark.parametrize("splitter", [GroupKFold(2), LeaveOneGroupOut()])
-def test_groups_that_are_missing(splitter):
-    with pytest.raises(ValueError, match=r"Call fit\(X, y, groups=groups\)"):
-        _fitted(cv=splitter)
 
 
 def test_numbers_of_rows_that_look_like_percentages():
@@ -103,16 +91,15 @@ def test_numbers_of_rows_that_look_like_percentages():
 
 def test_one_dict_of_initial_points():
     with pytest.raises(TypeError, match=r"write initial_points=\[{'a': 1}\]"):
-        _fitted(NeverFitted(), {"a": [1, 2]}, initial_points={"a": 1})
+        _unfitted(initial_points={"a": 1}).fit(X, y)
     with pytest.raises(TypeError, match=r"write initial_points=\[{'a': 1}\]"):
         Optimizer({"a": [1, 2]}, initial_points={"a": 1})
 
 
 @pytest.mark.parametrize("n_rows", [10, 151])
 def test_weights_of_a_wrong_length(n_rows):
-    search = BayesSearchCV(NeverFitted(), {"a": [1, 2]}, cv=2)
     with pytest.raises(ValueError, match=f"each of the 150 rows of X, got {n_rows}"):
-        search.fit(X, y, sample_weight=np.ones(n_rows))
+        _unfitted().fit(X, y, sample_weight=np.ones(n_rows))
 
 
 @pytest.mark.parametrize(
@@ -121,16 +108,13 @@ def test_weights_of_a_wrong_length(n_rows):
 def test_missing_labels(blank, kind):
     labels = np.array(["a", "b", "c"], dtype=object)[y]
     labels[[3, 8]] = blank
-    search = BayesSearchCV(NeverFitted(), {"a": [1, 2]}, cv=2)
     with pytest.raises(ValueError, match="y contains missing labels .* rows 3, 8"):
-        search.fit(X, kind(labels))
+        _unfitted().fit(X, kind(labels))
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_a_journal_in_cross_validation_fails_before_a_fit(tmp_path, n_jobs):
-    search = BayesSearchCV(
-        NeverFitted(), {"a": [1, 2]}, cv=2, journal=tmp_path / "journal"
-    )
+    search = _unfitted(journal=tmp_path / "journal")
     with pytest.raises(ValueError, match=r"outer fold.* Set journal=None"):
         cross_val_predict(search, X, y, cv=2, n_jobs=n_jobs)
     assert not list(tmp_path.iterdir())
@@ -146,9 +130,8 @@ def test_labels_and_weights_on_another_device():
     def there(array):
         return strict.asarray(array, device=strict.Device("device1"))
 
-    search = BayesSearchCV(NeverFitted(), {"a": [1, 2]}, cv=2)
     params = {"sample_weight": there(np.ones(150))}
-    check_data(search, there(X), there(y))
+    check_data(_unfitted(), there(X), there(y))
     check_weights(there(X), params)
     with pytest.raises(ValueError, match="each of the 149 rows of X, got 150 weights"):
         check_weights(there(X[1:]), params)
@@ -169,9 +152,6 @@ def test_callbacks_that_the_estimator_takes_are_passed_on():
 
 
 def test_unknown_metrics():
-    for scoring in ("acuracy", ["accuracy", "acuracy"]):
-        with pytest.raises(ValueError, match="'acuracy'.*Did you mean 'accuracy'"):
-            check_arguments(_search(scoring=scoring))
     with pytest.raises(TypeError, match=r"make_scorer\(accuracy_score\)"):
         check_arguments(_search(scoring={"ours": accuracy_score}))
     scorers = {"a": "accuracy", "b": make_scorer(accuracy_score)}
@@ -192,10 +172,9 @@ def test_stoppers():
 # -- data -------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("estimator", [SVC(), make_pipeline(StandardScaler(), SVR())])
-def test_a_target_that_is_needed(estimator):
+def test_a_target_that_is_needed():
     with pytest.raises(ValueError, match="requires y to be passed"):
-        check_data(_search(estimator), X, None)
+        check_data(_search(make_pipeline(StandardScaler(), SVR())), X, None)
 
 
 class Plain:
@@ -261,9 +240,6 @@ def test_a_rare_class_counts_in_many_rows():
     "notation, complaint",
     [
         ({"C": (-2.0, 0.0)}, "'C': no value is valid. The 'C' parameter of SVC"),
-        ({"C": ["1", "2"]}, "without quotes"),
-        ({"C": [(0.1, 1.0)]}, "without a list around it"),
-        ({"degree": (1.0, 9.0)}, "range of integers"),
         ({"kernel": ["rfb", "lin"]}, "Got 'rfb' instead"),
         ({"tol": stats.norm(-99, 1)}, "'tol'"),
         ([{"C": [1.0]}, {"C": [-1.0], "kernel": ["rbf"]}], "Got -1.0"),
@@ -286,11 +262,7 @@ class Foreign(ClassifierMixin, BaseEstimator):
 @pytest.mark.parametrize(
     ("estimator", "notation", "remedy"),
     [
-        (
-            SVC(),
-            {"C": (1, 100)},
-            r"SVC accepts .* \(1.0, 100.0\), or Integer\(1, 100\)",
-        ),
+        (SVC(), {"C": (1, 9)}, r"SVC accepts .* \(1.0, 9.0\), or Integer\(1, 9\)"),
         (SVC(), {"C": (1, 9, "log-uniform")}, r"Write \(1.0, 9.0, 'log-uniform'\)"),
         (make_pipeline(SVC()), {"svc__C": (1, 9)}, "'svc__C': .* SVC accepts"),
         (SVC(), {"kernel": Choice({"rbf": {"gamma": (1, 9)}})}, "'gamma'"),

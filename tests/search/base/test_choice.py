@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from every_search import small_search
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -9,12 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import (
-    BayesSearchCV,
-    MultiStageSearchCV,
-    ParetoSearchCV,
-    TradeoffSearchCV,
-)
+from skbayes import MultiStageSearchCV, ParetoSearchCV, TradeoffSearchCV
 from skbayes.inspection import advice
 from skbayes.search.choice import gain_of
 
@@ -22,9 +18,9 @@ X, Y = load_iris(return_X_y=True)
 SPACE = {"max_depth": [1, 2, 3, None], "min_samples_leaf": (1, 40)}
 
 
-def make(**arguments):
-    arguments = {"n_iter": 6, "random_state": 0, **arguments}
-    return BayesSearchCV(DecisionTreeClassifier(random_state=0), SPACE, **arguments)
+def make(space=SPACE, **more):
+    tree = DecisionTreeClassifier(random_state=0)
+    return small_search(tree, space, **{"n_iter": 6, "cv": 5, **more})
 
 
 class Fixed(BaseEstimator):
@@ -49,21 +45,13 @@ ROWS = np.arange(20.0)[:, None]
 OWN = ((0.5, 0.5), 0.5)
 
 
-def fixed(scores, later, refit, **arguments):
+def fixed(scores, later, refit):
     """Search with the own values, one other configuration, and two bad ones."""
     pairs = [OWN, (scores, later), ((0.0, 0.1), 0.0), ((0.1, 0.0), 0.0)]
     points = [dict(zip(("scores", "later"), pair, strict=True)) for pair in pairs]
     space = {name: list({point[name] for point in points}) for name in points[0]}
-    return BayesSearchCV(
-        Fixed(*OWN),
-        space,
-        n_iter=4,
-        cv=2,
-        refit=refit,
-        initial_points=[*points, 4],
-        random_state=0,
-        **arguments,
-    ).fit(ROWS)
+    more = {"n_iter": 4, "refit": refit, "initial_points": [*points, 4]}
+    return small_search(Fixed(*OWN), space, **more).fit(ROWS)
 
 
 def test_the_gain_is_the_corrected_difference_on_the_same_folds():
@@ -115,26 +103,24 @@ def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "more",
+    "more, metric",
     [
-        {"racing": True},
-        {"scoring": ["accuracy", "f1_macro"], "metric": "f1_macro"},
-        {"constraints": {"fit_time": "<= 100"}},
-        {"trial_limits": {"time": 60.0}},
-        {"timeout": 60.0},
-        {"cv": StratifiedKFold(3, shuffle=True)},
-        {"return_folds": "predict_proba"},
-        {"n_iter": 200},
+        ({"racing": True, "constraints": {"fit_time": "<= 100"}}, "f1_macro"),
+        (
+            {"trial_limits": {"time": 60.0}, "cv": StratifiedKFold(3, shuffle=True)},
+            None,
+        ),
+        ({"timeout": 60.0, "return_folds": "predict_proba"}, None),
+        ({"space": {"max_depth": [1, 2, None]}}, None),
     ],
-    ids=lambda more: next(iter(more)),
+    ids=["racing", "limits", "timeout", "grid"],
 )
-def test_rules_with_other_options(more):
-    metric = more.get("metric")
-    more = {name: value for name, value in more.items() if name != "metric"}
-    rule = {"rule": "corrected", **({"metric": metric} if metric else {})}
-    if more.get("n_iter") == 200:
-        more["search_spaces"] = {"max_depth": [1, 2, None]}
-    search = make().set_params(refit=rule, **more).fit(X, Y)
+def test_rules_with_other_options(more, metric):
+    rule = {"rule": "corrected"}
+    if metric:
+        more = {**more, "scoring": ["accuracy", metric]}
+        rule["metric"] = metric
+    search = make(refit=rule, **more).fit(X, Y)
     column = search.cv_results_[f"mean_test_{metric or 'score'}"]
     assert search.best_score_ == column[search.best_index_]
     assert search.best_params_ == search.cv_results_["params"][search.best_index_]
@@ -143,26 +129,16 @@ def test_rules_with_other_options(more):
 
 
 def test_rules_with_several_stages_and_rounds():
-    stages = MultiStageSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        SPACE,
-        stages=(0.5, 1.0),
-        n_iter=8,
-        refit="corrected",
-        random_state=0,
-    ).fit(X, Y)
+    more = {"refit": "corrected", "random_state": 0, "cv": 2}
+    tree = DecisionTreeClassifier(random_state=0)
+    stages = MultiStageSearchCV(tree, SPACE, stages=(0.5, 1.0), n_iter=6, **more)
+    stages.fit(X, Y)
     assert stages.own_index_ in {None, *range(len(stages.cv_results_["params"]))}
-    boosting = BayesSearchCV(
-        HistGradientBoostingClassifier(max_iter=5, random_state=0),
-        {"max_iter": (1, 6), "learning_rate": (0.05, 0.5)},
-        rounds="auto",
-        n_iter=3,
-        cv=2,
-        refit="corrected",
-        random_state=0,
-    ).fit(X, Y)
-    assert boosting.own_index_ == 0
-    assert boosting.best_gain_ >= 0
+    boosting = HistGradientBoostingClassifier(max_iter=5, random_state=0)
+    space = {"max_iter": (1, 6), "learning_rate": (0.05, 0.5)}
+    found = small_search(boosting, space, rounds="auto", **more).fit(X, Y)
+    assert found.own_index_ == 0
+    assert found.best_gain_ >= 0
 
 
 @pytest.mark.parametrize(
@@ -191,6 +167,4 @@ def test_advice_reports_a_gain_that_may_be_chance():
     assert any("difference 0.05 ± " in sentence for sentence in sentences)
     own = advice(fixed((0.2, 0.9), 0.0, "corrected"))
     assert "The estimator's own values are the best choice." in own
-    assert not any(
-        "± " in sentence for sentence in advice(fixed((0.9, 0.9), 0.9, True))
-    )
+    assert "± " not in " ".join(advice(fixed((0.9, 0.9), 0.9, True)))

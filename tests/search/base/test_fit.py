@@ -1,6 +1,6 @@
-"""Rules F1 … F10, S1 and S2: arguments of `fit`, and splits.
+"""Rules F1 … F10, M1 … M4 and S1: arguments of `fit`, routing, and splits.
 
-What `test_sklearn_suite` covers is not repeated here.
+What `test_sklearn_suite` and `docs/test_troubleshooting` cover is not repeated here.
 """
 
 import numpy as np
@@ -8,11 +8,14 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+import sklearn
+from every_search import small_search
 from grid_comparison import Sometimes, assert_same_results, assert_same_tables, fit_both
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import Ridge
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
@@ -20,7 +23,7 @@ from sklearn.model_selection import (
     LeaveOneGroupOut,
     ShuffleSplit,
     StratifiedKFold,
-    cross_val_score,
+    cross_validate,
 )
 from sklearn.naive_bayes import GaussianNB, MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -32,11 +35,8 @@ from skbayes import BayesSearchCV
 from skbayes.space import Integer
 
 X, y = load_iris(return_X_y=True)
-TREE = {"max_depth": [1, 2, 3]}
-
-
-def tree():
-    return DecisionTreeClassifier(random_state=0)
+TREE = DecisionTreeClassifier(random_state=0)
+DEPTHS = {"max_depth": [1, 2, 3]}
 
 
 def _texts():
@@ -45,23 +45,20 @@ def _texts():
 
 
 NAMES = ["a", "b", "c", "d"]
+NGRAMS = {"countvectorizer__ngram_range": [(1, 1), (1, 2)]}
 DATA = {
-    "strings": (tree, TREE, lambda: (X, np.array(["x", "y", "z"])[y])),
-    "coo": (tree, TREE, lambda: (sp.coo_matrix(X), y)),
-    "polars": (tree, TREE, lambda: (pl.DataFrame(X, schema=NAMES), pl.Series(y))),
-    "texts": (
-        lambda: make_pipeline(CountVectorizer(), MultinomialNB()),
-        {"countvectorizer__ngram_range": [(1, 1), (1, 2)]},
-        _texts,
-    ),
+    "strings": (TREE, DEPTHS, lambda: (X, np.array(["x", "y", "z"])[y])),
+    "coo": (TREE, DEPTHS, lambda: (sp.coo_matrix(X), y)),
+    "polars": (TREE, DEPTHS, lambda: (pl.DataFrame(X, schema=NAMES), pl.Series(y))),
+    "texts": (make_pipeline(CountVectorizer(), MultinomialNB()), NGRAMS, _texts),
 }
 
 
 @pytest.mark.parametrize("kind", DATA)
 def test_f1_kinds_of_input(kind):
-    make, grid, data = DATA[kind]
+    estimator, grid, data = DATA[kind]
     X, y = data()
-    ours, theirs = fit_both(make(), grid, X, y, cv=3)
+    ours, theirs = fit_both(estimator, grid, X, y, cv=3)
     assert_same_results(ours, theirs)
     rows = X.tocsr() if kind == "coo" else X
     np.testing.assert_array_equal(ours.predict(rows), theirs.predict(rows))
@@ -73,22 +70,13 @@ def test_f1_kinds_of_input(kind):
 def test_f1_frames_reach_pipelines_and_transformers():
     frame = pd.DataFrame(X, columns=NAMES)
     scaler = StandardScaler().set_output(transform="pandas")
-    pipe = make_pipeline(scaler, tree()).set_output(transform="pandas")
+    pipe = make_pipeline(scaler, TREE).set_output(transform="pandas")
     space = {"decisiontreeclassifier__max_depth": [1, 2]}
-    search = BayesSearchCV(pipe, space, n_iter=2, cv=2).fit(frame, y)
+    search = small_search(pipe, space).fit(frame, y)
     assert list(search.best_estimator_[:-1].transform(frame).columns) == NAMES
-    more = {"n_iter": 2, "scoring": lambda e, X, y: 0.0}
-    search = BayesSearchCV(scaler, {"with_mean": [True, False]}, **more).fit(frame, y)
+    space, zero = {"with_mean": [True, False]}, lambda e, X, y: 0.0
+    search = small_search(scaler, space, scoring=zero).fit(frame, y)
     assert list(search.transform(frame).columns) == NAMES
-
-
-def test_f2_unequal_lengths_raise_before_any_fit():
-    estimator = Sometimes(bad="fit")
-    search = BayesSearchCV(
-        estimator, {"quality": [1, 2]}, error_score="raise", random_state=0
-    )
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        search.fit(X[:-1], y)
 
 
 CVS = {
@@ -102,8 +90,8 @@ CVS = {
 
 @pytest.mark.parametrize("kind", sorted(CVS))
 def test_f5_cv(kind):
-    ours = BayesSearchCV(tree(), TREE, n_iter=9, cv=CVS[kind](), random_state=0)
-    theirs = GridSearchCV(tree(), TREE, cv=CVS[kind]())
+    ours = small_search(TREE, DEPTHS, n_iter=9, cv=CVS[kind]())
+    theirs = GridSearchCV(TREE, DEPTHS, cv=CVS[kind]())
     assert ours.fit(X, y) is ours
     assert_same_results(ours, theirs.fit(X, y))
 
@@ -125,32 +113,28 @@ def test_f6_conditional_parameters_of_an_option():
     pipe = Pipeline([("model", GaussianNB())])
     spaces = [
         {"model": [SVC()], "model__C": (0.1, 10.0, "log-uniform")},
-        {"model": [tree()], "model__max_depth": (1, 5)},
+        {"model": [TREE], "model__max_depth": (1, 5)},
     ]
-    search = BayesSearchCV(pipe, spaces, n_iter=8, cv=2, random_state=0).fit(X, y)
+    search = small_search(pipe, spaces, n_iter=8).fit(X, y)
     for params in search.cv_results_["params"]:
         inner = "model__C" if isinstance(params["model"], SVC) else "model__max_depth"
         assert set(params) == {"model", inner}
     assert len(search.cv_results_["params"]) == 8
 
 
-SMOOTH = {"C": (1e-3, 1e3, "log-uniform"), "gamma": (1e-4, 1.0, "log-uniform")}
-
-
 def test_f7_a_second_fit_starts_afresh():
-    search = BayesSearchCV(SVC(), SMOOTH, n_iter=7, cv=2, random_state=3)
+    space = {"C": (1e-3, 1e3, "log-uniform"), "gamma": (1e-4, 1.0, "log-uniform")}
+    search = small_search(SVC(), space, n_iter=5, random_state=3)
     first = search.fit(X, y).cv_results_
-    second = search.fit(X, y).cv_results_
-    third = clone(search).fit(X, y).cv_results_
-    assert_same_tables(first, second)
-    assert_same_tables(first, third)
-    assert len(search.trials_) == 7
+    assert_same_tables(first, search.fit(X, y).cv_results_)
+    assert_same_tables(first, clone(search).fit(X, y).cv_results_)
+    assert len(search.trials_) == 5
 
 
 def test_f7_seeds_differ_and_an_instance_moves_on():
     def tried(seed):
-        search = BayesSearchCV(Sometimes(), {"quality": (0.0, 1.0)}, n_iter=4, cv=2)
-        return search.set_params(random_state=seed).fit(X, y).cv_results_["params"][1:]
+        search = small_search(Sometimes(), {"quality": (0.0, 1.0)}, random_state=seed)
+        return search.fit(X, y).cv_results_["params"][1:]
 
     assert tried(0) != tried(1)
     rng = np.random.RandomState(0)
@@ -161,15 +145,10 @@ def test_f7_seeds_differ_and_an_instance_moves_on():
 
 def test_s1_splits_are_drawn_once_also_under_an_unseeded_shuffle():
     rows = np.arange(150.0)[:, None]
-    search = BayesSearchCV(
-        Sometimes(),
-        {"quality": (0.0, 1.0)},
-        n_iter=5,
-        cv=KFold(3, shuffle=True),
-        # It identifies the test rows.
-        scoring=lambda model, X, y: float(np.mean(X[:, 0])),
-        random_state=0,
-    )
+    # The score identifies the test rows.
+    more = {"scoring": lambda model, X, y: float(np.mean(X[:, 0])), "n_iter": 3}
+    more["cv"] = KFold(3, shuffle=True)
+    search = small_search(Sometimes(), {"quality": (0.0, 1.0)}, **more)
     table = search.fit(rows, y).cv_results_
     for split in range(3):
         assert len(set(table[f"split{split}_test_score"])) == 1
@@ -178,15 +157,6 @@ def test_s1_splits_are_drawn_once_also_under_an_unseeded_shuffle():
     Lying.n_calls = 0
     search.set_params(cv=Lying(2)).fit(rows, y)
     assert Lying.n_calls == 1
-
-
-def test_s2_nested_in_cross_val_score_a_classifier_is_stratified():
-    # Sorted labels: without stratification each fold would lack a class entirely.
-    search = BayesSearchCV(tree(), TREE, n_iter=3, cv=3, random_state=0)
-    scores = cross_val_score(search, X, y, cv=3)
-    theirs = cross_val_score(GridSearchCV(tree(), TREE, cv=3), X, y, cv=3)
-    np.testing.assert_array_equal(scores, theirs)
-    assert scores.min() > 0.8
 
 
 def test_values_reach_the_estimator_as_plain_python():
@@ -198,16 +168,14 @@ def test_values_reach_the_estimator_as_plain_python():
             return super().set_params(**params)
 
     grid = {"quality": np.linspace(0, 1, 3), "bad": np.array([None], dtype=object)}
-    BayesSearchCV(Typed(), grid, n_iter=3, cv=2, random_state=0).fit(X, y)
-    BayesSearchCV(
-        Typed(), {"quality": Integer(1, 9)}, n_iter=2, cv=2, random_state=0
-    ).fit(X, y)
+    small_search(Typed(), grid, n_iter=3).fit(X, y)
+    small_search(Typed(), {"quality": Integer(1, 9)}).fit(X, y)
     assert set(seen) == {float, int, type(None)}
 
 
 def test_repeated_values_keep_the_order_of_grid_search():
     grid = {"alpha": [10, 1, 1, 5]}
-    search = BayesSearchCV(Ridge(), grid, cv=2)
+    search = small_search(Ridge(), grid, n_iter=3)
     with pytest.warns(UserWarning, match="Parameter 'alpha': repeated values"):
         search.fit(X, y)
     assert [p["alpha"] for p in search.cv_results_["params"]] == [10, 1, 5]
@@ -233,20 +201,17 @@ class Minimal:
     def predict(self, X):
         return np.full(len(X), self.mean_)
 
-
-def _minus_distance(estimator, X, y):
-    return -float(np.mean((estimator.predict(X) - y) ** 2))
+    # Asked of every estimator since 1.7.
+    def __sklearn_tags__(self):
+        return Ridge().__sklearn_tags__()
 
 
 def test_f3_minimal_estimator():
-    # Tags are asked of every estimator since 1.7; this one has none to give.
-    class Tagged(Minimal):
-        def __sklearn_tags__(self):
-            return Ridge().__sklearn_tags__()
+    def scoring(estimator, X, y):
+        return -float(np.mean((estimator.predict(X) - y) ** 2))
 
-    ours, theirs = fit_both(
-        Tagged(), {"shift": [-1, 0, 1]}, X, y, cv=3, scoring=_minus_distance
-    )
+    grid = {"shift": [-1, 0, 1]}
+    ours, theirs = fit_both(Minimal(), grid, X, y, cv=3, scoring=scoring)
     assert_same_results(ours, theirs)
     assert ours.best_params_ == {"shift": 0}
 
@@ -254,9 +219,8 @@ def test_f3_minimal_estimator():
 @pytest.mark.parametrize("splitter", [GroupKFold(3), LeaveOneGroupOut()])
 def test_f8_groups_go_to_the_splitter_only(splitter):
     groups = np.arange(150) % 5
-    ours, theirs = fit_both(
-        tree(), TREE, X, y, cv=splitter, fit_params={"groups": groups}
-    )
+    given = {"cv": splitter, "fit_params": {"groups": groups}}
+    ours, theirs = fit_both(TREE, DEPTHS, X, y, **given)
     assert_same_results(ours, theirs)
     with pytest.raises(ValueError, match="groups"):
         clone(ours).fit(X, y)
@@ -281,11 +245,54 @@ def test_f10_weight_two_equals_a_repeated_row():
     data, targets = load_diabetes(return_X_y=True)
     data, targets = data[:150], targets[:150]
     grid = {"alpha": [0.1, 1.0, 10.0]}
-    weighted = BayesSearchCV(Ridge(), grid, n_iter=3, cv=splits, random_state=0)
+    weighted = small_search(Ridge(), grid, n_iter=3, cv=splits)
     weighted.fit(data, targets, sample_weight=weights.astype(float))
-    plain = BayesSearchCV(Ridge(), grid, n_iter=3, cv=repeated, random_state=0)
+    plain = small_search(Ridge(), grid, n_iter=3, cv=repeated)
     plain.fit(data[rows], targets[rows])
     np.testing.assert_allclose(
         weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
     )
     np.testing.assert_allclose(weighted.predict(data), plain.predict(data))
+
+
+# -- metadata routing -----------------------------------------------------------------
+
+WEIGHTED = make_scorer(accuracy_score)
+METADATA = {
+    "sample_weight": np.random.default_rng(0).uniform(0.5, 2.0, size=150),
+    "groups": np.arange(150) % 6,
+}
+
+
+@pytest.fixture
+def routing():
+    with sklearn.config_context(enable_metadata_routing=True):
+        yield
+
+
+def test_m2_same_results_as_grid_search(routing):
+    model = make_pipeline(
+        StandardScaler().set_fit_request(sample_weight=False),
+        LogisticRegression(max_iter=500).set_fit_request(sample_weight=True),
+    )
+    grid = {"logisticregression__C": [0.01, 0.1, 1.0]}
+    given = {"scoring": WEIGHTED.set_score_request(sample_weight=True)}
+    given |= {"cv": GroupKFold(3), "fit_params": METADATA}
+    assert_same_results(*fit_both(model, grid, X, y, **given))
+
+
+def test_m3_nested_in_cross_validate_and_in_workers(routing):
+    def nested(cls, n_jobs=None, **extra):
+        model = LogisticRegression(max_iter=500).set_fit_request(sample_weight=True)
+        scorer = WEIGHTED.set_score_request(sample_weight=True)
+        search = cls(
+            model, {"C": [0.1, 1.0]}, cv=GroupKFold(2), scoring=scorer, **extra
+        )
+        more = {"cv": GroupKFold(3), "scoring": scorer, "error_score": "raise"}
+        more |= {"params": METADATA, "n_jobs": n_jobs}
+        return cross_validate(search, X, y, **more)["test_score"]
+
+    expected = nested(GridSearchCV)
+    assert np.isfinite(expected).all()
+    np.testing.assert_array_equal(nested(BayesSearchCV, n_iter=2), expected)
+    np.testing.assert_array_equal(nested(BayesSearchCV, 2, n_iter=2), expected)

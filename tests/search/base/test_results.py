@@ -1,25 +1,29 @@
-"""Rules R1 … R9: `cv_results_`, and the choice of a candidate.
+"""Rules R1 … R9: `cv_results_`, the choice of a candidate, and log messages.
 
 What `test_sklearn_suite` covers is not repeated here.
 """
 
+import logging
 import warnings
 
 import numpy as np
 import pytest
+from every_search import small_search
 from grid_comparison import ENOUGH, Sometimes, assert_same_results, fit_both, searches
 from scipy.stats import loguniform, randint
 from sklearn.datasets import load_iris
-from sklearn.exceptions import FitFailedWarning
+from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.metrics import accuracy_score, f1_score
 from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV
+from skbayes.results.correction import corrected_best_score
+from skbayes.results.refit import OneStandardError
 from skbayes.space import candidates
 
 X, y = load_iris(return_X_y=True)
+TREE = DecisionTreeClassifier(random_state=0)
 LISTS = [
     {"kernel": ["rbf"], "C": [1, 10], "gamma": [0.1, 1]},
     {"kernel": ["poly"], "degree": [1, 2]},
@@ -34,32 +38,51 @@ def several(estimator, X, y):
     }
 
 
+# Arguments, and the metric that guides the search.
 SCORINGS = {
-    "own": (None, True),
-    "name": ("f1_macro", True),
-    "callable": (lambda e, X, y: -float(e.C if e.kernel == "rbf" else e.degree), True),
-    "list": (["accuracy", "f1_macro"], "f1_macro"),
-    "tuple": (("accuracy", "f1_macro"), "accuracy"),
-    "dict": ({"a": "accuracy", "b": "f1_macro"}, "b"),
-    "callable-several": (several, "f1"),
-    "callable-score-by-name": (lambda e, X, y: {"score": e.score(X, y)}, "score"),
-    "list-unrefitted": (["accuracy", "f1_macro"], False),
-    "dict-callable-refit": ({"a": "accuracy", "b": "f1_macro"}, lambda r: 2),
-    "callable-several-unrefitted": (several, False),
-    "own-callable-refit": (None, lambda results: len(results["params"]) - 1),
-    "own-unrefitted": (None, False),
+    "own": (None, True, "score"),
+    "name": ("f1_macro", True, "score"),
+    "callable": (lambda e, X, y: -float(e.C * (e.kernel == "rbf")), True, "score"),
+    "list": (["accuracy", "f1_macro"], "f1_macro", "f1_macro"),
+    "tuple": (("accuracy", "f1_macro"), "accuracy", "accuracy"),
+    "dict": ({"a": "accuracy", "b": "f1_macro"}, "b", "b"),
+    "callable-several": (several, "f1", "f1"),
+    "score-by-name": (lambda e, X, y: {"score": e.score(X, y)}, "score", "score"),
+    "list-unrefitted": (["f1_macro", "accuracy"], False, "f1_macro"),
+    "dict-callable-refit": ({"a": "accuracy", "b": "f1_macro"}, lambda r: 2, "a"),
+    "callable-several-unrefitted": (several, False, "accuracy"),
+    "own-callable-refit": (None, lambda r: len(r["params"]) - 1, "score"),
+    "own-unrefitted": (None, False, "score"),
 }
 
 
 @pytest.mark.parametrize("place", range(len(SCORINGS)), ids=list(SCORINGS))
-def test_r1_to_r6_r9_same_results_as_grid_search(place):
-    scoring, refit = [*SCORINGS.values()][place]
+def test_r1_to_r7_r9_same_results_as_grid_search(place):
+    scoring, refit, target = [*SCORINGS.values()][place]
     more = {"scoring": scoring, "refit": refit, "return_train_score": place % 2 == 0}
     ours, theirs = fit_both(SVC(), LISTS, X, y, cv=3, **more)
     assert_same_results(ours, theirs)
     assert (type(ours.scorer_) is dict) == (type(theirs.scorer_) is dict)
-    assert hasattr(ours, "refit_time_") == bool(refit)
+    for name in ("refit_time_", "best_estimator_"):
+        assert hasattr(ours, name) == bool(refit)
     assert ours.stop_reason_ == "exhausted"
+    assert ours.target_metric_ == target
+    told = [trial.score for trial in ours.trials_]
+    np.testing.assert_allclose(told, ours.cv_results_[f"mean_test_{target}"])
+
+
+def test_the_metric_of_a_rule_guides_the_search():
+    more = {"scoring": ["f1_macro", "accuracy"], "refit": OneStandardError(metric="f1")}
+    with pytest.raises(ValueError, match="refit=.*f1.*not among"):
+        small_search(SVC(), {"C": [0.1, 1.0]}, **more).fit(X, y)
+    more["refit"] = OneStandardError(metric="accuracy")
+    found = small_search(SVC(), {"C": [0.1, 1.0]}, **more).fit(X, y)
+    assert found.target_metric_ == "accuracy"
+    assert not hasattr(found, "best_score_")
+    assert found.best_params_ in ({"C": 0.1}, {"C": 1.0})
+    more = {"scoring": "accuracy", "refit": OneStandardError(metric="f1_macro")}
+    with pytest.raises(ValueError, match="refit=.*f1_macro.*not among"):
+        small_search(SVC(), {"C": [0.1, 1.0]}, **more).fit(X, y)
 
 
 def test_r3_ranks_share_the_lowest_and_put_failures_last():
@@ -79,13 +102,13 @@ def test_r3_ranks_share_the_lowest_and_put_failures_last():
 
 def test_r3_r5_all_nan_scores_rank_one_with_one_warning():
     scoring = {"scoring": lambda estimator, X, y: np.nan, "refit": False}
-    search = BayesSearchCV(SVC(), {"C": [1, 2, 3]}, n_iter=3, cv=2, **scoring)
+    search = small_search(SVC(), {"C": [1, 2, 3]}, n_iter=3, **scoring)
     with pytest.warns(UserWarning, match="non-finite"):
         search.fit(X, y)
     assert search.cv_results_["rank_test_score"].tolist() == [1, 1, 1]
     assert {trial.state for trial in search.trials_} == {"failed"}
     space = {"quality": (0.0, 1.0), "bad": [None, "fit"]}
-    search = BayesSearchCV(Sometimes(), space, n_iter=6, cv=2, random_state=0)
+    search = small_search(Sometimes(), space, n_iter=6)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         search.fit(X, y)
@@ -97,7 +120,7 @@ def test_r4_r5_means_are_unweighted_over_splits_of_unequal_size():
     some, rest = np.arange(0, 150, 3), np.arange(140)
     splits = [(rest, np.arange(140, 150)), (some, np.arange(150))]
     space = {"C": (0.1, 9.0)}
-    search = BayesSearchCV(SVC(), space, n_iter=3, cv=splits, random_state=0)
+    search = small_search(SVC(), space, n_iter=3, cv=splits)
     table = search.fit(X, y).cv_results_
     columns = np.stack([table["split0_test_score"], table["split1_test_score"]])
     np.testing.assert_allclose(table["mean_test_score"], columns.mean(axis=0))
@@ -112,9 +135,8 @@ def test_r4_r5_means_are_unweighted_over_splits_of_unequal_size():
 
 def test_r6_the_chosen_row():
     points = [{"C": 3.0}, {"C": 0.5}]
-    search = BayesSearchCV(
-        SVC(), {"C": loguniform(0.01, 10)}, n_iter=4, cv=3, initial_points=points
-    )
+    space = {"C": loguniform(0.01, 10)}
+    search = small_search(SVC(), space, n_iter=4, cv=3, initial_points=points)
     table = search.fit(X, y).cv_results_
     np.testing.assert_allclose(table["param_C"][:2].astype(float), [3.0, 0.5])
     assert search.best_index_ == np.argmax(table["mean_test_score"])
@@ -140,44 +162,10 @@ def test_r7_refit_must_name_a_metric(refit):
 
     # With a callable scorer, it is seen after the first trial.
     for scoring, n_fits in ((["accuracy", "f1_macro"], 0), (counted, 2)):
-        search = BayesSearchCV(SVC(), {"C": [1, 2, 3]}, n_iter=3, cv=2, refit=refit)
+        search = small_search(SVC(), {"C": [1, 2, 3]}, n_iter=3, refit=refit)
         with pytest.raises(ValueError, match="refit must be set to a scorer key"):
             search.set_params(scoring=scoring, n_jobs=1).fit(X, y)
         assert len(fits) == n_fits
-
-
-def test_r7_what_is_left_without_refit():
-    search = BayesSearchCV(
-        SVC(), {"C": [1, 2]}, n_iter=2, cv=2, refit=False, random_state=0
-    )
-    search.fit(X, y)
-    assert search.best_params_ == search.cv_results_["params"][search.best_index_]
-    assert hasattr(search, "best_score_")
-    search.set_params(scoring=["accuracy"])
-    fresh = BayesSearchCV(**search.get_params(deep=False)).fit(X, y)
-    for name in ("best_params_", "best_index_", "best_score_", "best_estimator_"):
-        assert not hasattr(fresh, name)
-
-
-@pytest.mark.parametrize(
-    "scoring, refit, target",
-    [
-        (["f1_macro", "accuracy"], False, "f1_macro"),
-        (["accuracy", "f1_macro"], "f1_macro", "f1_macro"),
-        (["accuracy", "f1_macro"], lambda results: 0, "accuracy"),
-        ({"a": "accuracy", "b": "f1_macro"}, "b", "b"),
-        (several, False, "accuracy"),
-        (several, "f1", "f1"),
-        (lambda estimator, X, y: estimator.score(X, y), True, "score"),
-    ],
-)
-def test_r7_the_metric_that_guides_the_search(scoring, refit, target):
-    more = {"scoring": scoring, "refit": refit}
-    search = BayesSearchCV(SVC(), {"C": (0.01, 1.0)}, n_iter=3, cv=2, **more).fit(X, y)
-    assert search.target_metric_ == target
-    assert search.multimetric_ == (target != "score")
-    told = [trial.score for trial in search.trials_]
-    np.testing.assert_allclose(told, search.cv_results_[f"mean_test_{target}"])
 
 
 @pytest.mark.parametrize("error_score", [np.nan, 0.25])
@@ -189,7 +177,7 @@ def test_r7_a_callable_that_fails_in_some_folds_has_the_error_score(error_score)
 
     splits = [(np.arange(50, 150), np.arange(100)), (np.arange(80), np.arange(80, 150))]
     more = {"scoring": both, "refit": False, "error_score": error_score}
-    search = BayesSearchCV(SVC(), {"C": [1.0, 2.0]}, n_iter=2, cv=splits, **more)
+    search = small_search(SVC(), {"C": [1.0, 2.0]}, cv=splits, **more)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search.fit(X, y)
@@ -204,16 +192,16 @@ def test_r7_a_callable_that_fails_in_some_folds_has_the_error_score(error_score)
 
 def test_r9_finite_space_is_visited_once_and_picks_what_grid_search_picks():
     grid = {"max_depth": [3, 1, 2], "criterion": ["gini", "entropy"]}
-    tree, wanted = DecisionTreeClassifier(random_state=0), list(ParameterGrid(grid))
-    theirs = GridSearchCV(tree, grid, cv=3).fit(X, y)
+    wanted = list(ParameterGrid(grid))
+    theirs = GridSearchCV(TREE, grid, cv=3).fit(X, y)
     for n_iter in (6, ENOUGH):
-        ours = BayesSearchCV(tree, grid, n_iter=n_iter, cv=3, random_state=0).fit(X, y)
+        ours = small_search(TREE, grid, n_iter=n_iter, cv=3).fit(X, y)
         assert ours.cv_results_["params"] == wanted
         assert ours.best_params_ == theirs.best_params_
         assert ours.stop_reason_ == "exhausted"
     # With a timeout or fewer trials, the model orders the same set.
-    for more, n_trials in (({"timeout": 1e6}, 6), ({"n_iter": 5}, 5)):
-        search = BayesSearchCV(tree, grid, cv=3, random_state=0, **more).fit(X, y)
+    for n_trials, more in ((6, {"timeout": 1e6, "n_iter": 50}), (5, {"n_iter": 5})):
+        search = small_search(TREE, grid, **more).fit(X, y)
         tried = search.cv_results_["params"]
         assert len(tried) == len({repr(params) for params in tried}) == n_trials
         assert all(params in wanted for params in tried)
@@ -227,13 +215,7 @@ def test_r9_finite_distributions_and_constraints():
     def allowed(params):
         return params["criterion"] == "gini" or params["max_depth"] < 3
 
-    search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        space,
-        constraints=allowed,
-        cv=2,
-        random_state=0,
-    ).fit(X, y)
+    search = small_search(TREE, space, constraints=allowed, n_iter=50).fit(X, y)
     tried = search.cv_results_["params"]
     assert len(tried) == 6
     assert all(map(allowed, tried))
@@ -244,14 +226,8 @@ def test_r9_finite_distributions_and_constraints():
     "prior, surrogate", [("uniform", "gp"), ("log-uniform", "random")]
 )
 def test_r9_a_range_of_few_floats(prior, surrogate):
-    search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        {"min_impurity_decrease": (1e15, 1e15 + 1, prior)},
-        n_iter=12,
-        cv=2,
-        surrogate=surrogate,
-        random_state=0,
-    ).fit(X, y)
+    space = {"min_impurity_decrease": (1e15, 1e15 + 1, prior)}
+    search = small_search(TREE, space, n_iter=12, surrogate=surrogate).fit(X, y)
     tried = {params["min_impurity_decrease"] for params in search.cv_results_["params"]}
     assert tried == {1e15 + k / 8 for k in range(9)}
     assert (len(search.trials_), search.stop_reason_) == (9, "exhausted")
@@ -259,16 +235,64 @@ def test_r9_a_range_of_few_floats(prior, surrogate):
 
 def test_r9_a_constraint_that_allows_one_configuration(monkeypatch):
     monkeypatch.setattr(candidates, "N_MORE_BATCHES", 1)
-    search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0),
+    search = small_search(
+        TREE,
         {"ccp_alpha": (0.0, 1.0)},
         initial_points=[{"ccp_alpha": 0.1}],
         constraints=lambda params: params["ccp_alpha"] == 0.1,
-        cv=2,
-        random_state=0,
     )
-    with pytest.warns(
-        UserWarning, match=r"ends after 1 trial\. constraint allows no new .* 33,024"
-    ):
+    message = r"ends after 1 trial\. constraint allows no new .* 33,024"
+    with pytest.warns(UserWarning, match=message):
         search.fit(X, y)
     assert search.stop_reason_ == "exhausted"
+
+
+# -- in addition to the results of GridSearchCV ---------------------------------------
+
+
+def make(**more):
+    space = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
+    return small_search(SVC(), space, **{"n_iter": 4, "cv": 3, **more})
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_results_frame(library):
+    search = make().fit(X, y)
+    frame = search.results_frame(library)
+    assert list(frame["param_C"]) == [p["C"] for p in search.cv_results_["params"]]
+    scores = search.cv_results_["mean_test_score"]
+    np.testing.assert_array_equal(frame["mean_test_score"], scores)
+    best_first = search.results_frame(library, sort_by="score")
+    assert next(iter(best_first["mean_test_score"])) == search.best_score_
+    with pytest.raises(NotFittedError):
+        make().results_frame(library)
+
+
+@pytest.mark.parametrize("metric", ["score", "f1_macro"])
+def test_the_corrected_score_goes_with_the_best_score(metric):
+    several = {"scoring": ["accuracy", metric], "refit": metric}
+    search = make(**several if metric != "score" else {}).fit(X, y)
+    results, best = search.cv_results_, search.best_index_
+    expected = corrected_best_score(results, best, 3, metric)
+    assert search.best_score_corrected_ == expected <= search.best_score_
+    chosen = make(refit=lambda results: 0).fit(X, y)
+    assert not hasattr(chosen, "best_score_corrected_")
+
+
+def test_the_logger_tells_of_each_trial(caplog, capsys):
+    with caplog.at_level(logging.DEBUG, logger="skbayes"):
+        make().fit(X, y)
+    messages = [record.getMessage() for record in caplog.records]
+    for event in (" finished: complete", " started: "):
+        told = [message[:8] for message in messages if event in message]
+        assert told == [f"trial {number} " for number in range(4)]
+    assert capsys.readouterr() == ("", "")
+
+
+def test_limits_reach_the_optimizer():
+    optimizer = make(n_iter=1).fit(X, y).optimizer_
+    assert optimizer.cost_limit is None and optimizer.cost_budget is None
+    found = make(n_iter=2, pre_dispatch=2, timeout=1e5).fit(X, y)
+    assert found.optimizer_.cost_limit is None
+    # Seconds of all that are in flight.
+    assert found.optimizer_.cost_budget == pytest.approx(2e5, rel=1e-3)

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+from every_search import small_search
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
-
-from skbayes import BayesSearchCV
 
 # No first steps of a pipeline for a classifier: they transform labels, images, kernels,
 # a single column or two tables, or no new rows.
@@ -51,34 +50,39 @@ def made(name):
     return transformer.set_params(**own | OWN.get(name, {}))
 
 
-def rows(name):
-    """Return 40 rows of a kind that a transformer accepts, and two classes."""
+KINDS = {
+    "texts": ["CountVectorizer", "HashingVectorizer", "TfidfVectorizer"],
+    "dicts": ["DictVectorizer", "FeatureHasher"],
+    "codes": ["OneHotEncoder", "OrdinalEncoder", "TargetEncoder"],
+}
+KINDS["numbers"] = [name for name in ALL if name not in sum(KINDS.values(), [])]
+
+
+def rows(kind):
+    """Return 40 rows of a kind, and two classes."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 40)
     X = np.round(rng.random((40, 4)) + 0.3 * y[:, None], 2)
-    if name in ("CountVectorizer", "HashingVectorizer", "TfidfVectorizer"):
+    if kind == "texts":
         return [" ".join(f"w{v:.1f}" for v in row) for row in X], y
-    if name in ("DictVectorizer", "FeatureHasher"):
+    if kind == "dicts":
         return [dict(zip("abcd", map(float, row), strict=True)) for row in X], y
-    if name in ("OneHotEncoder", "OrdinalEncoder", "TargetEncoder"):
-        return np.round(X), y
-    return X, y
+    return np.round(X) if kind == "codes" else X, y
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.filterwarnings("ignore")
-def test_scores_are_those_of_the_plain_pipeline(name):
-    model = DecisionTreeClassifier(random_state=0)
-    estimator = Pipeline([("first", made(name)), ("model", model)])
+def test_scores_are_those_of_the_plain_pipeline(kind):
+    steps = [("first", None), ("model", DecisionTreeClassifier(random_state=0))]
+    space = {"first": [made(name) for name in KINDS[kind]], "model__max_depth": [1, 2]}
+    more = {"n_iter": 200, "pre_dispatch": 1, "refit": False, "error_score": "raise"}
+    more |= {"scoring": ["accuracy", "neg_log_loss"], "return_train_score": True}
     shared, plain = (
-        BayesSearchCV(
-            estimator, {"model__max_depth": [1, 2, 5]}, n_iter=2, cv=2, refit=False,
-            surrogate="random", pre_dispatch=1, random_state=0, error_score="raise",
-            scoring=["accuracy", "neg_log_loss"], return_train_score=True, cache=cache,
-        ).fit(*rows(name))
+        small_search(Pipeline(steps), space, cache=cache, **more).fit(*rows(kind))
         for cache in (True, False)
-    )  # fmt: skip
+    )
     for column, values in shared.cv_results_.items():
         if "time" not in column:
             np.testing.assert_array_equal(values, plain.cv_results_[column], column)
-    assert all(trial.shared_time > 0.0 for trial in shared.trials_[1:])
+    # Every second trial has the transformer of the one before.
+    assert all(trial.shared_time > 0.0 for trial in shared.trials_[1::2])

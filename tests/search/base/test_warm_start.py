@@ -5,7 +5,10 @@ from datetime import timedelta
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
+from every_search import small_search
+from scripted_estimators import NeverFitted
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
@@ -29,14 +32,13 @@ def grid():
     return GridSearchCV(SVC(gamma=0.02), COARSE, cv=3).fit(X, y)
 
 
-def fine(source, **kwargs):
-    arguments = {"n_iter": 5, "cv": 3, "random_state": 0, **kwargs}
-    return BayesSearchCV(SVC(gamma=0.02), FINE, warm_start_from=source, **arguments)
+def fine(source, **more):
+    more = {"n_iter": 5, "cv": 3, "warm_start_from": source, **more}
+    return small_search(SVC(gamma=0.02), FINE, **more)
 
 
 @pytest.mark.parametrize("kind", ["search", "cv_results_", "frame"])
 def test_coarse_grid_then_fine_search(grid, kind):
-    pd = pytest.importorskip("pandas")
     source = {
         "search": grid,
         "cv_results_": grid.cv_results_,
@@ -62,8 +64,7 @@ def study(grid):
             grid.cv_results_["params"], grid.cv_results_["mean_test_score"], strict=True
         )
     ]
-    minimize = SimpleNamespace(name="MINIMIZE")
-    return SimpleNamespace(trials=trials, directions=[minimize])
+    return SimpleNamespace(trials=trials, directions=[SimpleNamespace(name="MINIMIZE")])
 
 
 @pytest.mark.parametrize(
@@ -97,7 +98,6 @@ def test_initial_points_come_before_what_is_known(grid):
 
 @pytest.mark.filterwarnings("ignore:warm_start_from")
 def test_from_a_journal(tmp_path):
-    pytest.importorskip("pandas")
     first = fine(None, journal=tmp_path / "first.db").fit(X, y)
     second = fine(tmp_path / "first.db").fit(X, y)
     assert second.cv_results_["params"][0] == first.best_params_
@@ -132,21 +132,11 @@ def test_a_search_of_several_metrics(grid):
 
 
 @pytest.mark.parametrize(
-    "source, error",
-    [
-        (3, TypeError),
-        (GridSearchCV(SVC(), COARSE), ValueError),
-        ({"params": [{"C": 1.0}]}, ValueError),
-        ("nowhere.db", OSError),
-    ],
+    "source, error", [(3, TypeError), ({"params": [{"a": 1}]}, ValueError)]
 )
 def test_what_is_no_search_is_refused_before_any_fit(source, error):
-    class Unfittable(SVC):
-        def fit(self, X, y):
-            raise AssertionError("a fit was made")
-
-    search = BayesSearchCV(Unfittable(), FINE, warm_start_from=source, random_state=0)
-    with pytest.raises(error, match=r"warm_start_from|nowhere\.db"):
+    search = small_search(NeverFitted(), {"a": (1, 9)}, warm_start_from=source)
+    with pytest.raises(error, match="warm_start_from"):
         search.fit(X, y)
 
 
@@ -170,7 +160,7 @@ def test_failures_and_times_of_a_study_are_learned(grid):
             optimizer.learn = watched
             return optimizer
 
-    settings = {"n_iter": 1, "cv": 3, "random_state": 0, "warm_start_from": source}
+    settings = {"n_iter": 1, "cv": 2, "random_state": 0, "warm_start_from": source}
     with pytest.warns(UserWarning, match=OUTSIDE):
         search = Watched(SVC(gamma=0.02), FINE, **settings).fit(X, y)
     assert [C for C, _, _ in learned] == [0.1, 1.0, 10.0, 100.0]
