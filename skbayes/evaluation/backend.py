@@ -1,45 +1,143 @@
 """Backends: where the fits of a search run, and how they receive their inputs.
 
-A backend sends folds to joblib and returns their outcomes. The inputs that all fits
-share are transferred once. Large arrays are stored in one file, which the workers map
-into memory, so that the machine has one copy for any number of workers.
+A backend sends folds to joblib and returns their outcomes. joblib would pickle the
+inputs, which all fits share, again for every trial. Instead, each fit receives a small
+handle, and each process loads the inputs once. Large arrays are stored in one file,
+which the workers map into memory, so that the machine has one copy for any number of
+workers.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import math
+import mmap
 import os
-import pickle
+import threading
 import time
+import uuid
 from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
-import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from skbayes.evaluation.data_transfer import DataHandle, DiskHandle, LocalHandle
-from skbayes.evaluation.fit_server import end_servers, run_limited_folds, start_server
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_folds
-from skbayes.evaluation.limits import FitLimits, memory_text
-from skbayes.evaluation.temporary_folder import TemporaryFolder, place_of_folders
-from skbayes.utils.optional import warn_user
-from skbayes.utils.process_tree import machine_name
+from skbayes.evaluation.temporary_files import (
+    TemporaryFolder,
+    place_of_folders,
+    read,
+    write,
+)
 
 __all__ = [
     "Backend",
     "DaskBackend",
-    "KillableBackend",
+    "DataHandle",
+    "DiskHandle",
+    "LocalHandle",
     "ProcessBackend",
     "ThreadBackend",
-    "make_backend",
 ]
 
-# Alignment of arrays in bytes, for efficient access by the processor.
-ALIGNMENT = 64
+
+class DataHandle:
+    """Handle that contains the task; the `key` is the same for all handles of the data.
+
+    An exception in a worker would end its pool, and thereby the folds of other trials.
+    If `returns_errors`, it is therefore returned.
+    """
+
+    n_shared = 0
+
+    def __init__(self, task: Any, returns_errors: bool = True) -> None:
+        self._task = task
+        self.returns_errors = returns_errors
+        self.key = uuid.uuid4().hex
+
+    def load(self) -> Any:
+        """Return the task, in the process of the fit."""
+        return self._task
+
+    def stopped(self) -> bool:
+        """Return whether to skip fits that have not started."""
+        return False
+
+    def room(self) -> AbstractContextManager[Any]:
+        """Return a context in which a fit runs, after waiting until it may run."""
+        return contextlib.nullcontext()
+
+    def is_gone(self) -> bool | None:
+        """Return whether the search has ended; None if this cannot be determined."""
+        return None
+
+
+class LocalHandle(DataHandle):
+    """Handle of a task in memory."""
+
+    def __init__(self, task: Any, n_slots: int) -> None:
+        # With one worker, errors are raised where they occur, for debugging.
+        super().__init__(task, returns_errors=n_slots > 1)
+        self.stop = threading.Event()
+        # Each trial in flight has enough threads for all slots.
+        self._slots = threading.BoundedSemaphore(n_slots)
+
+    def room(self) -> AbstractContextManager[Any]:
+        """Return a slot."""
+        return self._slots
+
+    def stopped(self) -> bool:
+        """Return whether to skip fits that have not started."""
+        return self.stop.is_set()
+
+
+# Task that this process loaded last, and its memory map, by folder.
+_loaded: dict[str, tuple[Any, mmap.mmap]] = {}
+
+
+class DiskHandle(DataHandle):
+    """Handle of a task in the file "task" of a folder on this machine.
+
+    Arrays of more than `least` bytes, `n_shared` bytes in total, are mapped into
+    memory. As in joblib, small arrays are copied, so that they are writable.
+    """
+
+    def __init__(self, folder: str, sizes: Sequence[int], least: float) -> None:
+        self.folder, self.least = folder, least
+        self.key, self.returns_errors = folder, True
+        self.n_shared = sum(n_bytes for n_bytes in sizes if n_bytes > least)
+
+    def load(self) -> Any:
+        """Return the task; it is read once per process."""
+        if self.folder not in _loaded:
+            _loaded.clear()
+            with open(os.path.join(self.folder, "task"), "rb") as file:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            task = read(memoryview(mapped), self.least)
+            _loaded[self.folder] = task, mapped
+        return _loaded[self.folder][0]
+
+    def is_gone(self) -> bool | None:
+        """Return whether the search has ended."""
+        return not os.path.exists(self.folder)
+
+    def stopped(self) -> bool:
+        """Return whether to skip fits that have not started."""
+        return os.path.exists(os.path.join(self.folder, "stop"))
+
+    @contextlib.contextmanager
+    def room(self) -> Iterator[None]:
+        """Return a context that releases the mapped pages at its end.
+
+        loky replaces a worker that has grown by 300 MB.
+        """
+        try:
+            yield
+        finally:
+            _, mapped = _loaded.get(self.folder, (None, None))
+            if mapped is not None and hasattr(mapped, "madvise"):
+                mapped.madvise(mmap.MADV_DONTNEED)
 
 
 class Backend:
@@ -135,19 +233,6 @@ class ThreadBackend(Backend):
         self.handle.stop.set()
 
 
-class _Pickler(cloudpickle.Pickler):
-    """Pickler that stores arrays separately which NumPy would copy into the pickle."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        if type(obj) in (np.ndarray, np.memmap) and not obj.dtype.hasobject:
-            # Strided arrays, and memory maps as their base arrays.
-            array = obj.view(np.ndarray)
-            plain = array.flags.c_contiguous or array.flags.f_contiguous
-            array = array if plain else np.ascontiguousarray(array)
-            return array.__reduce_ex__(pickle.HIGHEST_PROTOCOL)
-        return super().reducer_override(obj)
-
-
 class ProcessBackend(Backend):
     """Other processes of this machine, with the inputs in a temporary folder."""
 
@@ -156,10 +241,10 @@ class ProcessBackend(Backend):
     def _transfer(self) -> Any:
         place = place_of_folders(self.temp_folder)
         try:
-            self._temporary = TemporaryFolder(place, f"skbayes-data-{machine_name()}-")
-            self._folder = self._temporary.path
+            self._temporary = TemporaryFolder(place, "skbayes-data")
+            self._folder = Path(self._temporary.path)
             try:
-                return DiskHandle(self._folder, self._write())
+                sizes = self._write()
             except BaseException:
                 self._temporary.remove()
                 raise
@@ -171,30 +256,15 @@ class ProcessBackend(Backend):
                 "joblib.parallel_config",
                 place,
             ) from error
+        return DiskHandle(self._temporary.path, sizes, self.max_nbytes)
 
-    def _write(self) -> tuple[tuple[int, int, bool], ...]:
-        buffers: list[pickle.PickleBuffer] = []
-        with self._replaced("head") as file:
-            pickler = _Pickler(file, protocol=5, buffer_callback=buffers.append)
-            pickler.dump(self.task)
-        places = []
-        with self._replaced("arrays") as file:
-            for buffer in buffers:
-                raw = buffer.raw()
-                file.write(bytes(-file.tell() % ALIGNMENT))
-                begin = file.tell()
-                file.write(raw)
-                shared = raw.nbytes > self.max_nbytes
-                places.append((begin, begin + raw.nbytes, shared))
-        return tuple(places)
-
-    @contextlib.contextmanager
-    def _replaced(self, name: str) -> Iterator[Any]:
-        """Write a new file; workers that have mapped an old one keep it."""
-        draft = Path(self._folder) / f"{name}-draft"
+    def _write(self) -> list[int]:
+        """Write the file; workers that have mapped an old one keep it."""
+        draft = self._folder / "draft"
         with open(draft, "wb") as file:
-            yield file
-        os.replace(draft, Path(self._folder) / name)
+            sizes = write(file, self.task)
+        os.replace(draft, self._folder / "task")
+        return sizes
 
     def __exit__(self, *exception: object) -> None:
         """Remove the folder."""
@@ -204,16 +274,15 @@ class ProcessBackend(Backend):
         """Request that fits that have not started are skipped."""
         # If the disk is full, fits that have not started are run.
         with contextlib.suppress(OSError):
-            os.makedirs(self._folder, mode=0o700, exist_ok=True)
-            (Path(self._folder) / "stop").touch()
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            (self._folder / "stop").touch()
 
     def restore(self) -> None:
-        """Restore files that another program has removed."""
-        files = [Path(self._folder, name) for name in ("head", "arrays")]
-        if not all(file.exists() for file in files):
+        """Restore a file that another program has removed."""
+        if not (self._folder / "task").exists():
             # If this fails, workers that have loaded the data can continue.
             with contextlib.suppress(OSError):
-                os.makedirs(self._folder, mode=0o700, exist_ok=True)
+                self._folder.mkdir(mode=0o700, exist_ok=True)
                 self._write()
 
 
@@ -232,140 +301,3 @@ class DaskBackend(Backend):
     def __exit__(self, *exception: object) -> None:
         """Release the inputs."""
         self.handle.release()
-
-
-class KillableBackend(Backend):
-    """Processes that are killed at a limit, each of them for a worker of a backend.
-
-    If the inputs cannot be sent to another process, the fits run in the backend itself.
-    """
-
-    batch_seconds = 0.0
-
-    def __init__(self, backend: Backend, limits: FitLimits) -> None:
-        self._backend, self._limits = backend, limits
-        self._copy: ProcessBackend | None = None
-        self._runs_in_backend = self._has_warned = False
-        super().__init__(backend.task, n_workers=backend.n_workers)
-
-    def _transfer(self) -> Any:
-        """Transfer the inputs of fits in this process to other processes, too."""
-        inner = self._backend
-        self.is_local, self.is_here = inner.is_local, inner.is_here
-        if inner.is_here:
-            try:
-                self._copy = ProcessBackend(
-                    inner.task,
-                    temp_folder=inner.temp_folder,
-                    max_nbytes=inner.max_nbytes,
-                )
-                inner.handle.on_disk = self._copy.handle
-            except (pickle.PicklingError, TypeError, AttributeError, OSError) as error:
-                if isinstance(error, OSError) and self._limits.of_trials:
-                    raise
-                self._run_in_backend(error)
-
-    def _run_in_backend(self, error: BaseException) -> None:
-        self._runs_in_backend = True
-        if self.is_here:
-            self._warn(error)
-
-    def __exit__(self, *exception: object) -> None:
-        """End the processes, and remove the transferred inputs."""
-        if self.is_local and not (self.is_here and self._copy is None):
-            end_servers(self._backend.handle.portable().key)
-        if self._copy is not None:
-            self._copy.__exit__(*exception)
-        self._backend.__exit__(*exception)
-
-    def warm_up(self, executor: Any) -> None:
-        """Start processes; ValueError if the inputs exceed the memory limit."""
-        if self._runs_in_backend or not self.is_local:
-            return
-        begin, limits, handle = time.perf_counter(), self._limits, self._backend.handle
-        if self.is_here or limits.trial_memory is not None:
-            outcome, size = start_server(handle, limits)
-            if outcome is not None:
-                assert outcome.exception is not None
-                return self._run_in_backend(outcome.exception)
-            if limits.trial_memory is not None and size >= limits.trial_memory:
-                raise ValueError(
-                    f"trial_limits['memory']={memory_text(limits.trial_memory)} is "
-                    "too small: before its first fit, a process uses "
-                    f"{memory_text(size)} of memory."
-                )
-        if not self.is_here:
-            end_servers(handle.portable().key)
-            if limits.timeout is not None:
-                calls = [delayed(start_server)(handle, limits)] * self.n_workers
-                executor.warm_up(lambda parallel: parallel(calls), limits.timeout)
-        self.start_time = time.perf_counter() - begin
-
-    def _call(self, folds: Sequence[Fold], spent: float) -> Any:
-        if not self._runs_in_backend:
-            limits = self._limits.after(spent, self.is_local)
-            try:
-                content = cloudpickle.dumps(*folds)
-                handle = self._backend.handle
-                return delayed(run_limited_folds)(handle, content, limits)
-            except Exception as error:
-                if not self.is_here:
-                    raise
-                if not self._has_warned:
-                    self._warn(error)
-        return self._backend._call(folds, spent)
-
-    def fit_here(self, fold: Fold) -> FoldOutcome:
-        """Run one fold in another process, if this is possible."""
-        if self._runs_in_backend or not self.is_local:
-            return self._backend.fit_here(fold)
-        content, handle = cloudpickle.dumps(fold), self._backend.handle
-        return run_limited_folds(handle, content, self._limits)[0]
-
-    def _warn(self, error: BaseException) -> None:
-        self._has_warned = True
-        given = ["timeout"] if self._limits.timeout is not None else []
-        given += ["trial_limits"] if self._limits.of_trials else []
-        warn_user(
-            f"{' and '.join(given)} cannot abort a running fit, since it cannot be "
-            f"sent to another process ({type(error).__name__}: {error}). Time limits "
-            "are checked between the folds of a trial only, and the memory limit is "
-            "not checked.",
-        )
-
-    def end_after(self, seconds: float) -> None:
-        """Abort all fits after some seconds."""
-        super().end_after(seconds)
-        self._limits = dataclasses.replace(self._limits, deadline=self.deadline)
-
-    def stop(self) -> None:
-        """Request that fits that have not started are skipped, if supported."""
-        self._backend.stop()
-
-    def renew(self) -> None:
-        """Transfer the inputs again if a worker was lost."""
-        self._backend.renew()
-        self.restore()
-
-    def restore(self) -> None:
-        """Restore files that another program has removed."""
-        for backend in (self._backend, self._copy):
-            if backend is not None:
-                backend.restore()
-
-
-def make_backend(run: Any, task: FoldTask) -> Backend:
-    """Make the backend of a search, for the inputs that all fits share."""
-    options, kind = run.options, run.context.kind
-    backend: Backend = kind(task, **run.context.backend_options)
-    limits = FitLimits(options.trial_timeout, options.trial_memory, options.timeout)
-    if limits.of_trials or (
-        limits.timeout is not None and aborts_at_timeout(kind, run)
-    ):
-        return KillableBackend(backend, limits)
-    return backend
-
-
-def aborts_at_timeout(kind: type[Backend], run: Any) -> bool:
-    """Return whether fits are aborted at a timeout; callbacks may keep them here."""
-    return kind.is_local and not (kind.is_here and run.is_observed)

@@ -13,7 +13,7 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import clone
@@ -21,7 +21,9 @@ from sklearn.utils.parallel import Parallel
 
 from skbayes.evaluation.aspect import Aspect
 from skbayes.evaluation.aspects.registry import aspects_of
+from skbayes.evaluation.backend import Backend
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, has_status
+from skbayes.evaluation.killable import KillableBackend
 from skbayes.evaluation.limits import SearchTimeout
 from skbayes.evaluation.racing import FoldScores, race_of
 from skbayes.evaluation.run import SearchRun
@@ -29,14 +31,12 @@ from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
 from skbayes.utils.did_you_mean import did_you_mean
 
-if TYPE_CHECKING:
-    from skbayes.evaluation.backend import Backend
-
 __all__ = [
     "CandidateEvaluator",
     "Evaluation",
     "check_candidates",
     "fold_task",
+    "make_backend",
     "on_full_data",
 ]
 
@@ -178,6 +178,20 @@ class Evaluation:
         }
         progress = (self.number, self.n_planned)
         return Fold(index, self.params, progress, self.fidelity, parts)
+
+
+def make_backend(run: SearchRun, task: FoldTask) -> Backend:
+    """Make the backend of a search, for the inputs that all fits share."""
+    backend: Backend = run.context.kind(task, **run.context.backend_options)
+    if run.options.limits_trials or (run.has_limits and aborts_at_timeout(run)):
+        return KillableBackend(backend, run.options.fit_limits)
+    return backend
+
+
+def aborts_at_timeout(run: SearchRun) -> bool:
+    """Return whether fits are aborted at a timeout; callbacks may keep them here."""
+    kind = run.context.kind
+    return kind.is_local and not (kind.is_here and run.is_observed)
 
 
 def fold_task(run: SearchRun, X: Any) -> FoldTask:

@@ -18,20 +18,21 @@ from sklearn.dummy import DummyClassifier
 from sklearn.metrics import check_scoring, get_scorer
 
 from skbayes import compat
-from skbayes.evaluation.data_transfer import DataHandle, Inputs
-from skbayes.evaluation.subsets import FULL_DATA, Fidelity
+from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 from skbayes.evaluation.trial import FoldResult, FoldStatus
 
 # Each worker process imports this module. Modules that only some searches need are
 # imported with their aspects.
 if TYPE_CHECKING:
     from skbayes.evaluation.aspect import FoldAspect
+    from skbayes.evaluation.backend import DataHandle
     from skbayes.evaluation.limits import AbortReason
 
 __all__ = [
     "Fold",
     "FoldCall",
     "FoldOutcome",
+    "Inputs",
     "PREDICTING",
     "FoldTask",
     "has_status",
@@ -108,6 +109,26 @@ class _WrappedFit:
             return self._estimator.fit(*data, **params)
         fit = functools.partial(self._fit, n_called + 1)
         return self.wrappers[n_called](fit, *data, **params)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Inputs that all fits of a search share."""
+
+    X: Any
+    y: Any
+    splits: Sequence[tuple[Any, Any]]
+    fit_params: dict[str, Any] = field(default_factory=dict)
+    score_params: dict[str, Any] = field(default_factory=dict)
+    subsets: Subsets | None = None
+    outcome_params: dict[str, Any] = field(default_factory=dict)
+
+    def split(self, index: int, fidelity: Fidelity = FULL_DATA) -> tuple[Any, Any]:
+        """Return the training and test rows of one fold of a trial."""
+        train, test = self.splits[index]
+        if self.subsets is None:
+            return train, test
+        return self.subsets.rows(index, train, fidelity), test
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,38 @@
 """Store of intermediate results that fits share, in a folder.
 
-Fitted transformers and their outputs are stored as pickles, and each fit loads a copy.
-N-gram counts are stored as arrays, which each process maps into its memory.
+Each fit loads a copy of fitted transformers and their outputs. N-gram counts are arrays
+that each process maps into its memory.
 """
 
 from __future__ import annotations
 
 import contextlib
 import errno
-import functools
+import math
+import mmap
 import os
 import sqlite3
+import struct
 import uuid
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
-import joblib
-import numpy as np
 import numpy.typing as npt
 
-from skbayes.evaluation import prefix_files
-from skbayes.evaluation.temporary_folder import TemporaryFolder, place_of_folders
+from skbayes.evaluation import temporary_files
+from skbayes.evaluation.temporary_files import TemporaryFolder, place_of_folders
 from skbayes.utils.optional import warn_or_log
 
 __all__ = ["PrefixStore", "temporary_store"]
 
-_PREFIX = "skbayes-prefixes-"
+# Checksum at the end of a file.
+CHECKSUM = struct.Struct("<I")
+
+# Minimum size in bytes of files and arrays that are mapped instead of copied.
+MAPPED = 1_000_000
 
 # Prefixes of the names of files without a value: unfinished files, locks, and markers
 # of values for which there was no space.
@@ -40,6 +45,18 @@ _MADE_AGAIN = f"{_NO_ROOM}again"
 PATIENCE = 1e6
 
 Arrays = Mapping[str, npt.NDArray]
+
+
+class _CheckedFile:
+    """File whose checksum is computed while it is written."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+        self.checksum = 0
+
+    def write(self, part: Any) -> None:
+        self.checksum = zlib.crc32(part, self.checksum)
+        self._file.write(part)
 
 
 @dataclass(frozen=True)
@@ -64,40 +81,41 @@ class PrefixStore:
 
     def load(self, key: str, mapped: bool = True) -> Any:
         """Return a copy of the value under a key, with mapped arrays, or None."""
-        path = Path(self.folder) / key
-        try:
-            with open(path, "rb") as file:
-                stored = prefix_files.read(file, mapped)
-            os.utime(path)
-        except Exception:
-            return None
-        return stored
-
-    def save(self, key: str, value: Any) -> None:
-        """Store a value, unless it cannot be written or exceeds the size limit."""
-        self._write(key, lambda file: prefix_files.write(file, value))
+        return self._read(key, mmap.ACCESS_COPY if mapped else None, MAPPED)
 
     def arrays(self, key: str, make: Callable[[], Arrays]) -> Arrays:
         """Map stored arrays into memory; one process makes them if they are missing."""
-        stored = self._mapped(key)
+        stored: Arrays | None = self._read(key, mmap.ACCESS_READ)
         if stored is not None:
             return stored
         with self._turn(key):
-            stored = self._mapped(key)
+            stored = self._read(key, mmap.ACCESS_READ)
             if stored is not None:
                 return stored
             made = make()
-            size = sum(array.nbytes for array in made.values())
-            self._write(key, functools.partial(joblib.dump, made), size)
-            return self._mapped(key) or made
+            self.save(key, made, sum(array.nbytes for array in made.values()))
+            return self._read(key, mmap.ACCESS_READ) or made
 
-    def _mapped(self, key: str) -> Arrays | None:
+    def _read(self, key: str, access: int | None, least: int = 0) -> Any:
+        """Return a value; None if it is missing or damaged.
+
+        Read-only arrays are verified when they are written only, since many fits map
+        them.
+        """
         path = os.path.join(self.folder, key)
         try:
-            stored = joblib.load(path, mmap_mode="r")
+            with open(path, "rb") as file:
+                if access is None or os.path.getsize(path) < least:
+                    view = memoryview(bytearray(file.read()))
+                else:
+                    mapped = mmap.mmap(file.fileno(), 0, access=access)
+                    view = memoryview(mapped)
+            content, checksum = view[: -CHECKSUM.size], view[-CHECKSUM.size :]
+            if access != mmap.ACCESS_READ:
+                if CHECKSUM.pack(zlib.crc32(content)) != checksum:
+                    return None
             os.utime(path)
-            # Views as plain arrays, because slicing a memmap is slow.
-            return {name: array.view(np.ndarray) for name, array in stored.items()}
+            return temporary_files.read(content, least if access else math.inf)
         except Exception:
             return None
 
@@ -113,8 +131,11 @@ class PrefixStore:
                 stack.enter_context(_locked(lock, PATIENCE))
             yield
 
-    def _write(self, key: str, dump: Callable[[Any], Any], size: int = 0) -> None:
-        """Write a file of at least `size` bytes, if there is space for it."""
+    def save(self, key: str, value: Any, size: int = 0) -> None:
+        """Store a value of at least `size` bytes, if it can be written within `limit`.
+
+        A lack of space is noted by an empty file.
+        """
         folder = Path(self.folder)
         draft = folder / f"{_DRAFT}{uuid.uuid4().hex}"
         try:
@@ -122,7 +143,9 @@ class PrefixStore:
                 (folder / _MADE_AGAIN).touch()
             self._make_room(size)
             with open(draft, "wb") as file:
-                dump(file)
+                checked = _CheckedFile(file)
+                temporary_files.write(checked, value, exact=True)
+                file.write(CHECKSUM.pack(checked.checksum))
             self._make_room(draft.stat().st_size)
             os.replace(draft, folder / key)
         except OSError:
@@ -132,11 +155,6 @@ class PrefixStore:
         finally:
             with contextlib.suppress(OSError):
                 draft.unlink(missing_ok=True)
-
-    def _note(self, key: str) -> None:
-        """Create an empty file as a marker that there is no space for a value."""
-        with contextlib.suppress(OSError):
-            (Path(self.folder) / f"{_NO_ROOM}{key}").touch()
 
     def _make_room(self, size: int) -> None:
         """Remove the least recently used files until there is space for a new one."""
@@ -160,6 +178,10 @@ class PrefixStore:
         if total > self.limit:
             raise OSError(errno.ENOSPC, "the limit is reached")
 
+    def _note(self, key: str) -> None:
+        with contextlib.suppress(OSError):
+            (Path(self.folder) / f"{_NO_ROOM}{key}").touch()
+
 
 @contextlib.contextmanager
 def _locked(path: str, patience: float) -> Iterator[None]:
@@ -177,7 +199,7 @@ def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | N
     """Yield a store that is removed at the end; None if no folder can be created."""
     place = place_of_folders(place)
     try:
-        folder = TemporaryFolder(place, _PREFIX)
+        folder = TemporaryFolder(place, "skbayes-prefixes")
     except OSError:
         yield None
         return

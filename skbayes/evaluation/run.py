@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from skbayes import compat
-from skbayes.evaluation.data_transfer import Inputs
+from skbayes.evaluation.fold import Inputs
 from skbayes.evaluation.learning_curves import Guide
+from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import FoldResult, History, Trial, fill_scores
@@ -85,6 +86,11 @@ class FitOptions:
     def limits_trials(self) -> bool:
         """Whether a running fit is aborted at a limit of its trial."""
         return self.trial_timeout is not None or self.trial_memory is not None
+
+    @property
+    def fit_limits(self) -> FitLimits:
+        """Limits of each fit."""
+        return FitLimits(self.trial_timeout, self.trial_memory, self.timeout)
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,12 @@ from skbayes import compat
 from skbayes.evaluation.aspects.kept_fits import oof_method
 from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.aspects.shared_steps import parse_cache
-from skbayes.evaluation.backend import Backend, make_backend
+from skbayes.evaluation.backend import Backend
 from skbayes.evaluation.evaluator import (
     CandidateEvaluator,
     check_candidates,
     fold_task,
+    make_backend,
 )
 from skbayes.evaluation.fold import Fold
 from skbayes.evaluation.limits import parse_time, parse_trial_limits

@@ -11,12 +11,12 @@ from sklearn.utils.parallel import Parallel
 
 from skbayes.evaluation.backend import (
     Backend,
-    KillableBackend,
+    DataHandle,
     ProcessBackend,
     ThreadBackend,
 )
-from skbayes.evaluation.data_transfer import DataHandle, Inputs
-from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_folds
+from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, Inputs, run_folds
+from skbayes.evaluation.killable import KillableBackend
 from skbayes.evaluation.limits import FitLimits
 
 X, y = load_iris(return_X_y=True)
@@ -87,7 +87,7 @@ def test_folds_of_processes_that_can_be_killed_are_sent_one_by_one():
     class Silent(Workers):
         def __call__(self, calls):
             calls = list(calls)
-            self.sizes.append([pickle.loads(call[1][1]).index for call in calls])
+            self.sizes.append([pickle.loads(call[1][2]).index for call in calls])
             return [[FoldOutcome(seconds=self.seconds)] for _ in calls]
 
     workers = Silent(1e-4)

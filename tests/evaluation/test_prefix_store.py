@@ -9,14 +9,14 @@ import tempfile
 import threading
 import warnings
 
-import joblib
 import numpy as np
 import pytest
 from joblib import Parallel, delayed
 from store_workers import make_many
 
-from skbayes.evaluation import prefix_store
+from skbayes.evaluation import prefix_store, temporary_files
 from skbayes.evaluation.prefix_store import PrefixStore, temporary_store
+from skbayes.utils.process_tree import machine_name
 
 
 @pytest.fixture
@@ -47,7 +47,6 @@ def test_arrays_are_made_once(store):
             np.testing.assert_array_equal(found[name], array)
             assert found[name].dtype == array.dtype
             assert type(found[name]) is np.ndarray
-    assert isinstance(found["a"].base, np.memmap)
     assert not found["a"].flags.writeable
     os.unlink(os.path.join(store.folder, "one"))
     assert found["a"].tolist() == [0, 1, 2, 3, 4]
@@ -107,8 +106,22 @@ def test_arrays_and_pickles_have_one_limit(tmp_path):
     assert not (tmp_path / "arrays").exists()
 
 
+def test_any_change_of_a_byte_is_noticed(store, tmp_path):
+    path = tmp_path / "store" / "key"
+    store.save("key", {"a": np.arange(30.0), "b": "text"})
+    content = path.read_bytes()
+    for i in range(len(content)):
+        path.write_bytes(content[:i] + bytes([content[i] ^ 4]) + content[i + 1 :])
+        assert store.load("key") is None
+    for n_bytes in (0, 1, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:n_bytes])
+        assert store.load("key") is None
+    path.write_bytes(content)
+    assert store.load("key")["b"] == "text"
+
+
 def test_arrays_larger_than_the_limit_are_not_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(joblib, "dump", lambda *args: _never())
+    monkeypatch.setattr(temporary_files, "write", lambda *args, **more: _never())
     store = PrefixStore(str(tmp_path), 7_000)
     made = {"a": np.zeros(1000)}
     assert store.arrays("large", lambda: made) is made
@@ -125,7 +138,7 @@ def test_on_a_full_disk_arrays_are_made_again(store, monkeypatch, what):
 
     store.arrays("stored", lambda: {"a": np.zeros(1)})
     if what == "dump":
-        monkeypatch.setattr(joblib, "dump", _full)
+        monkeypatch.setattr(temporary_files, "write", _full)
     else:
         monkeypatch.setattr(prefix_store.os, "replace", _full)
     if what == "locks":
@@ -173,7 +186,7 @@ def test_the_folder_is_made_where_it_should_be_and_removed(tmp_path, monkeypatch
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
     with subprocess.Popen([sys.executable, "-c", ""]) as dead:
         dead.wait()
-    abandoned = tmp_path / f"skbayes-prefixes-{dead.pid}-x"
+    abandoned = tmp_path / f"skbayes-prefixes-{machine_name()}-{dead.pid}-x"
     abandoned.mkdir()
     (abandoned / "key").touch()
     with temporary_store(None, 1e6) as store:

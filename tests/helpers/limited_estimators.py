@@ -1,11 +1,9 @@
 """Estimators whose fits do not end, use all memory, or leave processes behind."""
 
-import contextlib
 import functools
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
 import time
@@ -40,19 +38,6 @@ def allocate():
         time.sleep(0.005)
 
 
-def write(content):
-    """Write to the files that this process has inherited."""
-    for number in range(3, 64):
-        with contextlib.suppress(OSError):
-            os.write(number, content)
-
-
-def disturb():
-    """Write to the files that this process has inherited, and sleep."""
-    write(b"\xff" * 64)
-    sleep()
-
-
 def reserve():
     """Allocate more memory at once than any machine has."""
     np.ones(1 << 50)
@@ -84,13 +69,10 @@ class Limited(Sometimes):
             os._exit(3)
         elif way == "crash":
             os.kill(os.getpid(), signal.SIGSEGV)
-        elif way == "announce":
-            # The length of a message, as `multiprocessing` writes it, without its end.
-            write(struct.pack("!i", 1000) + b"x")
         elif way == "raise":
             raise ValueError("a bad fit")
         elif way != "good":
-            ways = (sleep, compute, allocate, disturb, reserve)
+            ways = (sleep, compute, allocate, reserve)
             {one.__name__: one for one in ways}[way]()
         return super().fit(X, y)
 

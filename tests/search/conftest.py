@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from fake_clock import CLOCK
 
-from skbayes.evaluation import backend, fold
 from skbayes.evaluation import evaluator as evaluation
+from skbayes.evaluation import fold
 from skbayes.loop import scheduler as scheduling
 
 # scikit-learn 1.6 passes options to L-BFGS-B that newer SciPy releases warn about.
@@ -19,7 +19,7 @@ def fake_clock(monkeypatch):
     for module in (evaluation, fold, scheduling):
         monkeypatch.setattr(module, "time", CLOCK)
     # With a timeout of the search alone, fits run in this process, too.
-    monkeypatch.setattr(backend, "aborts_at_timeout", lambda kind, run: False)
+    monkeypatch.setattr(evaluation, "aborts_at_timeout", lambda run: False)
     return CLOCK
 
 

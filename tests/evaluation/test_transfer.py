@@ -13,9 +13,9 @@ import polars as pl
 import pytest
 import scipy.sparse as sp
 
-from skbayes.evaluation import data_transfer
+from skbayes.evaluation import backend
 from skbayes.evaluation.backend import Backend, ProcessBackend, ThreadBackend
-from skbayes.evaluation.data_transfer import Inputs
+from skbayes.evaluation.fold import Inputs
 from skbayes.utils.process_tree import machine_name
 
 TABLE = np.arange(600.0).reshape(100, 6)
@@ -29,7 +29,7 @@ def inputs(X, y=None, **kwargs):
 
 def arrived(handle):
     """Return the data that a worker gets from the pickled handle."""
-    data_transfer._loaded.clear()
+    backend._loaded.clear()
     return pickle.loads(pickle.dumps(handle)).load()
 
 
@@ -112,7 +112,7 @@ def test_every_backend_hands_the_data_over_until_it_is_stopped(kind):
 
 def test_arrays_that_are_shared_are_written_once():
     with ProcessBackend(inputs(TABLE, TABLE, fit_params={"w": TABLE})) as transfer:
-        size = (Path(transfer.handle.folder) / "arrays").stat().st_size
+        size = (Path(transfer.handle.folder) / "task").stat().st_size
     assert TABLE.nbytes < size < 2 * TABLE.nbytes
     empty = Inputs(np.empty((0, 3)), None, [(np.empty(0, int), np.empty(0, int))])
     with ProcessBackend(empty) as transfer:
@@ -129,7 +129,8 @@ def test_small_arrays_can_be_written_to_and_large_ones_cannot(X):
         assert not values.flags.writeable
         assert got.y.flags.writeable
         # Nothing large went into the pickle, of which each worker has a copy.
-        assert (Path(transfer.handle.folder) / "head").stat().st_size < 4000
+        size = (Path(transfer.handle.folder) / "task").stat().st_size
+        assert size - transfer.handle.n_shared < 5000
 
 
 def test_a_worker_maps_the_data_once():
@@ -142,7 +143,7 @@ def test_a_worker_maps_the_data_once():
         assert again is first
         # What belongs to an earlier search is dropped.
         assert other.handle.load().X[0, 0] == 1
-        assert len(data_transfer._loaded) == 1
+        assert len(backend._loaded) == 1
 
 
 def resident_bytes(path):
@@ -158,7 +159,7 @@ def test_what_a_fit_read_is_given_back():
     X = np.random.default_rng(0).random((1000, 1000))
     with ProcessBackend(inputs(X)) as transfer:
         there = arrived(transfer.handle)
-        file = Path(transfer.handle.folder) / "arrays"
+        file = Path(transfer.handle.folder) / "task"
         for _ in range(2):
             with transfer.handle.room():
                 np.testing.assert_array_equal(there.X, X)
@@ -239,7 +240,7 @@ def test_what_a_killed_process_leaves_is_removed(tmp_path):
     program = """
 import os, signal, sys
 from skbayes.evaluation.backend import ProcessBackend
-from skbayes.evaluation.data_transfer import Inputs
+from skbayes.evaluation.fold import Inputs
 ProcessBackend(Inputs([1], None, []), temp_folder=sys.argv[1])
 print(os.listdir(sys.argv[1]), flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
@@ -260,7 +261,7 @@ def test_folders_of_killed_searches_are_removed(tmp_path):
     )
     for folder in (here, elsewhere):
         folder.mkdir()
-        (folder / "arrays").touch()
+        (folder / "task").touch()
     with ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path)) as one:
         with ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path)) as other:
             assert not here.exists() and elsewhere.exists()

@@ -1,40 +1,40 @@
-"""Server processes for fits: their start, their limits, and their replacement."""
+"""Fits in server processes, which are killed at a limit."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import dataclasses
 import functools
 import json
 import multiprocessing
 import os
 import pickle
+import queue
 import signal
 import subprocess
 import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_executable
 from typing import Any
 
 import cloudpickle
-import numpy as np
-from sklearn import get_config
+from sklearn.utils.parallel import delayed
 
-from skbayes import compat
-from skbayes.evaluation.data_transfer import DataHandle
-from skbayes.evaluation.fit_process import BEGUN, FitRequest, Messages, Settings
-from skbayes.evaluation.fold import FoldOutcome
-from skbayes.evaluation.limits import AbortReason, FitLimits
+from skbayes.evaluation.backend import Backend, DataHandle, ProcessBackend
+from skbayes.evaluation.fit_process import BEGUN, FitRequest, Settings
+from skbayes.evaluation.fold import Fold, FoldOutcome
+from skbayes.evaluation.limits import AbortReason, FitLimits, memory_text
 from skbayes.evaluation.trial import FoldStatus, TrialState
-from skbayes.utils.blas import blas_threads
+from skbayes.utils.optional import warn_user
 from skbayes.utils.process_tree import TreeMemory, end_tree
 
-__all__ = ["FitServer", "end_servers", "run_limited_folds", "start_server"]
+__all__ = ["FitServer", "KillableBackend", "run_limited_folds"]
 
 # Seconds between checks of the memory of a fit and of the state of the search.
 PATIENCE = 0.05
@@ -56,6 +56,125 @@ serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 """
 
 
+class KillableBackend(Backend):
+    """Processes that are killed at a limit, each of them for a worker of a backend.
+
+    Inputs in this process are also written for the other processes. If they cannot be
+    sent, the fits run in the backend itself.
+    """
+
+    batch_seconds = 0.0
+
+    def __init__(self, backend: Backend, limits: FitLimits) -> None:
+        super().__init__(backend.task, n_workers=backend.n_workers)
+        self.is_local, self.is_here = backend.is_local, backend.is_here
+        self._backend, self._limits = backend, limits
+        self._runs_in_backend = self._has_warned = False
+        # The last one has the inputs for the processes.
+        self._parts = [backend]
+        if not backend.is_here:
+            return
+        folder, least = backend.temp_folder, backend.max_nbytes
+        try:
+            self._parts.append(
+                ProcessBackend(backend.task, temp_folder=folder, max_nbytes=least)
+            )
+        except (pickle.PicklingError, TypeError, AttributeError, OSError) as error:
+            if isinstance(error, OSError) and limits.of_trials:
+                raise
+            self._run_in_backend(error)
+
+    def _run_in_backend(self, error: BaseException) -> None:
+        self._runs_in_backend = True
+        if self.is_here:
+            self._warn(error)
+
+    @property
+    def _handles(self) -> tuple[Any, Any]:
+        """Handles of the fits and of their processes."""
+        return self._backend.handle, self._parts[-1].handle
+
+    def __exit__(self, *exception: object) -> None:
+        """End the processes, and remove the transferred inputs."""
+        if self.is_local:
+            end_servers(self._parts[-1].handle.key)
+        for part in self._parts:
+            part.__exit__(*exception)
+
+    def warm_up(self, executor: Any) -> None:
+        """Start processes; ValueError if the inputs exceed the memory limit."""
+        if self._runs_in_backend or not self.is_local:
+            return
+        begin, limits, handles = time.perf_counter(), self._limits, self._handles
+        if self.is_here or limits.trial_memory is not None:
+            outcome, size = start_server(*handles, limits)
+            if outcome is not None:
+                assert outcome.exception is not None
+                return self._run_in_backend(outcome.exception)
+            if limits.trial_memory is not None and size >= limits.trial_memory:
+                raise ValueError(
+                    f"trial_limits['memory']={memory_text(limits.trial_memory)} is "
+                    "too small: before its first fit, a process uses "
+                    f"{memory_text(size)} of memory."
+                )
+        if not self.is_here:
+            end_servers(handles[1].key)
+            if limits.timeout is not None:
+                calls = [delayed(start_server)(*handles, limits)] * self.n_workers
+                executor.warm_up(lambda parallel: parallel(calls), limits.timeout)
+        self.start_time = time.perf_counter() - begin
+
+    def _call(self, folds: Sequence[Fold], spent: float) -> Any:
+        if not self._runs_in_backend:
+            limits = self._limits.after(spent, self.is_local)
+            try:
+                content = cloudpickle.dumps(*folds)
+                return delayed(run_limited_folds)(*self._handles, content, limits)
+            except Exception as error:
+                if not self.is_here:
+                    raise
+                if not self._has_warned:
+                    self._warn(error)
+        return self._backend._call(folds, spent)
+
+    def fit_here(self, fold: Fold) -> FoldOutcome:
+        """Run one fold in another process, if this is possible."""
+        if self._runs_in_backend or not self.is_local:
+            return self._backend.fit_here(fold)
+        content = cloudpickle.dumps(fold)
+        return run_limited_folds(*self._handles, content, self._limits)[0]
+
+    def _warn(self, error: BaseException) -> None:
+        self._has_warned = True
+        given = ["timeout"] if self._limits.timeout is not None else []
+        given += ["trial_limits"] if self._limits.of_trials else []
+        warn_user(
+            f"{' and '.join(given)} cannot abort a running fit, since it cannot be "
+            f"sent to another process ({type(error).__name__}: {error}). Time limits "
+            "are checked between the folds of a trial only, and the memory limit is "
+            "not checked.",
+        )
+
+    def end_after(self, seconds: float) -> None:
+        """Abort all fits after some seconds."""
+        super().end_after(seconds)
+        self._limits = dataclasses.replace(self._limits, deadline=self.deadline)
+
+    def stop(self) -> None:
+        """Request that fits that have not started are skipped, if supported."""
+        self._backend.stop()
+
+    def renew(self) -> None:
+        """Transfer the inputs again if a worker was lost."""
+        for part in self._parts:
+            part.renew()
+
+    def restore(self) -> None:
+        """Restore files that another program has removed."""
+        for part in self._parts:
+            part.restore()
+
+
 class FitServer:
     """Process that runs fits for this process."""
 
@@ -66,14 +185,38 @@ class FitServer:
         self._memory: TreeMemory | None = None
         self.first_size = 0
         self._process, self._connection = _started()
-        self._messages = Messages(self._connection)
+        # Messages of the process; None is the end of them.
+        self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> None:
+        with contextlib.suppress(Exception):
+            while True:
+                self._messages.put(self._connection.recv_bytes())
+        self._messages.put(None)
 
     def load(self, handle: DataHandle, limits: FitLimits) -> None:
         """Request the process to load the inputs, without waiting."""
         self.data_key = handle.key
         self._n_shared, self._is_loading = handle.n_shared, True
         content = cloudpickle.dumps(handle)
-        self._send(FitRequest(None, _settings(), content, limits.trial_memory))
+        self._send(
+            FitRequest(None, Settings.of_this_thread(), content, limits.trial_memory)
+        )
+
+    def loaded(
+        self, limits: FitLimits, stopped: Callable[[], bool]
+    ) -> FoldOutcome | None:
+        """Wait until the inputs are loaded; return the outcome if this fails."""
+        outcome = self._begun(limits, stopped)
+        if outcome is not None:
+            self.data_key = None
+            return outcome
+        self._is_loading = False
+        if limits.trial_memory is not None:
+            self._memory = TreeMemory(self._process.pid, self._n_shared)
+            self.first_size = self._memory.size()
+        return None
 
     def run(
         self,
@@ -88,27 +231,12 @@ class FitServer:
             self.load(handle, limits)
         outcome = self.loaded(limits, stopped) if self._is_loading else None
         if outcome is None:
-            self._send(FitRequest(fold, _settings()))
+            self._send(FitRequest(fold, Settings.of_this_thread()))
             outcome = self._begun(limits, stopped)
         waited = time.perf_counter() - begin
         outcome = outcome or self._fitted(limits, stopped)
         outcome.waited = waited
         return outcome
-
-    def loaded(
-        self, limits: FitLimits, stopped: Callable[[], bool]
-    ) -> FoldOutcome | None:
-        """Wait until the inputs are loaded; return the outcome if this fails."""
-        outcome = self._begun(limits, stopped)
-        if outcome is not None:
-            self.data_key = None
-            return outcome
-        self._receive()
-        self._is_loading = False
-        if limits.trial_memory is not None:
-            self._memory = TreeMemory(self._process.pid, self._n_shared)
-            self.first_size = self._memory.size()
-        return None
 
     def _send(self, request: FitRequest) -> None:
         try:
@@ -120,62 +248,59 @@ class FitServer:
         self, limits: FitLimits, stopped: Callable[[], bool]
     ) -> FoldOutcome | None:
         """Wait until the fit begins; return the outcome if it is available already."""
-        try:
-            reason = self._wait(stopped, limits.overrun_search)
-        except OSError as error:
-            raise EOFError from error
-        if reason is not None:
-            return self._abort(reason, 0.0)
-        message = self._receive()
+        message = self._message(limits, stopped)
+        if isinstance(message, AbortReason):
+            return self._aborted(message, 0.0)
         return None if message == BEGUN else _received(message)
-
-    def _receive(self) -> bytes:
-        try:
-            return self._messages.receive()
-        except OSError as error:
-            raise EOFError from error
 
     def _fitted(self, limits: FitLimits, stopped: Callable[[], bool]) -> FoldOutcome:
         """Wait for the outcome of the running fit."""
         begin = time.perf_counter()
-
-        def excess() -> AbortReason | None:
-            reason = limits.overrun(time.perf_counter() - begin)
-            if reason is None and self._memory is not None:
-                assert limits.trial_memory is not None
-                reason = limits.oversize(self._memory.exceeds(limits.trial_memory))
-            return reason
-
-        def left() -> float:
-            return limits.seconds_left(time.perf_counter() - begin)
-
         try:
-            reason = self._wait(stopped, excess, left)
-            if reason is None:
-                return _with_memory_limit(_received(self._receive()), limits)
-        except (OSError, EOFError):
-            reason = AbortReason(TrialState.FAILED, self._death_text())
-        return self._abort(reason, time.perf_counter() - begin)
+            message = self._message(limits, stopped, begin)
+            if not isinstance(message, AbortReason):
+                return _with_memory_limit(_received(message), limits)
+        except EOFError:
+            message = AbortReason(TrialState.FAILED, self._death_text())
+        return self._aborted(message, time.perf_counter() - begin)
 
-    def _wait(
-        self,
-        stopped: Callable[[], bool],
-        excess: Callable[[], AbortReason | None],
-        left: Callable[[], float] = lambda: PATIENCE,
-    ) -> AbortReason | None:
-        """Wait for a message; return the reason to kill the process instead, if any."""
-        while not self._messages.arrived(min(PATIENCE, max(0.0, left()))):
+    def _message(
+        self, limits: FitLimits, stopped: Callable[[], bool], begin: float | None = None
+    ) -> bytes | AbortReason:
+        """Wait for a message; return the reason to kill the process instead, if any.
+
+        A fit is running since `begin`. EOFError is raised if the process has ended.
+        """
+        while True:
+            is_alive = self.is_alive
+            left = PATIENCE
+            if begin is not None:
+                left = limits.seconds_left(time.perf_counter() - begin)
+            try:
+                message = self._messages.get(timeout=min(PATIENCE, max(0.0, left)))
+            except queue.Empty:
+                # A child process that the fit forked may keep the connection open.
+                message = b"" if is_alive else None
+            if message is None:
+                raise EOFError
+            if message:
+                return message
             if stopped() or _is_orphan():
                 raise _Stopped
-            # A child process that the fit forked may keep the connection open.
-            if self._process.poll() is not None and not self._connection.poll():
-                raise EOFError
-            reason = excess()
-            if reason is not None and not self._messages.is_arriving:
+            reason = self._excess(limits, begin)
+            if reason is not None:
                 return reason
-        return None
 
-    def _abort(self, reason: AbortReason, seconds: float) -> FoldOutcome:
+    def _excess(self, limits: FitLimits, begin: float | None) -> AbortReason | None:
+        if begin is None:
+            return limits.overrun_search()
+        reason = limits.overrun(time.perf_counter() - begin)
+        if reason is None and self._memory is not None:
+            assert limits.trial_memory is not None
+            reason = limits.oversize(self._memory.exceeds(limits.trial_memory))
+        return reason
+
+    def _aborted(self, reason: AbortReason, seconds: float) -> FoldOutcome:
         self.end()
         return aborted_outcome(reason, seconds)
 
@@ -184,7 +309,7 @@ class FitServer:
         try:
             code = self._process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
-            return "The fit wrote to the connection of its process, or closed it."
+            return "The fit closed the connection of its process."
         how = f"exit code {code}"
         with contextlib.suppress(ValueError):
             how += f" ({signal.Signals(-code).name})"
@@ -201,6 +326,10 @@ class FitServer:
             return True
         lost = self._memory.size() - self.first_size
         return lost <= MAX_LOST * (limits.trial_memory - self.first_size)
+
+    def forget(self) -> None:
+        """Leave the process to the process that forked this one."""
+        self._process.returncode = 0
 
     def end(self) -> None:
         """Kill the process and all processes that its fits started."""
@@ -228,36 +357,36 @@ class _Servers:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._waiting: list[FitServer] = []
+        self._idle: list[FitServer] = []
         self._starter: ThreadPoolExecutor | None = None
 
     def take(self, data_key: str) -> FitServer:
         """Return an idle server that has loaded the data, or a new one."""
+        # Servers of earlier searches have exited, and are zombies.
+        self._end(lambda server: not server.is_alive)
         with self._lock:
-            # Servers of earlier searches have exited, and are zombies.
-            for server in [s for s in self._waiting if not s.is_alive]:
-                self._waiting.remove(server)
-                server.end()
-            for server in self._waiting:
+            for server in self._idle:
                 if server.data_key in (data_key, None):
-                    self._waiting.remove(server)
+                    self._idle.remove(server)
                     return server
         return FitServer()
 
     def put_back(self, server: FitServer) -> None:
         """Keep a server for the next fit."""
         with self._lock:
-            self._waiting.append(server)
+            self._idle.append(server)
 
     def end(self, data_key: str | None = None) -> None:
         """End the servers that have loaded the data, or all servers."""
+        keys = (data_key, None)
+        self._end(
+            lambda s: data_key is None or s.data_key in keys or not s.is_alive,
+        )
+
+    def _end(self, condition: Callable[[FitServer], bool]) -> None:
         with self._lock:
-            ending = [
-                s
-                for s in self._waiting
-                if data_key is None or s.data_key in (data_key, None) or not s.is_alive
-            ]
-            self._waiting = [s for s in self._waiting if s not in ending]
+            ending = list(filter(condition, self._idle))
+            self._idle = [server for server in self._idle if server not in ending]
         for server in ending:
             server.end()
 
@@ -272,8 +401,8 @@ class _Servers:
 
     def forget(self) -> None:
         """Ignore the servers, which belong to the process that forked this one."""
-        for server in self._waiting:
-            server._process.returncode = 0
+        for server in self._idle:
+            server.forget()
         self.__init__()  # type: ignore[misc]
 
 
@@ -282,17 +411,13 @@ atexit.register(_SERVERS.end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_SERVERS.forget)
 
-
-def end_servers(data_key: str) -> None:
-    """End the idle servers that have loaded some data."""
-    _SERVERS.end(data_key)
+end_servers = _SERVERS.end
 
 
 def start_server(
-    handle: DataHandle, limits: FitLimits
+    handle: DataHandle, portable: DataHandle, limits: FitLimits
 ) -> tuple[FoldOutcome | None, int]:
     """Start a process; return its memory, and an outcome if it cannot fit."""
-    portable = handle.portable()
 
     def load(server: FitServer) -> FoldOutcome | None:
         server.load(portable, limits)
@@ -324,20 +449,20 @@ def _served(
 
 
 def run_limited_folds(
-    handle: DataHandle, fold: bytes, limits: FitLimits
+    handle: DataHandle, portable: DataHandle, fold: bytes, limits: FitLimits
 ) -> list[FoldOutcome]:
-    """Fit and score one fold in another process; the outcome holds all exceptions."""
+    """Run one fold in another process, which loads the `portable` handle."""
     limits = limits.received()
     try:
         with handle.room():
-            return [_limited(handle, fold, limits)]
+            return [_limited(handle, portable, fold, limits)]
     except (_Stopped, KeyboardInterrupt):
         return [FoldOutcome(FoldStatus.INTERRUPTED)]
 
 
-def _limited(handle: DataHandle, fold: bytes, limits: FitLimits) -> FoldOutcome:
-    portable = handle.portable()
-
+def _limited(
+    handle: DataHandle, portable: DataHandle, fold: bytes, limits: FitLimits
+) -> FoldOutcome:
     def run(server: FitServer) -> FoldOutcome:
         return server.run(portable, fold, limits, handle.stopped)
 
@@ -382,35 +507,10 @@ def _started() -> tuple[subprocess.Popen, Connection]:
     return process, ours
 
 
-def _settings() -> Settings:
-    return Settings(
-        get_config(),
-        _joblib_settings(),
-        np.geterr(),
-        cloudpickle.dumps(list(warnings.filters)),
-        blas_threads(),
-        bytes(multiprocessing.current_process().authkey),
-    )
-
-
-def _joblib_settings() -> bytes:
-    """Return joblib's settings of this thread, as far as they can be pickled."""
-    settings = compat.joblib_settings()
-    if hasattr(settings.get("backend"), "client"):
-        # The backend for Dask needs a client, which a process of a fit does not have.
-        del settings["backend"]
-    for backend in (settings.get("backend"), None):
-        with contextlib.suppress(Exception):
-            if backend is None:
-                settings.pop("backend", None)
-            return cloudpickle.dumps(settings)
-    return cloudpickle.dumps({})
-
-
 def _received(message: bytes) -> FoldOutcome:
     try:
         outcome, caught = pickle.loads(message)
-    except Exception as error:  # other bytes, which the fit has written
+    except Exception as error:  # such as an estimator that cannot be unpickled
         raise EOFError from error
     for text, category, filename, line in caught:
         # If warnings are errors, the fit has raised them already.
