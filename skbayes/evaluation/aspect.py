@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from skbayes.evaluation.racing import FoldScores
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["REQUIRED", "Aspect", "Conflict", "FoldAspect", "Parameter"]
+__all__ = ["REQUIRED", "Aspect", "Conflict", "FoldAspect", "Parameter", "is_given"]
 
 # Default of parameters that have none.
 REQUIRED: Any = inspect.Parameter.empty
@@ -57,25 +57,13 @@ REQUIRED: Any = inspect.Parameter.empty
 
 @dataclass(frozen=True)
 class Parameter:
-    """Parameter of the searches.
+    """Parameter of the searches, described in the docstring of its aspect.
 
-    Its text is the entry of this name in the docstring of the class that declares it.
-
-    Parameters
-    ----------
-    name : str
-        Name of the parameter.
-    allowed : list, "no_validation" or None, default=None
-        Values that are accepted, in the format of scikit-learn's parameter constraints.
-        None for those of the same parameter of GridSearchCV.
-    default : object, optional
-        Default value, unless the constructor of a search defines it.
-    changes_trials : bool, default=True
-        Whether the trials depend on the value, which is then part of the identity of a
-        journal.
-    is_sent : bool, default=True
-        Whether the value is sent to the workers. It can contain locks, generators or
-        large data, and the fits do not need it.
+    `allowed` are the accepted values, in the format of scikit-learn's parameter
+    constraints, or None for those of the same parameter of GridSearchCV. The `default`
+    is that of all searches whose constructors define no other. If it `changes_trials`,
+    the value is part of the identity of a journal. A value that the fits do not need,
+    such as locks, generators or large data, `is_sent` to no worker.
     """
 
     name: str
@@ -89,17 +77,9 @@ class Parameter:
 class Conflict:
     """Values of two parameters that cannot be combined.
 
-    Parameters
-    ----------
-    name : str
-        Parameter of the aspect. It conflicts if it is neither None nor False.
-    other : str
-        Other parameter.
-    values : list
-        Values of the other parameter that conflict. An empty list means all values
-        except None and False.
-    reason : str
-        Reason and remedy, as sentences.
+    The parameter `name` of the aspect conflicts if it is neither None nor False. The
+    `other` one conflicts if it has one of the `values`, or any value except None and
+    False if the list is empty. The `reason` includes the remedy, as sentences.
     """
 
     name: str
@@ -129,24 +109,15 @@ class FoldAspect:
     """Part of an aspect that is sent to the workers; all hooks have no effect.
 
     One object serves all fits of a process, also in parallel threads. The state of a
-    fit is stored in ``call.state``.
-
-    Attributes
-    ----------
-    name : str
-        Name of the aspect, set by the evaluator. ``call.fold.parts[name]`` and
-        ``call.state[name]`` belong to it. The former is the return value of
-        `Aspect.for_fold`.
-    needs_estimator : bool
-        Whether `measure` uses the fitted estimator.
-    affects_errors : bool
-        Whether the errors of a fit depend on the aspect. Otherwise, fits that are
-        repeated for their errors omit it.
+    fit is ``call.state[name]``, and ``call.fold.parts[name]`` is the return value of
+    `Aspect.for_fold`. The evaluator sets the `name` to that of the aspect.
     """
 
     name: str = ""
     needs_estimator: bool = False
+    """Whether `measure` uses the fitted estimator."""
     affects_errors: bool = True
+    """Whether it also applies to fits that are repeated for their errors."""
 
     def looks_inside(self, call: FoldCall) -> bool:
         """Return whether fitted steps are accessed other than by the pipeline."""
@@ -173,21 +144,12 @@ class FoldAspect:
 class Aspect:
     """Part of an aspect in the process of the search; all hooks have no effect.
 
-    The docstring of an aspect describes its parameters, and the attributes of a fitted
-    search that result from them, in sections of numpydoc. These entries are part of the
-    docstrings of the searches.
-
-    Attributes
-    ----------
-    name : str
-        Name of the aspect.
-    parameters : tuple of Parameter
-        Parameters of the searches that belong to the aspect.
-    conflicts : tuple of Conflict
-        Values of these parameters that cannot be combined with others.
-    condition : str or None
-        Attribute of `SearchRun` that is true if the aspect is on. With None, it is on
-        if one of its parameters is neither None nor False.
+    The docstring of an aspect describes its `parameters`, and the attributes of a
+    fitted search that result from them, in sections of numpydoc. These entries are part
+    of the docstrings of the searches. `conflicts` are values of these parameters that
+    cannot be combined with others. `condition` is an attribute of `SearchRun` that is
+    true if the aspect is on. With None, it is on if one of its parameters is neither
+    None nor False.
     """
 
     name: ClassVar[str]

@@ -57,25 +57,14 @@ def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) ->
             for name, value in params.items()
             if _refusal(estimator, {name: value}) is not None
         ]
-        names = ", ".join(repr(name) for name in culprits or params)
-        guesses = _guesses(estimator, culprits)
-        if guesses:
+        known = estimator.get_params()
+        guesses = [name not in known and did_you_mean(name, known) for name in culprits]
+        why = f"which the estimator refuses: {error}"
+        if guesses and all(guesses):
             kind = type(estimator).__name__
-            raise ValueError(
-                f"search_spaces names {names}, which {kind} does not have.{guesses}"
-            ) from error
-        raise ValueError(
-            f"search_spaces names {names}, which the estimator refuses: {error}"
-        ) from error
-
-
-def _guesses(estimator: Any, culprits: Sequence[str]) -> str:
-    """Return suggestions for the names; empty unless all names have one."""
-    known = estimator.get_params()
-    guesses = [
-        did_you_mean(name, known) if name not in known else "" for name in culprits
-    ]
-    return "".join(guesses) if all(guesses) else ""
+            why = f"which {kind} does not have.{''.join(map(str, guesses))}"
+        names = ", ".join(repr(name) for name in culprits or params)
+        raise ValueError(f"search_spaces names {names}, {why}") from error
 
 
 def on_full_data(number: int, params: Params) -> tuple[Params, Fidelity]:
@@ -98,7 +87,7 @@ class Evaluation:
 
     `complete_scores` are those of the complete trials at the time of preparation. The
     estimator raised `refusal` when the parameters were set. `notes` are the states of
-    aspects. Of the `seconds` that the folds ran, those in parallel count once.
+    aspects. Folds in parallel count once in `seconds`.
     """
 
     run: SearchRun
@@ -223,10 +212,10 @@ def fold_task(run: SearchRun, X: Any) -> FoldTask:
 class CandidateEvaluator:
     """Evaluator of configurations on the splits of a search.
 
-    A trial is one parallel call of scikit-learn's own fit-and-score function over the
-    splits. Scores, failures, weights, metadata routing and callbacks are therefore
-    handled as in GridSearchCV. `assign` maps the number of a trial and its proposal to
-    the parameters to set and the fidelity of the trial.
+    scikit-learn's own fit-and-score function is called for each split. Scores,
+    failures, weights, metadata routing and callbacks are therefore handled as in
+    GridSearchCV. `assign` maps the number of a trial and its proposal to the parameters
+    to set and the fidelity of the trial.
     """
 
     run: SearchRun
@@ -290,17 +279,17 @@ class CandidateEvaluator:
         finished = [fold.result for fold in outcomes if fold.result is not None]
         plan.set_scores(finished, self.run.options.missing_score)
         if len(finished) < len(self.run.splits):
-            return self._partial_trial(plan, outcomes)
+            return self._partial_trial(plan, finished)
         score = self._mean(finished)
         state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE
         return self._make(plan, finished, score, state)
 
     def failed(self, plan: Evaluation, text: str) -> Trial:
         """Create a trial without any fitted fold; `text` is the reason."""
-        folds = [self._no_fold(text, 0) for _ in self.run.splits]
+        folds = [self._no_fold(0, text) for _ in self.run.splits]
         return self._make(plan, folds, math.nan, TrialState.FAILED)
 
-    def _no_fold(self, error: str | None, size: int) -> FoldResult:
+    def _no_fold(self, size: int, error: str | None = None) -> FoldResult:
         """Return a placeholder for the result of a fold that was not fitted."""
         seconds = math.nan if error is None else 0.0
         train_scores: dict | None = {} if self.run.options.return_train_score else None
@@ -311,38 +300,37 @@ class CandidateEvaluator:
         # A numeric error_score would give a score to a trial whose fits all failed.
         if all(fold.fit_error is not None for fold in folds):
             return math.nan
-        scores = [self.run.objective(fold.test_scores) for fold in folds]
-        score = float(np.mean(scores))
+        score = float(np.mean([self.run.objective(f.test_scores) for f in folds]))
         return score if math.isfinite(score) else math.nan
 
     def _stopped_trial(
         self, plan: Evaluation, first: FoldResult, score: float, noise: float | None
     ) -> Trial:
-        folds = [self._no_fold(None, size) for size in self.run.test_sizes]
-        folds[0].extras = first.extras
-        folds[0].status = FoldStatus.STOPPED
+        folds = [self._no_fold(size) for size in self.run.test_sizes]
+        folds[0].extras, folds[0].status = first.extras, FoldStatus.STOPPED
         return self._make(plan, folds, score, TrialState.PRUNED, noise)
 
-    def _partial_trial(self, plan: Evaluation, outcomes: list[FoldOutcome]) -> Trial:
-        begun = [outcome for outcome in outcomes if outcome.result is not None]
-        by_split = [outcome.result for outcome in outcomes]
-        by_split += [None] * (len(self.run.splits) - len(by_split))
-        folds = [
-            fold or self._no_fold(None, size)
-            for fold, size in zip(by_split, self.run.test_sizes, strict=True)
-        ]
-        for fold, outcome in zip(folds, outcomes, strict=False):
+    def _partial_trial(self, plan: Evaluation, finished: list[FoldResult]) -> Trial:
+        folds = [self._no_fold(size) for size in self.run.test_sizes]
+        places, states = [], set()
+        for i, outcome in enumerate(plan.outcomes):
+            if outcome.result is not None:
+                places.append(i)
+                folds[i] = outcome.result
             if outcome.reason is not None:
-                fold.fit_error = outcome.reason.text
-                fold.status = FoldStatus.ABORTED
+                states.add(outcome.reason.state)
+                folds[i].fit_error = outcome.reason.text
+                folds[i].status = FoldStatus.ABORTED
         score, noise = math.nan, None
-        if begun:
-            score = self._mean([fold for fold in by_split if fold is not None])
-            scores = plan.guiding_scores(begun)
+        if finished:
+            score = self._mean(finished)
+            scores = plan.guiding_scores([plan.outcomes[i] for i in places])
             if scores is not None:
-                places = [i for i, fold in enumerate(by_split) if fold is not None]
                 score, noise = race_of(plan.complete_scores, places).estimate(scores)
-        return self._make(plan, folds, score, _partial_state(plan, outcomes), noise)
+        state = plan.verdict or TrialState.PRUNED
+        for worse in (TrialState.TIMED_OUT, TrialState.OUT_OF_MEMORY):
+            state = worse if worse in states else state
+        return self._make(plan, folds, score, state, noise)
 
     def _make(
         self,
@@ -407,14 +395,6 @@ class CandidateEvaluator:
             self._complete_scores.append(scores)
         for aspect in self.aspects:
             aspect.learn(trial)
-
-
-def _partial_state(plan: Evaluation, outcomes: Sequence[FoldOutcome]) -> TrialState:
-    states = {outcome.reason.state for outcome in outcomes if outcome.reason}
-    for state in (TrialState.OUT_OF_MEMORY, TrialState.TIMED_OUT):
-        if state in states:
-            return state
-    return plan.verdict or TrialState.PRUNED
 
 
 def _with_origin(outcome: FoldOutcome) -> BaseException:

@@ -37,7 +37,6 @@ __all__ = [
     "FoldTask",
     "has_status",
     "named_scores",
-    "portable_error",
     "raised_outcome",
     "run_folds",
     "wrapped_fit",
@@ -101,14 +100,13 @@ class _WrappedFit:
 
     def __call__(self, *data: Any, **params: Any) -> Any:
         del self._estimator.__dict__["fit"]
-        return self._fit(0, *data, **params)
 
-    def _fit(self, n_called: int, *data: Any, **params: Any) -> Any:
-        """Fit in the wrappers that were not called."""
-        if n_called == len(self.wrappers):
+        def fit(*data: Any, **params: Any) -> Any:
             return self._estimator.fit(*data, **params)
-        fit = functools.partial(self._fit, n_called + 1)
-        return self.wrappers[n_called](fit, *data, **params)
+
+        for wrapper in reversed(self.wrappers):
+            fit = functools.partial(wrapper, fit)
+        return fit(*data, **params)
 
 
 @dataclass(frozen=True)
@@ -203,17 +201,13 @@ class FoldCall:
         return any(type(scorer) not in PREDICTING for scorer in several)
 
     @property
-    def cpu_time(self) -> float:
-        """Processor time of the fit, as a fraction of that of the fold."""
-        # Both parts are assumed to use the processor equally.
-        elapsed = self.result["fit_time"] + self.result["score_time"]
-        share = self.result["fit_time"] / elapsed if elapsed > 0.0 else 1.0
-        return float(self.cpu_seconds * share)
-
-    @property
     def timed_result(self) -> dict[str, Any]:
         """Result of scikit-learn's function, with estimator and processor time."""
-        return {**self.result, "estimator": self.estimator, "cpu_time": self.cpu_time}
+        # The fit and scoring are assumed to use the processor equally.
+        elapsed = self.result["fit_time"] + self.result["score_time"]
+        share = self.result["fit_time"] / elapsed if elapsed > 0.0 else 1.0
+        cpu_time = float(self.cpu_seconds * share)
+        return {**self.result, "estimator": self.estimator, "cpu_time": cpu_time}
 
     @property
     def raises(self) -> bool:
@@ -268,8 +262,8 @@ class FoldCall:
             None if train_scores is None else named_scores(train_scores, error_score),
             result["fit_error"],
         )
-        several = isinstance(result["test_scores"], dict)
-        if several and fold.test_scores.keys() == {"score"}:
+        is_dict = isinstance(result["test_scores"], dict)
+        if is_dict and fold.test_scores.keys() == {"score"}:
             # GridSearchCV distinguishes this scorer from one that returns a number.
             fold.extras["multimetric"] = 1
         seconds = time.perf_counter() - self._begin
@@ -306,17 +300,11 @@ def raised_outcome(error: BaseException, text: str) -> FoldOutcome:
     # A terminal sends Ctrl-C to the workers, too.
     if isinstance(error, KeyboardInterrupt):
         return FoldOutcome(FoldStatus.INTERRUPTED)
-    error = portable_error(error)
-    return FoldOutcome(FoldStatus.RAISED, exception=error, traceback_text=text)
-
-
-def portable_error(error: BaseException) -> BaseException:
-    """Return the exception, or its text, since unpickling must not break the pool."""
     try:
         pickle.loads(cloudpickle.dumps(error))
-    except Exception:
-        return RuntimeError(f"{type(error).__qualname__}: {error}")
-    return error
+    except Exception:  # unpickling must not break the pool
+        error = RuntimeError(f"{type(error).__qualname__}: {error}")
+    return FoldOutcome(FoldStatus.RAISED, exception=error, traceback_text=text)
 
 
 def named_scores(scores: Any, error_score: Any) -> dict[str, float]:

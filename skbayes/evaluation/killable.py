@@ -29,7 +29,8 @@ from sklearn.utils.parallel import delayed
 from skbayes.evaluation.backend import Backend, DataHandle, ProcessBackend
 from skbayes.evaluation.fit_process import BEGUN, FitRequest, Settings
 from skbayes.evaluation.fold import Fold, FoldOutcome
-from skbayes.evaluation.limits import AbortReason, FitLimits, memory_text
+from skbayes.evaluation.limits import AbortReason, FitLimits
+from skbayes.evaluation.options import memory_text
 from skbayes.evaluation.trial import FoldStatus, TrialState
 from skbayes.utils.optional import warn_user
 from skbayes.utils.process_tree import TreeMemory, end_tree

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from skbayes.evaluation.options import memory_text
 from skbayes.evaluation.trial import TrialState
-from skbayes.space.dimensions import is_number
-from skbayes.utils.process_tree import require_psutil
 from skbayes.utils.texts import one_line
 
 __all__ = [
@@ -19,120 +16,11 @@ __all__ = [
     "FitLimits",
     "SearchTimeout",
     "limits_text",
-    "memory_text",
-    "parse_size",
-    "parse_time",
-    "parse_trial_limits",
     "unfinished_text",
 ]
 
-_UNITS = {
-    "B": 1,
-    **{f"{name}B": 1000**k for k, name in enumerate("kMGT", 1)},
-    **{f"{name}iB": 1024**k for k, name in enumerate("KMGT", 1)},
-}
-_FACTORS = {name.lower(): factor for name, factor in _UNITS.items()}
-_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
-
 # Maximum length of a configuration in a message.
 MAX_TEXT = 300
-
-# Seconds of the units of time, by their names.
-_SECONDS = {
-    name: seconds
-    for names, seconds in [
-        ("s sec secs second seconds", 1),
-        ("m min mins minute minutes", 60),
-        ("h hr hrs hour hours", 3600),
-        ("d day days", 86400),
-    ]
-    for name in names.split()
-}
-
-
-def parse_trial_limits(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the limits of a trial that are given, in seconds and bytes.
-
-    An ImportError is raised if psutil, which measures the memory, is not installed.
-
-    Examples
-    --------
-    >>> from skbayes.evaluation.limits import parse_trial_limits
-    >>> parse_trial_limits({"time": "5 min", "memory": None})
-    {'time': 300}
-    """
-    found: dict[str, Any] = {}
-    for name, value in (given or {}).items():
-        if name not in ("time", "memory"):
-            raise ValueError(
-                f"trial_limits: {name!r} is not the name of a limit; write "
-                "trial_limits={'time': '5 min', 'memory': '2 GB'}, or one of both."
-            )
-        if value is not None and name == "time":
-            found[name] = parse_time("trial_limits['time']", value)
-        elif value is not None:
-            require_psutil()
-            found[name] = parse_size("trial_limits['memory']", value)
-    return found
-
-
-def parse_time(name: str, given: Any) -> float | None:
-    """Convert the time limit `name` to seconds; strings such as "5 min" are accepted.
-
-    Examples
-    --------
-    >>> from skbayes.evaluation.limits import parse_time
-    >>> parse_time("timeout", "5 min"), parse_time("timeout", "1h30m")
-    (300, 5400)
-    """
-    if given is None or (is_number(given) and given > 0):
-        seconds: float | None = given
-        return seconds
-    text = given if isinstance(given, str) else ""
-    parts = _AMOUNT.findall(text)
-    values = [float(n) * _SECONDS.get(unit.lower(), math.nan) for n, unit in parts]
-    total = math.fsum(values)
-    if _AMOUNT.sub("", text) or not total > 0.0:
-        raise ValueError(
-            f"{name} must be a positive number of seconds, or a string with the units "
-            f"s, min, h or d, such as '90 s', '5 min' or '1h30m', got {given!r}."
-        )
-    # The journal then contains the same limit as for a number of seconds.
-    return int(total) if total.is_integer() else total
-
-
-def parse_size(name: str, given: Any) -> int:
-    """Convert the size `name` to bytes; strings such as "2 GB" are accepted.
-
-    Examples
-    --------
-    >>> from skbayes.evaluation.limits import parse_size
-    >>> parse_size("cache", "2 GB"), parse_size("cache", "1.5GiB")
-    (2000000000, 1610612736)
-    """
-    if is_number(given) and given >= 1 and given == int(given):
-        return int(given)
-    found = _AMOUNT.fullmatch(given) if isinstance(given, str) else None
-    factor = _FACTORS.get(found[2].lower()) if found else None
-    if found is None or factor is None or float(found[1]) <= 0.0:
-        raise ValueError(
-            f"{name} must be a positive number of bytes, or a string with one of the "
-            f"units {', '.join(_UNITS)}, such as '2 GB', got {given!r}."
-        )
-    return math.ceil(float(found[1]) * factor)
-
-
-def memory_text(size: float) -> str:
-    """Format a size for messages.
-
-    Examples
-    --------
-    >>> from skbayes.evaluation.limits import memory_text
-    >>> memory_text(312_400_000), memory_text(2_000_000_000)
-    ('312 MB', '2 GB')
-    """
-    unit, factor = ("GB", 1e9) if size >= 1e9 else ("MB", 1e6)
-    return f"{float(f'{size / factor:.3g}'):g} {unit}"
 
 
 def limits_text(options: Any) -> str:

@@ -31,9 +31,8 @@ from sklearn.pipeline import Pipeline
 from skbayes.evaluation.fold import wrapped_fit
 from skbayes.evaluation.prefix_steps import Step, find_runs, is_estimator
 from skbayes.evaluation.prefix_store import PrefixStore
-from skbayes.evaluation.trial import SavedTime
 
-__all__ = ["PrefixCache", "shared_steps"]
+__all__ = ["PrefixCache", "SavedTime", "shared_steps"]
 
 # Methods of a step that are covered while its pipeline is fitted and scored.
 COVERED = ("fit_transform", "transform", "__sklearn_clone__", "__getstate__")
@@ -56,6 +55,16 @@ class PrefixCache:
     store: PrefixStore
     n_values: Mapping[str, float]
     only_known: bool = False
+
+
+@dataclass
+class SavedTime:
+    """Seconds that shared steps saved; if `lost`, the fit must be repeated without."""
+
+    fit: float = 0.0
+    score: float = 0.0
+    cpu: float = 0.0
+    lost: bool = False
 
 
 @contextlib.contextmanager

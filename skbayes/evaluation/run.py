@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from skbayes import compat
+from skbayes.evaluation.aspect import is_given
 from skbayes.evaluation.fold import Inputs
 from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.limits import FitLimits
+from skbayes.evaluation.options import ensemble_choice
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.evaluation.trial import FoldResult, History, Trial, fill_scores
@@ -158,6 +160,26 @@ class SearchRun:
     def has_limits(self) -> bool:
         """Whether there are limits of a trial, or of the time of the search."""
         return self.options.limits_trials or self.options.timeout is not None
+
+    @property
+    def keeps_fits(self) -> bool:
+        """Whether fitted estimators of the folds are kept.
+
+        With rounds, a fit has more rounds than its score. The fits of the best trial
+        are then repeated after the search. The same applies to predictions.
+        """
+        settings = self.settings
+        return is_given(settings.get("return_folds")) and not is_given(
+            settings.get("rounds")
+        )
+
+    @property
+    def keeps_predictions(self) -> bool:
+        """Whether out-of-fold predictions are kept."""
+        settings = self.settings
+        is_wanted = is_given(settings.get("tune_threshold"))
+        is_wanted |= ensemble_choice(settings) is not None
+        return is_wanted and not is_given(settings.get("rounds"))
 
     @property
     def cuts_trials(self) -> bool:

@@ -16,7 +16,6 @@ __all__ = [
     "FoldResult",
     "FoldStatus",
     "History",
-    "SavedTime",
     "Trial",
     "TrialState",
     "fill_scores",
@@ -111,24 +110,10 @@ class FoldResult:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the entries from which scikit-learn creates `cv_results_`."""
-        names = ["test_scores", "fit_time", "score_time", "n_test_samples", "fit_error"]
-        names += [] if self.train_scores is None else ["train_scores"]
-        return {name: getattr(self, name) for name in names}
-
-
-@dataclass
-class SavedTime:
-    """Seconds that shared steps saved; if `lost`, the fit must be repeated without."""
-
-    fit: float = 0.0
-    score: float = 0.0
-    cpu: float = 0.0
-    lost: bool = False
-
-    @property
-    def total(self) -> float:
-        """Saved seconds of the fit and of scoring."""
-        return self.fit + self.score
+        entries = {k: v for k, v in vars(self).items() if k not in ("status", "extras")}
+        if self.train_scores is None:
+            del entries["train_scores"]
+        return entries
 
 
 @dataclass(frozen=True)
@@ -210,19 +195,17 @@ class Trial:
 
     @property
     def violation(self) -> float | None:
-        """Sum of the violations of the constraints.
+        """Sum of the violations of the constraints; None without constraints.
 
-        It is 0 if all constraints are satisfied, and infinite if an outcome is unknown.
-        None if the search has no constraints.
+        It is infinite if an outcome is unknown.
         """
         return self.extras.get("violation")
 
     @property
     def rounds(self) -> int | None:
-        """Number of rounds with the best mean score over the splits.
+        """Number of rounds with the best mean score over the splits, if tracked.
 
-        Each fold is scored at the number that is best for the others. None if the
-        search does not track rounds.
+        Each fold is scored at the number that is best for the others.
         """
         return self.extras.get("rounds")
 
@@ -239,12 +222,12 @@ class Trial:
     @property
     def scores(self) -> dict[str, np.ndarray]:
         """Test scores by metric, as arrays of shape (n_splits,)."""
-        return self._by_metric("test_scores")
+        return _by_metric([fold.test_scores for fold in self.folds])
 
     @property
     def train_scores(self) -> dict[str, np.ndarray]:
         """Training scores by metric, as arrays of shape (n_splits,), if available."""
-        return self._by_metric("train_scores")
+        return _by_metric([fold.train_scores or {} for fold in self.folds])
 
     @property
     def shared_time(self) -> float:
@@ -268,19 +251,14 @@ class Trial:
         """Score times in seconds, array of shape (n_splits,)."""
         return np.array([fold.score_time for fold in self.folds], dtype=float)
 
-    def _by_metric(self, key: str) -> dict[str, np.ndarray]:
-        tables = [getattr(fold, key) or {} for fold in self.folds]
-        metrics: dict[str, float] = next(filter(None, tables), {})
-        return {
-            name: _numbers([scores.get(name, math.nan) for scores in tables])
-            for name in metrics
-        }
 
-
-def _numbers(values: list[Any]) -> np.ndarray:
-    """Return an array of floats, also for integers that NumPy stores as objects."""
-    array = np.array(values)
-    return array.astype(float) if array.dtype == object else array
+def _by_metric(scores: list[dict[str, float]]) -> dict[str, np.ndarray]:
+    """Return scores by metric as arrays, also for integers that NumPy cannot hold."""
+    arrays = {
+        name: np.array([of_fold.get(name, math.nan) for of_fold in scores])
+        for name in next(filter(None, scores), {})
+    }
+    return {k: a.astype(float) if a.dtype == object else a for k, a in arrays.items()}
 
 
 def mean_outcomes(folds: Sequence[FoldResult]) -> dict[str, float]:
@@ -296,10 +274,10 @@ def mean_outcomes(folds: Sequence[FoldResult]) -> dict[str, float]:
 def fill_scores(folds: Sequence[FoldResult], error_scores: Mapping[str, float]) -> None:
     """Set scores where there are none: NaN in skipped folds, or else error scores."""
     for fold in folds:
-        missing = (
-            error_scores if fold.is_fitted else dict.fromkeys(error_scores, math.nan)
-        )
-        fold.test_scores = fold.test_scores or dict(missing)
+        missing = {
+            k: v if fold.is_fitted else math.nan for k, v in error_scores.items()
+        }
+        fold.test_scores = fold.test_scores or missing
         if fold.train_scores is not None:
             fold.train_scores = fold.train_scores or dict(missing)
 
@@ -352,13 +330,10 @@ class History(Sequence[Trial]):
 
     def __repr__(self) -> str:
         states = [trial.state for trial in self]
-        counts = {TrialState.FAILED: states.count(TrialState.FAILED)}
-        partial = [state for state in TrialState if state.is_partial]
-        counts |= {state: states.count(state) for state in partial}
         text = ", ".join(
-            f"{n} {state.replace('_', ' ')}"
-            for state, n in counts.items()
-            if n or state == TrialState.FAILED
+            f"{states.count(state)} {state.replace('_', ' ')}"
+            for state in TrialState
+            if state == TrialState.FAILED or (state.is_partial and state in states)
         )
         return f"<History of {len(self)} trials, {text}>"
 
@@ -368,7 +343,7 @@ class History(Sequence[Trial]):
         Parameters
         ----------
         trial : Trial
-            Finished trial.
+            Trial to add.
         """
         self._trials.append(trial)
 

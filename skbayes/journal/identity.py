@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.evaluation.constraints import rule_and_bounds
-from skbayes.evaluation.limits import parse_trial_limits
-from skbayes.evaluation.refit_choice import refit_choice
+from skbayes.evaluation.options import parse_trial_limits, refit_choice
 from skbayes.journal.code_digest import code_of
 from skbayes.journal.content import read_content, rows_of
 from skbayes.journal.data_digest import data_text, is_data

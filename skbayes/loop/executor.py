@@ -14,7 +14,7 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
 from typing import Any
 
 import joblib
@@ -32,7 +32,13 @@ from skbayes.evaluation.backend import (
 )
 from skbayes.utils.blas import shared_blas_threads
 
-__all__ = ["TrialExecutor", "ExecutionContext"]
+__all__ = [
+    "ExecutionContext",
+    "TrialExecutor",
+    "is_death",
+    "is_unreadable",
+    "was_retried",
+]
 
 Task = Callable[[Parallel], Any]
 
@@ -51,21 +57,9 @@ class ExecutionContext:
     """Settings of the thread that called `fit`, for use in other threads.
 
     The configurations of scikit-learn and joblib and NumPy's error state belong to a
-    thread, and new threads start with the defaults.
-
-    Parameters
-    ----------
-    n_jobs : int or None
-        As for GridSearchCV.
-    pre_dispatch : int or str
-        As for the searches. A string is passed to joblib.
-
-    Attributes
-    ----------
-    n_workers : int
-        Number of fits that can run in parallel.
-    backend : joblib backend
-        Backend that runs the fits.
+    thread, and new threads start with the defaults. `n_jobs` and `pre_dispatch` are as
+    for the searches. `n_workers` is the number of fits that can run in parallel, and
+    `backend` the one of joblib that runs them.
     """
 
     def __init__(self, n_jobs: int | None, pre_dispatch: int | str) -> None:
@@ -94,10 +88,13 @@ class ExecutionContext:
     @property
     def backend_options(self) -> dict[str, Any]:
         """Arguments of this class."""
+        # Size in bytes from which joblib maps arrays into memory.
+        limit = self._joblib.get("max_nbytes", "1M")
+        limit = memstr_to_bytes(limit) if isinstance(limit, str) else limit
         return {
             "n_workers": self.n_workers,
             "temp_folder": self.temp_folder,
-            "max_nbytes": self.max_nbytes,
+            "max_nbytes": math.inf if limit is None else float(limit),
             "client": getattr(self.backend, "client", None),
         }
 
@@ -105,14 +102,6 @@ class ExecutionContext:
     def temp_folder(self) -> str | None:
         """Folder that joblib uses for temporary files, if it is configured."""
         return self._joblib.get("temp_folder")
-
-    @property
-    def max_nbytes(self) -> float:
-        """Size in bytes from which joblib maps arrays into memory."""
-        limit = self._joblib.get("max_nbytes", "1M")
-        if limit is None:
-            return np.inf
-        return float(memstr_to_bytes(limit) if isinstance(limit, str) else limit)
 
     def bounded_blas(self) -> contextlib.AbstractContextManager:
         """Divide the processors among fits that are threads of this process.
@@ -214,6 +203,7 @@ class TrialExecutor:
         self.in_this_thread = context.n_workers == 1
         self._waiting: queue.SimpleQueue = queue.SimpleQueue()
         self._futures: dict[int, Future] = {}
+        # Tasks that run in this thread.
         self._tasks: dict[int, Task] = {}
         self._threads: list[threading.Thread] = []
         self._parallel: Parallel | None = None
@@ -241,15 +231,18 @@ class TrialExecutor:
 
         With `alone`, it runs while no other search of this process uses its workers.
         """
-        future: Future = Future()
-        self._futures[number] = future
-        self._tasks[number] = task
+        future = self._futures[number] = Future()
         if self.in_this_thread:
+            self._tasks[number] = task
             return
         self._waiting.put((task, future, alone))
         if len(self._threads) < min(self._size, len(self._futures)):
             # A daemon thread: a second Ctrl-C does not wait for it.
-            self._threads.append(threading.Thread(target=self._work, daemon=True))
+            self._threads.append(
+                threading.Thread(
+                    target=self._context.run, args=[self._serve], daemon=True
+                )
+            )
             self._threads[-1].start()
 
     def warm_up(self, task: Task, seconds: float) -> None:
@@ -260,10 +253,6 @@ class TrialExecutor:
         self.start(WARM_UP, task)
         self.finished(seconds)
         self._futures.pop(WARM_UP, None)
-        self._tasks.pop(WARM_UP, None)
-
-    def _work(self) -> None:
-        self._context.run(self._serve)
 
     def _serve(self) -> None:
         with contextlib.ExitStack() as stack:
@@ -274,26 +263,19 @@ class TrialExecutor:
                     try:
                         if parallel is None or not compat.can_serve(parallel):
                             stack.close()
-                            parallel = self._prepared(stack)
+                            parallel = self._context.parallel(self._n_tasks)
+                            if compat.can_last(self._context.backend):
+                                # Its workers are prepared once for many tasks.
+                                stack.enter_context(parallel)
                         future.set_result(task(parallel))
                     except BaseException as error:
                         parallel = None
                         future.set_exception(error)
 
-    def _prepared(self, stack: contextlib.ExitStack) -> Parallel:
-        """Create a parallel call, whose workers are prepared once for many tasks."""
-        parallel = self._make()
-        if compat.can_last(self._context.backend):
-            stack.enter_context(parallel)
-        return parallel
-
     def _call(self, alone: bool) -> contextlib.AbstractContextManager:
         if compat.shares_processes(self._context.backend):
             return _SHARED_WORKERS.call(alone)
         return contextlib.nullcontext()
-
-    def _make(self) -> Parallel:
-        return self._context.parallel(self._n_tasks)
 
     def finished(self, seconds: float = math.inf) -> dict[int, Future]:
         """Wait for at least one task to end, and return the finished ones.
@@ -304,9 +286,9 @@ class TrialExecutor:
         if self.in_this_thread:
             number = min(self._futures)
             if self._parallel is None:
-                self._parallel = self._make()
+                self._parallel = self._context.parallel(self._n_tasks)
             # An exception is raised here, which simplifies debugging.
-            self._futures[number].set_result(self._tasks[number](self._parallel))
+            self._futures[number].set_result(self._tasks.pop(number)(self._parallel))
         else:
             done: set[Future] = set()
             end = time.monotonic() + seconds
@@ -314,8 +296,6 @@ class TrialExecutor:
                 patience = min(PATIENCE, left)
                 done, _ = wait(self._futures.values(), patience, FIRST_COMPLETED)
         ended = [n for n in self.under_way if self._futures[n].done()]
-        for number in ended:
-            del self._tasks[number]
         return {number: self._futures.pop(number) for number in ended}
 
     def drop(self) -> None:
@@ -323,3 +303,33 @@ class TrialExecutor:
         if self.in_this_thread:
             self._futures.clear()
             self._tasks.clear()
+
+
+def is_death(error: BaseException) -> bool:
+    """Return whether an exception means that workers crashed, not that a fit failed.
+
+    Dask cancels tasks if their data were lost with the workers. A failing call shuts
+    down loky's pool, also for the calls of other threads. An error raised while joblib
+    cleans up after a crash counts as that crash.
+    """
+    if isinstance(error, BrokenExecutor | compat.ShutdownExecutorError):
+        return True
+    if _kind_of_dask(error) in ("KilledWorker", "FutureCancelledError"):
+        return True
+    return error.__context__ is not None and is_death(error.__context__)
+
+
+def was_retried(error: BaseException) -> bool:
+    """Return whether Dask ran a task on several workers, and all of them crashed."""
+    return _kind_of_dask(error) == "KilledWorker"
+
+
+def _kind_of_dask(error: BaseException) -> str | None:
+    kind = type(error)
+    of_dask = kind.__module__.partition(".")[0] == "distributed"
+    return kind.__qualname__ if of_dask else None
+
+
+def is_unreadable(error: BaseException) -> bool:
+    """Return whether loky's pool broke because an object could not be unpickled."""
+    return isinstance(error, BrokenExecutor) and "un-serialize" in str(error)

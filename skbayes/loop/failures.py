@@ -1,4 +1,4 @@
-"""Tests for searches in which every fit fails, and for crashes of workers."""
+"""Stopper for searches in which the data cause every fit to fail."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ import math
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import BrokenExecutor
 from typing import Any
 
 import numpy as np
 
-from skbayes import compat
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space.lists import same
 from skbayes.space.space import Space
 
-__all__ = ["FailingStart", "is_death", "is_unreadable", "was_retried"]
+__all__ = ["FailingStart"]
 
 # Number of trials with the same failure after which the cause is tested.
 N_TRIALS = 3
@@ -31,12 +29,12 @@ Params = dict[str, Any]
 class FailingStart:
     """Stopper that raises the exception of the first trials if the data cause it.
 
-    It is called after each trial, with the trials so far. If all fits of the first
-    three fail in the same way, except for fits without a score, two fits on one split
-    follow. One uses the estimator's own parameters, unless the search sets estimators
-    (for which the own one can be a placeholder). The other uses a configuration that
-    differs as much as possible from the three. The exception is raised only if both
-    fail in the same way; otherwise, the configurations were the cause and not the data.
+    If all fits of the first three trials fail in the same way, except for fits without
+    a score, two fits on one split follow. One uses the estimator's own parameters,
+    unless the search sets estimators (for which the own one can be a placeholder). The
+    other uses a configuration that differs as much as possible from the three. The
+    exception is raised only if both fail in the same way; otherwise, the configurations
+    were the cause and not the data.
 
     The same applies if none of the fits of the three trials has a score. If all
     configurations of the space are tried, as by GridSearchCV, a score that is NaN is no
@@ -212,36 +210,3 @@ def _n_unlike(params: Params, other: Params) -> int:
         name not in params or name not in other or not same(params[name], other[name])
         for name in names
     )
-
-
-# -- crashes of workers --------------------------------------------------------------
-
-
-def is_death(error: BaseException) -> bool:
-    """Return whether an exception means that workers crashed, not that a fit failed.
-
-    Dask cancels tasks if their data were lost with the workers. A failing call shuts
-    down loky's pool, also for the calls of other threads. An error raised while joblib
-    cleans up after a crash counts as that crash.
-    """
-    if isinstance(error, BrokenExecutor | compat.ShutdownExecutorError):
-        return True
-    if _kind_of_dask(error) in ("KilledWorker", "FutureCancelledError"):
-        return True
-    return error.__context__ is not None and is_death(error.__context__)
-
-
-def was_retried(error: BaseException) -> bool:
-    """Return whether Dask ran a task on several workers, and all of them crashed."""
-    return _kind_of_dask(error) == "KilledWorker"
-
-
-def _kind_of_dask(error: BaseException) -> str | None:
-    kind = type(error)
-    of_dask = kind.__module__.partition(".")[0] == "distributed"
-    return kind.__qualname__ if of_dask else None
-
-
-def is_unreadable(error: BaseException) -> bool:
-    """Return whether loky's pool broke because an object could not be unpickled."""
-    return isinstance(error, BrokenExecutor) and "un-serialize" in str(error)

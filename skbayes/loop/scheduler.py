@@ -1,4 +1,4 @@
-"""Scheduler of trials: ask, evaluate and tell until a budget is spent.
+"""Scheduler of trials: ask, evaluate and tell until a budget is spent, by stages.
 
 Symbols: ``q`` is the number of trials in flight, ``n_points``.
 
@@ -11,24 +11,40 @@ timing.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
-from skbayes.evaluation.evaluator import CandidateEvaluator, Evaluation
+from skbayes.evaluation.evaluator import CandidateEvaluator, Evaluation, on_full_data
 from skbayes.evaluation.limits import SearchTimeout
+from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import History, Trial
-from skbayes.loop.executor import TrialExecutor
-from skbayes.loop.failures import is_death, is_unreadable, was_retried
+from skbayes.loop.executor import (
+    TrialExecutor,
+    is_death,
+    is_unreadable,
+    was_retried,
+)
 from skbayes.space.candidates import Configuration, DrawsExhausted, SpaceExhausted
-from skbayes.space.space import Space
 from skbayes.utils.optional import warn_or_log
 
-__all__ = ["Budget", "NullJournal", "Scheduler", "StopReason"]
+__all__ = [
+    "Budget",
+    "NullJournal",
+    "Outcome",
+    "Scheduler",
+    "Stage",
+    "StopReason",
+    "run_stages",
+]
 
 logger = logging.getLogger("skbayes")
+
+Params = dict[str, Any]
 
 # Number of crashes of a worker, while running nothing else, after which a trial fails.
 MAX_DEATHS = 2
@@ -45,48 +61,21 @@ class StopReason:
     INTERRUPTED = "interrupted"
 
 
-class _AskTell(Protocol):
-    last_expected_improvement: float | None
-    space: Space
-
-    def propose(self, max_cost: float | None = None) -> Configuration: ...
-
-    def tell(self, params: Configuration, score: Any, **more: Any) -> Any: ...
-
-    def pend(self, params: Configuration) -> None: ...
-
-    def forget(self, params: Configuration) -> None: ...
-
-    def expected_cost(self, params: Configuration) -> float | None: ...
-
-
 class NullJournal:
-    """Journal without a file, which records nothing.
+    """Journal without a file, which records nothing."""
 
-    Attributes
-    ----------
-    seed, n_points : int or None
-        Values of the run that started the journal.
-    splits : list of (train, test)
-        Splits of the search.
-    proposals : list of dict
-        Configurations proposed by earlier runs, in order.
-    expected_improvements : list of float or None
-        Improvement that the surrogate expected of each proposal.
-    results : dict of int to Trial
-        Finished trials of earlier runs, by number.
-    stages : dict of int to int
-        First trial of each stage that has begun, except the first stage.
-    """
-
+    # Values of the run that started the journal.
     seed: int | None = None
     n_points: int | None = None
     splits: list[tuple] = []  # noqa: RUF012
 
     def __init__(self) -> None:
+        # Configurations proposed by earlier runs, in order.
         self.proposals: list[dict[str, Any]] = []
         self.expected_improvements: list[float | None] = []
+        # Finished trials of earlier runs, by number.
         self.results: dict[int, Trial] = {}
+        # First trial of each stage that has begun, except the first stage.
         self.stages: dict[int, int] = {}
 
     def record_stage(self, stage: int, first: int) -> None:
@@ -103,30 +92,18 @@ class NullJournal:
 
 @dataclasses.dataclass(frozen=True)
 class Budget:
-    """Limits of a search.
+    """Limits of a search: number of trials, seconds, and stoppers.
 
-    Parameters
-    ----------
-    n_iter : int
-        Maximum number of trials.
-    timeout : float or None, default=None
-        Time limit in seconds. If a trial is expected to exceed it, a shorter trial is
-        started instead if the optimizer finds one. The first trial is always started.
-    deadline : float, default=inf
-        Time by `clock` at which trials in flight are dropped. Their fits are aborted if
-        the backend can abort them.
-    n_configurations : float, default=inf
-        Size of the search space.
-    stoppers : sequence of callable, default=()
-        Functions called with the history after each trial; True ends the search.
-    clock : callable, default=time.perf_counter
-        Function that returns the time in seconds.
+    If a trial is expected to exceed the `timeout`, a shorter trial is started instead
+    if the optimizer finds one. The first trial is always started. At the `deadline` by
+    `clock`, trials in flight are dropped, and their fits are aborted if the backend can
+    abort them. `stoppers` are called with the history after each trial.
     """
 
     n_iter: int
     timeout: float | None = None
-    deadline: float = float("inf")
-    n_configurations: float = float("inf")
+    deadline: float = math.inf
+    n_configurations: float = math.inf
     stoppers: Sequence[Callable[[History], bool]] = ()
     clock: Callable[[], float] = dataclasses.field(
         default_factory=lambda: time.perf_counter
@@ -144,7 +121,7 @@ class Scheduler:
 
     def __init__(
         self,
-        optimizer: _AskTell,
+        optimizer: Any,
         evaluator: CandidateEvaluator,
         executor: TrialExecutor,
         budget: Budget,
@@ -186,14 +163,13 @@ class Scheduler:
         the user interrupts before any trial has finished, or twice.
         """
         self._start = self.budget.clock()
-        self._on_death = on_death
+        self._on_interrupt, self._on_death = on_interrupt, on_death
         try:
             try:
                 while self._ask_for_room():
                     first = min(self._asked)
                     while first not in self._done:
-                        seconds = self._until_deadline()
-                        dead = self._keep_finished(self.executor.finished(seconds))
+                        dead = self._keep_finished(self._finished())
                         if dead:
                             self._recover(dead)
                     self._tell(first)
@@ -202,9 +178,9 @@ class Scheduler:
                 on_interrupt()
                 self._drain(self.unfinished)
         except KeyboardInterrupt:
-            self._interrupt(on_interrupt)
+            self._interrupt()
         except Exception:
-            self._abandon(on_interrupt)
+            self._abandon()
             raise
         assert self._reason is not None
         return self._reason
@@ -316,9 +292,10 @@ class Scheduler:
 
     # -- finishing ----------------------------------------------------------------
 
-    def _until_deadline(self) -> float:
-        """Return the seconds for which to wait for trials."""
-        return max(0.0, self.budget.deadline - self.budget.clock())
+    def _finished(self) -> dict[int, Any]:
+        """Wait for trials until the deadline."""
+        seconds = max(0.0, self.budget.deadline - self.budget.clock())
+        return self.executor.finished(seconds)
 
     def _keep_finished(self, futures: Mapping[int, Any]) -> dict[int, BaseException]:
         """Store the finished trials; return those whose workers crashed.
@@ -336,21 +313,19 @@ class Scheduler:
                 dead[number] = error
                 continue
             try:
-                if error is not None:
-                    raise error
-                self._finish(number, future.result())
+                trial = self._concluded(number, future)
+                if trial is None:
+                    # A worker was interrupted; Ctrl-C in a terminal interrupts all.
+                    raise KeyboardInterrupt
+                self._keep(trial)
             except BaseException as problem:
                 raised = raised or problem
         if raised is not None:
             raise raised
         return dead
 
-    def _finish(self, number: int, outcomes: Any) -> None:
-        trial = self.evaluator.conclude(self._evaluations[number], outcomes)
-        if trial is None:
-            # A worker was interrupted; Ctrl-C in a terminal interrupts all.
-            raise KeyboardInterrupt
-        self._keep(trial)
+    def _concluded(self, number: int, future: Any) -> Trial | None:
+        return self.evaluator.conclude(self._evaluations[number], future.result())
 
     def _keep(self, trial: Trial) -> None:
         improvement = self._asked[trial.number][1]
@@ -368,8 +343,7 @@ class Scheduler:
         trial it is.
         """
         while self.executor.under_way:
-            seconds = self._until_deadline()
-            dead |= self._keep_finished(self.executor.finished(seconds))
+            dead |= self._keep_finished(self._finished())
         self._on_death()
         for number in sorted(dead):
             logger.warning("trial %d: a worker died: %s", number, dead[number])
@@ -383,8 +357,7 @@ class Scheduler:
         """Run a trial until it ends, or return its last crash if there are too many."""
         while True:
             self.executor.start(number, self._evaluations[number], alone=True)
-            futures = self.executor.finished(self._until_deadline())
-            error = self._keep_finished(futures).get(number)
+            error = self._keep_finished(self._finished()).get(number)
             if error is None:
                 return None
             if is_unreadable(error):
@@ -419,13 +392,13 @@ class Scheduler:
 
     # -- interrupts ---------------------------------------------------------------
 
-    def _interrupt(self, on_interrupt: Callable[[], None]) -> None:
+    def _interrupt(self) -> None:
         """End the search after Ctrl-C; raise it if no trial has finished."""
         try:
-            on_interrupt()
+            self._on_interrupt()
             self._drain()
         except Exception:
-            self._abandon(on_interrupt)
+            self._abandon()
             raise
         if not self.history:
             raise KeyboardInterrupt
@@ -451,9 +424,8 @@ class Scheduler:
             for number, future in self.executor.finished().items():
                 if future.exception() is not None:
                     continue
-                evaluation = self._evaluations[number]
                 try:
-                    trial = self.evaluator.conclude(evaluation, future.result())
+                    trial = self._concluded(number, future)
                 except (Exception, SystemExit):
                     continue  # a fit that failed during the shutdown
                 if trial is not None:
@@ -467,9 +439,138 @@ class Scheduler:
                 logger.info("trial %d was aborted at the timeout", number)
             self._withdraw(number)
 
-    def _abandon(self, on_interrupt: Callable[[], None]) -> None:
+    def _abandon(self) -> None:
         """Wait for the trials in flight, and ignore their results."""
-        on_interrupt()
+        self._on_interrupt()
         self.executor.drop()
         while self.executor.under_way:
             self.executor.finished()
+
+
+@dataclasses.dataclass(frozen=True)
+class Stage:
+    """Part of a search of at most `n_trials` with a separate optimizer.
+
+    A stage begins after the end of the stage before, on the same workers and in the
+    same journal. Its inputs (such as the best configurations so far, or a model of all
+    trials) therefore do not depend on timing. Trials are numbered across stages.
+
+    ``make_optimizer(run, history)`` is called at its start with the trials of all
+    earlier stages. ``assign(k, params)`` returns the parameters to set and the
+    :class:`~skbayes.evaluation.subsets.Fidelity` of its k-th trial, from 0, whose
+    `stage` is filled in. `fidelities` are all that it can return. `weight` is the
+    expected time of a trial, relative to those of other stages; None means the share of
+    the training rows. `n_points` is the number of trials in parallel, if larger than
+    that of the search.
+    """
+
+    make_optimizer: Callable[[SearchRun, History], Any]
+    n_trials: int
+    assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
+    fidelities: Sequence[Fidelity] = (FULL_DATA,)
+    weight: float | None = None
+    n_points: int = 1
+
+    def weight_in(self, run: SearchRun) -> float:
+        """Return the expected time of a trial, relative to those on all rows."""
+        if self.weight is None:
+            return run.train_fraction(self.fidelities[0])
+        return self.weight
+
+    def assigned(
+        self, index: int, first: int, number: int, params: Params
+    ) -> tuple[Params, Fidelity]:
+        """Return the parameters and the fidelity of a trial of the search."""
+        params, fidelity = self.assign(number - first, params)
+        return params, dataclasses.replace(fidelity, stage=index)
+
+
+@dataclasses.dataclass
+class Outcome:
+    """Outcome of a search: optimizers and trials of the stages that have begun.
+
+    `kept` are fitted estimators by trial number, `stop_reason` that of the last stage,
+    and `unfinished` the configurations that were dropped at the end of the timeout.
+    """
+
+    optimizers: list[Any]
+    history: History = dataclasses.field(default_factory=History)
+    kept: dict[int, list] = dataclasses.field(default_factory=dict)
+    stop_reason: str = StopReason.N_ITER
+    unfinished: dict[int, Params] = dataclasses.field(default_factory=dict)
+
+
+def run_stages(
+    run: SearchRun,
+    stages: Sequence[Stage],
+    optimizer: Any,
+    evaluator: CandidateEvaluator,
+    executor: Any,
+    budget: Budget,
+    report: Callable | None = None,
+) -> Outcome:
+    """Run the stages in order, each with a copy of the evaluator.
+
+    Each stage has a share of the remaining time, by trials and weight. A stopper
+    observes the trials of one stage and ends that stage; a callback ends the search.
+    No stage begins after the end of the timeout.
+    """
+    start = budget.clock()
+    if budget.timeout is not None:
+        budget = dataclasses.replace(budget, deadline=start + budget.timeout)
+    journal = run.journal
+    outcome = Outcome([optimizer])
+    for index, stage in enumerate(stages):
+        first = len(outcome.history)
+        if index > 0:
+            journal.record_stage(index, first)
+            optimizer = stage.make_optimizer(run, outcome.history)
+            outcome.optimizers.append(optimizer)
+            logger.info("stage %d begins after %d trials", index + 1, first)
+        its_budget = dataclasses.replace(
+            budget,
+            n_iter=stage.n_trials,
+            n_configurations=optimizer.n_configurations,
+            timeout=_share(run, stages[index:], budget, start),
+        )
+        if index + 1 in journal.stages:
+            # The stage ended in an earlier run.
+            its_budget = Budget(journal.stages[index + 1] - first)
+        assign = functools.partial(stage.assigned, index, first)
+        its_evaluator = dataclasses.replace(evaluator, assign=assign)
+        n_points = max(run.n_points, stage.n_points)
+        seconds = None if its_budget.timeout is None else its_budget.timeout * n_points
+        if hasattr(optimizer, "limit_costs"):
+            optimizer.limit_costs(run.options.trial_timeout, seconds or None)
+        scheduler = Scheduler(
+            optimizer,
+            its_evaluator,
+            executor,
+            its_budget,
+            n_points=n_points,
+            journal=journal,
+            report=report,
+            score_of=run.objective.of_trial,
+            history=outcome.history,
+        )
+        backend = evaluator.backend
+        outcome.stop_reason = scheduler.run(backend.stop, backend.renew)
+        outcome.kept |= its_evaluator.kept
+        outcome.unfinished |= scheduler.unfinished
+        if outcome.stop_reason in (StopReason.INTERRUPTED, StopReason.CALLBACK):
+            break
+        if index + 1 < len(stages) and budget.clock() > budget.deadline:
+            outcome.stop_reason = StopReason.TIMEOUT
+            break
+    return outcome
+
+
+def _share(
+    run: SearchRun, stages: Sequence[Stage], budget: Budget, start: float
+) -> float | None:
+    """Return the seconds available to the first of the remaining stages."""
+    if budget.timeout is None:
+        return None
+    left = budget.timeout - (budget.clock() - start)
+    weights = [stage.n_trials * stage.weight_in(run) for stage in stages]
+    return max(0.0, left) * weights[0] / sum(weights)

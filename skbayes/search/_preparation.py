@@ -19,9 +19,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from skbayes import compat
-from skbayes.evaluation.aspects.kept_fits import oof_method
 from skbayes.evaluation.aspects.registry import aspects_of
-from skbayes.evaluation.aspects.shared_steps import parse_cache
 from skbayes.evaluation.backend import Backend
 from skbayes.evaluation.evaluator import (
     CandidateEvaluator,
@@ -30,7 +28,12 @@ from skbayes.evaluation.evaluator import (
     make_backend,
 )
 from skbayes.evaluation.fold import Fold
-from skbayes.evaluation.limits import parse_time, parse_trial_limits
+from skbayes.evaluation.options import (
+    oof_method,
+    parse_cache,
+    parse_time,
+    parse_trial_limits,
+)
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.prefix_store import temporary_store
 from skbayes.evaluation.run import FitOptions, SearchRun
@@ -42,8 +45,7 @@ from skbayes.journal.reader import read_trials
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.failures import FailingStart
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
-from skbayes.loop.scheduler import NullJournal
-from skbayes.loop.stages import Stage
+from skbayes.loop.scheduler import NullJournal, Stage
 from skbayes.results.transfer import read_sources
 from skbayes.search._validation import check_responses, check_values
 from skbayes.search.out_of_fold import check_partition

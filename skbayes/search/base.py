@@ -25,11 +25,10 @@ from skbayes.evaluation.aspects.registry import (
 )
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.limits import unfinished_text
-from skbayes.evaluation.refit_choice import refit_choice
+from skbayes.evaluation.options import refit_choice
 from skbayes.evaluation.run import Objective, SearchRun
 from skbayes.evaluation.trial import History
-from skbayes.loop.scheduler import Budget
-from skbayes.loop.stages import Outcome, Stage, run_stages
+from skbayes.loop.scheduler import Budget, Outcome, Stage, run_stages
 from skbayes.results.frame import FrameAttribute, results_frame
 from skbayes.results.transfer import is_list_of_sources
 from skbayes.results.warm_start import known_trials

@@ -11,7 +11,7 @@ from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.acquisition.registry import ACQUISITIONS
 from skbayes.evaluation.aspect import Parameter
-from skbayes.evaluation.limits import parse_trial_limits
+from skbayes.evaluation.options import parse_trial_limits
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.validation import check_noise
 from skbayes.search._parameters import (

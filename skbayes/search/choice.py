@@ -10,7 +10,7 @@ import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.limits import limits_text
-from skbayes.evaluation.refit_choice import refit_choice, rule_of
+from skbayes.evaluation.options import refit_choice, rule_of
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import TrialState
 from skbayes.results.correction import corrected_best_score

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from skbayes.evaluation.aspects.shared_steps import parse_cache
+from skbayes.evaluation.options import parse_cache
 from skbayes.evaluation.run import SearchRun
 from skbayes.search.base import with_params
 from skbayes.search.multi_stage import MultiStageSearchCV

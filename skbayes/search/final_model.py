@@ -19,8 +19,9 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.evaluation.aspect import is_given
-from skbayes.evaluation.aspects.predictions import KeptPredictions, ensemble_choice
+from skbayes.evaluation.aspects.predictions import KeptPredictions
 from skbayes.evaluation.aspects.registry import refitting
+from skbayes.evaluation.options import ensemble_choice
 from skbayes.evaluation.responses import (
     Response,
     Target,

@@ -18,7 +18,7 @@ from skbayes.evaluation.evaluator import check_candidates
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
 from skbayes.evaluation.trial import History, Trial, TrialState
-from skbayes.loop.stages import Outcome, Stage
+from skbayes.loop.scheduler import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
 from skbayes.search._parameters import (

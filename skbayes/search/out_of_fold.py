@@ -9,12 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from skbayes import compat
-from skbayes.evaluation.aspects.kept_fits import (
-    oof_method,
-    returns_all,
-    returns_estimators,
-)
 from skbayes.evaluation.aspects.registry import aspects_of, refitting
+from skbayes.evaluation.options import oof_method, returns_all, returns_estimators
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
 from skbayes.evaluation.trial import Trial, TrialState

@@ -23,7 +23,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Parameter
-from skbayes.evaluation.aspects.kept_fits import oof_method
+from skbayes.evaluation.options import oof_method
 from skbayes.search._parameters import share_parameters
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.counting_search import CountingSearch

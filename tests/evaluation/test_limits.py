@@ -6,12 +6,8 @@ from functools import partial
 
 import pytest
 
-from skbayes.evaluation.limits import (
-    FitLimits,
-    memory_text,
-    parse_size,
-    parse_time,
-)
+from skbayes.evaluation.limits import FitLimits
+from skbayes.evaluation.options import memory_text, parse_size, parse_time
 
 parse_seconds = partial(parse_time, "timeout")
 parse_bytes = partial(parse_size, "cache")

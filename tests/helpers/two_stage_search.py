@@ -2,7 +2,7 @@
 
 from skbayes import BayesSearchCV
 from skbayes.evaluation.subsets import Fidelity
-from skbayes.loop.stages import Stage
+from skbayes.loop.scheduler import Stage
 from skbayes.optimizer import Optimizer
 
 

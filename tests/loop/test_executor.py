@@ -148,11 +148,11 @@ def test_temp_folder_and_max_nbytes():
         (77, 77),
         (None, np.inf),
     ]:
-        assert environment(max_nbytes=said).max_nbytes == meant
+        assert environment(max_nbytes=said).backend_options["max_nbytes"] == meant
     # As in joblib.
-    assert environment().max_nbytes == 1024**2
+    assert environment().backend_options["max_nbytes"] == 1024**2
     with pytest.raises(ValueError, match="1 megabyte"):
-        environment(max_nbytes="1 megabyte").max_nbytes  # noqa: B018
+        environment(max_nbytes="1 megabyte").backend_options  # noqa: B018
 
 
 def test_fits_of_many_trials_are_taken_one_by_one():

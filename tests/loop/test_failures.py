@@ -26,7 +26,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, TextRepresentationSearchCV, load_history
 from skbayes.evaluation.trial import FoldResult, History, Trial
-from skbayes.loop.failures import FailingStart, is_death, is_unreadable
+from skbayes.loop.executor import is_death, is_unreadable
+from skbayes.loop.failures import FailingStart
 from skbayes.space import Space
 
 X, y = load_iris(return_X_y=True)

@@ -8,10 +8,13 @@ from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
 from skbayes.acquisition import ProbabilityOfImprovement
-from skbayes.evaluation.aspects.kept_fits import oof_method, returns_estimators
-from skbayes.evaluation.aspects.shared_steps import parse_cache
 from skbayes.evaluation.constraints import rule_and_bounds
-from skbayes.evaluation.limits import parse_trial_limits
+from skbayes.evaluation.options import (
+    oof_method,
+    parse_cache,
+    parse_trial_limits,
+    returns_estimators,
+)
 from skbayes.search.default_space import parse_initial_points
 from skbayes.utils.did_you_mean import REPLACED
 

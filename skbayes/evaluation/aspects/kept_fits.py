@@ -5,53 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect, Parameter, is_given
+from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.options import returns_all
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["KeptFits", "oof_method", "returns_all", "returns_estimators"]
-
-
-def returns_estimators(return_folds: Any) -> bool:
-    """Return whether the estimators of the folds are requested."""
-    return "estimators" in _requests(return_folds)
-
-
-def returns_all(return_folds: Any) -> bool:
-    """Return whether the results of all trials are requested."""
-    return "all" in _requests(return_folds)
-
-
-def oof_method(return_folds: Any) -> str | None:
-    """Return the method for out-of-fold predictions, if one is requested."""
-    requests = _requests(return_folds)
-    methods = [name for name in requests if name not in ("estimators", "all")]
-    if requests == ["all"]:
-        raise ValueError(
-            f"return_folds={return_folds!r} does not say what to return; write "
-            "return_folds=['all', 'estimators'], or a method such as 'predict_proba'."
-        )
-    if len(methods) > 1:
-        raise ValueError(
-            f"return_folds={return_folds!r} names {len(methods)} methods; one is "
-            "possible, such as return_folds=['estimators', 'predict_proba']."
-        )
-    return methods[0] if methods else None
-
-
-def _requests(return_folds: Any) -> list[str]:
-    if return_folds is True:
-        raise ValueError(
-            "return_folds=True does not say what to return; write "
-            "return_folds='estimators', or a method such as 'predict_proba'."
-        )
-    if isinstance(return_folds, str):
-        return [return_folds]
-    return list(return_folds or [])
+__all__ = ["KeptFits"]
 
 
 class _FoldFits(FoldAspect):
@@ -117,15 +80,7 @@ class KeptFits(Aspect):
             "The fits are those of the best trial, which refit chooses.",
         ),
     )
-
-    @classmethod
-    def is_on(cls, run: SearchRun) -> bool:
-        """Return whether fitted estimators are kept.
-
-        With rounds, a fit has more rounds than its score. The fits of the best trial
-        are then repeated after the search.
-        """
-        return super().is_on(run) and not is_given(run.settings.get("rounds"))
+    condition = "keeps_fits"
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect, Parameter, is_given
+from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.refit_choice import RefitChoice, rule_of
+from skbayes.evaluation.options import ensemble_choice
 from skbayes.evaluation.responses import Response, Target, respond
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["KeptPredictions", "Predictions", "ensemble_choice"]
+__all__ = ["KeptPredictions", "Predictions"]
 
 logger = logging.getLogger("skbayes")
 
@@ -31,32 +31,13 @@ logger = logging.getLogger("skbayes")
 MEMORY_LIMIT, N_FITS = 1e9, 25
 
 
-def ensemble_choice(settings: Mapping[str, Any]) -> RefitChoice | None:
-    """Return the choice of an ensemble, or None."""
-    choice = rule_of(settings.get("refit"), settings.get("scoring"))
-    return choice if choice.rule == "ensemble" else None
-
-
 class KeptPredictions:
     """Predictions and fitted estimators of the best trials of a search.
 
-    Parameters
-    ----------
-    limit : float
-        Maximum size of the predictions in bytes.
-    n_fits : int
-        Number of trials whose fitted estimators are kept.
-    folder : Path or None
-        Folder of a file for each trial, beside the journal.
-
-    Attributes
-    ----------
-    responses : dict of int to list of Response
-        Predictions on the test sets by trial.
-    fits : dict of int to list of estimators
-        Fitted estimators of the folds by trial.
-    dropped : list of int
-        Trials without predictions, because of the limit or a missing file.
+    The predictions on the test sets have at most `limit` bytes, and are also stored in
+    a file for each trial in `folder`, beside the journal. Trials without predictions,
+    because of the limit or a missing file, are in `dropped`. The fitted estimators of
+    `n_fits` trials are kept.
     """
 
     def __init__(self, limit: float, n_fits: int, folder: Path | None = None) -> None:
@@ -157,15 +138,7 @@ def _scores(trial: Trial) -> np.ndarray:
 
 
 class _FoldPredictions(FoldAspect):
-    """Predictions on the test set, and the fitted estimator.
-
-    Parameters
-    ----------
-    target : Target
-        Form of the target.
-    keeps_fits : bool
-        Whether the fitted estimator is returned too.
-    """
+    """Predictions on the test set for the target, and the fitted estimator."""
 
     needs_estimator = True
     affects_errors = False
@@ -234,17 +207,7 @@ class Predictions(Aspect):
             "The threshold is that of the best estimator, which refit fits.",
         ),
     )
-
-    @classmethod
-    def is_on(cls, run: SearchRun) -> bool:
-        """Return whether predictions are kept.
-
-        With rounds, a fit has more rounds than its score. The predictions are then
-        those of fits that are repeated after the search.
-        """
-        wanted = is_given(run.settings.get("tune_threshold"))
-        wanted |= ensemble_choice(run.settings) is not None
-        return wanted and not is_given(run.settings.get("rounds"))
+    condition = "keeps_predictions"
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)

@@ -5,32 +5,13 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from numbers import Real
-from typing import Any
-
-import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.limits import parse_size
-from skbayes.evaluation.prefix import PrefixCache, shared_steps
-from skbayes.evaluation.trial import SavedTime
+from skbayes.evaluation.prefix import PrefixCache, SavedTime, shared_steps
 
-__all__ = ["SharedSteps", "parse_cache"]
-
-
-def parse_cache(cache: Any, default: float) -> tuple[bool | str, float]:
-    """Return the rules of sharing (a bool or "auto"), and the maximum size in bytes."""
-    is_pair = isinstance(cache, tuple) and len(cache) == 2
-    rules, size = cache if is_pair else (None, cache)
-    if rules is None and (isinstance(size, bool | np.bool_) or size == "auto"):
-        rules, size = size, default
-    if rules not in (None, True, False, "auto"):
-        raise ValueError(
-            "cache must be 'auto', True, False, a size such as '4 GB', or a tuple of "
-            f"both, such as (True, '4 GB'), got {cache!r}."
-        )
-    return "auto" if rules is None else rules, parse_size("cache", size)
+__all__ = ["SharedSteps"]
 
 
 class _FoldSteps(FoldAspect):
@@ -71,7 +52,7 @@ class _FoldSteps(FoldAspect):
         call.cpu_seconds += saved.cpu
         fold.fit_time = call.result["fit_time"]
         fold.score_time = call.result["score_time"]
-        fold.extras["shared_time"] = saved.total
+        fold.extras["shared_time"] = saved.fit + saved.score
 
 
 class SharedSteps(Aspect):

@@ -5,7 +5,7 @@ from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation.refit_choice import RefitChoice, refit_choice
+from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.results import OneStandardError
 
 

@@ -1,0 +1,250 @@
+"""Meaning of the parameters `refit`, `return_folds`, `cache` and of limits."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from skbayes.space.dimensions import is_number
+from skbayes.utils.did_you_mean import did_you_mean
+from skbayes.utils.process_tree import require_psutil
+
+__all__ = [
+    "RULES",
+    "RefitChoice",
+    "ensemble_choice",
+    "memory_text",
+    "oof_method",
+    "parse_cache",
+    "parse_size",
+    "parse_time",
+    "parse_trial_limits",
+    "refit_choice",
+    "returns_all",
+    "returns_estimators",
+    "rule_of",
+]
+
+_UNITS = {
+    "B": 1,
+    **{f"{name}B": 1000**k for k, name in enumerate("kMGT", 1)},
+    **{f"{name}iB": 1024**k for k, name in enumerate("KMGT", 1)},
+}
+_FACTORS = {name.lower(): factor for name, factor in _UNITS.items()}
+_AMOUNT = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]+)\s*")
+
+# Seconds of the units of time, by their names.
+_SECONDS = {
+    name: seconds
+    for names, seconds in [
+        ("s sec secs second seconds", 1),
+        ("m min mins minute minutes", 60),
+        ("h hr hrs hour hours", 3600),
+        ("d day days", 86400),
+    ]
+    for name in names.split()
+}
+
+
+def parse_trial_limits(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the limits of a trial that are given, in seconds and bytes.
+
+    An ImportError is raised if psutil, which measures the memory, is not installed.
+
+    Examples
+    --------
+    >>> from skbayes.evaluation.options import parse_trial_limits
+    >>> parse_trial_limits({"time": "5 min", "memory": None})
+    {'time': 300}
+    """
+    found: dict[str, Any] = {}
+    for name, value in (given or {}).items():
+        if name not in ("time", "memory"):
+            raise ValueError(
+                f"trial_limits: {name!r} is not the name of a limit; write "
+                "trial_limits={'time': '5 min', 'memory': '2 GB'}, or one of both."
+            )
+        if value is not None and name == "time":
+            found[name] = parse_time("trial_limits['time']", value)
+        elif value is not None:
+            require_psutil()
+            found[name] = parse_size("trial_limits['memory']", value)
+    return found
+
+
+def parse_time(name: str, given: Any) -> float | None:
+    """Convert the time limit `name` to seconds; strings such as "5 min" are accepted.
+
+    Examples
+    --------
+    >>> from skbayes.evaluation.options import parse_time
+    >>> parse_time("timeout", "5 min"), parse_time("timeout", "1h30m")
+    (300, 5400)
+    """
+    if given is None or (is_number(given) and given > 0):
+        seconds: float | None = given
+        return seconds
+    text = given if isinstance(given, str) else ""
+    parts = _AMOUNT.findall(text)
+    values = [float(n) * _SECONDS.get(unit.lower(), math.nan) for n, unit in parts]
+    total = math.fsum(values)
+    if _AMOUNT.sub("", text) or not total > 0.0:
+        raise ValueError(
+            f"{name} must be a positive number of seconds, or a string with the units "
+            f"s, min, h or d, such as '90 s', '5 min' or '1h30m', got {given!r}."
+        )
+    # The journal then contains the same limit as for a number of seconds.
+    return int(total) if total.is_integer() else total
+
+
+def parse_size(name: str, given: Any) -> int:
+    """Convert the size `name` to bytes; strings such as "2 GB" are accepted.
+
+    Examples
+    --------
+    >>> from skbayes.evaluation.options import parse_size
+    >>> parse_size("cache", "2 GB"), parse_size("cache", "1.5GiB")
+    (2000000000, 1610612736)
+    """
+    if is_number(given) and given >= 1 and given == int(given):
+        return int(given)
+    found = _AMOUNT.fullmatch(given) if isinstance(given, str) else None
+    factor = _FACTORS.get(found[2].lower()) if found else None
+    if found is None or factor is None or float(found[1]) <= 0.0:
+        raise ValueError(
+            f"{name} must be a positive number of bytes, or a string with one of the "
+            f"units {', '.join(_UNITS)}, such as '2 GB', got {given!r}."
+        )
+    return math.ceil(float(found[1]) * factor)
+
+
+def memory_text(size: float) -> str:
+    """Format a size for messages.
+
+    Examples
+    --------
+    >>> from skbayes.evaluation.options import memory_text
+    >>> memory_text(312_400_000), memory_text(2_000_000_000)
+    ('312 MB', '2 GB')
+    """
+    unit, factor = ("GB", 1e9) if size >= 1e9 else ("MB", 1e6)
+    return f"{float(f'{size / factor:.3g}'):g} {unit}"
+
+
+def parse_cache(cache: Any, default: float) -> tuple[bool | str, float]:
+    """Return the rules of sharing (a bool or "auto"), and the maximum size in bytes."""
+    is_pair = isinstance(cache, tuple) and len(cache) == 2
+    rules, size = cache if is_pair else (None, cache)
+    if rules is None and (isinstance(size, bool | np.bool_) or size == "auto"):
+        rules, size = size, default
+    if rules not in (None, True, False, "auto"):
+        raise ValueError(
+            "cache must be 'auto', True, False, a size such as '4 GB', or a tuple of "
+            f"both, such as (True, '4 GB'), got {cache!r}."
+        )
+    return "auto" if rules is None else rules, parse_size("cache", size)
+
+
+# Rules by name, with the names of their options.
+RULES: dict[str, frozenset[str]] = {
+    "corrected": frozenset(),
+    "ensemble": frozenset(
+        {"max_members", "members", "min_gain", "max_predict_cost", "memory_limit"}
+    ),
+}
+
+
+@dataclass(frozen=True)
+class RefitChoice:
+    """Meaning of a value of `refit`: a rule with its options, or a metric, if any."""
+
+    rule: str | None = None
+    metric: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def refit_choice(refit: Any, metrics: Collection[str] | Any = ()) -> RefitChoice:
+    """Return the meaning of a value of `refit`.
+
+    A string in `metrics`, the names of the metrics if they are known, is a metric, also
+    if a rule has the same name. A dict contains the name of a rule as "rule", and may
+    contain "metric" and its options.
+    """
+    if isinstance(refit, str):
+        several = isinstance(metrics, Collection) and not isinstance(metrics, str)
+        named = several and refit in metrics
+        if refit in RULES and not named:
+            return RefitChoice(refit)
+        return RefitChoice(metric=refit)
+    if not isinstance(refit, Mapping):
+        metric = getattr(refit, "metric", None)
+        return RefitChoice(metric=metric if isinstance(metric, str) else None)
+    rule, metric = refit.get("rule"), refit.get("metric")
+    if rule not in RULES:
+        names = ", ".join(map(repr, sorted(RULES)))
+        raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.")
+    options = {k: v for k, v in refit.items() if k not in ("rule", "metric")}
+    for name in options:
+        if name not in RULES[rule]:
+            known = sorted(RULES[rule] | {"metric"})
+            raise ValueError(
+                f"refit: the rule {rule!r} has no option {name!r}."
+                f"{did_you_mean(name, known)} Its options are {known}."
+            )
+    return RefitChoice(rule, metric, options)
+
+
+def rule_of(refit: Any, metrics: Collection[str] | Any = ()) -> RefitChoice:
+    """Return the meaning of `refit`; weights of objectives in a dict are no rule."""
+    if isinstance(refit, Mapping) and "rule" not in refit:
+        return RefitChoice()
+    return refit_choice(refit, metrics)
+
+
+def ensemble_choice(settings: Mapping[str, Any]) -> RefitChoice | None:
+    """Return the choice of an ensemble, or None."""
+    choice = rule_of(settings.get("refit"), settings.get("scoring"))
+    return choice if choice.rule == "ensemble" else None
+
+
+def returns_estimators(return_folds: Any) -> bool:
+    """Return whether the estimators of the folds are requested."""
+    return "estimators" in _requests(return_folds)
+
+
+def returns_all(return_folds: Any) -> bool:
+    """Return whether the results of all trials are requested."""
+    return "all" in _requests(return_folds)
+
+
+def oof_method(return_folds: Any) -> str | None:
+    """Return the method for out-of-fold predictions, if one is requested."""
+    requests = _requests(return_folds)
+    methods = [name for name in requests if name not in ("estimators", "all")]
+    if requests == ["all"]:
+        raise ValueError(
+            f"return_folds={return_folds!r} does not say what to return; write "
+            "return_folds=['all', 'estimators'], or a method such as 'predict_proba'."
+        )
+    if len(methods) > 1:
+        raise ValueError(
+            f"return_folds={return_folds!r} names {len(methods)} methods; one is "
+            "possible, such as return_folds=['estimators', 'predict_proba']."
+        )
+    return methods[0] if methods else None
+
+
+def _requests(return_folds: Any) -> list[str]:
+    if return_folds is True:
+        raise ValueError(
+            "return_folds=True does not say what to return; write "
+            "return_folds='estimators', or a method such as 'predict_proba'."
+        )
+    if isinstance(return_folds, str):
+        return [return_folds]
+    return list(return_folds or [])
