@@ -128,22 +128,18 @@ class _SharedFit:
         n_values = {
             name: self.cache.n_values.get(name, math.inf) for name in self.params
         }
-        if self._settings(n_values) in self._unshared_settings():
+        settings, unshared = self._settings(n_values), self._unshared_settings()
+        if settings in unshared:
             return fit(X, y, **fit_params)
         try:
             runs = list(find_runs(estimator, n_values, self.cache.only_known))
             for path, steps in runs:
-                # Steps in a ColumnTransformer receive new selections of columns.
-                test = _Test(self.expected_test) if path == "" else None
-                # Composites access their fitted parts.
-                is_lazy = path == "" and not self.looks_inside
-                _Run(self, steps, test, is_lazy).prepare()
+                _Run(self, steps, is_outer=path == "").prepare()
         except Exception:  # for example, a value that cannot be hashed
             self.uncover_all()
         fitted = fit(X, y, **fit_params)
-        settings = self._settings(n_values)
         if self.cache.only_known and not self.is_used and settings is not None:
-            self._unshared_settings().add(settings)
+            unshared.add(settings)
         return fitted
 
     def _settings(self, n_values: Mapping[str, float]) -> tuple | None:
@@ -182,19 +178,26 @@ class _SharedFit:
         self._covered.clear()
 
 
-class _Draws:
-    """Detector of draws from the global random generators of this process."""
+class _Measured:
+    """Context that measures the time of a step, and detects random draws.
 
-    def __init__(self) -> None:
+    Numbers may have been drawn from the global generators of other processes.
+    """
+
+    def __enter__(self) -> _Measured:
         self._before = self._state()
+        self._begin, self._begin_cpu = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        seconds = time.perf_counter() - self._begin
+        self.times = seconds, time.process_time() - self._begin_cpu
+        has_drawn = self._state() != self._before
+        self.has_drawn = has_drawn or joblib.effective_n_jobs(None) != 1
 
     @staticmethod
     def _state() -> bytes:
         return pickle.dumps((np.random.get_state(legacy=False), random.getstate()))
-
-    def any(self) -> bool:
-        """Return whether random numbers were drawn, or may have been."""
-        return self._state() != self._before or joblib.effective_n_jobs(None) != 1
 
 
 def uncover(transformer: Any) -> None:
@@ -205,17 +208,6 @@ def uncover(transformer: Any) -> None:
 
 class _NotLoaded:
     """Placeholder for the output of a step that the next step does not need."""
-
-
-@dataclass(frozen=True)
-class _Test:
-    """Recognizes the test rows; None if there are no other rows."""
-
-    expected: Callable[[], Any] | None
-
-    def recognizes(self, X: Any) -> bool:
-        """Return whether `X` are the test rows."""
-        return self.expected is None or _are_same(X, self.expected)
 
 
 def _are_same(X: Any, other: Callable[[], Any]) -> bool:
@@ -242,56 +234,53 @@ class _Transform:
 
     def __init__(self, run: _Run, i: int, transformer: Any) -> None:
         self._run, self._i, self._transformer = run, i, transformer
-        self._state = self._state_now()
-
-    def _state_now(self) -> dict[str, Any]:
-        own = self._transformer.__dict__
-        return {name: value for name, value in own.items() if name not in COVERED}
+        self._state = dict(transformer.__dict__)
 
     def __call__(self, X: Any, **params: Any) -> Any:
-        known = self._state
         # A scorer may have fitted the step again. scikit-learn removes an attribute
         # for callbacks after the fit.
         is_as_fitted = all(
-            name in known and value is known[name]
-            for name, value in self._state_now().items()
+            name in COVERED or (name in self._state and value is self._state[name])
+            for name, value in self._transformer.__dict__.items()
         )
         return self._run.transform(self._i, self._transformer, X, params, is_as_fitted)
 
 
 class _States:
-    """Fitted states of the steps of a segment."""
+    """Fitted states of the steps of a segment, loaded at first use."""
 
     def __init__(self, store: PrefixStore, key: str) -> None:
         self._store, self._key = store, f"{key}-states"
         self._loaded: list[dict[str, Any]] | None = None
 
-    def are_stored(self) -> bool:
-        """Return whether there is a file of the states."""
-        return self._store.has(self._key)
+    def are_stored(self, is_lazy: bool) -> bool:
+        """Return whether the states are available; load them unless `is_lazy`."""
+        return self._store.has(self._key) if is_lazy else self._load()
 
-    def load(self) -> bool:
-        """Load the states if necessary; return whether they are available."""
+    def _load(self) -> bool:
         if self._loaded is None:
             # A fitted estimator that is kept would keep files open.
             self._loaded = self._store.load(self._key, mapped=False)
         return self._loaded is not None
 
     def __getitem__(self, i: int) -> dict[str, Any]:
-        if not self.load():
+        if not self._load():
             raise _LostStep
         assert self._loaded is not None
         return self._loaded[i]
 
 
 class _Run:
-    """Consecutive shared steps of one pipeline during one fit."""
+    """Consecutive shared steps of one pipeline during one fit.
 
-    def __init__(
-        self, fit: _SharedFit, steps: Sequence[Step], test: _Test | None, is_lazy: bool
-    ) -> None:
-        self._fit, self._steps, self._test = fit, steps, test
-        self._is_lazy = is_lazy
+    Only steps of the outer pipeline receive the test rows as they are, and can be
+    loaded lazily: others receive selections of columns, and composites access their
+    fitted parts.
+    """
+
+    def __init__(self, fit: _SharedFit, steps: Sequence[Step], is_outer: bool) -> None:
+        self._fit, self._steps, self._is_outer = fit, steps, is_outer
+        self._is_lazy = is_outer and not fit.looks_inside
         ends = [
             i
             for i, step in enumerate(steps)
@@ -321,7 +310,7 @@ class _Run:
         segments: list[_States] = []
         for end in self._ends:
             states = _States(store, self._keys[end])
-            if not (states.are_stored() if self._is_lazy else states.load()):
+            if not states.are_stored(self._is_lazy):
                 break
             segments.append(states)
         while segments:
@@ -359,16 +348,13 @@ class _Run:
         if i < len(self._states):
             return self._restore(i, transformer)
         uncover(transformer)
-        draws = _Draws()
-        begin, begin_cpu = time.perf_counter(), time.process_time()
-        output = transformer.fit_transform(X, y, **params)
-        seconds = time.perf_counter() - begin
-        cpu_seconds = time.process_time() - begin_cpu
-        self._fit.has_drawn |= draws.any()
+        with _Measured() as measured:
+            output = transformer.fit_transform(X, y, **params)
+        self._fit.has_drawn |= measured.has_drawn
         for part in filter(is_estimator, transformer.get_params(deep=True).values()):
             uncover(part)
         self._fitted.append(dict(transformer.__dict__))
-        self._times.append((seconds, cpu_seconds))
+        self._times.append(measured.times)
         if i in self._ends:
             if not self._fit.has_drawn and self._pays():
                 self._fit.is_used = True
@@ -401,7 +387,7 @@ class _Run:
         return output
 
     def _cover_transform(self, i: int, transformer: Any) -> None:
-        if self._test is None:
+        if not self._is_outer:
             return
         state = functools.partial(_plain_state, transformer)
         transform = _Transform(self, i, transformer)
@@ -437,7 +423,8 @@ class _Run:
     def _is_test(self, i: int, X: Any) -> bool:
         """Return whether rows are the test rows, or the previous step's output."""
         if i == 0:
-            return self._test is not None and self._test.recognizes(X)
+            expected = self._fit.expected_test
+            return expected is None or _are_same(X, expected)
         if self._last_output[0] != i - 1 or X is not self._last_output[1]:
             return False
         # A scorer may have modified them in place.
@@ -451,11 +438,14 @@ class _Run:
             stored = self._load_test(end)
             if stored is not None:
                 output, self._test_times = stored
-                for seconds, cpu_seconds in self._test_times:
-                    self._fit.saved.score += seconds
-                    self._fit.saved.cpu += cpu_seconds
+                self._save_test_times(self._test_times)
                 return end, output
         return None
+
+    def _save_test_times(self, times: Sequence[tuple[float, float]]) -> None:
+        for seconds, cpu_seconds in times:
+            self._fit.saved.score += seconds
+            self._fit.saved.cpu += cpu_seconds
 
     def _transform_test(self, i: int, transformer: Any, X: Any) -> Any:
         # If only the last output is accessed, the others are not needed.
@@ -463,15 +453,12 @@ class _Run:
         stored = self._load_test(i) if is_stored else None
         if stored is not None:
             output, self._test_times = stored
-            self._fit.saved.score += self._test_times[i][0]
-            self._fit.saved.cpu += self._test_times[i][1]
+            self._save_test_times(self._test_times[i : i + 1])
             return output
-        draws = _Draws()
-        begin, begin_cpu = time.perf_counter(), time.process_time()
-        output = self._transform(i, transformer, X)
-        cpu_seconds = time.process_time() - begin_cpu
-        self._test_times.append((time.perf_counter() - begin, cpu_seconds))
-        self._fit.has_drawn |= draws.any()
+        with _Measured() as measured:
+            output = self._transform(i, transformer, X)
+        self._test_times.append(measured.times)
+        self._fit.has_drawn |= measured.has_drawn
         if is_stored and not self._fit.has_drawn and self._pays():
             key = f"{self._keys[i]}-{i}-test"
             self._fit.cache.store.save(key, (output, self._test_times))
