@@ -15,14 +15,15 @@ from __future__ import annotations
 import one_thread  # noqa: F401
 
 # isort: split
-import json
+import sys
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
+from typing import Any
 from unittest import mock
 
 import numpy as np
-from harness import HERE, mean_se
-from truth import HALVES, half
+from harness import Record, Study, main
+from truth import half, recorded
 
 from skbayes.evaluation import racing
 
@@ -46,14 +47,16 @@ def aggressive(known: np.ndarray, first: np.ndarray) -> bool:
     return first.mean() < known.mean(axis=1).max()
 
 
-RULES: dict[str, Rule] = {
+# Rules, and shares of the trials.
+RULES: dict[str, Rule | float] = {
     **{
-        f"risk {risk}, variance of {name}": partial(race, risk=risk, share=share)
+        f"risk {risk} (variance of {name})": partial(race, risk=risk, share=share)
         for name, share in (("all", 1.0), ("best half", 0.5), ("best quarter", 0.25))
         for risk in (0.01, 0.05, 0.1, 0.2)
     },
     "forgiving": forgiving,
     "aggressive": aggressive,
+    **{f"first {100 * share:.0f}%": share for share in (0.52, 0.64, 0.72)},
 }
 
 
@@ -74,40 +77,38 @@ def replay(scores: np.ndarray, rule: Rule) -> tuple[int, float]:
     return best, fits / scores.size
 
 
-def outcomes(rule: Rule | float) -> dict[str, np.ndarray]:
-    """Return the columns of all searches, by half."""
-    found: dict[str, list] = {name: [] for name in HALVES}
-    path = HERE / "results" / "truth" / "searches.jsonl"
-    for line in path.read_text(encoding="utf-8").splitlines():
-        search = json.loads(line)
-        scores = np.array(search["scores"], dtype=np.float64)
-        scores = scores[: len(scores) - (not search["own_is_trial"])]
-        means = np.where(np.isfinite(scores).all(axis=1), scores.mean(axis=1), -np.inf)
-        chosen = int(np.argmax(means))
-        if callable(rule):
-            best, fits = replay(scores, rule)
-        else:
-            n_trials = int(np.ceil(rule * len(scores)))
-            best, fits = int(np.argmax(means[:n_trials])), n_trials / len(scores)
-        change = 1000.0 * np.log(search["loss"][best] / search["loss"][chosen])
-        found[half(search["task"])].append((100 * fits, 100 * (best == chosen), change))
-    return {name: np.array(rows) for name, rows in found.items()}
+@cache
+def searches() -> dict[str, Record]:
+    """Return the recorded searches by "table:learner:seed"."""
+    return {f"{task}:{seed}": run for (task, seed), run in recorded().items()}
 
 
-def main() -> None:
-    """Print the table."""
-    header = [f"{name}: {c}" for name in HALVES for c in ("fits", "same", "change")]
-    print("|".join(["", " rule ", *(f" {name} " for name in header), ""]))
-    print("|---" * (len(header) + 1) + "|")
-    first = {f"first {100 * share:.0f}%": share for share in (0.52, 0.64, 0.72)}
-    for name, rule in {**RULES, **first}.items():
-        cells = [name]
-        for rows in outcomes(rule).values():
-            change = mean_se(rows[:, 2:], 0)
-            cells += [f"{value:.0f}%" for value in rows[:, :2].mean(axis=0)]
-            cells.append(f"{change['mean'][0]:+.0f} ± {change['se'][0]:.0f}")
-        print("| " + " | ".join(cells) + " |", flush=True)
+def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
+    """Return the share of fits, whether the choice is the same, and the log ratio."""
+    search, rule = searches()[task], RULES[method]
+    scores = np.array(search["scores"], dtype=np.float64)
+    scores = scores[: len(scores) - (not search["own_is_trial"])]
+    means = np.where(np.isfinite(scores).all(axis=1), scores.mean(axis=1), -np.inf)
+    chosen = int(np.argmax(means))
+    if callable(rule):
+        best, fits = replay(scores, rule)
+    else:
+        n_trials = int(np.ceil(rule * len(scores)))
+        best, fits = int(np.argmax(means[:n_trials])), n_trials / len(scores)
+    change = 1000.0 * np.log(search["loss"][best] / search["loss"][chosen])
+    return {"figures": [100.0 * fits, 100.0 * (best == chosen), change]}
 
+
+STUDY = Study(
+    name="pruning",
+    tasks=lambda: list(searches()),
+    methods=tuple(RULES),
+    run=run,
+    columns=lambda options: ["fits %", "same %", "change"],
+    group=half,
+    seeds=1,
+    smallest=("--every", "60"),
+)
 
 if __name__ == "__main__":
-    main()
+    main(STUDY, __doc__, sys.argv[1:] or ["run"])

@@ -430,16 +430,19 @@ RULES: dict[str, Callable[[Recorded], int]] = {
     },
     "own values": lambda run: run.own,
 }
-RECORDS = HERE / "results" / "truth" / "searches.jsonl"
+
+
+def recorded() -> dict[tuple[str, int], Record]:
+    """Return the searches in results/truth/ by task and seed."""
+    lines = (HERE / "results" / "truth" / "searches.jsonl").read_text().splitlines()
+    return {(r["task"], r["seed"]): r for r in map(json.loads, lines)}
 
 
 def replay(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
     """Return the figures of all rules, of shape (n_rules, n_columns), by search."""
-    if options["recorded"]:
-        records = map(json.loads, RECORDS.read_text().splitlines())
-        runs = {"search": {(r["task"], r["seed"]): r for r in records}}
     found = {}
-    for key, run in runs["search"].items():
+    records = recorded() if options["recorded"] else runs["search"]
+    for key, run in records.items():
         search = Recorded(run)
         loss, own = search.loss, search.loss[search.own]
         rows = [rule(search) for rule in RULES.values()]

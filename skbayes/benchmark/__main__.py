@@ -8,7 +8,7 @@ comparison.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from skbayes.benchmark.methods import find_object
@@ -16,7 +16,7 @@ from skbayes.benchmark.metrics import Summary, summarize
 from skbayes.benchmark.protocol import Run, RunFolder, benchmark
 from skbayes.benchmark.tables import NMT_PAIRS, LookupTable, load_nmt
 
-__all__ = ["load_tables", "longest_run", "main", "make_parser", "make_runs"]
+__all__ = ["main"]
 
 QUICK_SEEDS, QUICK_CAP = 20, 150
 
@@ -34,27 +34,18 @@ tables:
 """
 
 
-# A table with the objectives of the runs, a method, and its runs on the table.
-Result = tuple[LookupTable, str, list[Run]]
-
-
-def make_parser(prog: str, description: str | None) -> argparse.ArgumentParser:
-    """Return a parser of the options that choose runs."""
+def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog=prog,
-        description=description,
+        prog="python -m skbayes.benchmark",
+        description=__doc__,
         epilog=NAMES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     add = parser.add_argument
     add("--tables", nargs="+", default=list(NMT_PAIRS), metavar="TABLE")
     add("--methods", nargs="+", default=["random", "skbayes"], metavar="METHOD")
-    add(
-        "--objectives",
-        choices=["1", "all", "both"],
-        default="1",
-        help="tune the first objective (default), all objectives, or both",
-    )
+    text = "tune the first objective (default), all objectives, or both"
+    add("--objectives", choices=["1", "all", "both"], default="1", help=text)
     add("--seeds", type=int, help="runs per method and table (default: 100)")
     add("--cap", type=int, help="maximum number of rows of a run")
     quick = f"use {QUICK_SEEDS} seeds and a cap of {QUICK_CAP} rows, unless given"
@@ -88,35 +79,6 @@ def _load_table(name: str) -> LookupTable:
     return table
 
 
-def load_tables(arguments: argparse.Namespace) -> list[LookupTable]:
-    """Load the tables that the options name."""
-    return [_load_table(name) for name in _split(arguments.tables)]
-
-
-def longest_run(arguments: argparse.Namespace) -> int | None:
-    """Return the maximum number of rows of a run, or None."""
-    return arguments.cap or (QUICK_CAP if arguments.quick else None)
-
-
-def make_runs(
-    arguments: argparse.Namespace, tables: Sequence[LookupTable], n_errors: int = 0
-) -> list[Result]:
-    """Make the missing runs, table by table; return all runs."""
-    seeds = arguments.seeds or (QUICK_SEEDS if arguments.quick else 100)
-    folder = arguments.out / "runs"
-    methods = _labeled(_split(arguments.methods))
-    if arguments.fresh is not None:
-        for method in _split(arguments.fresh) or methods:
-            RunFolder(folder).clear(method)
-    options = {"n_errors": n_errors, "n_jobs": arguments.jobs, "folder": folder}
-    results = []
-    for table in _with_objectives(tables, arguments.objectives):
-        runs = benchmark(methods, [table], seeds, cap=longest_run(arguments), **options)
-        for method in methods:
-            results.append((table, method, [r for r in runs if r.method == method]))
-    return results
-
-
 def _with_objectives(tables: Sequence[LookupTable], which: str) -> list[LookupTable]:
     """Return tables with their first objective ("1"), "all" objectives, or "both"."""
     chosen = []
@@ -128,20 +90,35 @@ def _with_objectives(tables: Sequence[LookupTable], which: str) -> list[LookupTa
     return chosen
 
 
-def _cell(summary: Summary) -> str:
-    """Return mean and standard error; "*" marks a mean over censored runs."""
-    mark = "*" if summary.n_censored else ""
-    return f"{summary.mean:.2f} ± {summary.se:.2f}{mark}"
+def _runs(arguments: argparse.Namespace) -> list[tuple[LookupTable, str, list[Run]]]:
+    """Make the missing runs, table by table; return each table, method and runs."""
+    quick, folder = arguments.quick, arguments.out / "runs"
+    methods = _labeled(_split(arguments.methods))
+    tables = [_load_table(name) for name in _split(arguments.tables)]
+    if arguments.fresh is not None:
+        for method in _split(arguments.fresh) or methods:
+            RunFolder(folder).clear(method)
+    found = []
+    for table in _with_objectives(tables, arguments.objectives):
+        runs = benchmark(
+            methods,
+            [table],
+            arguments.seeds or (QUICK_SEEDS if quick else 100),
+            cap=arguments.cap or (QUICK_CAP if quick else None),
+            n_jobs=arguments.jobs,
+            folder=folder,
+        )
+        for method in methods:
+            found.append((table, method, [run for run in runs if run.method == method]))
+    return found
 
 
-def _as_text(results: Sequence[Result]) -> str:
-    blocks: dict[int, list[list[str]]] = {}
-    for table, method, runs in results:
-        summary = summarize(runs, table)
-        kind = min(table.n_objectives, 2)
-        lines = blocks.setdefault(kind, [["table", "method", *summary]])
-        lines.append([table.name, method, *map(_cell, summary.values())])
-    return "\n\n".join(map(_aligned, blocks.values()))
+def _cells(summary: Mapping[str, Summary]) -> list[str]:
+    """Return means and standard errors; "*" marks a mean over censored runs."""
+    return [
+        f"{s.mean:.2f} ± {s.se:.2f}{'*' if s.n_censored else ''}"
+        for s in summary.values()
+    ]
 
 
 def _aligned(lines: Sequence[Sequence[str]]) -> str:
@@ -154,14 +131,20 @@ def _aligned(lines: Sequence[Sequence[str]]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Run the command, with the arguments of the command line if `argv` is None."""
-    parser = make_parser("python -m skbayes.benchmark", __doc__)
-    arguments = parser.parse_args(argv)
+    parser = _parser()
     try:
-        results = make_runs(arguments, load_tables(arguments))
+        found = _runs(parser.parse_args(argv))
     except ValueError as error:
         parser.error(str(error))
-    print(_as_text(results))
-    if any(run.finished is False for _, _, runs in results for run in runs):
+    # One block for tables with one objective, and one for those with several.
+    blocks: dict[bool, list[list[str]]] = {}
+    for table, method, runs in found:
+        summary = summarize(runs, table)
+        heads = ["table", "method", *summary]
+        lines = blocks.setdefault(table.n_objectives > 1, [heads])
+        lines.append([table.name, method, *_cells(summary)])
+    print("\n\n".join(map(_aligned, blocks.values())))
+    if not all(run.finished for _, _, runs in found for run in runs):
         print("\n* runs that ended at their cap count as if the target was found there")
 
 

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 
-from skbayes.benchmark.methods import Factory, Score, make_factory
+from skbayes.benchmark.methods import Factory, make_factory
 from skbayes.benchmark.tables import LookupTable
 from skbayes.utils.blas import one_blas_thread
 
@@ -80,23 +80,9 @@ class Run:
         return (self.table, self.digest, self.method, self.n_objectives, self.seed)
 
     def answers(self, table: LookupTable, cap: int | None, n_errors: int) -> bool:
-        """Return whether this run contains a shorter run.
+        """Return whether this run contains a run of `cap` rows with `n_errors` errors.
 
         Proposals do not depend on the cap, so a longer run contains all shorter ones.
-
-        Parameters
-        ----------
-        table : LookupTable
-            Table of the run.
-        cap : int or None
-            Maximum number of rows of the shorter run.
-        n_errors : int
-            Number of prediction errors of the shorter run.
-
-        Returns
-        -------
-        answers : bool
-            Whether the run is long enough, and has enough prediction errors.
         """
         longest = min(cap or len(table), len(table))
         n_required = min(n_errors, longest) - min(N_START, longest) + 1
@@ -105,18 +91,7 @@ class Run:
         return self.finished or len(self.rows) >= longest
 
     def capped(self, cap: int | None) -> Run:
-        """Return this run shortened to at most `cap` rows.
-
-        Parameters
-        ----------
-        cap : int or None
-            Maximum number of rows. None means no maximum.
-
-        Returns
-        -------
-        run : Run
-            This run, or a shortened copy, which counts as not finished.
-        """
+        """Return this run with at most `cap` rows; if shortened, as not finished."""
         if cap is None or len(self.rows) <= cap:
             return self
         return replace(self, rows=self.rows[:cap], finished=False)
@@ -160,25 +135,6 @@ class RunFolder:
         self._file(method).unlink(missing_ok=True)
         for run in kept:
             self.keep(run)
-
-
-def _score(table: LookupTable, row: int) -> Score:
-    scores = table.scores[row].tolist()
-    return scores[0] if table.n_objectives == 1 else scores
-
-
-def _error(method: Any, table: LookupTable) -> float:
-    """Return the mean squared error of the first objective over all rows."""
-    predicted = np.asarray(method.predict(table.params), dtype=float)
-    if predicted.ndim > 1:
-        predicted = predicted[:, 0]
-    return float(np.mean((predicted - table.scores[:, 0]) ** 2))
-
-
-def _goal(table: LookupTable) -> tuple[set[int], int]:
-    if table.n_objectives == 1:
-        return {table.best}, N_BUDGET
-    return set(table.front.tolist()), table.front_budget
 
 
 def _check_cap(cap: int | None) -> None:
@@ -236,11 +192,13 @@ def run_method(
     _check_cap(cap)
     n = len(table)
     longest = min(cap or n, n)
-    wanted, at_least = _goal(table)
+    one = table.n_objectives == 1
+    wanted = [table.best] if one else table.front
+    at_least = N_BUDGET if one else table.front_budget
     rng = np.random.default_rng(seed)
     start = rng.choice(n, min(N_START, n), replace=False).tolist()
     began = time.process_time()
-    player = make_factory(method)(table, seed)
+    player: Any = make_factory(method)(table, seed)
     predicts = hasattr(player, "predict")
     if predicts:
         at_least = max(at_least, n_errors)
@@ -258,10 +216,14 @@ def run_method(
             n_snapped += dict(params) != table.params[row]
         taken.append(row)
         free[row] = False
-        finished = not free[list(wanted)].any() and len(taken) >= min(at_least, n)
-        player.tell(table.params[row], _score(table, row))
+        finished = not free[wanted].any() and len(taken) >= min(at_least, n)
+        scores = table.scores[row].tolist()
+        player.tell(table.params[row], scores[0] if one else scores)
         if predicts and len(start) <= len(taken) <= n_errors:
-            errors.append(_error(player, table))
+            predicted = np.asarray(player.predict(table.params), dtype=np.float64)
+            # Of several objectives, the first one.
+            first = predicted.reshape(n, -1)[:, 0]
+            errors.append(float(np.mean((first - table.scores[:, 0]) ** 2)))
     return Run(
         table=table.name,
         digest=table.digest,

@@ -163,28 +163,11 @@ class LookupTable:
         directions: Mapping[str, str],
         **options: Any,
     ) -> LookupTable:
-        """Make a table from a data frame.
+        """Make a table from a data frame, or from a dict of columns by name.
 
-        Parameters
-        ----------
-        frame : pandas.DataFrame or dict of str to array-like
-            Columns by name.
-        hyperparameters : list of str or dict of str to str
-            Columns of the hyper-parameters. A dict also specifies their scales.
-        directions : dict of str to {"max", "min"}
-            Columns of the objectives, and their directions.
-        **options : dict
-            Options `name`, `tolerance` and `front_budget`.
-
-        Returns
-        -------
-        table : LookupTable
-            The table.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing, or its values are invalid.
+        `hyperparameters` are the columns of the hyper-parameters; a dict also specifies
+        their scales. `directions` has the columns of the objectives, each "max" or
+        "min". `options` are `name`, `tolerance` and `front_budget`.
         """
         names = [*hyperparameters, *directions]
         missing = [name for name in names if name not in frame]
@@ -208,29 +191,9 @@ class LookupTable:
     ) -> LookupTable:
         """Read a table from a CSV file whose first line contains the column names.
 
-        Parameters
-        ----------
-        path : path-like
-            CSV file.
-        hyperparameters : list of str or dict of str to str
-            Columns of the hyper-parameters. A dict also specifies their scales. Whole
-            numbers are converted to int, other numbers to float, and all other values
-            are strings.
-        directions : dict of str to {"max", "min"}
-            Columns of the objectives, and their directions.
-        **options : dict
-            Options `name` (by default the name of the file), `tolerance` and
-            `front_budget`.
-
-        Returns
-        -------
-        table : LookupTable
-            The table.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing, or its values are invalid.
+        The arguments are those of :meth:`from_frame`. Whole numbers are converted to
+        int, other numbers to float, and all other values are strings. By default, the
+        name is that of the file.
         """
         with open(path, newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -314,23 +277,7 @@ class LookupTable:
         return len(self.objectives)
 
     def first(self, n: int) -> LookupTable:
-        """Return a table with only the first objectives.
-
-        Parameters
-        ----------
-        n : int
-            Number of objectives.
-
-        Returns
-        -------
-        table : LookupTable
-            Table that shares its rows with this one.
-
-        Raises
-        ------
-        ValueError
-            If the table has fewer objectives.
-        """
+        """Return a table with only the first `n` objectives, which shares its rows."""
         if not 1 <= n <= self.n_objectives:
             raise ValueError(
                 f"n must be from 1 to {self.n_objectives}, the objectives of "
@@ -343,24 +290,11 @@ class LookupTable:
     # -- between the levels ---------------------------------------------------------
 
     def position(self, params: Mapping[str, Any]) -> FloatArray:
-        """Return the position of a configuration in the unit cube.
+        """Return the position of a configuration in the unit cube, shape (D,).
 
-        Parameters
-        ----------
-        params : dict
-            A value for each hyper-parameter. Numbers can differ from those of the
-            table; they are clipped to its range.
-
-        Returns
-        -------
-        x : ndarray of shape (D,)
-            Positions on the scales of the columns.
-
-        Raises
-        ------
-        ValueError
-            If a hyper-parameter is missing, or its value is neither a number nor in the
-            table.
+        Numbers can differ from those of the table; they are clipped to its range. A
+        missing hyper-parameter, and a value that is neither a number nor in the table,
+        are errors.
         """
         if missing := [name for name in self.columns if name not in params]:
             raise ValueError(f"params: {missing} are missing in {dict(params)!r}.")
@@ -375,18 +309,10 @@ class LookupTable:
         return float(np.interp(level, _levels(dimension), dimension.grid))
 
     def at(self, x: FloatArray) -> Params:
-        """Return the configuration at a position in the unit cube.
+        """Return the configuration at a position (D,) in the unit cube.
 
-        Parameters
-        ----------
-        x : ndarray of shape (D,)
-            Positions.
-
-        Returns
-        -------
-        params : dict
-            A value for each hyper-parameter. Numbers are interpolated between those of
-            the table. Other values are the nearest ones in the table.
+        Numbers are interpolated between those of the table. Other values are the
+        nearest ones in the table.
         """
         return {
             name: self._value_at(self.dimensions[name], float(position))
@@ -400,20 +326,10 @@ class LookupTable:
         return math.exp(level) if dimension.scale == "log" else level
 
     def nearest(self, params: Mapping[str, Any], free: np.ndarray) -> int:
-        """Return the row that is nearest to a configuration.
+        """Return the row of the `free` ones (n,) that is nearest to a configuration.
 
-        Parameters
-        ----------
-        params : dict
-            Any configuration, see :meth:`position`.
-        free : ndarray of shape (n,), bool
-            Rows to choose from, at least one.
-
-        Returns
-        -------
-        row : int
-            Row with the smallest squared distance in the unit cube, the first one of
-            ties. Different values without an order have the distance 1.
+        It has the smallest squared distance in the unit cube, and is the first one of
+        ties. Different values without an order have the distance 1.
         """
         difference = np.abs(self.X - self.position(params))
         kinds = [self.dimensions[name].is_categorical for name in self.columns]

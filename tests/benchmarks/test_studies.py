@@ -3,6 +3,7 @@
 import json
 
 import engine_overhead
+import ensembles
 import harness
 import judges
 import methods
@@ -11,6 +12,7 @@ import new_rows
 import nmt
 import numpy as np
 import overhead
+import pruning
 import pytest
 import tasks
 import threshold
@@ -28,13 +30,15 @@ STUDIES = {
     if study.smallest
 } | {
     module.__name__: (module, "run")
-    for module in (engine_overhead, new_rows, nmt, threshold, truth)
+    for module in (engine_overhead, ensembles, new_rows, nmt, pruning)
+    + (threshold, truth)
 }
 
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SKBAYES_BENCHMARK_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
 
 
 @pytest.mark.parametrize("label", STUDIES)
@@ -206,3 +210,22 @@ def test_each_task_has_other_seeds():
 def test_geometric_mean_over_the_tables():
     groups = {"t": {"x": {"mean": [4.0]}}, "u": {"x": {"mean": [9.0]}}}
     assert nmt.geometric_means({"groups": groups}) == {"x": pytest.approx(6.0)}
+
+
+def test_pruning_with_no_rule_is_the_search_itself():
+    scores = np.array([[1.0, 2.0], [3.0, 0.0], [np.nan, 9.0], [2.0, 2.0]])
+    assert pruning.replay(scores, lambda known, first: False) == (3, 1.0)
+    assert pruning.replay(scores, lambda known, first: len(first) == 1) == (0, 6 / 8)
+
+
+def test_ensembles_choose_by_the_mean_of_the_folds():
+    y = np.array([0.0, 1.0, 2.0, 3.0])
+    oof = np.array([y + 0.1, y + 1.0, y - 1.0, y + 3.0, y, y, y])
+    oof[5] = np.nan
+    scores = np.repeat([[-0.1], [-1.0], [-1.0], [-3.0], [-0.2], [0.0], [-0.3]], 2, 1)
+    folds = np.array([0, 0, 1, 1])
+    data = {"y": y, "out_of_fold": oof, "fold_of_row": folds, "scores": scores}
+    assert ensembles.weights_of("best", data) == {0: 1.0}
+    five = ensembles.weights_of("mean of the best 5", data)
+    assert five == dict.fromkeys([0, 4, 6, 1, 2], 0.2)
+    assert set(ensembles.weights_of("greedy", data)) <= {4, 6}
