@@ -6,8 +6,7 @@ fitted search; ``XDisplay.from_history`` draws a running search from its journal
 
 from skbayes.inspection.advice import advice
 from skbayes.inspection.convergence import ConvergenceDisplay
-from skbayes.inspection.importance import Importance, importance
-from skbayes.inspection.importance_display import ImportanceDisplay
+from skbayes.inspection.importance import Importance, ImportanceDisplay, importance
 from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.partial_dependence import PartialDependenceDisplay

@@ -1,39 +1,36 @@
-"""Base class of the displays: axes, keywords, and shared texts of docstrings."""
+"""Base class of the displays: axes, and shared texts of docstrings."""
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 import re
-from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection.style import annotate_empty
+from skbayes.results.record import SearchRecord
 from skbayes.utils.optional import import_optional
 
-__all__ = ["get_axes", "get_many_axes", "import_pyplot", "merged"]
+__all__ = ["get_axes", "get_many_axes", "import_pyplot", "select_trials"]
 
 
 class _Display:
     """Base class of the displays.
 
-    A subclass defines `from_search`, which computes the data of the plot, and `plot`,
-    which draws it. Their docstrings describe only parameters that are not described
-    here. In the docstring of the class, a line such as "%(score)s" is replaced by the
+    A subclass defines `from_search`, which reads the trials of a search, and `plot`,
+    which draws them. Their docstrings describe only parameters that are not described
+    here. In the docstring of the class, a line such as "%(record)s" is replaced by the
     entry of that name.
 
     Parameters
     ----------
-    score : ndarray of shape (n_trials,)
-        Score of each trial, on the scale of the metric (errors are positive). NaN for
-        failed trials.
-    scales : list of ParameterScale
-        Scale of each hyper-parameter.
-    values : list of ndarray of shape (n_trials,)
-        Values of each hyper-parameter in the trials, or the positions of its options.
-        NaN in trials without the hyper-parameter.
+    record : SearchRecord
+        Trials of a search, the output of :func:`skbayes.inspection.read_record`.
+    params : list of str or None, default=None
+        Hyper-parameters to plot, in this order. By default, all with more than one
+        possible value.
     label : str, default="score"
         Label of the scores.
     sign : int, default=1
@@ -41,6 +38,11 @@ class _Display:
 
     Attributes
     ----------
+    scales : list of ParameterScale
+        Scale of each hyper-parameter.
+    values : list of ndarray of shape (n_trials,)
+        Values of each hyper-parameter in the trials, or the positions of its options.
+        NaN in trials without the hyper-parameter.
     axes_ : ndarray of matplotlib.axes.Axes
         Axes of the panels.
     ax_ : matplotlib.axes.Axes
@@ -49,8 +51,11 @@ class _Display:
         Figure of the plot.
     """
 
-    ax_: Any
-    figure_: Any
+    # Description of the drawn plot in words, for reports.
+    _alt: Any
+
+    def __init__(self, record: SearchRecord) -> None:
+        self.record = record
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -77,11 +82,6 @@ class _Display:
         search_spaces : dict, list of dict, Space or None, default=None
             Search space. By default, the space of the search or of the journal; if
             there is none, a space is guessed from the values that were tried.
-        params : list of str or None, default=None
-            Hyper-parameters to plot, in this order. By default, all with more than one
-            possible value.
-        name : str or None, default=None
-            Name of the search. By default, the name of its class or of its journal.
         ax : matplotlib.axes.Axes, array-like of Axes, or None, default=None
             Axes to draw on. By default, axes of a new figure. A plot with several
             panels takes one axes object for each panel, or a single one, which is
@@ -143,18 +143,32 @@ class _Display:
         """
         raise NotImplementedError
 
-    def _drawn_on(self, ax: Any) -> Self:
-        self.ax_, self.figure_ = ax, ax.figure
+    def _drawn_on(self, axes: Any) -> Self:
+        self.axes_ = np.atleast_1d(axes)
+        self.ax_ = self.axes_[0]
+        self.figure_ = self.ax_.figure
         return self
 
-    def _drawn_empty(self, ax: Any, figsize: tuple[float, float] = (6.0, 4.0)) -> Self:
-        ax = get_axes(ax, figsize)
-        annotate_empty(ax)
-        return self._drawn_on_panels(np.array([ax]))
 
-    def _drawn_on_panels(self, axes: np.ndarray) -> Self:
-        self.axes_ = axes
-        return self._drawn_on(axes[0])
+def select_trials(record: SearchRecord, rows: np.ndarray) -> SearchRecord:
+    """Return a record of the trials in the given rows, in this order."""
+
+    def select(value: Any) -> Any:
+        if isinstance(value, np.ndarray):
+            return value[rows]
+        if isinstance(value, dict):
+            return {key: select(part) for key, part in value.items()}
+        return value
+
+    changes = {name: select(value) for name, value in vars(record).items()}
+    for name in ("params", "curves"):
+        changes[name] = [changes[name][row] for row in rows]
+    best = np.flatnonzero(rows == record.best)
+    changes["best"] = int(best[0]) if len(best) else None
+    return dataclasses.replace(record, **changes)
+
+
+# -- axes -----------------------------------------------------------------------------
 
 
 def import_pyplot() -> Any:
@@ -177,43 +191,33 @@ def get_many_axes(
 ) -> np.ndarray:
     """Return several axes to draw on."""
     plt = import_pyplot()
-    n_cols = min(n, n_cols)
-    n_rows = math.ceil(n / n_cols)
-    if ax is None:
-        figsize = (size[0] * n_cols, size[1] * n_rows)
-        figure = plt.figure(figsize=figsize, layout="constrained")
-        grid = figure.add_gridspec(n_rows, n_cols)
-    elif isinstance(ax, plt.Axes):
-        from matplotlib.gridspec import GridSpecFromSubplotSpec
-
-        figure = ax.figure
-        spec = ax.get_subplotspec()
-        if spec is None:
-            raise ValueError(
-                "ax cannot be divided into panels, because it is not in a grid of axes."
-            )
-        ax.set_axis_off()
-        grid = GridSpecFromSubplotSpec(n_rows, n_cols, spec)
-    else:
+    if not (ax is None or isinstance(ax, plt.Axes)):
         given = np.ravel(np.asarray(ax, dtype=object))
         if not all(isinstance(axes, plt.Axes) for axes in given):
             raise TypeError(f"ax must be matplotlib axes or None, got {ax!r}.")
         if len(given) != n:
             raise ValueError(f"ax must have {n} axes, one per panel, got {len(given)}.")
         return given
+    n_cols = min(n, n_cols)
+    n_rows = math.ceil(n / n_cols)
+    if ax is None:
+        figsize = (size[0] * n_cols, size[1] * n_rows)
+        figure = plt.figure(figsize=figsize, layout="constrained")
+        grid = figure.add_gridspec(n_rows, n_cols)
+    else:
+        figure, spec = ax.figure, ax.get_subplotspec()
+        if spec is None:
+            raise ValueError(
+                "ax cannot be divided into panels, because it is not in a grid of axes."
+            )
+        ax.set_axis_off()
+        grid = spec.subgridspec(n_rows, n_cols)
     axes = np.empty(n, dtype=object)
-    for k in range(n):
-        axes[k] = figure.add_subplot(grid[divmod(k, n_cols)])
+    axes[:] = [figure.add_subplot(grid[divmod(k, n_cols)]) for k in range(n)]
     return axes
 
 
-def merged(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict:
-    """Return the keywords of a line; those of the user take precedence."""
-    from matplotlib.cbook import normalize_kwargs
-    from matplotlib.lines import Line2D
-
-    # Normalized names let "lw" replace "linewidth".
-    return {**defaults, **normalize_kwargs(dict(given or {}), Line2D)}
+# -- docstrings -----------------------------------------------------------------------
 
 
 def _shared_entries(name: str) -> dict[str, str]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from skbayes.inspection import style
-from skbayes.inspection.base import _Display, get_axes, merged
-from skbayes.inspection.texts import plain
+from skbayes.inspection.base import _Display, get_axes, select_trials
+from skbayes.inspection.scales import plain
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
@@ -22,7 +21,6 @@ LINE = "skbayes: best so far"
 UNITS = {"trials": "trial", "seconds": "seconds since the first trial began"}
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class ConvergenceDisplay(_Display):
     """Best score so far as a line, and the trials as points.
 
@@ -31,26 +29,21 @@ class ConvergenceDisplay(_Display):
 
     Parameters
     ----------
-    x : ndarray of shape (n_trials,)
-        Number of each trial, from 0, or the seconds from the start of the first trial
-        to the end of each trial.
-    %(score)s
-    best : ndarray of shape (n_trials,)
-        Best score so far; NaN before the first one. Only comparable trials count:
-        complete trials on the largest share of the training rows.
-    state : ndarray of shape (n_trials,), str
-        "complete", "failed", "timed_out", "out_of_memory" or "pruned".
-    comparable : ndarray of shape (n_trials,), bool
-        Whether each trial is comparable.
+    %(record)s
     by : {"trials", "seconds"}, default="trials"
         Unit of `x`.
-    %(label)s
-    name : str, default=None
-        Name of the search in the legend.
-    %(sign)s
 
     Attributes
     ----------
+    record : SearchRecord
+        The trials, ordered by `x`.
+    x : ndarray of shape (n_trials,)
+        Number of each trial, from 0, or the seconds from the start of the first trial
+        to the end of each trial.
+    best : ndarray of shape (n_trials,)
+        Best score so far on the scale of the metric; NaN before the first one. Only
+        comparable trials count: complete trials on the largest share of the training
+        rows.
     %(ax_)s
     %(figure_)s
     line_ : matplotlib.lines.Line2D
@@ -82,15 +75,16 @@ class ConvergenceDisplay(_Display):
     array([0.97, 0.97, 0.98, 0.98, 0.99])
     """
 
-    x: FloatArray
-    score: FloatArray
-    best: FloatArray
-    state: np.ndarray
-    comparable: np.ndarray
-    by: str = "trials"
-    label: str = "score"
-    name: str | None = None
-    sign: int = 1
+    def __init__(self, record: SearchRecord, *, by: str = "trials") -> None:
+        x = _position(record, by)
+        # Concurrent trials can finish in a different order than they started.
+        order = np.argsort(x, kind="stable")
+        super().__init__(select_trials(record, order))
+        self.by, self.x = by, x[order]
+        eligible = self.record.eligible
+        counted = np.where(eligible, self.record.score, -np.inf)
+        best = record.sign * np.maximum.accumulate(counted)
+        self.best = np.where(np.isinf(best), np.nan, best)
 
     @classmethod
     def from_search(
@@ -111,27 +105,14 @@ class ConvergenceDisplay(_Display):
         by : {"trials", "seconds"}, default="trials"
             Horizontal axis: number of trials, or time. Searches of scikit-learn do not
             record when their trials ran.
+        name : str or None, default=None
+            Name in the legend. By default, the name of the class of the search, or of
+            its journal.
         line_kw : dict or None, default=None
             Keyword arguments for the line, see ``matplotlib.lines.Line2D``.
         """
         record = read_record(search, metric=metric, name=name)
-        x = _position(record, by)
-        # Concurrent trials can finish in a different order than they started.
-        order = np.argsort(x, kind="stable")
-        counted = np.where(record.eligible, record.score, -np.inf)[order]
-        best = np.maximum.accumulate(counted) if len(counted) else counted
-        display = cls(
-            x=x[order],
-            score=record.shown[order],
-            best=record.sign * np.where(np.isneginf(best), np.nan, best),
-            state=record.state[order],
-            comparable=record.eligible[order],
-            by=by,
-            label=record.label,
-            name=record.name,
-            sign=record.sign,
-        )
-        return display.plot(ax, line_kw=line_kw, point_kw=point_kw)
+        return cls(record, by=by).plot(ax, line_kw=line_kw, point_kw=point_kw)
 
     def plot(
         self,
@@ -149,81 +130,76 @@ class ConvergenceDisplay(_Display):
             Axes to draw on, which can already show other searches. By default, axes of
             a new figure.
         name : str or None, default=None
-            Name in the legend. By default, the name of the display.
+            Name in the legend. By default, the name of the search.
         line_kw : dict or None, default=None
             Keyword arguments for the line.
         """
-        ax = get_axes(ax)
+        ax, record = get_axes(ax), self.record
         before = sum(line.get_gid() == LINE for line in ax.lines)
         series = style.tones(ax).series(before)
-        name = self.name if name is None else name
-        # Extend the line beyond the last trial, so that its value is visible.
+        name = plain(record.name if name is None else name)
         line = {
             "color": series.color,
             "linestyle": series.linestyle,
             "linewidth": 2.0,
             "drawstyle": "steps-post",
-            "label": _legend_text(name),
+            # matplotlib hides names with a leading underscore.
+            "label": f" {name}" if name.startswith("_") else name,
             "gid": LINE,
             "zorder": 3,
         }
-        (self.line_,) = ax.plot(self.x, self.best, **merged(line, line_kw))
+        (self.line_,) = ax.plot(self.x, self.best, **style.merged(line, line_kw))
         color = self.line_.get_color()
-        points = {
-            "s": 16,
-            "color": color,
-            "marker": series.marker,
-            "linewidths": 0.8,
-            "gid": style.TRIALS,
-            "alpha": 0.55,
-            **(point_kw or {}),
-        }
-        self.points_ = self._scatter(ax, self.comparable, points)
-        others = ~self.comparable & np.isfinite(self.score)
+        points = {"s": 16, "color": color, "marker": series.marker, "linewidths": 0.8}
+        points |= {"gid": style.TRIALS, "alpha": 0.55, **(point_kw or {})}
+        shown, comparable = record.shown, record.eligible
+        self.points_ = ax.scatter(self.x[comparable], shown[comparable], **points)
+        others = ~comparable & np.isfinite(shown)
         hollow = {**points, "gid": style.OTHERS}
         hollow |= {"facecolors": "none", "edgecolors": hollow.pop("color")}
-        self.other_points_ = self._scatter(ax, others, hollow)
-        failed = self.x[self.state == "failed"]
-        self.failed_points_ = style.mark_failures(ax, failed, self.sign, color=color)
-        style.set_robust_ylim(ax, self.sign)
+        self.other_points_ = ax.scatter(self.x[others], shown[others], **hollow)
+        failed = self.x[record.state == "failed"]
+        self.failed_points_ = style.mark_failures(ax, failed, record.sign, color=color)
+        style.set_robust_ylim(ax, record.sign)
         self._describe(ax)
         return self._drawn_on(ax)
-
-    def _scatter(self, ax: Any, chosen: np.ndarray, keywords: dict) -> Any:
-        return ax.scatter(self.x[chosen], self.score[chosen], **keywords)
 
     def _describe(self, ax: Any) -> None:
         from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator
 
-        ax.set_xlabel(UNITS[self.by])
-        ax.set_ylabel(plain(self.label))
+        ax.set(xlabel=UNITS[self.by], ylabel=plain(self.record.label))
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         style.style_axes(ax)
-        marks = {c.get_gid(): c for c in ax.collections if len(c.get_offsets())}
-        if style.TRIALS not in marks and style.OTHERS not in marks:
-            style.annotate_empty(ax)
-        lines = [line for line in ax.lines if line.get_gid() == LINE]
-        handles = [line for line in lines if line.get_label()[:1] != "_"]
-        gray = style.tones(ax).gray
-        kwargs: dict[str, Any] = {"linestyle": "none", "color": gray, "markersize": 4.5}
+        drawn = {c.get_gid() for c in ax.collections if len(c.get_offsets())}
+        handles = [
+            line
+            for line in ax.lines
+            if line.get_gid() == LINE and line.get_label()[:1] != "_"
+        ]
+        mark: dict[str, Any] = {"linestyle": "none", "markersize": 4.5}
+        mark["color"] = style.tones(ax).gray
         for gid, label, marker, fill in (
             (style.TRIALS, "trial", "o", "full"),
             (style.OTHERS, "trial, not comparable", "o", "none"),
             (style.FAILURES, "failed", "x", "full"),
         ):
-            if gid in marks:
-                kwargs |= {"label": label, "marker": marker, "fillstyle": fill}
-                handles.append(Line2D([], [], **kwargs))
+            if gid in drawn:
+                mark |= {"label": label, "marker": marker, "fillstyle": fill}
+                handles.append(Line2D([], [], **mark))
         ax.legend(handles=handles, fontsize="small", edgecolor="none", framealpha=0.85)
 
-
-def _legend_text(name: str | None) -> str | None:
-    """Return a name that matplotlib does not hide for its leading underscore."""
-    if name is None:
-        return None
-    return f" {plain(name)}" if name.startswith("_") else plain(name)
+    @property
+    def _alt(self) -> str:
+        record = self.record
+        if record.best is None:
+            return "Convergence: no trial has a score yet."
+        return (
+            f"Convergence: {record.label} of {len(record)} trials, and the best so far."
+            f" The best is {record.shown[record.best]:.4g}, of trial "
+            f"{record.number[record.best]}."
+        )
 
 
 def _position(record: SearchRecord, by: str) -> FloatArray:

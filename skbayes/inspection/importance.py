@@ -1,4 +1,4 @@
-"""Importance of hyper-parameters: decomposition of the variance (fANOVA).
+"""Importance of hyper-parameters: decomposition of the variance (fANOVA), and plot.
 
 Symbols, for one regression tree over D columns:
 
@@ -23,18 +23,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
-from skbayes.inspection.score_model import space_of_values
+from skbayes.inspection import style
+from skbayes.inspection.base import _Display, get_axes
+from skbayes.inspection.scales import name_label
+from skbayes.inspection.score_model import column_labels, space_of_values
 from skbayes.results.read import read_record
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.html_table import html_table
 
-__all__ = ["Importance", "column_labels", "importance", "tree_variances"]
+__all__ = ["Importance", "ImportanceDisplay", "importance", "tree_variances"]
 
 # Position of a column that is inactive in a configuration; others are from 0 to 1.
 INACTIVE = -1.0
@@ -62,28 +65,26 @@ class Importance:
     single_sd: dict[str, float]
     pairs_sd: dict[tuple[str, str], float]
 
+    @property
+    def _table(self) -> list[tuple[str, float, float]]:
+        """Name, share and standard deviation of the hyper-parameters, then of pairs."""
+        singles = [(n, part, self.single_sd[n]) for n, part in self.single.items()]
+        pairs = [
+            (" × ".join(pair), part, self.pairs_sd[pair])
+            for pair, part in self.pairs.items()
+        ]
+        return singles + pairs
+
     def __repr__(self) -> str:
-        parts = self._parts(self.single, self.pairs)
-        width = max(map(len, parts), default=0)
-        lines = [f"{name:{width}}  {part:6.1%}" for name, part in parts.items()]
+        width = max((len(name) for name, *_ in self._table), default=0)
+        lines = [f"{name:{width}}  {part:6.1%}" for name, part, _ in self._table]
         return "\n".join(lines) or "No hyper-parameters"
 
     def _repr_html_(self) -> str:
-        sds = self._parts(self.single_sd, self.pairs_sd)
-        rows = [
-            (name, f"{part:.1%}", f"± {sds[name]:.1%}")
-            for name, part in self._parts(self.single, self.pairs).items()
-        ]
         return html_table(
             "Share of the variance of the score, ± standard deviation between trees",
-            rows,
+            [(name, f"{part:.1%}", f"± {sd:.1%}") for name, part, sd in self._table],
         )
-
-    @staticmethod
-    def _parts(
-        single: Mapping[str, float], pairs: Mapping[tuple[str, str], float]
-    ) -> dict[str, float]:
-        return {**single, **{" × ".join(pair): part for pair, part in pairs.items()}}
 
 
 # -- one tree -------------------------------------------------------------------------
@@ -315,16 +316,6 @@ def _read(
     return [record.params[i] for i in kept], record.score[kept], record.space
 
 
-def column_labels(space: Space) -> list[str]:
-    """Name the columns; later columns with the same name are numbered."""
-    labels: list[str] = []
-    for column in space.columns:
-        name = column.name or "(choice of dict)"
-        n_before = sum(c.name == column.name for c in space.columns[: len(labels)])
-        labels.append(f"{name} ({n_before + 1})" if n_before else name)
-    return labels
-
-
 def _domains(space: Space) -> list[_Domain]:
     rng = np.random.default_rng(0)
     drawn = space.from_uniform(rng.random((N_DRAWN, space.n_columns)))
@@ -339,3 +330,139 @@ def _domains(space: Space) -> list[_Domain]:
             weights = np.append(weights, missing)
         domains.append(_Domain(grid, weights, 0.0 if finite else 1.0 - missing))
     return domains
+
+
+# -- plot -----------------------------------------------------------------------------
+
+
+@dataclass(eq=False, repr=False)
+class ImportanceDisplay(_Display):
+    """Share of the variance of the score that each hyper-parameter explains.
+
+    Each hyper-parameter has a bar. Hatched bars are the shares that pairs explain
+    beyond their two hyper-parameters. The whiskers are standard deviations between the
+    trees of a forest. The shares are computed by :func:`skbayes.inspection.importance`.
+
+    Use :meth:`from_search` or :meth:`from_history` to create a display.
+
+    Parameters
+    ----------
+    importance : Importance
+        Output of :func:`skbayes.inspection.importance`.
+
+    Attributes
+    ----------
+    %(ax_)s
+    %(figure_)s
+    bars_ : matplotlib BarContainer
+        Bars of single hyper-parameters, the most important first.
+    pair_bars_ : matplotlib BarContainer or None
+        Bars of pairs.
+    whiskers_ : matplotlib ErrorbarContainer
+        Whiskers of all bars.
+
+    See Also
+    --------
+    PartialDependenceDisplay : Effect of the values of a hyper-parameter on the score.
+
+    Examples
+    --------
+    >>> from skbayes.benchmark import load_nmt
+    >>> from skbayes.inspection import ImportanceDisplay, importance
+    >>> display = ImportanceDisplay(importance(load_nmt("ja-en"), n_pairs=3)).plot()
+    >>> display.ax_.get_yticklabels()[0].get_text()
+    'num_layers'
+    """
+
+    importance: Importance
+
+    @classmethod
+    def from_search(
+        cls,
+        search: Any,
+        *,
+        search_spaces: Any = None,
+        metric: str | None = None,
+        top: float | None = None,
+        n_pairs: int = 4,
+        n_estimators: int = 100,
+        random_state: Any = 0,
+        ax: Any = None,
+        **plot_options: Any,
+    ) -> Self:
+        """Compute and draw the importance of the hyper-parameters of a search.
+
+        Parameters
+        ----------
+        top : float or None, default=None
+            Restrict the analysis to the best configurations, as for
+            :func:`skbayes.inspection.importance`.
+        n_pairs : int, default=4
+            Number of pairs to show, the strongest first.
+        n_estimators : int, default=100
+            Number of trees.
+        random_state : int, RandomState or None, default=0
+            Random state of the forest.
+        """
+        record = read_record(search, metric=metric, search_spaces=search_spaces)
+        if np.sum(record.comparable) < 2:
+            return cls(Importance({}, {}, {}, {})).plot(ax)
+        found = importance(
+            record,
+            top=top,
+            n_pairs=n_pairs,
+            n_estimators=n_estimators,
+            random_state=random_state,
+        )
+        return cls(found).plot(ax, **plot_options)
+
+    @property
+    def _alt(self) -> str:
+        parts = list(self.importance.single.items())[:5]
+        listed = ", ".join(f"{name} {part:.0%}" for name, part in parts)
+        return (
+            "Share of the variance of the score that each hyper-parameter explains: "
+            f"{listed}."
+        )
+
+    def plot(self, ax: Any = None, *, n_shown: int = 12) -> Self:
+        """Draw the bars.
+
+        Parameters
+        ----------
+        n_shown : int, default=12
+            Maximum number of hyper-parameters to show.
+        """
+        found, names = self.importance, list(self.importance.single)[:n_shown]
+        pairs, n_single = list(found.pairs), len(names)
+        parts = [found.single[name] for name in names]
+        parts += [found.pairs[pair] for pair in pairs]
+        sds = [found.single_sd[name] for name in names]
+        sds += [found.pairs_sd[pair] for pair in pairs]
+        n = len(parts)
+        ax = get_axes(ax, figsize=(6.0, 1.1 + 0.28 * max(n, 3)))
+        if not n:
+            style.annotate_empty(ax, "fewer than two trials have a score")
+        y, shades = np.arange(n), style.tones(ax)
+        color = shades.series(0).color
+        self.bars_ = ax.barh(y[:n_single], parts[:n_single], color=color)
+        self.pair_bars_ = None
+        if pairs:
+            bars = {"fc": shades.background, "ec": shades.series(1).color}
+            bars |= {"hatch": "////", "label": "interaction"}
+            self.pair_bars_ = ax.barh(y[n_single:], parts[n_single:], **bars)
+            ax.legend(loc="lower right", fontsize="small")
+        # Shares are between 0 and 1.
+        below, above = np.minimum(sds, parts), np.minimum(sds, 1.0 - np.array(parts))
+        reach = np.array([below, above]).reshape(2, n)
+        line: dict[str, Any] = {"ecolor": shades.foreground, "elinewidth": 1.0}
+        line |= {"capsize": 2, "fmt": "none"}
+        self.whiskers_ = ax.errorbar(parts, y, xerr=reach, **line)
+        labels = [name_label(name, 34) for name in names]
+        labels += [" × ".join(name_label(name, 20) for name in pair) for pair in pairs]
+        ax.set_yticks(y, labels)
+        ax.invert_yaxis()
+        ax.set(xlim=(0.0, None), xlabel="share of the variance of the score")
+        ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
+        style.style_axes(ax, "x")
+        return self._drawn_on(ax)

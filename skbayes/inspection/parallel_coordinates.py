@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes
-from skbayes.inspection.scales import ParameterScale, drawn_trials
-from skbayes.inspection.texts import name_label, score_label
+from skbayes.inspection.scales import (
+    ParameterScale,
+    drawn_trials,
+    name_label,
+    score_label,
+)
 from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ParallelCoordinatesDisplay"]
@@ -31,7 +35,6 @@ STEP, WIDEST = 0.95, 14.0
 LETTERS = 16
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class ParallelCoordinatesDisplay(_Display):
     """Each trial as a line through its hyper-parameters to its score.
 
@@ -45,18 +48,15 @@ class ParallelCoordinatesDisplay(_Display):
 
     Parameters
     ----------
-    %(scales)s
-    %(values)s
-    %(score)s
-    number : ndarray of shape (n_trials,), int
-        Numbers of the trials.
-    best : int, default=None
-        Position of the best trial.
-    %(label)s
-    %(sign)s
+    %(record)s
+    %(params)s
 
     Attributes
     ----------
+    record : SearchRecord
+        The trials; of a search in stages, those of the last stage.
+    %(scales)s
+    %(values)s
     %(ax_)s
     %(figure_)s
     lines_ : matplotlib.collections.LineCollection
@@ -88,13 +88,12 @@ class ParallelCoordinatesDisplay(_Display):
     [('C', 'log'), ('kernel', 'options')]
     """
 
-    scales: list[ParameterScale]
-    values: list[FloatArray]
-    score: FloatArray
-    number: np.ndarray
-    best: int | None = None
-    label: str = "score"
-    sign: int = 1
+    def __init__(
+        self, record: SearchRecord, params: Sequence[str] | None = None
+    ) -> None:
+        record, self.scales, self.values = drawn_trials(record, params)
+        super().__init__(record)
+        self.params = params
 
     @classmethod
     def from_search(
@@ -116,8 +115,7 @@ class ParallelCoordinatesDisplay(_Display):
             ``matplotlib.collections.LineCollection``.
         """
         record = read_record(search, metric=metric, search_spaces=search_spaces)
-        display = cls(**drawn_trials(record, params)[1])
-        return display.plot(ax, line_kw=line_kw)
+        return cls(record, params).plot(ax, line_kw=line_kw)
 
     def plot(self, ax: Any = None, *, line_kw: dict | None = None) -> Self:
         """Draw the lines and the axes.
@@ -130,20 +128,31 @@ class ParallelCoordinatesDisplay(_Display):
         last = len(self.scales)
         ax = get_axes(ax, (min(max(6.4, STEP * last + 1.5), WIDEST), 4.0))
         heights = self._heights()
-        ax.set_xlim(-0.4, last + 0.45)
-        ax.set_ylim(-0.22 if np.any(heights == NOT_USED) else -0.04, 1.04)
+        is_missing = np.any(heights == NOT_USED, axis=0)
+        ylim = (-0.22 if is_missing.any() else -0.04, 1.04)
+        ax.set(xlim=(-0.4, last + 0.45), ylim=ylim, yticks=[])
         self._draw_lines(ax, heights, line_kw or {})
         for at, scale in enumerate(self.scales):
-            v, labels = scale.ticks()
-            _draw_axis(ax, at, _positions(scale, np.asarray(v, dtype=float)), labels)
-        self.strip_ = self._draw_score_axis(ax, last)
-        for at in np.flatnonzero(np.any(heights == NOT_USED, axis=0)).tolist():
-            text = "failed" if at == last else "not used"
-            ax.text(at, NOT_USED - 0.03, text, color=style.tones(ax).gray, **_BELOW)
-        self._name_axes(ax)
-        if not np.isfinite(self.score).any():
+            _draw_axis(ax, at, scale)
+        self.strip_ = None
+        if np.isfinite(self.record.score).any():
+            self._draw_score_axis(ax, last)
+        else:
             style.annotate_empty(ax)
+        for at in np.flatnonzero(is_missing).tolist():
+            label = "failed" if at == last else "not used"
+            text = {"ha": "center", "va": "top", "fontsize": "x-small"}
+            gray = style.tones(ax).gray
+            ax.text(at, NOT_USED - 0.03, label, color=gray, **text)
+        self._name_axes(ax)
         return self._drawn_on(ax)
+
+    @property
+    def _alt(self) -> str:
+        return (
+            "Parallel coordinates: each trial is a line through the values of its "
+            "hyper-parameters. Lines of better scores are darker."
+        )
 
     # -- positions ----------------------------------------------------------------
 
@@ -154,86 +163,80 @@ class ParallelCoordinatesDisplay(_Display):
             u = _positions(scale, v)
             columns.append(u + self._spread(scale) if scale.kind == "options" else u)
         low, high = self._ends()
-        columns.append((np.clip(self.score, low, high) - low) / (high - low))
+        columns.append((np.clip(self.record.shown, low, high) - low) / (high - low))
         u = np.column_stack(columns)
         return np.where(np.isnan(u), NOT_USED, u)
 
     def _spread(self, scale: ParameterScale) -> FloatArray:
         """Spread the lines of one option by their scores; better ones are higher."""
-        score = np.where(np.isnan(self.score), -np.inf, self.sign * self.score)
+        score = np.nan_to_num(self.record.score, nan=-np.inf)
         ranks = np.argsort(np.argsort(score, kind="stable"), kind="stable")
         share = (ranks + 0.5) / max(len(ranks), 1)
         return (share - 0.5) * min(SPREAD * scale.gap / (scale.high + 1.0), MAX_SPREAD)
 
     def _ends(self) -> tuple[float, float]:
-        return style.robust_limits(self.score, self.sign) or (0.0, 1.0)
+        return style.robust_limits(self.record.shown, self.record.sign) or (0.0, 1.0)
 
     # -- drawing ------------------------------------------------------------------
 
     def _draw_lines(self, ax: Any, heights: FloatArray, line_kw: dict) -> None:
         from matplotlib.collections import LineCollection
 
-        scored = np.isfinite(self.score)
-        # The best are drawn last, on top of the others.
-        ranks = np.argsort(self.sign * self.score[scored], kind="stable")
-        order = np.flatnonzero(scored)[ranks]
+        score, best, shades = self.record.score, self.record.best, style.tones(ax)
+        # The best are drawn last, on top of the others; NaN is sorted to the end.
+        order = np.argsort(score, kind="stable")
+        order, failed = np.split(order, [np.isfinite(score).sum()])
         x = np.arange(heights.shape[1], dtype=float)
         lines = [np.column_stack([x, row]) for row in heights]
-        shades = style.tones(ax)
         kwargs: dict[str, Any] = {
             "linewidths": 1.3,
             "alpha": 0.85 if len(order) <= 30 else 0.6,
-            "cmap": style.score_colors(shades.dark, self.sign),
+            "cmap": style.score_colors(shades.dark, self.record.sign),
+            "array": self.record.shown[order],
+            **line_kw,
         }
-        kwargs |= line_kw
-        scores = self.score[order]
-        self.lines_ = LineCollection([lines[k] for k in order], array=scores, **kwargs)
+        self.lines_ = LineCollection([lines[k] for k in order], **kwargs)
         self.lines_.set_clim(*self._ends())
-        failed = [lines[k] for k in np.flatnonzero(~scored)]
         kwargs = {"colors": shades.gray, "linewidths": 0.9, "linestyles": (0, (1, 2))}
-        self.failed_lines_ = LineCollection(failed, zorder=1, **kwargs)
+        ends = [lines[k] for k in failed]
+        self.failed_lines_ = LineCollection(ends, zorder=1, **kwargs)
         ax.add_collection(self.failed_lines_)
         ax.add_collection(self.lines_)
         self.best_line_ = None
-        if self.best is not None and scored[self.best]:
-            marks = {
-                "marker": "o",
-                "markersize": 5,
-                "markerfacecolor": shades.background,
-            }
+        if best is not None and np.isfinite(score[best]):
             line = {"color": shades.foreground, "linewidth": 2.8, "zorder": 4}
-            (self.best_line_,) = ax.plot(x, heights[self.best], **line, **marks)
+            line |= {"marker": "o", "markersize": 5, "mfc": shades.background}
+            (self.best_line_,) = ax.plot(x, heights[best], **line)
 
-    def _draw_score_axis(self, ax: Any, at: int) -> Any:
+    def _draw_score_axis(self, ax: Any, at: int) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        if not np.isfinite(self.score).any():
-            return None
         low, high = self._ends()
-        strip = ax.pcolormesh(
+        self.strip_ = ax.pcolormesh(
             [at, at + 0.07],
             np.linspace(0.0, 1.0, 65),
             np.linspace(low, high, 64)[:, None],
-            cmap=style.score_colors(style.tones(ax).dark, self.sign),
+            cmap=style.score_colors(style.tones(ax).dark, self.record.sign),
             zorder=2,
         )
         v: Any = MaxNLocator(5).tick_values(low, high)
         u = (v - low) / (high - low)
-        labels = [f"{value:.4g}" for value in v]
-        inside = (u >= 0.0) & (u <= 1.0)
-        kwargs = {**_LABEL, "ha": "left", "color": style.tones(ax).foreground}
+        labels = {at: f"{value:.4g}" for at, value in zip(u, v, strict=True)}
         # Scores beyond the end are drawn at the end, which needs a different label.
-        for end, sign, beyond in (
-            (0.0, "≤", np.nanmin(self.score) < low),
-            (1.0, "≥", np.nanmax(self.score) > high),
-        ):
-            if beyond:
-                inside &= np.abs(u - end) > 0.06
-                text = f"{sign} {(low, high)[int(end)]:.3g}"
-                ax.text(at + 0.1, end, text, **kwargs)
-        for place in np.flatnonzero(inside):
-            ax.text(at + 0.1, u[place], labels[place], **kwargs)
-        return strip
+        scores = self.record.shown
+        beyond = {}
+        if np.nanmin(scores) < low:
+            beyond[0.0] = f"≤ {low:.3g}"
+        if np.nanmax(scores) > high:
+            beyond[1.0] = f"≥ {high:.3g}"
+        labels = {
+            place: label
+            for place, label in labels.items()
+            if 0.0 <= place <= 1.0 and all(abs(place - end) > 0.06 for end in beyond)
+        }
+        kwargs = {**_LABEL, "ha": "left", "color": style.tones(ax).foreground}
+        for place, label in {**beyond, **labels}.items():
+            ax.text(at + 0.1, place, label, **kwargs)
 
     def _name_axes(self, ax: Any) -> None:
         names = [name_label(scale.name) for scale in self.scales]
@@ -241,11 +244,10 @@ class ParallelCoordinatesDisplay(_Display):
         room = LETTERS * inches / (len(names) + 1)
         turned = max(map(len, names), default=0) > room
         kwargs = {"rotation": 25, "ha": "right"} if turned else {}
-        names.append(score_label(self.label))
+        names.append(score_label(self.record.label))
         ax.set_xticks(range(len(names)), names, fontsize="small", **kwargs)
         ax.get_xticklabels()[-1].set(rotation=0, ha="center")
         ax.tick_params(axis="x", length=0, pad=6)
-        ax.set_yticks([])
         ax.spines[:].set_visible(False)
 
 
@@ -256,26 +258,20 @@ def _positions(scale: ParameterScale, v: FloatArray) -> FloatArray:
     return scale.positions(v)
 
 
-def _draw_axis(ax: Any, at: int, u: FloatArray, labels: Sequence[str]) -> None:
+def _draw_axis(ax: Any, at: int, scale: ParameterScale) -> None:
     from matplotlib.patheffects import withStroke
 
     shades = style.tones(ax)
     halo = [withStroke(linewidth=2.5, foreground=shades.background, alpha=0.9)]
-    ax.plot([at, at], [0, 1], color=shades.gray, linewidth=1.0, zorder=2)
+    text = {**_LABEL, "color": shades.foreground, "path_effects": halo}
+    line = {"color": shades.gray, "linewidth": 1.0, "zorder": 2}
+    ax.plot([at, at], [0, 1], **line)
+    v, labels = scale.ticks()
+    u = _positions(scale, np.asarray(v, dtype=float))
     for place, label in zip(u, labels, strict=True):
-        ax.plot(
-            [at - 0.03, at], [place, place], color=shades.gray, linewidth=1, zorder=2
-        )
-        ax.text(
-            at - 0.06,
-            place,
-            label,
-            color=shades.foreground,
-            **_LABEL,
-            path_effects=halo,
-        )
+        ax.plot([at - 0.03, at], [place, place], **line)
+        ax.text(at - 0.06, place, label, **text)
 
 
 _LABEL: dict[str, Any] = {"fontsize": "x-small", "ha": "right", "va": "center"}
 _LABEL |= {"zorder": 5}
-_BELOW: dict[str, Any] = {"fontsize": "x-small", "ha": "center", "va": "top"}

@@ -16,6 +16,7 @@ from skbayes.acquisition.hypervolume import (
     is_nondominated,
 )
 from skbayes.inspection.base import _Display, get_many_axes
+from skbayes.inspection.scales import plain
 from skbayes.inspection.style import (
     COST_SPAN,
     has_log_span,
@@ -24,7 +25,6 @@ from skbayes.inspection.style import (
     style_axes,
     tones,
 )
-from skbayes.inspection.texts import plain
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
@@ -48,8 +48,6 @@ class ParetoDisplay(_Display):
         Numbers of the trials.
     chosen : int or None, default=None
         Row of the trial to mark. By default, the knee of the front.
-    name : str or None, default=None
-        Name of the search.
 
     Attributes
     ----------
@@ -92,7 +90,6 @@ class ParetoDisplay(_Display):
     numbers: np.ndarray
     _: KW_ONLY
     chosen: int | None = None
-    name: str | None = None
 
     def __post_init__(self) -> None:
         self.objectives = dict(self.objectives)
@@ -118,7 +115,6 @@ class ParetoDisplay(_Display):
         search: Any,
         *,
         objectives: Mapping[str, str] | None = None,
-        name: str | None = None,
         ax: Any = None,
         **plot_options: Any,
     ) -> Self:
@@ -131,26 +127,39 @@ class ParetoDisplay(_Display):
             "fit_time" and "train_fraction". By default, the objectives of the search or
             of its journal; a history does not contain them.
         """
-        record = read_record(search, name=name)
-        is_recorded = objectives is None
-        directions = record.directions if is_recorded else _check(objectives, record)
+        record = read_record(search)
+        directions, chosen = record.directions, None
+        table = _measured(record)
+        if objectives is not None:
+            directions = _check(objectives, table)
+        elif record.method == "ParetoSearchCV":
+            chosen = record.best
         if len(directions) < 2:
             raise ValueError(
                 "objectives must be given, such as {'accuracy': 'max', 'fit_time': "
                 f"'min'}}: {record.name} does not contain them."
             )
-        table = _measured(record)
         values = np.column_stack([table[name] for name in directions])
         values[~record.allowed] = np.nan
-        chosen = (
-            record.best if is_recorded and record.method == "ParetoSearchCV" else None
-        )
         if chosen is not None and not np.all(np.isfinite(values[chosen])):
             chosen = None
-        display = cls(
-            directions, values, record.number, chosen=chosen, name=record.name
-        )
+        display = cls(directions, values, record.number, chosen=chosen)
         return display.plot(ax, **plot_options)
+
+    @property
+    def _alt(self) -> str:
+        n = len(self.front)
+        if not n:
+            return "No trial has a value for every objective yet."
+        if len(self.axes_) > len(self.fronts_):
+            return (
+                "Fronts after some of the trials, and the hypervolume. It reaches "
+                f"{self.hypervolume[-1]:.3g} of the box after {len(self.values)} "
+                "trials."
+            )
+        columns = zip(self.objectives, self.values[self.front].T, strict=True)
+        ends = [f"{name} from {v.min():.4g} to {v.max():.4g}" for name, v in columns]
+        return f"Pareto front of {n} trials: {', '.join(ends)}."
 
     # -- drawing ------------------------------------------------------------------
 
@@ -180,7 +189,7 @@ class ParetoDisplay(_Display):
         evolves = kind == "evolution"
         n = len(pairs) + evolves
         size = (4.8, 3.6) if n == 1 else (3.3, 2.9)
-        self._drawn_on_panels(get_many_axes(ax, n, 3 if n == 3 else 2, size))
+        self._drawn_on(get_many_axes(ax, n, 3 if n == 3 else 2, size))
         self.points_: list[Any] = []
         self.fronts_: list[list[Any]] = []
         sizes = _sizes(len(self.values), n_fronts if evolves else 1)
@@ -196,54 +205,40 @@ class ParetoDisplay(_Display):
         off = np.setdiff1d(np.arange(len(x)), self.front)
         kwargs = {"color": tones(ax).gray, "alpha": 0.55, "markersize": 4}
         self.points_ += ax.plot(x[off], y[off], "o", label="dominated", **kwargs)
+        fronts = zip(sizes, _shades(ax, len(sizes)), strict=True)
         self.fronts_.append(
-            [
-                self._draw_front(ax, pair, size, shade, size == sizes[-1])
-                for size, shade in zip(sizes, _shades(ax, len(sizes)), strict=True)
-            ]
+            [self._draw_front(ax, pair, *front, sizes[-1]) for front in fronts]
         )
         if self.chosen is not None:
             label = f"trial {self.numbers[self.chosen]}, chosen"
             ax.plot(x[self.chosen], y[self.chosen], **star(ax, 14, label=label))
-        names, signs = zip(*self.objectives.items(), strict=True)
         finished = self._Y[np.all(np.isfinite(self._Y), axis=1)]
-        costs = are_costs(finished) if len(finished) else np.zeros(len(names), bool)
+        costs = are_costs(finished) if len(finished) else np.zeros(self._Y.shape[1])
+        objectives = list(self.objectives.items())
         for axis, j in zip((ax.xaxis, ax.yaxis), pair, strict=True):
-            better = "higher" if signs[j] > 0 else "lower"
-            title = plain(names[j].replace("_", " "))
-            axis.set_label_text(f"{title} ({better} is better)")
+            name, sign = objectives[j]
+            better = "higher" if sign > 0 else "lower"
+            axis.set_label_text(f"{plain(name.replace('_', ' '))} ({better} is better)")
             finite = self.values[:, j][np.isfinite(self.values[:, j])]
             if len(finite) and costs[j] and has_log_span(finite, COST_SPAN):
                 axis._set_axes_scale("log")
         style_axes(ax, "both")
 
     def _draw_front(
-        self, ax: Any, pair: tuple[int, int], size: int, shade: Any, last: bool
+        self, ax: Any, pair: tuple[int, int], size: int, shade: Any, last: int
     ) -> Any:
-        rows = self._front_of(size)
-        label = "front" if last else f"after {size} trials"
-        style = {"color": shade, "label": label, "markersize": 6 if last else 4}
-        if len(self.objectives) > 2:
-            (line,) = ax.plot(*self.values[rows][:, pair].T, "o", **style)
-            return line
-        (line,) = ax.plot(*self._steps(rows), linewidth=2 if last else 1.4, **style)
-        line.set_marker("o")
-        # The corners between two points are not trials.
-        line.set_markevery(2)
-        return line
-
-    def _steps(self, rows: np.ndarray) -> FloatArray:
-        """Return the border of the dominated region, with a corner after each point."""
-        at = self.values[rows]
-        if not len(at):
-            return np.empty((2, 0))
-        # Ordered by the first objective, the second one improves. The region dominated
-        # by two neighbors has its corner at the first objective of the later one and
-        # the second objective of the earlier one.
-        corners = np.column_stack([at[1:, 0], at[:-1, 1]])
-        path = np.empty((2 * len(at) - 1, 2))
-        path[::2], path[1::2] = at, corners
-        return path.T
+        """Draw the front of the first trials; of two objectives, with its border."""
+        is_last = size == last
+        line: dict[str, Any] = {"linestyle": "none"}
+        if len(self.objectives) == 2:
+            # Ordered by the first objective, the second one improves. The dominated
+            # region has a corner at the first objective of the later of two neighbors
+            # and the second objective of the earlier one.
+            line = {"drawstyle": "steps-post", "linewidth": 2 if is_last else 1.4}
+        line |= {"marker": "o", "markersize": 6 if is_last else 4, "color": shade}
+        label = "front" if is_last else f"after {size} trials"
+        at = self.values[self._front_of(size)][:, pair].T
+        return ax.plot(*at, label=label, **line)[0]
 
     def _draw_volume(self, ax: Any, sizes: list[int]) -> None:
         kwargs = {"drawstyle": "steps-post", "color": tones(ax).series(0).color}
@@ -252,9 +247,8 @@ class ParetoDisplay(_Display):
             if size:
                 at = (self.numbers[size - 1], self.hypervolume[size - 1])
                 ax.plot(*at, "o", color=shade)
-        ax.set_xlabel("trial")
-        ax.set_ylabel("hypervolume (share of the box)")
-        ax.set_ylim(0.0, 1.02)
+        ylabel = "hypervolume (share of the box)"
+        ax.set(xlabel="trial", ylabel=ylabel, ylim=(0.0, 1.02))
         style_axes(ax)
 
 
@@ -274,13 +268,12 @@ def _shades(ax: Any, n: int) -> list[Any]:
     return [mixed(shades.background, last, share) for share in shares]
 
 
-def _check(objectives: Any, record: SearchRecord) -> dict[str, int]:
+def _check(objectives: Any, known: Mapping[str, FloatArray]) -> dict[str, int]:
     if not isinstance(objectives, Mapping):
         raise TypeError(
             "objectives must be a dict such as {'accuracy': 'max', 'fit_time': 'min'}, "
             f"got {objectives!r}."
         )
-    known = _measured(record)
     for name, direction in objectives.items():
         if name not in known:
             raise ValueError(
@@ -294,10 +287,5 @@ def _check(objectives: Any, record: SearchRecord) -> dict[str, int]:
 
 
 def _measured(record: SearchRecord) -> dict[str, FloatArray]:
-    return {
-        "train_fraction": record.train_fraction,
-        "fit_time": record.fit_time,
-        **record.costs,
-        **record.outcomes,
-        **record.scores,
-    }
+    times = {"train_fraction": record.train_fraction, "fit_time": record.fit_time}
+    return {**times, **record.costs, **record.outcomes, **record.scores}

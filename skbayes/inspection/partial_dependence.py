@@ -9,16 +9,16 @@ from typing import Any, Self
 import numpy as np
 
 from skbayes.inspection import style
-from skbayes.inspection.base import _Display, get_many_axes
+from skbayes.inspection.base import _Display, get_axes, get_many_axes
 from skbayes.inspection.dependence import Dependence, dependences
-from skbayes.inspection.scales import option_ticks
-from skbayes.inspection.score_model import NoScores, ScoreModel, score_model
-from skbayes.inspection.texts import (
+from skbayes.inspection.scales import (
     name_label,
+    option_ticks,
     score_label,
     score_name,
     turn_if_crowded,
 )
+from skbayes.inspection.score_model import NoScores, ScoreModel, score_model
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["PartialDependenceDisplay"]
@@ -48,15 +48,11 @@ class PartialDependenceDisplay(_Display):
     ----------
     dependences : list of Dependence
         One item for each panel; see ``skbayes.inspection.dependence.Dependence``.
-    label : str, default="score"
-        Label of the scores.
-    sign : int, default=1
-        1 if a higher score is better, -1 if a lower score is better.
+    %(label)s
+    %(sign)s
     floor : float or None, default=None
         Score that replaces all worse scores when the surrogate is fitted; the plot
         contains a note. By default, no scores are replaced.
-    name : str or None, default=None
-        Name of the search.
 
     Attributes
     ----------
@@ -128,14 +124,10 @@ class PartialDependenceDisplay(_Display):
     [(10,), (10, 10)]
     """
 
-    dependences: Sequence[Dependence]
+    dependences: list[Dependence]
     label: str = field(default="score", kw_only=True)
     sign: int = field(default=1, kw_only=True)
     floor: float | None = field(default=None, kw_only=True)
-    name: str | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        self.dependences = list(self.dependences)
 
     @classmethod
     def from_search(
@@ -149,7 +141,6 @@ class PartialDependenceDisplay(_Display):
         resolution: int | None = None,
         n_averaged: int = 128,
         random_state: int = 0,
-        name: str | None = None,
         ax: Any = None,
         **plot_options: Any,
     ) -> Self:
@@ -174,32 +165,31 @@ class PartialDependenceDisplay(_Display):
         random_state : int, default=0
             Seed for the choice of these configurations and for a fitted surrogate.
         """
+        options = {"search_spaces": search_spaces, "random_state": random_state}
         try:
-            model = score_model(
-                search,
-                metric=metric,
-                surrogate=surrogate,
-                search_spaces=search_spaces,
-                random_state=random_state,
-                name=name,
-            )
+            model = score_model(search, metric=metric, surrogate=surrogate, **options)
         except NoScores:
-            return cls([], name=name).plot(ax, **plot_options)
-        found = dependences(
-            model,
-            params,
-            resolution=resolution,
-            n_averaged=n_averaged,
-            random_state=random_state,
-        )
+            return cls([]).plot(ax, **plot_options)
+        options = {"n_averaged": n_averaged, "random_state": random_state}
+        found = dependences(model, params, resolution=resolution, **options)
         return cls._of_model(model, found).plot(ax, **plot_options)
 
     @classmethod
-    def _of_model(cls, model: ScoreModel, found: Sequence[Dependence]) -> Self:
+    def _of_model(cls, model: ScoreModel, found: list[Dependence]) -> Self:
         """Return the display of the dependences of a model, without drawing it."""
         record = model.record
-        shown: dict[str, Any] = {"label": record.label, "sign": record.sign}
-        return cls(found, floor=model.floor, name=record.name, **shown)
+        return cls(found, label=record.label, sign=record.sign, floor=model.floor)
+
+    @property
+    def _alt(self) -> str:
+        spans = [(np.nanmax(d.mean) - np.nanmin(d.mean)) for d in self.dependences]
+        widest = int(np.argmax(spans))
+        return (
+            "Partial dependence: predicted score at each value of a hyper-parameter, "
+            "averaged over the others, with a band of two standard deviations. The "
+            f"largest range is that of {self.dependences[widest].names[0]}, "
+            f"{spans[widest]:.3g}."
+        )
 
     # -- drawing ------------------------------------------------------------------
 
@@ -215,47 +205,35 @@ class PartialDependenceDisplay(_Display):
         trials : bool, default=True
             Whether to mark the trials, with a star for the best one.
         """
-        pairs = any(len(dependence.names) == 2 for dependence in self.dependences)
+        singles = [d for d in self.dependences if len(d.names) == 1]
         n = len(self.dependences)
         self.lines_: list[Any] = [None] * n
         self.bands_: list[Any] = [None] * n
         self.contours_: list[Any] = [None] * n
         if not n:
-            return self._drawn_empty(ax)
-        size = (3.2, 2.6) if pairs else (2.6, 2.3)
-        self._drawn_on_panels(get_many_axes(ax, n, n_cols, size))
+            ax = get_axes(ax)
+            style.annotate_empty(ax)
+            return self._drawn_on(ax)
+        size = (3.2, 2.6) if len(singles) < n else (2.6, 2.3)
+        self._drawn_on(get_many_axes(ax, n, n_cols, size))
         if self.floor is not None:
             worse = "below" if self.sign > 0 else "above"
             note = f"scores {worse} {self.floor:.4g} count as {self.floor:.4g}"
             gray = style.tones(self.figure_).gray
             self.ax_.set_title(note, loc="left", fontsize="x-small", color=gray)
-        low, high = self._limits(n_sd)
-        labeled = False
+        limits = _limits(singles, n_sd) if singles else None
         panels = zip(self.axes_, self.dependences, strict=True)
         for i, (axis, dependence) in enumerate(panels):
             if len(dependence.names) == 2:
                 self.contours_[i] = self._draw_pair(axis, dependence, n_sd, trials)
-            else:
-                self.lines_[i], self.bands_[i] = _draw_single(
-                    axis, dependence, n_sd, trials
-                )
-                axis.set_ylim(low, high)
-                style.style_axes(axis)
-                if i % n_cols == 0 or not labeled:
-                    axis.set_ylabel(f"mean {score_label(self.label)}")
-                    labeled = True
+                continue
+            drawn = _draw_single(axis, dependence, n_sd, trials)
+            self.lines_[i], self.bands_[i] = drawn
+            axis.set_ylim(limits)
+            style.style_axes(axis)
+            if i % n_cols == 0 or dependence is singles[0]:
+                axis.set_ylabel(f"mean {score_label(self.label)}")
         return self
-
-    def _limits(self, n_sd: float) -> tuple[float, float]:
-        """Return common limits of all lines, which makes them comparable."""
-        singles = [d for d in self.dependences if len(d.names) == 1]
-        if not singles:
-            return 0.0, 1.0
-        low = min(float(np.nanmin(d.mean - n_sd * d.sd)) for d in singles)
-        high = max(float(np.nanmax(d.mean + n_sd * d.sd)) for d in singles)
-        # Space for the marks of the trials below the lines.
-        room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
-        return low - 1.5 * room, high + 0.5 * room
 
     def _draw_pair(
         self, ax: Any, dependence: Dependence, n_sd: float, trials: bool
@@ -267,52 +245,29 @@ class PartialDependenceDisplay(_Display):
         if smooth and min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
             drawn = ax.contourf(x, y, dependence.mean.T, levels=10, cmap=colors)
             if n_sd:
-                label += _draw_sd(ax, dependence)
+                label += _draw_sd(ax, x, y, dependence.sd.T)
         else:
-            edges = [
-                _edges(c, s) for c, s in zip((x, y), dependence.scales, strict=True)
-            ]
+            edges = map(_edges, (x, y), dependence.scales)
             drawn = ax.pcolormesh(*edges, dependence.mean.T, cmap=colors)
             if dependence.mean.size <= MOST_WRITTEN:
                 _write(ax, dependence, drawn, n_sd)
-        for axis, which in ((ax.xaxis, 0), (ax.yaxis, 1)):
-            _describe(axis, dependence, which)
+        _describe(ax.xaxis, dependence, 0)
+        _describe(ax.yaxis, dependence, 1)
         if trials:
-            _mark_pairs(
-                ax, dependence, tiles=dependence.scales == ("options", "options")
-            )
+            _mark_trials(ax, dependence)
         ax.figure.colorbar(drawn, ax=ax).set_label(label, fontsize="small")
         return drawn
 
 
-# -- one hyper-parameter --------------------------------------------------------------
-
-
-def _draw_single(ax: Any, dependence: Dependence, n_sd: float, trials: bool) -> tuple:
-    x, reach = dependence.coordinates(0), n_sd * dependence.sd
-    foreground = style.tones(ax).foreground
-    color = style.tones(ax).series(0).color
-    if dependence.scales[0] == "options":
-        bars = {"ecolor": foreground, "capsize": 4, "elinewidth": 1.2}
-        band = ax.errorbar(x, dependence.mean, yerr=reach, fmt="none", **bars)
-        (line,) = ax.plot(x, dependence.mean, "o", color=color)
-        ax.set_xlim(-0.5, x[-1] + 0.5)
-    else:
-        low, high = dependence.mean - reach, dependence.mean + reach
-        band = ax.fill_between(x, low, high, color=color, alpha=0.25, lw=0)
-        marker = "o" if len(x) <= 12 else None
-        (line,) = ax.plot(x, dependence.mean, color=color, marker=marker, markersize=4)
-    _describe(ax.xaxis, dependence, 0)
-    if trials:
-        at = dependence.tried[:, 0]
-        # Vertical coordinates in units of the axis keep the marks at the bottom.
-        foot = {"transform": ax.get_xaxis_transform()}
-        marks = {"color": foreground, "alpha": 0.6, "markersize": 7, **foot}
-        ax.plot(_spread(at, dependence.scales[0]), np.full(len(at), 0.03), "|", **marks)
-        if dependence.best is not None:
-            kwargs = style.star(ax, 11, zorder=2, clip_on=False, **foot)
-            ax.plot(at[dependence.best], 0.05, **kwargs)
-    return line, band
+def _describe(axis: Any, dependence: Dependence, which: int) -> None:
+    axis.set_label_text(name_label(dependence.names[which], 32))
+    if dependence.scales[which] == "log":
+        axis._set_axes_scale("log")
+    elif dependence.scales[which] == "options":
+        ticks, labels = option_ticks(list(dependence.values[which]))
+        room = ROOM if len(dependence.names) == 1 else ROOM // 2
+        turned = turn_if_crowded(labels, room) if axis.axis_name == "x" else {}
+        axis.set_ticks(ticks, labels, **turned)
 
 
 def _spread(at: FloatArray, scale: str) -> FloatArray:
@@ -327,50 +282,74 @@ def _spread(at: FloatArray, scale: str) -> FloatArray:
     return spread
 
 
-def _describe(axis: Any, dependence: Dependence, which: int) -> None:
-    axis.set_label_text(name_label(dependence.names[which], 32))
-    if dependence.scales[which] == "log":
-        axis._set_axes_scale("log")
-    elif dependence.scales[which] == "options":
-        ticks, labels = option_ticks(list(dependence.values[which]))
-        room = ROOM if len(dependence.names) == 1 else ROOM // 2
-        turned = turn_if_crowded(labels, room) if axis.axis_name == "x" else {}
-        axis.set_ticks(ticks, labels, **turned)
+# -- one hyper-parameter --------------------------------------------------------------
+
+
+def _limits(singles: list[Dependence], n_sd: float) -> tuple[float, float]:
+    """Return common limits of all lines, which makes them comparable."""
+    low = min(float(np.nanmin(d.mean - n_sd * d.sd)) for d in singles)
+    high = max(float(np.nanmax(d.mean + n_sd * d.sd)) for d in singles)
+    # Space for the marks of the trials below the lines.
+    room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
+    return low - 1.5 * room, high + 0.5 * room
+
+
+def _draw_single(ax: Any, dependence: Dependence, n_sd: float, trials: bool) -> tuple:
+    x, mean, reach = dependence.coordinates(0), dependence.mean, n_sd * dependence.sd
+    foreground = style.tones(ax).foreground
+    color = style.tones(ax).series(0).color
+    if dependence.scales[0] == "options":
+        bars = {"ecolor": foreground, "capsize": 4, "elinewidth": 1.2}
+        band = ax.errorbar(x, mean, yerr=reach, fmt="none", **bars)
+        (line,) = ax.plot(x, mean, "o", color=color)
+        ax.set_xlim(-0.5, x[-1] + 0.5)
+    else:
+        band = {"color": color, "alpha": 0.25, "lw": 0}
+        band = ax.fill_between(x, mean - reach, mean + reach, **band)
+        marker = "o" if len(x) <= 12 else None
+        (line,) = ax.plot(x, mean, color=color, marker=marker, markersize=4)
+    _describe(ax.xaxis, dependence, 0)
+    if trials:
+        at = dependence.tried[:, 0]
+        # Vertical coordinates in units of the axis keep the marks at the bottom.
+        foot = {"transform": ax.get_xaxis_transform()}
+        marks = {"color": foreground, "alpha": 0.6, "markersize": 7, **foot}
+        ax.plot(_spread(at, dependence.scales[0]), np.full(len(at), 0.03), "|", **marks)
+        if dependence.best is not None:
+            kwargs = style.star(ax, 11, zorder=2, clip_on=False, **foot)
+            ax.plot(at[dependence.best], 0.05, **kwargs)
+    return line, band
 
 
 # -- two hyper-parameters -------------------------------------------------------------
 
 
-def _draw_sd(ax: Any, dependence: Dependence) -> str:
+def _draw_sd(ax: Any, x: FloatArray, y: FloatArray, sd: FloatArray) -> str:
     """Draw two lines of equal uncertainty on any background; return their legend."""
     from matplotlib.patheffects import withStroke
 
-    low, high = np.nanmin(dependence.sd), np.nanmax(dependence.sd)
+    low, high = np.nanmin(sd), np.nanmax(sd)
     levels = low + np.array([0.35, 0.7]) * (high - low)
     if not low < levels[0] < levels[1]:
         return ""
-    stroke = [withStroke(linewidth=2.2, foreground="black")]
     kwargs = {"colors": "white", "linewidths": 1.1, "linestyles": ("dashed", "dotted")}
-    x, y = dependence.coordinates(0), dependence.coordinates(1)
-    lines = ax.contour(x, y, dependence.sd.T, levels=levels, **kwargs)
+    lines = ax.contour(x, y, sd, levels=levels, **kwargs)
     # Before matplotlib 3.8, it is a list of collections.
     whole = hasattr(lines, "set_path_effects")
     for part in [lines] if whole else lines.collections:
-        part.set_path_effects(stroke)
+        part.set_path_effects([withStroke(linewidth=2.2, foreground="black")])
     return f"\nsd {levels[0]:.1g} (dashed), {levels[1]:.1g} (dotted)"
 
 
-def _mark_pairs(ax: Any, dependence: Dependence, tiles: bool) -> None:
-    if not len(dependence.tried):
-        return
-    x, y = (_spread(dependence.tried[:, i], dependence.scales[i]) for i in (0, 1))
-    if tiles:
+def _mark_trials(ax: Any, dependence: Dependence) -> None:
+    tried, scales = dependence.tried, dependence.scales
+    if scales == ("options", "options"):
         # The numbers are in the middle of the tiles.
-        x, y = dependence.tried[:, 0] - 0.33, dependence.tried[:, 1] - 0.3
+        x, y = (tried - [0.33, 0.3]).T
     else:
-        ax.plot(
-            x, y, "o", color="white", markersize=4, markeredgecolor="black", zorder=3
-        )
+        x, y = (_spread(tried[:, i], scales[i]) for i in (0, 1))
+        points = {"color": "white", "markersize": 4, "markeredgecolor": "black"}
+        ax.plot(x, y, "o", zorder=3, **points)
     if dependence.best is not None:
         kwargs = style.star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
         ax.plot(x[dependence.best], y[dependence.best], **kwargs)
@@ -379,27 +358,25 @@ def _mark_pairs(ax: Any, dependence: Dependence, tiles: bool) -> None:
 def _edges(centers: FloatArray, scale: str) -> FloatArray:
     """Return the borders of the tiles around some values."""
     c = np.log(centers) if scale == "log" else centers
+    middles = (c[1:] + c[:-1]) / 2.0
     if len(c) == 1:
-        edges = np.array([c[0] - 0.5, c[0] + 0.5])
+        edges = c[0] + np.array([-0.5, 0.5])
     else:
-        middles = (c[1:] + c[:-1]) / 2.0
-        edges = np.concatenate(
-            [[2 * c[0] - middles[0]], middles, [2 * c[-1] - middles[-1]]]
-        )
+        edges = np.array([2 * c[0] - middles[0], *middles, 2 * c[-1] - middles[-1]])
     return np.exp(edges) if scale == "log" else edges
 
 
 def _write(ax: Any, dependence: Dependence, tiles: Any, n_sd: float) -> None:
-    for i, x in enumerate(dependence.coordinates(0)):
-        for j, y in enumerate(dependence.coordinates(1)):
-            if not np.isfinite(dependence.mean[i, j]):
-                continue
-            text = f"{dependence.mean[i, j]:.3g}"
-            if n_sd:
-                text += f"\n±{n_sd * dependence.sd[i, j]:.1g}"
-            n = int(np.sum(np.all(dependence.tried == (x, y), axis=1)))
-            if dependence.scales == ("options", "options"):
-                text += f"\n{n} trial{'s' * (n != 1)}"
-            dark = np.mean(tiles.to_rgba(dependence.mean[i, j])[:3]) < 0.5
-            place = {"ha": "center", "va": "center", "fontsize": "x-small"}
-            ax.text(x, y, text, color="white" if dark else "black", **place)
+    """Write mean, uncertainty, and number of trials into each tile."""
+    mean, sd = dependence.mean, dependence.sd
+    xs, ys = dependence.coordinates(0), dependence.coordinates(1)
+    place = {"ha": "center", "va": "center", "fontsize": "x-small"}
+    for i, j in np.argwhere(np.isfinite(mean)):
+        text = f"{mean[i, j]:.3g}"
+        if n_sd:
+            text += f"\n±{n_sd * sd[i, j]:.1g}"
+        if dependence.scales == ("options", "options"):
+            n = int(np.sum(np.all(dependence.tried == (xs[i], ys[j]), axis=1)))
+            text += f"\n{n} trial{'s' * (n != 1)}"
+        dark = np.mean(tiles.to_rgba(mean[i, j])[:3]) < 0.5
+        ax.text(xs[i], ys[j], text, color="white" if dark else "black", **place)

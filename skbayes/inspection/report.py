@@ -12,7 +12,7 @@ import platform
 import pprint
 import secrets
 import stat
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
@@ -27,8 +27,8 @@ from skbayes.evaluation.trial import Trial
 from skbayes.inspection.advice import advice
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.report_pictures import Picture, pictures
+from skbayes.inspection.scales import shorten
 from skbayes.inspection.style import STATES
-from skbayes.inspection.texts import shorten
 from skbayes.journal.reader import while_running
 from skbayes.loop.progress import in_minutes
 from skbayes.results.read import open_source
@@ -137,40 +137,13 @@ class Report:
     """
 
     def __init__(self, title: str, page: str) -> None:
-        self.title = title
-        self.page = page
+        self.title, self.page = title, page
 
     @classmethod
     def from_search(cls, search: Any, *, title: str | None = None) -> Self:
-        """Render the report of a fitted search.
-
-        Parameters
-        ----------
-        search : estimator
-            Fitted search of skbayes or scikit-learn.
-        title : str or None, default=None
-            Title of the page. By default, the names of the search and of its estimator.
-
-        Returns
-        -------
-        report : Report
-            Object that a notebook displays.
-
-        Raises
-        ------
-        ImportError
-            If Jinja2 is not installed.
-        TypeError
-            If `title` is not a string.
-        sklearn.exceptions.NotFittedError
-            If the search was not fitted.
-
-        See Also
-        --------
-        write_report : The same report as a file.
-        """
+        """Render the report of a fitted search; see :func:`write_report`."""
         title = _title(search, title)
-        return cls(title, _render(_template(), search, title, None, None))
+        return cls(title, _render(_template(), search, title))
 
     def __repr__(self) -> str:
         return f"<{self.title}: a notebook displays this report; report(path) saves it>"
@@ -254,11 +227,15 @@ def render_history(
     history: Any, *, title: str | None = None, refresh: float | None = None
 ) -> str:
     """Return the page of :func:`report_history` as HTML, without writing a file."""
-    return _render(_template(), history, title, None, refresh)
+    return _render(_template(), history, title, refresh=refresh)
 
 
 def _render(
-    template: Any, source: Any, title: Any, search_spaces: Any, refresh: float | None
+    template: Any,
+    source: Any,
+    title: Any,
+    search_spaces: Any = None,
+    refresh: float | None = None,
 ) -> str:
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string or None, got {title!r}.")
@@ -266,21 +243,26 @@ def _render(
     record = make_record(found)
     facts = _facts(source, record, found.trials)
     facts["refresh"] = None if refresh is None else math.ceil(refresh)
-    page: str = template.render(title=title or record.name, **facts)
-    return page
+    return str(template.render(title=title or record.name, **facts))
 
 
-def _write(
-    source: Any,
-    path: Any,
-    title: Any,
-    search_spaces: Any = None,
-    refresh: float | None = None,
-) -> Path:
+def _write(source: Any, path: Any, *args: Any) -> Path:
+    """Write the page; the other arguments are those of `_render`."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path, got {path!r}.")
     target = Path(path)
-    mode = _mode_of(target)
+    if target.is_dir():
+        raise IsADirectoryError(f"path is a directory: {target}")
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"path: there is no folder {str(target.parent)!r}.")
+    mode = None
+    with contextlib.suppress(FileNotFoundError):
+        mode = target.lstat().st_mode
+    if mode is not None and not stat.S_ISREG(mode):
+        raise ValueError(
+            "path must be a regular or a new file, not a link, a device or a pipe: "
+            f"{target}"
+        )
     template = _template()
     # In the folder of the target, so that it can replace the target in one step. It is
     # created first, so that an unwritable folder fails before anything is drawn. It
@@ -289,30 +271,12 @@ def _write(
     try:
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
             if mode is not None:
-                os.chmod(temporary, mode)
-            file.write(_render(template, source, title, search_spaces, refresh))
+                os.chmod(temporary, stat.S_IMODE(mode))
+            file.write(_render(template, source, *args))
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
     return target
-
-
-def _mode_of(target: Path) -> int | None:
-    """Return the permissions of the file to be replaced; None if there is none."""
-    if target.is_dir():
-        raise IsADirectoryError(f"path is a directory: {target}")
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"path: there is no folder {str(target.parent)!r}.")
-    try:
-        mode = target.lstat().st_mode
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(mode):
-        raise ValueError(
-            "path must be a regular or a new file, not a link, a device or a pipe: "
-            f"{target}"
-        )
-    return stat.S_IMODE(mode)
 
 
 def _template() -> Any:
@@ -340,27 +304,24 @@ def _facts(
     source: Any, record: SearchRecord, trials: Sequence[Trial]
 ) -> dict[str, Any]:
     fits = [fold for trial in trials for fold in trial.folds if fold.is_fitted]
-    times = [getattr(fold, t) for fold in fits for t in ("fit_time", "score_time")]
-    both = np.array(times, dtype=float).reshape(-1, 2).sum(axis=1)
+    times = [time for fold in fits for time in (fold.fit_time, fold.score_time)]
     ends = record.finished
-    best = None if record.best is None else record.params[record.best]
-    params = None if best is None else _as_python(best)
+    counts = {style.label: np.sum(record.state == s) for s, style in STATES.items()}
     drawn: list[Picture] | None = None
     with contextlib.suppress(ImportError):
         drawn = list(pictures(source, record))
+    packages = ("scikit-learn", "NumPy", "SciPy", "joblib")
     return {
         "now": datetime.datetime.now().astimezone(),
         "record": record,
         "search": {name: getattr(source, name, None) for name in _ATTRIBUTES},
-        "states": {
-            state_style.label: int(np.sum(record.state == state))
-            for state, state_style in STATES.items()
-            if np.any(record.state == state)
-        },
+        "states": {label: n for label, n in counts.items() if n},
         "n_fits": len(fits),
-        "fit_seconds": float(np.nansum(both)),
+        "fit_seconds": float(np.nansum(times)),
         "duration": float(np.nanmax(ends)) if np.isfinite(ends).any() else None,
-        "params": params,
+        "params": None
+        if record.best is None
+        else _as_python(record.params[record.best]),
         "advice": advice(source, search_spaces=record.space),
         "pictures": drawn,
         "front": _front(record),
@@ -370,7 +331,7 @@ def _facts(
         "estimator": _shown(source) if hasattr(source, "get_params") else None,
         "packages": {
             "skbayes": skbayes.__version__,
-            **{n: version(n) for n in ("scikit-learn", "NumPy", "SciPy", "joblib")},
+            **{package: version(package) for package in packages},
             "Python": platform.python_version(),
             "system": platform.platform(),
         },
@@ -404,6 +365,9 @@ def _seconds(seconds: float) -> str:
 
 # -- tables ---------------------------------------------------------------------------
 
+# Columns of a table, with values for all rows of a record.
+Columns = list[tuple[str, Any]]
+
 
 class _Cell(NamedTuple):
     """Cell of a table: visible text, sort key, and details."""
@@ -419,6 +383,8 @@ class _Cell(NamedTuple):
 def _cell(value: Any) -> _Cell:
     if isinstance(value, _Cell):
         return value
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, int | float) and not isinstance(value, bool):
         key = "" if math.isnan(value) else repr(float(value))
         text = str(value) if isinstance(value, int) else _number(value)
@@ -428,9 +394,7 @@ def _cell(value: Any) -> _Cell:
     return _Cell(shorten(text, LENGTH), tip=tip)
 
 
-def _table(
-    columns: Sequence[tuple[str, Sequence[Any]]], rows: Sequence[int], best: int | None
-) -> dict[str, Any]:
+def _table(columns: Columns, rows: Sequence[int], best: int | None) -> dict[str, Any]:
     """Return a table with the given rows; several columns can have the same name."""
     return {
         "heads": [head for head, _ in columns],
@@ -447,40 +411,37 @@ def _front(record: SearchRecord) -> dict[str, Any] | None:
     values = np.column_stack([record.scores[name] for name in names])
     values[~record.allowed] = np.nan
     front = ParetoDisplay(signs, values, record.number, chosen=record.best).front
-    means = [(name, record.scores[name].tolist()) for name in names]
-    params = _param_columns(record, [record.params[i] for i in front])
-    columns = [("trial", record.number.tolist()), *means, *params]
+    columns: Columns = [("trial", record.number)]
+    columns += [(name, record.scores[name]) for name in names]
+    columns += _param_columns(record, front)
     return _table(columns, front.tolist(), record.best)
 
 
 def _models(record: SearchRecord, trials: Sequence[Trial]) -> dict[str, Any] | None:
     """Return the best complete trial of each model; None without a choice of models."""
-    usable = np.isfinite(record.score) & record.allowed & (record.state == "complete")
-    usable &= record.train_fraction == np.max(record.train_fraction, initial=0.0)
+    most = record.train_fraction == np.max(record.train_fraction, initial=0.0)
+    usable = record.complete & record.allowed & most
     rows: dict[str, list[int]] = {}
-    for place, params in enumerate(record.params):
-        options = [value for value in params.values() if hasattr(value, "predict")]
-        if options and usable[place]:
+    for place in np.flatnonzero(usable).tolist():
+        values = record.params[place].values()
+        options = [value for value in values if hasattr(value, "predict")]
+        if options:
             rows.setdefault(_shown(options[0]), []).append(place)
     if len(rows) < 2 or record.directions:
         return None
-    best = {
-        model: max(k, key=lambda row: record.score[row]) for model, k in rows.items()
-    }
-    models = sorted(rows, key=lambda model: -record.score[best[model]])
-    by_number = {trial.number: trial for trial in trials}
-    chosen = [best[model] for model in models]
-    score_times = [by_number[record.number[k]].score_times for k in chosen]
-    columns: list[tuple[str, Sequence[Any]]] = [
-        ("model", models),
-        ("trials", [len(rows[model]) for model in models]),
-        ("best score", record.shown[chosen].tolist()),
-        ("± std", record.std[chosen].tolist()),
-        ("trial", record.number[chosen].tolist()),
-        ("seconds per fit", record.fit_time[chosen].tolist()),
-        ("seconds per scoring", [float(np.mean(times)) for times in score_times]),
+    best = {max(k, key=lambda row: record.score[row]): m for m, k in rows.items()}
+    chosen = sorted(best, key=lambda row: -record.score[row])
+    score_times = {trial.number: np.mean(trial.score_times) for trial in trials}
+    columns: Columns = [
+        ("model", [best[row] for row in chosen]),
+        ("trials", [len(rows[best[row]]) for row in chosen]),
+        ("best score", record.shown[chosen]),
+        ("± std", record.std[chosen]),
+        ("trial", record.number[chosen]),
+        ("seconds per fit", record.fit_time[chosen]),
+        ("seconds per scoring", [score_times[n] for n in record.number[chosen]]),
     ]
-    return _table(columns, range(len(models)), 0)
+    return _table(columns, range(len(chosen)), 0)
 
 
 def _trials(record: SearchRecord, trials: Sequence[Trial]) -> dict[str, Any] | None:
@@ -492,62 +453,52 @@ def _trials(record: SearchRecord, trials: Sequence[Trial]) -> dict[str, Any] | N
         score = np.nan_to_num(record.score, nan=-np.inf)
         listed = np.sort(np.argsort(-score, kind="stable")[:MOST_LISTED])
         note = f"The table lists the best {MOST_LISTED} of {len(record)} trials."
-    columns = list(_columns(record))
+    columns = _columns(record)
     if errors:
         columns.append(("error", [_error(errors.get(n)) for n in record.number]))
     return {"note": note, **_table(columns, listed.tolist(), record.best)}
 
 
-def _columns(record: SearchRecord) -> Iterator[tuple[str, list[Any]]]:
-    yield "trial", record.number.tolist()
-    yield "state", list(record.state)
+def _columns(record: SearchRecord) -> Columns:
+    columns: Columns = [("trial", record.number), ("state", record.state)]
     if not record.directions:
         title = record.metric if record.sign > 0 else record.label.split(" (")[0]
-        yield title, record.shown.tolist()
-        yield "± std", record.std.tolist()
+        columns += [(title, record.shown), ("± std", record.std)]
     for name, means in record.scores.items():
-        if name in record.directions or (
-            len(record.scores) > 1 and name != record.metric
-        ):
-            yield name, means.tolist()
-    yield from _param_columns(record, record.params)
+        is_other = len(record.scores) > 1 and name != record.metric
+        if name in record.directions or is_other:
+            columns.append((name, means))
+    columns += _param_columns(record, range(len(record)))
     for name in ("stage", "train_fraction", "subset"):
         values = getattr(record, name)
         if len(np.unique(values)) > 1:
-            yield name.replace("_", " "), values.tolist()
-    for name, costs in record.costs.items():
-        yield f"cost: {name}", costs.tolist()
-    for name, means in record.outcomes.items():
-        yield f"constraint: {name}", means.tolist()
+            columns.append((name.replace("_", " "), values))
+    columns += [(f"cost: {name}", costs) for name, costs in record.costs.items()]
+    columns += [(f"constraint: {n}", means) for n, means in record.outcomes.items()]
     if record.violation is not None:
-        kept = record.violation <= 0.0
-        yield "feasible", ["yes" if satisfied else "no" for satisfied in kept]
-    yield "seconds per fit", record.fit_time.tolist()
-    yield "total seconds", record.duration.tolist()
+        columns.append(("feasible", np.where(record.violation <= 0.0, "yes", "no")))
+    columns.append(("seconds per fit", record.fit_time))
+    columns.append(("total seconds", record.duration))
     if np.any(np.isfinite(record.started)):
-        yield "start (seconds)", record.started.tolist()
+        columns.append(("start (seconds)", record.started))
+    return columns
 
 
-def _param_columns(
-    record: SearchRecord, params: Sequence[Mapping[str, Any]]
-) -> list[tuple[str, list[Any]]]:
-    names = sorted({name for row in params for name in row})
+def _param_columns(record: SearchRecord, rows: Iterable[int]) -> Columns:
+    """Return columns of the hyper-parameters that some rows have."""
+    names = sorted({name for row in rows for name in record.params[row]})
     return [(name, [_value(row, name) for row in record.params]) for name in names]
 
 
 def _value(params: Mapping[str, Any], name: str) -> Any:
-    if name not in params:
-        return ""
-    value = params[name]
     # Cells of trials without the hyper-parameter are empty.
+    value = params.get(name, _Cell(""))
     is_nan = isinstance(value, float) and math.isnan(value)
     return _shown(value) if is_nan or isinstance(value, str) else value
 
 
 def _error(error: str | None) -> _Cell:
     """Return the last line of a traceback, with the full traceback as details."""
-    if not error:
-        return _Cell("")
-    lines = [line for line in error.strip().splitlines() if line.strip()]
+    lines = [line for line in (error or "").strip().splitlines() if line.strip()]
     last = lines[-1].strip() if lines else error
-    return _Cell(last, last, "wrap", more=error)
+    return _Cell(last, last, "wrap", more=error) if error and last else _Cell("")

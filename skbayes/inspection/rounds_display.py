@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 
 from skbayes.inspection import style
-from skbayes.inspection.base import _Display, get_axes, merged
-from skbayes.inspection.texts import plain
+from skbayes.inspection.base import _Display, get_axes, select_trials
+from skbayes.inspection.scales import plain
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
@@ -27,7 +25,6 @@ GROUPS = {
 }
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class RoundsDisplay(_Display):
     """Score after each round, and the chosen number of rounds, for each trial.
 
@@ -40,8 +37,12 @@ class RoundsDisplay(_Display):
 
     Parameters
     ----------
-    number : ndarray of shape (n_trials,), int
-        Numbers of the trials that have curves.
+    %(record)s
+
+    Attributes
+    ----------
+    record : SearchRecord
+        The trials that have curves.
     rounds : list of ndarray of shape (n_points,)
         Numbers of rounds of each trial.
     scores : list of ndarray of shape (n_splits, n_points)
@@ -54,15 +55,8 @@ class RoundsDisplay(_Display):
     group : ndarray of shape (n_trials,), str
         "complete", "pruned", or "fewer rows, or not finished" for trials that are not
         comparable with the best one.
-    best : int, default=None
+    best : int or None
         Position of the best trial.
-    %(label)s
-    name : str, default=None
-        Name of the search.
-    %(sign)s
-
-    Attributes
-    ----------
     %(ax_)s
     %(figure_)s
     lines_ : dict of str to matplotlib.collections.LineCollection
@@ -109,15 +103,21 @@ class RoundsDisplay(_Display):
     {'learning_rate': 0.1, 'n_estimators': 24}
     """
 
-    number: np.ndarray
-    rounds: list[np.ndarray]
-    scores: list[FloatArray]
-    chosen: np.ndarray
-    group: np.ndarray
-    best: int | None = None
-    label: str = "score"
-    name: str | None = None
-    sign: int = 1
+    def __init__(self, record: SearchRecord) -> None:
+        known = [i for i, curve in enumerate(record.curves) if curve is not None]
+        if not known and np.isfinite(record.score).any():
+            raise ValueError(
+                "There are no learning curves: the search was made without rounds, or "
+                "its trials are from cv_results_ or a data frame. Pass the fitted "
+                "search, its trials_ or the path of its journal."
+            )
+        super().__init__(select_trials(record, np.array(known, dtype=int)))
+        curves = [curve for curve in record.curves if curve is not None]
+        self.rounds = [curve.rounds for curve in curves]
+        self.scores = [record.sign * curve.scores for curve in curves]
+        self.chosen = np.array([curve.chosen or 0 for curve in curves], dtype=int)
+        self.group = _groups(record)[known]
+        self.best = self.record.best
 
     @classmethod
     def from_search(
@@ -125,7 +125,6 @@ class RoundsDisplay(_Display):
         search: Any,
         *,
         metric: str | None = None,
-        name: str | None = None,
         ax: Any = None,
         line_kw: dict | None = None,
     ) -> Self:
@@ -137,29 +136,7 @@ class RoundsDisplay(_Display):
             Keyword arguments for the line of the best trial, see
             ``matplotlib.lines.Line2D``.
         """
-        record = read_record(search, metric=metric, name=name)
-        known = [
-            (i, curve) for i, curve in enumerate(record.curves) if curve is not None
-        ]
-        if not known and np.isfinite(record.score).any():
-            raise ValueError(
-                "There are no learning curves: the search was made without rounds, or "
-                "its trials are from cv_results_ or a data frame. Pass the fitted "
-                "search, its trials_ or the path of its journal."
-            )
-        places = [i for i, _ in known]
-        display = cls(
-            number=record.number[places],
-            rounds=[curve.rounds for _, curve in known],
-            scores=[record.sign * curve.scores for _, curve in known],
-            chosen=np.array([curve.chosen or 0 for _, curve in known], dtype=int),
-            group=_groups(record)[places],
-            best=places.index(record.best) if record.best in places else None,
-            label=record.label,
-            name=record.name,
-            sign=record.sign,
-        )
-        return display.plot(ax, line_kw=line_kw)
+        return cls(read_record(search, metric=metric)).plot(ax, line_kw=line_kw)
 
     def plot(self, ax: Any = None, *, line_kw: dict | None = None) -> Self:
         """Draw the learning curves.
@@ -169,95 +146,79 @@ class RoundsDisplay(_Display):
         line_kw : dict or None, default=None
             Keyword arguments for the line of the best trial.
         """
-        ax = get_axes(ax)
-        means = [scores.mean(axis=0) for scores in self.scores]
-        self.lines_ = {
-            group: self._draw_group(ax, group, means)
-            for group in GROUPS
-            if np.any((self.group == group) & ~self._is_best())
-        }
-        self.points_ = self._draw_points(ax, means)
-        self.best_line_ = self.band_ = self.star_ = None
-        if self.best is not None:
-            self._draw_best(ax, self.best, means[self.best], line_kw)
-        self._describe(ax, means)
-        return self._drawn_on(ax)
-
-    def _is_best(self) -> np.ndarray:
-        return np.arange(len(self.number)) == self.best
-
-    def _draw_group(self, ax: Any, group: str, means: Sequence[FloatArray]) -> Any:
         from matplotlib.collections import LineCollection
 
-        places = np.flatnonzero((self.group == group) & ~self._is_best()).tolist()
-        lines = LineCollection(
-            [np.column_stack([self.rounds[i], means[i]]) for i in places],
-            colors=style.tones(ax).gray,
-            linewidths=0.9,
-            linestyles=[GROUPS[group]],
-            label=f"{group} ({len(places)})",
-            alpha=0.8,
-            zorder=2,
-        )
-        return ax.add_collection(lines, autolim=False)
-
-    def _draw_points(self, ax: Any, means: Sequence[FloatArray]) -> Any:
-        points = [
-            (rounds[place], mean[place])
-            for i, (rounds, mean) in enumerate(zip(self.rounds, means, strict=True))
-            for place in [_place(rounds, self.chosen[i])]
-            if i != self.best
-        ]
-        x, y = np.array(points, dtype=float).reshape(-1, 2).T
+        ax = get_axes(ax)
+        gray = style.tones(ax).gray
+        means = [scores.mean(axis=0) for scores in self.scores]
+        curves = list(zip(self.rounds, means, strict=True))
+        ends = [_place(x, n) for x, n in zip(self.rounds, self.chosen, strict=True)]
+        dots = [(x[k], y[k]) for (x, y), k in zip(curves, ends, strict=True)]
+        is_other = np.arange(len(curves)) != self.best
+        self.lines_ = {}
+        for group, dashes in GROUPS.items():
+            places = np.flatnonzero((self.group == group) & is_other).tolist()
+            if places:
+                lines = LineCollection(
+                    [np.column_stack(curves[i]) for i in places],
+                    colors=gray,
+                    linewidths=0.9,
+                    linestyles=[dashes],
+                    label=f"{group} ({len(places)})",
+                    alpha=0.8,
+                    zorder=2,
+                )
+                self.lines_[group] = ax.add_collection(lines, autolim=False)
+        x, y = np.array(dots, dtype=float).reshape(-1, 2)[is_other].T
         kwargs = {"s": 9, "linewidths": 0, "gid": style.TRIALS, "zorder": 2}
-        return ax.scatter(x, y, color=style.tones(ax).gray, **kwargs)
+        self.points_ = ax.scatter(x, y, color=gray, **kwargs)
+        self.best_line_ = self.band_ = self.star_ = None
+        if self.best is not None:
+            self._draw_best(ax, self.best, dots[self.best], line_kw)
+        self._describe(ax, curves)
+        return self._drawn_on(ax)
 
-    def _draw_best(
-        self, ax: Any, best: int, mean: FloatArray, line_kw: dict | None
-    ) -> None:
+    @property
+    def _alt(self) -> str:
+        record = self.record
+        text = f"{record.label} of {len(record)} trials after each round"
+        if self.best is None:
+            return f"{text}."
+        chosen, number = self.chosen[self.best], record.number[self.best]
+        return f"{text}; the best is trial {number} with {chosen} rounds."
+
+    def _draw_best(self, ax: Any, best: int, dot: tuple, line_kw: Any) -> None:
         x, scores = self.rounds[best], self.scores[best]
-        kwargs = {
+        line = {
             "color": style.tones(ax).series(0).color,
             "linewidth": 2.0,
-            "label": f"best trial ({self.number[best]}), range of its splits",
+            "label": f"best trial ({self.record.number[best]}), range of its splits",
             "zorder": 4,
         }
-        (line,) = ax.plot(x, mean, **merged(kwargs, line_kw))
-        self.best_line_ = line
-        self.band_ = ax.fill_between(
-            x,
-            scores.min(axis=0),
-            scores.max(axis=0),
-            color=line.get_color(),
-            alpha=0.2,
-            linewidth=0,
-            zorder=3,
-        )
-        place = _place(x, self.chosen[best])
-        rounds = f"{x[place]} round{'' if x[place] == 1 else 's'}"
-        kwargs = style.star(ax, 13.0, label=rounds)
-        (self.star_,) = ax.plot([x[place]], [mean[place]], **kwargs)
+        line = style.merged(line, line_kw)
+        (drawn,) = ax.plot(x, scores.mean(axis=0), **line)
+        self.best_line_ = drawn
+        band = {"color": drawn.get_color(), "alpha": 0.2, "linewidth": 0}
+        low, high = scores.min(axis=0), scores.max(axis=0)
+        self.band_ = ax.fill_between(x, low, high, zorder=3, **band)
+        label = f"{dot[0]} round{'' if dot[0] == 1 else 's'}"
+        (self.star_,) = ax.plot(*dot, **style.star(ax, 13.0, label=label))
 
-    def _describe(self, ax: Any, means: Sequence[FloatArray]) -> None:
-        ax.set_xlabel("rounds")
-        ax.set_ylabel(plain(self.label))
+    def _describe(self, ax: Any, curves: list[tuple[np.ndarray, FloatArray]]) -> None:
+        ax.set(xlabel="rounds", ylabel=plain(self.record.label))
         style.style_axes(ax)
-        if not means:
-            style.annotate_empty(ax)
-            return
-        curves = zip(self.rounds, means, strict=True)
         ends = [mean[x >= x[-1] / LAST_PART] for x, mean in curves]
-        style.set_robust_ylim(ax, self.sign, np.concatenate(ends))
-        self._set_xlim(ax, means)
-        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
-        ax.legend(ncols=2, fontsize="small", frameon=False, **place)
+        style.set_robust_ylim(ax, self.record.sign, np.concatenate([[], *ends]))
+        if curves:
+            self._set_xlim(ax, curves)
+            place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
+            ax.legend(ncols=2, fontsize="small", frameon=False, **place)
 
-    def _set_xlim(self, ax: Any, means: Sequence[FloatArray]) -> None:
+    def _set_xlim(self, ax: Any, curves: list[tuple[np.ndarray, FloatArray]]) -> None:
         """Start the axis at the first round with a visible score."""
         from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
         low, high = ax.get_ylim()
-        curves = zip(self.rounds, means, strict=True)
         seen = [x[(low <= mean) & (mean <= high)] for x, mean in curves]
         points = self.points_.get_offsets()[:, 0]
         first = int(min([x[0] for x in seen if len(x)] + list(points), default=1))

@@ -1,4 +1,4 @@
-"""Axes of hyper-parameters: linear, logarithmic, or options.
+"""Axes of hyper-parameters (linear, logarithmic, or options), and texts on axes.
 
 Symbols: ``v`` are values as numbers, of shape (n_trials,): the values of a
 hyper-parameter, or the positions of its options; NaN in trials without the
@@ -14,22 +14,36 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.inspection.texts import label_of, number_texts, turn_if_crowded
+from skbayes.inspection.base import select_trials
 from skbayes.results.record import SearchRecord, dimensions_by_name
 from skbayes.space import Distribution
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
-from skbayes.space.lists import OptionKey, same
+from skbayes.space.lists import OptionKey
+from skbayes.utils.texts import printable
 
 __all__ = [
     "ParameterScale",
-    "drawn_trials",
     "are_log",
+    "drawn_trials",
     "is_log",
     "is_ordered",
+    "label_of",
+    "name_label",
     "option_places",
     "option_ticks",
     "parameter_scales",
+    "plain",
+    "score_label",
+    "score_name",
+    "shorten",
+    "turn_if_crowded",
 ]
+
+# Maximum length of the name of an option on an axis.
+MAX_LABEL = 14
+
+# Maximum length of the name of a hyper-parameter at a panel.
+MAX_NAME = 40
 
 # Without a search space, the scale is logarithmic if the values are positive and span
 # this factor, as in the notation of spaces.
@@ -68,19 +82,16 @@ class ParameterScale:
 
     def values(self, params: Sequence[dict[str, Any]]) -> FloatArray:
         """Return the values of some configurations as numbers."""
-        return np.array(
-            [
-                self._value(row[self.name]) if self.name in row else math.nan
+        if self.kind == "options":
+            keys = map(OptionKey, self.options)
+            places: Any = dict(zip(keys, option_places(self.options), strict=True))
+            found = [
+                places.get(OptionKey(row[self.name])) if self.name in row else None
                 for row in params
-            ],
-            dtype=float,
-        )
-
-    def _value(self, value: Any) -> float:
-        if self.kind != "options":
-            return float(value) if is_number(value) else math.nan
-        places = zip(option_places(self.options), self.options, strict=True)
-        return next((at for at, option in places if same(option, value)), math.nan)
+            ]
+            return np.array(found, dtype=float)
+        values = [row.get(self.name) for row in params]
+        return np.array([v if is_number(v) else math.nan for v in values], dtype=float)
 
     def positions(self, v: FloatArray) -> FloatArray:
         """Return the positions of values along the axis."""
@@ -95,11 +106,6 @@ class ParameterScale:
     def gap(self) -> float:
         """Smallest distance between two options."""
         return float(np.min(np.diff(option_places(self.options)), initial=1.0))
-
-    @property
-    def labels(self) -> list[str]:
-        """Labels of the options; empty for numbers."""
-        return [label_of(option) for option in self.options]
 
     def ticks(self) -> tuple[FloatArray, list[str]]:
         """Return the values of a few ticks, and their labels."""
@@ -128,21 +134,17 @@ class ParameterScale:
         if self.kind == "options":
             ax.set_xlim(-0.5, self.high + 0.5)
             v, labels = self.ticks()
-            turned = turn_if_crowded(labels, MAX_TEXT)
-            ax.set_xticks(v, labels, **turned)
+            ax.set_xticks(v, labels, **turn_if_crowded(labels, MAX_TEXT))
             return
-        ends = np.array([self.low, self.high])
         if self.kind == "log":
             ax.set_xscale("log")
-            ratio = (self.high / self.low) ** MARGIN or 1.0
-            ax.set_xlim(
-                *(ends * [1 / ratio, ratio] if ratio > 1 else ends * [0.9, 1.1])
-            )
+            ratio = (self.high / self.low) ** MARGIN
+            down, up = (1 / ratio, ratio) if ratio > 1 else (0.9, 1.1)
+            ax.set_xlim(self.low * down, self.high * up)
         else:
             margin = MARGIN * (self.high - self.low) or 0.5
-            ax.set_xlim(*(ends + [-margin, margin]))
-        v, labels = self.ticks()
-        ax.set_xticks(v, labels)
+            ax.set_xlim(self.low - margin, self.high + margin)
+        ax.set_xticks(*self.ticks())
         ax.minorticks_off()
 
 
@@ -292,28 +294,77 @@ def _listed(dimension: Dimension) -> list[float]:
 
 def drawn_trials(
     record: SearchRecord, names: Sequence[str] | None = None
-) -> tuple[np.ndarray, dict[str, Any]]:
-    """Return the comparable trials, on the most rows, and their drawn data."""
+) -> tuple[SearchRecord, list[ParameterScale], list[FloatArray]]:
+    """Return the comparable trials, on the most rows, their scales and values."""
     scales = parameter_scales(record, names)
-    chosen = np.ones(len(record), dtype=bool)
     if len(np.unique(record.stage)) > 1:
         most = record.train_fraction[record.complete].max(initial=0.0)
-        chosen = record.train_fraction >= most
-    places = np.flatnonzero(chosen).tolist()
-    values = [scale.values([record.params[i] for i in places]) for scale in scales]
-    shares = record.train_fraction[chosen]
-    marks = np.unique(shares)
-    if names is None and len(marks) > 1:
-        few = list(marks) if len(marks) <= MAX_LISTED else []
-        ends = (marks[0], marks[-1])
+        record = select_trials(record, np.flatnonzero(record.train_fraction >= most))
+    values = [scale.values(record.params) for scale in scales]
+    shares = np.unique(record.train_fraction)
+    if names is None and len(shares) > 1:
+        few = list(shares) if len(shares) <= MAX_LISTED else []
+        ends = (shares[0], shares[-1])
         scales.append(ParameterScale("share of rows", "linear", *ends, [], marks=few))
-        values.append(shares)
-    return chosen, {
-        "scales": scales,
-        "values": values,
-        "score": record.shown[chosen],
-        "number": record.number[chosen],
-        "best": places.index(record.best) if record.best in places else None,
-        "label": record.label,
-        "sign": record.sign,
-    }
+        values.append(record.train_fraction)
+    return record, scales, values
+
+
+# -- texts ----------------------------------------------------------------------------
+
+
+def plain(text: str) -> str:
+    """Escape a text for matplotlib: no formulas and no control characters."""
+    return printable(text).replace("$", r"\$")
+
+
+def shorten(text: str, length: int, middle: bool = False) -> str:
+    """Shorten a text that is too long, at its end or in its middle."""
+    if len(text) <= length:
+        return text
+    kept = (length - 1) // 2 if middle else length - 1
+    return f"{text[:kept]}…{text[-kept:] if middle else ''}"
+
+
+def label_of(value: Any, length: int = MAX_LABEL) -> str:
+    """Return a short text for an option: its name, or else its `repr`."""
+    name = getattr(value, "__qualname__", None)
+    text = name if isinstance(name, str) else value
+    text = text if isinstance(text, str) else " ".join(repr(text).split())
+    return plain(shorten(text, length))
+
+
+def name_label(name: str, length: int = MAX_NAME) -> str:
+    """Return a short name of a hyper-parameter, which keeps its beginning and end."""
+    # Shorten first: half of an escape sequence would start a formula.
+    return plain(shorten(name, length, middle=True))
+
+
+def score_label(label: str) -> str:
+    """Return the label of a score on two lines: name and direction."""
+    return plain(label).replace(" (", "\n(")
+
+
+def score_name(label: str) -> str:
+    """Return the name of a score from its label, without the direction."""
+    return plain(label).split(" (")[0]
+
+
+def number_texts(v: FloatArray) -> list[str]:
+    """Format numbers with as few digits as needed to distinguish them."""
+    for digits in range(4, 17):
+        texts = [f"{value:.{digits}g}" for value in v]
+        if len(set(texts)) == len(v):
+            break
+    return texts
+
+
+def turn_if_crowded(labels: Sequence[str], room: int) -> dict[str, Any]:
+    """Return keywords that rotate labels which do not fit into `room` letters."""
+    lengths = list(map(len, labels))
+    neighbors = [(a + b) / 2 for a, b in zip(lengths, lengths[1:], strict=False)]
+    widest = max(neighbors or lengths, default=0)
+    # At least half a letter between two labels.
+    if len(labels) * widest + len(labels) / 2 <= room:
+        return {}
+    return {"rotation": 40, "ha": "right", "rotation_mode": "anchor"}

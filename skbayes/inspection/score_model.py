@@ -18,7 +18,13 @@ from skbayes.space.dimensions import is_number
 from skbayes.surrogates.registry import capability, make_surrogate, names_with, registry
 from skbayes.utils.blas import one_blas_thread
 
-__all__ = ["NoScores", "ScoreModel", "score_model", "space_of_values"]
+__all__ = [
+    "NoScores",
+    "ScoreModel",
+    "column_labels",
+    "score_model",
+    "space_of_values",
+]
 
 
 class NoScores(ValueError):
@@ -56,11 +62,10 @@ def score_model(
     surrogate: Any = None,
     search_spaces: Any = None,
     random_state: int = 0,
-    name: str | None = None,
 ) -> ScoreModel:
     """Return the surrogate of a search, or fit one; `NoScores` if it has no score."""
     _check_surrogate(surrogate)
-    record = read_record(source, metric=metric, search_spaces=search_spaces, name=name)
+    record = read_record(source, metric=metric, search_spaces=search_spaces)
     if surrogate is None and search_spaces is None:
         model = _own_model(source, record)
         if model is not None:
@@ -172,3 +177,13 @@ def _range(values: list[Any]) -> Any:
     if all(isinstance(value, int) for value in values):
         return Integer(low, high, prior)
     return Real(float(low), float(high), prior)
+
+
+def column_labels(space: Space) -> list[str]:
+    """Name the columns; later columns with the same name are numbered."""
+    labels: list[str] = []
+    for column in space.columns:
+        name = column.name or "(choice of dict)"
+        n_before = sum(c.name == column.name for c in space.columns[: len(labels)])
+        labels.append(f"{name} ({n_before + 1})" if n_before else name)
+    return labels

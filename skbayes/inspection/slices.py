@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
 from skbayes.inspection import style
-from skbayes.inspection.base import _Display, get_many_axes
-from skbayes.inspection.scales import ParameterScale, drawn_trials
-from skbayes.inspection.texts import name_label, score_label
+from skbayes.inspection.base import _Display, get_axes, get_many_axes
+from skbayes.inspection.scales import (
+    ParameterScale,
+    drawn_trials,
+    name_label,
+    score_label,
+)
 from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["SliceDisplay"]
@@ -22,7 +26,6 @@ __all__ = ["SliceDisplay"]
 SPREAD = 0.28
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class SliceDisplay(_Display):
     """Score against each hyper-parameter, with one panel for each.
 
@@ -31,20 +34,15 @@ class SliceDisplay(_Display):
 
     Parameters
     ----------
-    %(scales)s
-    %(values)s
-    %(score)s
-    number : ndarray of shape (n_trials,), int
-        Numbers of the trials.
-    state : ndarray of shape (n_trials,), str
-        "complete", "failed", "timed_out", "out_of_memory" or "pruned".
-    best : int, default=None
-        Position of the best trial.
-    %(label)s
-    %(sign)s
+    %(record)s
+    %(params)s
 
     Attributes
     ----------
+    record : SearchRecord
+        The trials; of a search in stages, those of the last stage.
+    %(scales)s
+    %(values)s
     %(axes_)s
     %(ax_)s
     %(figure_)s
@@ -75,14 +73,12 @@ class SliceDisplay(_Display):
     ['C', 'kernel']
     """
 
-    scales: list[ParameterScale]
-    values: list[FloatArray]
-    score: FloatArray
-    number: np.ndarray
-    state: np.ndarray
-    best: int | None = None
-    label: str = "score"
-    sign: int = 1
+    def __init__(
+        self, record: SearchRecord, params: Sequence[str] | None = None
+    ) -> None:
+        record, self.scales, self.values = drawn_trials(record, params)
+        super().__init__(record)
+        self.params = params
 
     @classmethod
     def from_search(
@@ -98,9 +94,7 @@ class SliceDisplay(_Display):
     ) -> Self:
         """Draw the slices of a search."""
         record = read_record(search, metric=metric, search_spaces=search_spaces)
-        chosen, shown = drawn_trials(record, params)
-        display = cls(state=record.state[chosen], **shown)
-        return display.plot(ax, n_cols=n_cols, point_kw=point_kw)
+        return cls(record, params).plot(ax, n_cols=n_cols, point_kw=point_kw)
 
     def plot(
         self, ax: Any = None, *, n_cols: int = 3, point_kw: dict | None = None
@@ -114,59 +108,64 @@ class SliceDisplay(_Display):
         self.colorbar_ = None
         if not self.scales:
             # Without trials and space, the hyper-parameters are unknown.
-            return self._drawn_empty(ax, size)
-        self._drawn_on_panels(get_many_axes(ax, len(self.scales), n_cols, size))
+            ax = get_axes(ax, size)
+            style.annotate_empty(ax)
+            return self._drawn_on(ax)
+        self._drawn_on(get_many_axes(ax, len(self.scales), n_cols, size))
         for panel, scale, v in zip(self.axes_, self.scales, self.values, strict=True):
             self._draw(panel, scale, v, point_kw or {})
         for k, panel in enumerate(self.axes_):
             if k % n_cols == 0:
-                panel.set_ylabel(score_label(self.label), fontsize="small")
+                panel.set_ylabel(score_label(self.record.label), fontsize="small")
             else:
                 panel.tick_params(labelleft=False)
-        if len(self.number) > 1:
+        if len(self.record) > 1:
             self.colorbar_ = self._explain_shades()
         return self
+
+    @property
+    def _alt(self) -> str:
+        return "Score of each trial against each of its hyper-parameters."
 
     def _draw(
         self, ax: Any, scale: ParameterScale, v: FloatArray, point_kw: dict
     ) -> None:
         ax.set_facecolor("none")
-        shades = style.tones(ax)
+        shades, record, score = style.tones(ax), self.record, self.record.shown
         x = v + scale.gap * self._spread() if scale.kind == "options" else v
-        scored = np.isfinite(self.score) & np.isfinite(x)
-        whole = self.state == "complete"
+        scored = np.isfinite(score) & np.isfinite(x)
         keywords = {
-            "s": np.where(whole, 22, 14)[scored],
-            "c": self.number[scored].astype(float),
+            "s": np.where(record.state == "complete", 22, 14)[scored],
+            "c": record.number[scored].astype(float),
             "cmap": style.score_colors(shades.dark),
             "vmin": 0,
-            "vmax": max(self.number.max(initial=0), 1),
+            "vmax": max(record.number.max(initial=0), 1),
             "edgecolors": shades.background,
             "linewidths": 0.4,
             "gid": style.TRIALS,
             "zorder": 2,
             **point_kw,
         }
-        self.points_.append(ax.scatter(x[scored], self.score[scored], **keywords))
-        failed = x[self.state == "failed"]
+        self.points_.append(ax.scatter(x[scored], score[scored], **keywords))
+        failed = x[record.state == "failed"]
         kwargs = {"color": shades.foreground, "alpha": 0.6}
-        self.failed_points_.append(style.mark_failures(ax, failed, self.sign, **kwargs))
-        if self.best is not None and np.isfinite(x[self.best]):
-            style.mark_best(ax, x[self.best], self.score[self.best], size=90, width=1.5)
+        marks = style.mark_failures(ax, failed, record.sign, **kwargs)
+        self.failed_points_.append(marks)
+        best = record.best
+        if best is not None and np.isfinite(x[best]):
+            style.mark_best(ax, x[best], score[best], size=90, width=1.5)
         scale.lay_out(ax)
         ax.tick_params(labelsize="small")
         ax.set_xlabel(name_label(scale.name), fontsize="small")
-        style.style_axes(ax, "y")
+        style.style_axes(ax)
         ax.grid(axis="x", color=shades.faint, linewidth=0.4, alpha=0.5)
         # All panels have the same limits, including those of conditional ones.
-        style.set_robust_ylim(ax, self.sign, self.score)
-        if not np.isfinite(self.score).any():
-            style.annotate_empty(ax)
+        style.set_robust_ylim(ax, record.sign, score)
 
     def _spread(self) -> FloatArray:
         """Shift each trial sideways by a fixed amount."""
         golden = 0.5 * (np.sqrt(5.0) - 1.0)
-        return SPREAD * (2.0 * np.mod(golden * (self.number + 0.5), 1.0) - 1.0)
+        return SPREAD * (2.0 * np.mod(golden * (self.record.number + 0.5), 1.0) - 1.0)
 
     def _explain_shades(self) -> Any:
         from matplotlib.ticker import MaxNLocator

@@ -8,7 +8,7 @@ derived from the background of the axes, which supports dark styles.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -30,6 +30,7 @@ __all__ = [
     "has_log_span",
     "mark_best",
     "mark_failures",
+    "merged",
     "mixed",
     "robust_limits",
     "score_colors",
@@ -96,16 +97,15 @@ class StateStyle:
     label: str
     color: str | None
     hatch: str
-    marker: str
 
 
 STATES = {
-    "complete": StateStyle("complete", "#0072B2", "", "o"),
-    "failed": StateStyle("failed", "#D55E00", "xxx", "x"),
-    "timed_out": StateStyle("timed out", "#E69F00", "////", "v"),
-    "out_of_memory": StateStyle("out of memory", "#56B4E9", "++++", "P"),
-    "pruned": StateStyle("pruned", "#CC79A7", "\\\\\\\\", "<"),
-    "running": StateStyle("not finished", None, "....", "*"),
+    "complete": StateStyle("complete", "#0072B2", ""),
+    "failed": StateStyle("failed", "#D55E00", "xxx"),
+    "timed_out": StateStyle("timed out", "#E69F00", "////"),
+    "out_of_memory": StateStyle("out of memory", "#56B4E9", "++++"),
+    "pruned": StateStyle("pruned", "#CC79A7", "\\\\\\\\"),
+    "running": StateStyle("not finished", None, "...."),
 }
 
 
@@ -224,14 +224,18 @@ def robust_limits(scores: FloatArray, sign: int) -> tuple[float, float] | None:
 
 
 def set_robust_ylim(ax: Any, sign: int, scores: FloatArray | None = None) -> None:
-    """Set the limits without bad outliers, which are marked at the edge instead."""
+    """Set the limits without bad outliers, which are marked at the edge instead.
+
+    Without scores, the reason is written into the plot.
+    """
     for old in [x for x in (*ax.collections, *ax.texts) if x.get_gid() == EDGE]:
         old.remove()
-    marks = [c for c in ax.collections if c.get_gid() in (TRIALS, OTHERS)]
-    points = np.vstack([np.empty((0, 2)), *(c.get_offsets() for c in marks)])
+    marks = [c.get_offsets() for c in ax.collections if c.get_gid() in (TRIALS, OTHERS)]
+    points = np.vstack([np.empty((0, 2)), *marks])
     points = np.asarray(points[np.isfinite(points).all(axis=1)], dtype=float)
     ends = robust_limits(points[:, 1] if scores is None else scores, sign)
     if ends is None:
+        annotate_empty(ax)
         return
     ax.set_ylim(*ends)
     outside = points[(points[:, 1] < ends[0]) | (points[:, 1] > ends[1])]
@@ -254,7 +258,7 @@ def mark_failures(ax: Any, x: FloatArray, sign: int, **keywords: Any) -> Any:
     marks = ax.scatter(
         x,
         np.full(len(x), 0.03 if sign > 0 else 0.97),
-        marker=STATES["failed"].marker,
+        marker="x",
         s=22,
         linewidths=1.2,
         transform=ax.get_xaxis_transform(),
@@ -276,14 +280,18 @@ def mark_best(ax: Any, x: float, y: float, size: float, width: float) -> Any:
 def star(ax: Any, size: float, **keywords: Any) -> dict[str, Any]:
     """Return the keywords of the star of the chosen trial."""
     shades = tones(ax)
-    edge = {"markeredgecolor": shades.foreground, "linestyle": "none", "zorder": 5}
-    return {
-        "marker": "*",
-        "color": shades.series(1).color,
-        "markersize": size,
-        **edge,
-        **keywords,
-    }
+    look = {"marker": "*", "markersize": size, "linestyle": "none", "zorder": 5}
+    look |= {"color": shades.series(1).color, "markeredgecolor": shades.foreground}
+    return {**look, **keywords}
+
+
+def merged(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict:
+    """Return the keywords of a line; those of the user take precedence."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    # Normalized names let "lw" replace "linewidth".
+    return {**defaults, **normalize_kwargs(dict(given or {}), Line2D)}
 
 
 def has_log_span(values: FloatArray, span: float) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +19,6 @@ __all__ = ["TimelineDisplay"]
 MAX_NUMBERED = 40
 
 
-@dataclass(eq=False, repr=False, kw_only=True)
 class TimelineDisplay(_Display):
     """Start and end of each trial, with concurrent trials one above the other.
 
@@ -32,6 +30,10 @@ class TimelineDisplay(_Display):
 
     Parameters
     ----------
+    %(record)s
+
+    Attributes
+    ----------
     number : ndarray of shape (n_trials,), int
         Numbers of the trials, in the order of their starts.
     started, finished : ndarray of shape (n_trials,)
@@ -40,13 +42,7 @@ class TimelineDisplay(_Display):
     lane : ndarray of shape (n_trials,), int
         Vertical position of each trial, from 0: the lowest that was free.
     state : ndarray of shape (n_trials,), str
-        "complete", "failed", "timed_out", "out_of_memory",
-        "pruned" or "running".
-    name : str, default=None
-        Name of the search.
-
-    Attributes
-    ----------
+        "complete", "failed", "timed_out", "out_of_memory", "pruned" or "running".
     %(ax_)s
     %(figure_)s
     bars_ : dict of str to matplotlib.container.BarContainer
@@ -71,21 +67,26 @@ class TimelineDisplay(_Display):
     array([0, 0, 0, 0, 0])
     """
 
-    number: np.ndarray
-    started: FloatArray
-    finished: FloatArray
-    lane: np.ndarray
-    state: np.ndarray
-    name: str | None = None
+    def __init__(self, record: SearchRecord) -> None:
+        super().__init__(record)
+        known = np.isfinite(record.started)
+        if len(record) and not known.any():
+            raise ValueError("The times of the trials of this search are unknown.")
+        running = record.running
+        starts = np.array([trial.started for trial in running])
+        ends = np.full(len(running), _latest(record))
+        number = np.array([*record.number[known], *(trial.number for trial in running)])
+        started = np.concatenate([record.started[known], starts])
+        finished = np.concatenate([record.finished[known], ends])
+        state = np.array([*record.state[known], *["running"] * len(running)], object)
+        order = np.lexsort((number, started))
+        self.number, self.state = number[order].astype(int), state[order]
+        self.started, self.finished = started[order], finished[order]
+        self.lane = _lanes(self.started, self.finished)
 
     @classmethod
     def from_search(
-        cls,
-        search: Any,
-        *,
-        name: str | None = None,
-        ax: Any = None,
-        bar_kw: dict | None = None,
+        cls, search: Any, *, ax: Any = None, bar_kw: dict | None = None
     ) -> Self:
         """Draw the timeline of a search.
 
@@ -94,26 +95,7 @@ class TimelineDisplay(_Display):
         bar_kw : dict or None, default=None
             Keyword arguments for the bars, see ``matplotlib.axes.Axes.barh``.
         """
-        record = read_record(search, name=name)
-        known = np.isfinite(record.started)
-        if len(record) and not known.any():
-            raise ValueError("The times of the trials of this search are unknown.")
-        running = [(r.number, r.started, "running") for r in record.running]
-        end = _latest(record)
-        number = np.array([*record.number[known], *(r[0] for r in running)], dtype=int)
-        started = np.array([*record.started[known], *(r[1] for r in running)])
-        finished = np.array([*record.finished[known], *(end for _ in running)])
-        state = np.array([*record.state[known], *(r[2] for r in running)], dtype=object)
-        order = np.lexsort((number, started))
-        display = cls(
-            number=number[order],
-            started=started[order],
-            finished=finished[order],
-            lane=_lanes(started[order], finished[order]),
-            state=state[order],
-            name=record.name,
-        )
-        return display.plot(ax, bar_kw=bar_kw)
+        return cls(read_record(search)).plot(ax, bar_kw=bar_kw)
 
     @property
     def idle(self) -> float:
@@ -150,8 +132,8 @@ class TimelineDisplay(_Display):
                 "linewidth": 0.5,
                 "label": f"{style.label} ({chosen.sum()})",
                 **(bar_kw or {}),
+                "left": self.started[chosen],
             }
-            keywords["left"] = self.started[chosen]
             took = (self.finished - self.started)[chosen]
             self.bars_[state] = ax.barh(self.lane[chosen] + 1.0, took, **keywords)
         if len(self.number) <= MAX_NUMBERED:
@@ -159,21 +141,22 @@ class TimelineDisplay(_Display):
         self._describe(ax, n_lanes)
         return self._drawn_on(ax)
 
+    @property
+    def _alt(self) -> str:
+        n = self.record.n_points or "some"
+        return f"Timeline of {len(self.record)} trials, {n} in parallel."
+
     def _write_numbers(self, ax: Any) -> None:
         from matplotlib.patheffects import withStroke
 
         shades = tones(ax)
         halo = [withStroke(linewidth=3.5, foreground=shades.background)]
+        text = {"color": shades.foreground, "path_effects": halo}
+        text |= {"fontsize": "x-small", "ha": "center", "va": "center"}
         least = 0.022 * (self.finished.max(initial=0.0) - self.started.min(initial=0.0))
-        for k, number in enumerate(self.number):
-            if self.finished[k] - self.started[k] >= least:
-                middle = 0.5 * (self.started[k] + self.finished[k])
-                place = (middle, self.lane[k] + 1.0)
-                kwargs = {"fontsize": "x-small", "ha": "center", "va": "center"}
-                foreground = shades.foreground
-                ax.text(
-                    *place, str(number), color=foreground, path_effects=halo, **kwargs
-                )
+        for k in np.flatnonzero(self.finished - self.started >= least):
+            middle = 0.5 * (self.started[k] + self.finished[k])
+            ax.text(middle, self.lane[k] + 1.0, str(self.number[k]), **text)
 
     def _describe(self, ax: Any, n_lanes: int) -> None:
         from matplotlib.ticker import MaxNLocator
@@ -184,9 +167,11 @@ class TimelineDisplay(_Display):
             text += f", up to {n_lanes} in parallel"
         if np.isfinite(self.idle):
             text += f"; no trial ran for {self.idle:.0%} of the time"
-        ax.set_xlabel(f"seconds since the first trial began\n{text}")
-        ax.set_ylabel("running trials")
-        ax.set_ylim(0.4, n_lanes + 0.6)
+        ax.set(
+            xlabel=f"seconds since the first trial began\n{text}",
+            ylabel="running trials",
+            ylim=(0.4, n_lanes + 0.6),
+        )
         ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         style_axes(ax, "x")
         ax.grid(axis="x", color=tones(ax).faint, linewidth=0.6)

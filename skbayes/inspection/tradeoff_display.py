@@ -10,7 +10,7 @@ import numpy as np
 from skbayes.acquisition.tradeoff import envelope, relative_costs, typical_cost
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_many_axes
-from skbayes.inspection.texts import plain, score_name
+from skbayes.inspection.scales import plain, score_name
 from skbayes.results.read import read_record
 from skbayes.space.dimensions import FloatArray, is_number
 
@@ -52,14 +52,11 @@ class TradeoffDisplay(_Display):
     chosen : int or None, default=None
         Row of the chosen trial. By default, the best trial for `tradeoff`, or for 0 if
         `tradeoff` is None.
-    label : str, default="score"
-        Label of the scores.
+    %(label)s
     sign : int, default=1
         -1 to show negated scores, such as losses, as positive values.
     cost_label : str, default="cost"
         Label of the costs.
-    name : str or None, default=None
-        Name of the search.
 
     Attributes
     ----------
@@ -113,7 +110,6 @@ class TradeoffDisplay(_Display):
     label: str = "score"
     sign: int = 1
     cost_label: str = "cost"
-    name: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("score", "cost", "fraction"):
@@ -164,7 +160,6 @@ class TradeoffDisplay(_Display):
         cost: str | None = None,
         tradeoff: float | None = None,
         score_range: tuple[float, float] | None = None,
-        name: str | None = None,
         ax: Any = None,
         **plot_options: Any,
     ) -> Self:
@@ -183,27 +178,26 @@ class TradeoffDisplay(_Display):
             else 0 and 1; if scores are outside of this range, the worst and the best
             score.
         """
-        record = read_record(search, metric=metric, name=name)
+        record = read_record(search, metric=metric)
         settings = record.settings
-        own_cost = settings.get("cost")
+        costs = {"fit_time": record.fit_time, **record.costs}
         if cost is None:
             # The cost of a callable is named "cost".
+            own_cost = settings.get("cost")
             cost = own_cost if isinstance(own_cost, str) else "cost"
             cost = cost if cost in record.costs else "fit_time"
-        costs = {"fit_time": record.fit_time, **record.costs}
         if cost not in costs:
             raise ValueError(f"cost must be one of {sorted(costs)}, got {cost!r}.")
         chosen = record.best if tradeoff is None else None
+        if chosen is not None and not np.isfinite(
+            record.score[chosen] + costs[cost][chosen]
+        ):
+            chosen = None
         tradeoff = settings.get("tradeoff") if tradeoff is None else tradeoff
         if tradeoff is not None and not (is_number(tradeoff) and tradeoff >= 0):
             raise ValueError(f"tradeoff must be a number >= 0, got {tradeoff!r}.")
-        if score_range is None:
-            score_range = settings.get("score_range")
-            if score_range is None and "tradeoff" in settings:
-                score_range = (0.0, 1.0)
-        if chosen is not None:
-            usable = np.isfinite(record.score[chosen] + costs[cost][chosen])
-            chosen = chosen if usable else None
+        if score_range is None and "tradeoff" in settings:
+            score_range = settings.get("score_range") or (0.0, 1.0)
         largest = getattr(search, "train_fractions_", [None])[-1]
         largest = largest or float(record.train_fraction.max(initial=0.0)) or 1.0
         display = cls(
@@ -217,15 +211,22 @@ class TradeoffDisplay(_Display):
             label=record.label,
             sign=record.sign,
             cost_label=_UNITS.get(cost, cost.replace("_", " ")),
-            name=record.name,
         )
         return display.plot(ax, **plot_options)
+
+    @property
+    def _alt(self) -> str:
+        trials = ", ".join(str(self.numbers[row]) for row in self.rows)
+        return (
+            f"Score against {self.cost_label} of all trials. The best trials for "
+            f"increasing tradeoffs, from 0 on: {trials}."
+        )
 
     # -- drawing ------------------------------------------------------------------
 
     def plot(self, ax: Any = None) -> Self:
         """Draw both panels."""
-        self._drawn_on_panels(get_many_axes(ax, 2, 2, (4.3, 3.3)))
+        self._drawn_on(get_many_axes(ax, 2, 2, (4.3, 3.3)))
         if not len(self.rows):
             style.annotate_empty(self.axes_[0], "no trial has both a score and a cost")
             return self
@@ -242,9 +243,8 @@ class TradeoffDisplay(_Display):
         if np.ptp(self.fraction) > 0:
             ax.figure.colorbar(self.points_, ax=ax, label="share of the training rows")
         line = {"color": shades.series(0).color, "markersize": 6, "zorder": 3}
-        line["label"] = "best for some α"
         at = (self.cost[self.rows], shown[self.rows])
-        (self.envelope_,) = ax.plot(*at, "--o", **line)
+        (self.envelope_,) = ax.plot(*at, "--o", label="best for some α", **line)
         costs = self.cost[np.isfinite(shown) & np.isfinite(self.cost)]
         if style.has_log_span(costs, style.COST_SPAN):
             ax.set_xscale("log")
@@ -255,23 +255,21 @@ class TradeoffDisplay(_Display):
         label = f"trial {self.numbers[self.chosen]}, chosen"
         at = (self.cost[self.chosen], shown[self.chosen])
         ax.plot(*at, **style.star(ax, 15, label=label))
-        ax.set_xlabel(plain(self.cost_label))
-        ax.set_ylabel(plain(self.label))
+        ax.set(xlabel=plain(self.cost_label), ylabel=plain(self.label))
         ax.legend(fontsize="small")
         style.style_axes(ax, "both")
 
     def _draw_utility(self, ax: Any, costs: FloatArray) -> Any:
         limits = ax.get_ylim()
         typical = typical_cost(self.cost, self.fraction)
-        least, most = costs.min(), costs.max()
         spread = np.geomspace if ax.get_xscale() == "log" else np.linspace
-        at = spread(least, most, 200)
+        at = spread(costs.min(), costs.max(), 200)
         sigma = np.minimum(1.0, at / typical) - self.relative_cost[self.chosen]
         low, high = self.score_range
         equal = self.score[self.chosen] + self.tradeoff * sigma * (high - low)
         label = f"equal utility at α = {self.tradeoff:g}"
-        foreground = style.tones(ax).foreground
-        (line,) = ax.plot(at, self.sign * equal, ":", color=foreground, label=label)
+        color = style.tones(ax).foreground
+        (line,) = ax.plot(at, self.sign * equal, ":", color=color, label=label)
         ax.set_ylim(limits)
         return line
 
@@ -283,47 +281,41 @@ class TradeoffDisplay(_Display):
         chosen = np.append(self.rows, self.rows[-1])
         shades, steps = style.tones(ax), {"drawstyle": "steps-post"}
         score, cost = shades.series(0), shades.series(1)
-        kwargs = {"color": score.color, "linewidth": 2, "label": score_name(self.label)}
-        (self.curve_,) = ax.plot(at, self.sign * self.score[chosen], **steps, **kwargs)
+        line = {"color": score.color, "linewidth": 2, "label": score_name(self.label)}
+        (self.curve_,) = ax.plot(at, self.sign * self.score[chosen], **steps, **line)
         twin = ax.twinx()
-        kwargs = {"color": cost.color, "linestyle": cost.linestyle}
-        kwargs["label"] = "relative cost"
-        (self.cost_curve_,) = twin.plot(
-            at, self.relative_cost[chosen], **steps, **kwargs
+        line = {"color": cost.color, "linestyle": cost.linestyle, **steps}
+        relative = self.relative_cost[chosen]
+        (self.cost_curve_,) = twin.plot(at, relative, label="relative cost", **line)
+        ax.set(
+            xscale="log",
+            xlim=(least, most),
+            xlabel="tradeoff α (score per cost of a typical fit)",
+            ylabel=f"{score_name(self.label)} of the chosen trial",
         )
-        ax.set_xscale("log")
-        ax.set_xlim(least, most)
+        text = {"fontsize": "small", "color": shades.foreground}
         if self.tradeoff:
             ax.axvline(self.tradeoff, color=shades.foreground, linestyle=":")
             place = {"xycoords": ax.get_xaxis_transform(), "va": "top"}
-            text = {"fontsize": "small", "color": shades.foreground}
             label = f" α = {self.tradeoff:g}"
             ax.annotate(label, (self.tradeoff, 0.98), **place, **text)
-        self._name_choices(ax, at)
-        ax.set_xlabel("tradeoff α (score per cost of a typical fit)")
-        ax.set_ylabel(f"{score_name(self.label)} of the chosen trial")
-        twin.set_ylabel("relative cost")
-        twin.set_ylim(0.0, 1.05)
+        # Numbers of the trials, above their steps.
+        text |= {"ha": "center", "fontsize": "x-small"}
+        place = {"textcoords": "offset points", "xytext": (0, 4)}
+        ends = np.log(at)
+        middles = np.exp((ends[1:] + ends[:-1]) / 2)
+        widths = np.diff(ends) / (ends[-1] - ends[0])
+        for k in np.flatnonzero(widths >= NARROW):
+            row = self.rows[k]
+            at_step = (middles[k], self.sign * self.score[row])
+            ax.annotate(f"{self.numbers[row]}", at_step, **place, **text)
+        twin.set(ylabel="relative cost", ylim=(0.0, 1.05))
         twin.spines["top"].set_visible(False)
-        ax.legend(
-            handles=[self.curve_, self.cost_curve_],
-            fontsize="small",
-            loc="lower left" if self.sign > 0 else "upper left",
-        )
+        corner = "lower left" if self.sign > 0 else "upper left"
+        lines = [self.curve_, self.cost_curve_]
+        ax.legend(handles=lines, fontsize="small", loc=corner)
         ax.margins(y=0.15)
         style.style_axes(ax)
-
-    def _name_choices(self, ax: Any, at: FloatArray) -> None:
-        ends = np.log(at)
-        widths = np.diff(ends) / (ends[-1] - ends[0])
-        for k, row in enumerate(self.rows):
-            if widths[k] >= NARROW:
-                middle = np.exp((ends[k] + ends[k + 1]) / 2)
-                place = {"textcoords": "offset points", "xytext": (0, 4)}
-                text: dict[str, Any] = {"ha": "center", "fontsize": "x-small"}
-                text["color"] = style.tones(ax).foreground
-                at_step = (middle, self.sign * self.score[row])
-                ax.annotate(f"{self.numbers[row]}", at_step, **place, **text)
 
 
 _UNITS = {

@@ -28,7 +28,7 @@ def test_errors_go_down():
     search = drawn.search("metrics")
     display = ConvergenceDisplay.from_search(search)
     losses = -search.cv_results_["mean_test_neg_log_loss"]
-    np.testing.assert_allclose(display.score, losses)
+    np.testing.assert_allclose(display.record.shown, losses)
     np.testing.assert_allclose(display.best, np.minimum.accumulate(losses))
     assert display.ax_.get_ylabel() == "log loss (lower is better)"
     other = ConvergenceDisplay.from_search(search, metric="accuracy")
@@ -45,7 +45,7 @@ def test_seconds_are_those_at_which_trials_finished():
     ]
     display = ConvergenceDisplay.from_history(History(trials), by="seconds")
     assert display.x.tolist() == [2.0, 3.0, 3.5]
-    assert display.score.tolist() == [0.4, 0.5, 0.6]
+    assert display.record.shown.tolist() == [0.4, 0.5, 0.6]
     assert display.best.tolist() == [0.4, 0.5, 0.6]
     assert "seconds" in display.ax_.get_xlabel()
 
@@ -79,9 +79,8 @@ def test_names_and_keywords_of_the_user():
     display = ConvergenceDisplay.from_history(drawn.history(0.5), name="_run $1$")
     texts = [one.get_text() for one in display.ax_.get_legend().get_texts()]
     assert texts[0].strip() == r"_run \$1\$"
-    display.name = None
-    (nameless,) = display.plot().ax_.get_legend().get_texts()
-    assert nameless.get_text() == "trial"
+    display.plot(name="other")
+    assert display.ax_.get_legend().get_texts()[0].get_text() == "other"
     display.plot(line_kw={"c": "red", "lw": 5, "label": "mine"}, point_kw={"s": 99})
     line = display.line_
     found = line.get_color(), line.get_linewidth(), line.get_label()

@@ -7,12 +7,12 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.svm import SVC
-from sklearn.tree import DecisionTreeRegressor
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from skbayes import BayesSearchCV
+from skbayes import BayesSearchCV, load_history
 from skbayes.benchmark import LookupTable, load_nmt
 from skbayes.evaluation.trial import FoldResult, History, Trial
-from skbayes.inspection import importance
+from skbayes.inspection import Importance, ImportanceDisplay, importance
 from skbayes.inspection.importance import _domains, tree_variances
 from skbayes.space import Space
 
@@ -269,3 +269,52 @@ def test_nothing_is_changed_and_seeds_decide():
     assert importance(table) == importance(table)
     assert importance(table) != importance(table, random_state=1)
     assert load_nmt("zh-en").digest == table.digest == before
+
+
+def test_bars_are_the_numbers_in_order():
+    found = Importance(
+        {"a": 0.6, "b": 0.1},
+        {("a", "b"): 0.25},
+        {"a": 0.5, "b": 0.2},
+        {("a", "b"): 0.1},
+    )
+    display = ImportanceDisplay(found).plot()
+    assert [bar.get_width() for bar in display.bars_] == [0.6, 0.1]
+    assert [bar.get_width() for bar in display.pair_bars_] == [0.25]
+    labels = [text.get_text() for text in display.ax_.get_yticklabels()]
+    assert labels == ["a", "b", "a × b"]
+    # Whiskers stay between nothing and all.
+    ends = np.array([line for line in display.whiskers_[2][0].get_segments()])[..., 0]
+    np.testing.assert_allclose(ends, [[0.1, 1.0], [0.0, 0.3], [0.15, 0.35]])
+    assert ImportanceDisplay(found).plot(n_shown=1).bars_.patches[-1].get_width() == 0.6
+
+
+def test_a_search_its_history_and_its_journal(iris, tmp_path):
+    path = tmp_path / "search.journal"
+    spaces = {"max_depth": (1, 5), "criterion": ["gini", "entropy"]}
+    search = BayesSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        spaces,
+        n_iter=8,
+        cv=2,
+        random_state=0,
+        journal=path,
+    ).fit(*iris)
+    options = {"n_estimators": 10, "n_pairs": 1}
+    shown = ImportanceDisplay.from_search(search, **options).importance
+    assert shown == importance(search, **options)
+    for source in (search.trials_, path, load_history(path)):
+        display = ImportanceDisplay.from_history(
+            source, search_spaces=spaces, **options
+        )
+        assert display.importance == shown
+
+
+def test_too_few_trials_or_hyper_parameters():
+    history = History([make_trial(0, 1, score=1.0)])
+    display = ImportanceDisplay.from_history(history)
+    assert display.importance.single == {} and len(display.ax_.texts) == 1
+    two = History([make_trial(k, k, score=k / 2) for k in range(2)])
+    display = ImportanceDisplay.from_history(two, n_estimators=5)
+    assert display.importance.single["a"] == pytest.approx(1.0)
+    assert display.pair_bars_ is None

@@ -30,7 +30,7 @@ def test_lines_cross_the_axes_at_their_values():
 def test_the_best_trial_stands_out():
     search = drawn.search("bayes")
     display = Display.from_search(search)
-    assert search.trials_[display.best].params == search.best_params_
+    assert search.trials_[display.record.best].params == search.best_params_
     assert display.best_line_.get_linewidth() > 2 * display.lines_.get_linewidth()[0]
     u = (np.log10(search.best_params_["C"]) + 2) / 5
     assert display.best_line_.get_ydata()[0] == pytest.approx(u)
@@ -49,7 +49,7 @@ def test_lines_of_an_option_stay_in_its_room():
     display = Display.from_search(drawn.search("bayes"), params=["kernel"])
     heights = heights_of(display.lines_)[:, 0]
     option = np.floor(heights * 3).astype(int)
-    scores = np.argsort(display.score, kind="stable")
+    scores = np.argsort(display.record.score, kind="stable")
     assert option.tolist() == display.values[0][scores].astype(int).tolist()
     assert len(np.unique(heights)) == len(heights)
 

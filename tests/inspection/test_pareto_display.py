@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from matplotlib.cbook import pts_to_poststep
 from matplotlib.colors import to_rgb
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
@@ -51,7 +52,9 @@ def test_front_and_hypervolume_are_those_of_the_search(make, n_objectives):
 def test_line_runs_along_what_is_dominated(make):
     display = ParetoDisplay.from_search(make[2])
     assert len(display.points_[0].get_xdata()) + len(display.front) == 10
-    path = display.fronts_[0][0].get_xydata()
+    line = display.fronts_[0][0]
+    assert line.get_drawstyle() == "steps-post" and line.get_marker() == "o"
+    path = pts_to_poststep(*line.get_data()).T
     at = display.values[display.front]
     np.testing.assert_allclose(path[::2], at)
     # A corner is as bad as both neighbors in what it takes of each.
@@ -67,8 +70,8 @@ def test_evolution(make):
     assert len(display.axes_) == 2
     early, _, last = display.fronts_[0]
     first = ParetoDisplay(display.objectives, display.values[:3], np.arange(3))
-    np.testing.assert_allclose(early.get_xydata()[::2], first.values[first.front])
-    np.testing.assert_allclose(last.get_xydata()[::2], display.values[display.front])
+    np.testing.assert_allclose(early.get_xydata(), first.values[first.front])
+    np.testing.assert_allclose(last.get_xydata(), display.values[display.front])
     # The later, the darker.
     light, dark = (np.mean(to_rgb(line.get_color())) for line in (early, last))
     assert light > dark

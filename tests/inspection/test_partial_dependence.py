@@ -13,12 +13,13 @@ from sklearn.svm import SVC
 from skbayes import BayesSearchCV, Optimizer, ParetoSearchCV, TradeoffSearchCV
 from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.inspection import PartialDependenceDisplay, SliceDisplay
-from skbayes.inspection.background_sample import (
+from skbayes.inspection.dependence import (
     BackgroundSample,
+    dependences,
     marginal,
     positions_of,
+    scale_of,
 )
-from skbayes.inspection.dependence import dependences, scale_of
 from skbayes.inspection.score_model import score_model, space_of_values
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
 from skbayes.surrogates import GaussianProcess

@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 from chromium import BINARY, Browser
+from contrast import contrast, luminance
 from sklearn.datasets import load_iris
 from text_parameters import IMAGE, SCRIPT, Odd
 
@@ -116,23 +117,13 @@ def test_it_can_be_read_in_light_and_dark(browser, path, dark):
         " return [ink, paper]; })"
     )
     for ink, paper in page.evaluate(colors):
-        assert _contrast(ink, paper) >= 4.5  # what WCAG asks of texts
+        assert contrast(_rgb(ink), _rgb(paper)) >= 4.5  # what WCAG asks of texts
     body = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    assert (_luminance(body) < 0.1) is dark
+    assert bool(luminance(_rgb(body)) < 0.1) is dark
     behind = page.evaluate(f"{STYLE}('figure')).backgroundColor")
     inverted = page.evaluate(f"{STYLE}('figure img')).filter") != "none"
-    assert (_luminance(behind) < 0.1) is dark is inverted
+    assert bool(luminance(_rgb(behind)) < 0.1) is dark is inverted
 
 
-def _luminance(color):
-    parts = color[color.index("(") + 1 : -1].split(",")[:3]
-    shares = [int(part) / 255 for part in parts]
-    red, green, blue = (
-        s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares
-    )
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
-
-
-def _contrast(one, other):
-    low, high = sorted([_luminance(one), _luminance(other)])
-    return (high + 0.05) / (low + 0.05)
+def _rgb(color):
+    return [int(part) / 255 for part in color[color.index("(") + 1 : -1].split(",")[:3]]

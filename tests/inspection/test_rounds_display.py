@@ -45,14 +45,14 @@ def test_curves_are_those_of_the_search():
     search = drawn.search("rounds")
     display = RoundsDisplay.from_search(search)
     curves = search.learning_curves_
-    for place, number in enumerate(display.number):
+    for place, number in enumerate(display.record.number):
         for split, scores in enumerate(display.scores[place]):
             own = curves[(curves["trial"] == number) & (curves["split"] == split)]
             expected = -own["test_neg_log_loss"][: len(scores)]
             np.testing.assert_allclose(scores, expected)
             assert display.rounds[place].tolist() == list(own["rounds"][: len(scores)])
     np.testing.assert_array_equal(display.chosen, search.cv_results_["rounds"])
-    assert display.number[display.best] == search.best_index_
+    assert display.record.number[display.best] == search.best_index_
     assert display.ax_.get_ylabel() == "log loss (lower is better)"
     assert display.star_.get_xdata() == [search.best_params_["n_estimators"]]
     chosen = curves[
@@ -65,7 +65,7 @@ def test_curves_are_those_of_the_search():
 
 def test_another_metric():
     display = RoundsDisplay.from_search(drawn.search("rounds"), metric="accuracy")
-    assert display.sign == 1
+    assert display.record.sign == 1
     search = drawn.search("rounds")
     means = [one.mean(axis=0) for one in display.scores]
     found = [
@@ -77,7 +77,7 @@ def test_another_metric():
     curves = search.learning_curves_.groupby(["trial", "rounds"])
     means = curves["test_accuracy"].mean()
     kept = np.flatnonzero(display.chosen)
-    expected = [means[display.number[i], display.chosen[i]] for i in kept]
+    expected = [means[display.record.number[i], display.chosen[i]] for i in kept]
     np.testing.assert_allclose(np.array(found)[kept], expected)
 
 

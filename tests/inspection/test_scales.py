@@ -1,4 +1,4 @@
-"""Scales of parameters on axes."""
+"""Scales of parameters on axes, and texts."""
 
 import drawn_searches as drawn
 import matplotlib.pyplot as plt
@@ -8,8 +8,15 @@ from scipy import stats
 
 from skbayes.evaluation.trial import History
 from skbayes.inspection import read_record
-from skbayes.inspection.scales import drawn_trials, parameter_scales
-from skbayes.space import Categorical, Distribution, Ordinal, Space
+from skbayes.inspection.scales import (
+    drawn_trials,
+    label_of,
+    name_label,
+    parameter_scales,
+    plain,
+    shorten,
+)
+from skbayes.space import Categorical, Distribution, Ordinal, Real, Space
 
 
 def scales_of(params, spaces=None, **kwargs):
@@ -135,18 +142,22 @@ def test_wrong_names():
 
 def test_training_size_is_a_parameter_where_it_is_chosen():
     record = read_record(drawn.search("tradeoff"))
-    chosen, shown = drawn_trials(record)
-    assert chosen.all()
-    assert [one.name for one in shown["scales"]] == ["C", "share of rows"]
-    np.testing.assert_array_equal(shown["values"][1], record.train_fraction)
-    assert len(drawn_trials(record, ["C"])[1]["scales"]) == 1
+    shown, scales, values = drawn_trials(record)
+    assert shown is record
+    assert [one.name for one in scales] == ["C", "share of rows"]
+    np.testing.assert_array_equal(values[1], record.train_fraction)
+    assert len(drawn_trials(record, ["C"])[1]) == 1
     # But not where it grows from stage to stage: these cannot be compared.
     record = read_record(drawn.search("stages"))
-    chosen, shown = drawn_trials(record)
-    np.testing.assert_array_equal(chosen, record.stage == 1)
-    assert "share of rows" not in [one.name for one in shown["scales"]]
-    assert len(shown["values"][0]) == chosen.sum()
-    assert shown["number"][shown["best"]] == record.number[record.best]
+    shown, scales, values = drawn_trials(record)
+    last = record.stage == 1
+    np.testing.assert_array_equal(shown.number, record.number[last])
+    assert shown.params == [record.params[i] for i in np.flatnonzero(last)]
+    for name, scores in record.scores.items():
+        np.testing.assert_array_equal(shown.scores[name], scores[last])
+    assert "share of rows" not in [one.name for one in scales]
+    assert len(values[0]) == last.sum()
+    assert shown.number[shown.best] == record.number[record.best]
 
 
 @pytest.mark.parametrize("values", [[1e-3, 1e3], [0, 1], ["a", "b"], [5], [1.0]])
@@ -182,3 +193,24 @@ def test_labels_of_words_and_many_numbers_are_apart(n_words, n_numbers):
     line = 0.7 * ax.get_xticklabels()[0].get_fontsize() * figure.dpi / 72.0
     assert np.all(np.diff(np.sort(x)) >= line)
     plt.close(figure)
+
+
+def test_long_texts_are_cut_at_the_end_or_in_the_middle():
+    assert label_of(len) == "len"
+    assert label_of("word") == "word"
+    assert label_of(Real(0, 10)) == "Real(0.0, 10.…"
+    assert len(label_of("x" * 100)) == 14
+    assert shorten("gamma", 5) == "gamma"
+    assert shorten("gamma__rbf", 6) == "gamma…"
+    name = "votingclassifier__svc__gamma"
+    assert shorten(name, 20, middle=True) == "votingcla…vc__gamma"
+    assert plain("a$b$\x00\ud800") == r"a\$b\$" + "\ufffd\ufffd"
+
+
+@pytest.mark.parametrize("name", ["$\\no$", "x" * 12 + "$y_$" + "z" * 30, "$" * 60])
+def test_names_are_cut_before_formulas_are_escaped(name):
+    drawn = name_label(name, 20)
+    assert drawn.count("$") == drawn.count(r"\$")
+    figure, ax = plt.subplots()
+    ax.set_title(drawn)
+    figure.canvas.draw()

@@ -67,11 +67,11 @@ def test_trials_of_a_stage_stand_beside_one_another():
     display = StagesDisplay.from_search(drawn.search("hypertune"))
     x = np.concatenate([points.get_offsets()[:, 0] for points in display.points_])
     assert len(np.unique(x)) == len(x)
-    np.testing.assert_array_equal(np.rint(x), np.sort(display.stage))
+    np.testing.assert_array_equal(np.rint(x), np.sort(display.record.stage))
     # Those of one sample are neighbors.
-    own = display.stage == 0
+    own = display.record.stage == 0
     first = np.asarray(display.points_[0].get_offsets())[:, 0]
-    sample = display.subset[own][np.argsort(first)]
+    sample = display.record.subset[own][np.argsort(first)]
     assert np.all(np.diff(sample) >= 0)
 
 

