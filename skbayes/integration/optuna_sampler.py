@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skbayes.optimizer import Optimizer, SpaceExhausted
-from skbayes.space import Categorical, Integer, Real
+from skbayes.space import Categorical, Choice, Integer, Real
 from skbayes.space.dimensions import Prior
 from skbayes.utils.optional import import_optional
 
@@ -26,15 +26,19 @@ __all__ = ["OptunaSampler"]
 
 _FLOAT = optuna.distributions.FloatDistribution
 _STATES = optuna.trial.TrialState
+# Maximum number of values of a parameter on which others may depend.
+_MAX_OPTIONS = 32
 
 
 class OptunaSampler(optuna.samplers.BaseSampler):
     """Sampler for Optuna studies that uses the optimizer of skbayes.
 
-    A :class:`skbayes.Optimizer` proposes the values of those parameters that all
-    complete and pruned trials of a study have, with the same ranges. Its surrogate is
-    fitted to these trials. All other parameters, and all parameters of the first trial,
-    are drawn at random.
+    A :class:`skbayes.Optimizer` proposes the values of all parameters that earlier
+    trials of a study have. Conditions are inferred from these trials: a parameter that
+    occurs only with some values of a categorical or integer parameter is a conditional
+    parameter of these values. Its surrogate is fitted to the trials. Parameters whose
+    presence depends on anything else, new parameters, and all parameters of the first
+    trial are drawn at random.
 
     Parameters
     ----------
@@ -90,7 +94,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         self._independent = optuna.samplers.RandomSampler(seed=self._seed)
         # Detects wrong arguments before the first trial. Every surrogate supports a
         # finite space.
-        self._optimizer({"x": optuna.distributions.IntDistribution(0, 1)})
+        self._optimizer({"x": [0, 1]})
 
     def reseed_rng(self) -> None:
         """Draw independent values differently in each thread of a study."""
@@ -99,7 +103,10 @@ class OptunaSampler(optuna.samplers.BaseSampler):
     def infer_relative_search_space(
         self, study: optuna.Study, trial: optuna.trial.FrozenTrial
     ) -> dict[str, Any]:
-        """Return the distributions that complete and pruned trials of a study share.
+        """Return the distributions of the parameters of complete and pruned trials.
+
+        Ranges of a parameter that differ between trials are joined. Parameters with
+        other differences between their distributions are left out.
 
         Parameters
         ----------
@@ -113,10 +120,12 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         search_space : dict of str to BaseDistribution
             Distributions by name, without those that have a single value.
         """
-        shared = optuna.search_space.intersection_search_space(
-            study.get_trials(deepcopy=False), include_pruned=True
-        )
-        return {n: d for n, d in shared.items() if not d.single()}
+        seen: dict[str, list[Any]] = {}
+        for other in _evaluated(study):
+            for name, distribution in other.distributions.items():
+                seen.setdefault(name, []).append(distribution)
+        joined = {name: _union(seen[name]) for name in sorted(seen)}
+        return {n: d for n, d in joined.items() if d is not None and not d.single()}
 
     def sample_relative(
         self,
@@ -149,15 +158,19 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         varying = {n: d for n, d in search_space.items() if n not in fixed}
         if not varying:
             return {}
-        optimizer = self._optimizer(varying, study.directions)
+        rows = [_places(other, varying) for other in _evaluated(study)]
+        optimizer = self._optimizer(
+            _conditional_space(varying, [row for row in rows if row]),
+            study.directions,
+        )
         for other in study.get_trials(deepcopy=False):
             if other.number != trial.number:
-                _tell(optimizer, other, varying)
+                _tell(optimizer, other, _places(other, varying))
         try:
             proposed = optimizer.propose().params
         except SpaceExhausted:
             return {}
-        return fixed | {n: _value(d, proposed[n]) for n, d in varying.items()}
+        return fixed | {n: _value(varying[n], place) for n, place in proposed.items()}
 
     def sample_independent(
         self,
@@ -194,7 +207,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         directions: Sequence[Any] = (optuna.study.StudyDirection.MAXIMIZE,),
     ) -> Optimizer:
         return Optimizer(
-            {name: _dimension(distribution) for name, distribution in space.items()},
+            space,
             surrogate=self.surrogate,
             acquisition=self.acquisition,
             n_initial_points=self.n_initial_points,
@@ -211,21 +224,140 @@ def _first_seed(seed: Any) -> int:
     return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
 
+def _evaluated(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
+    """Return the complete trials, or the pruned ones if there are none.
+
+    A pruned trial may lack parameters that it would have suggested later.
+    """
+    trials = study.get_trials(deepcopy=False, states=(_STATES.COMPLETE,))
+    return trials or study.get_trials(deepcopy=False, states=(_STATES.PRUNED,))
+
+
 def _tell(
-    optimizer: Optimizer, trial: optuna.trial.FrozenTrial, space: Mapping[str, Any]
+    optimizer: Optimizer, trial: optuna.trial.FrozenTrial, row: Mapping[str, Any]
 ) -> None:
-    if not trial.params.keys() >= space.keys():
-        return
-    # ValueError if the distribution had other values at the time of the trial.
+    known = optimizer.space.parameter_names
+    params = {name: place for name, place in row.items() if name in known}
+    # ValueError if the trial does not belong to the search space.
     with contextlib.suppress(ValueError):
-        params = {n: _place(d, trial.params[n]) for n, d in space.items()}
         if trial.state == _STATES.RUNNING:
             optimizer.pend(params)
         elif trial.state != _STATES.WAITING:
             optimizer.tell(params, math.nan if trial.values is None else trial.values)
 
 
+# -- conditions ------------------------------------------------------------------------
+
+
+def _conditional_space(
+    distributions: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Return a search space that contains the places of the parameters of all trials.
+
+    Parameters without a place in any row are unconditional. Parameters whose presence
+    does not depend on choices alone are left out.
+    """
+    names = list(distributions)
+    while True:
+        unseen = [name for name in names if not any(name in row for row in rows)]
+        seen = [name for name in names if name not in unseen]
+        space, unexplained = _branch(distributions, seen, rows)
+        if not unexplained:
+            return space | {name: _dimension(distributions[name]) for name in unseen}
+        names = [name for name in names if name not in unexplained]
+
+
+def _branch(
+    distributions: Mapping[str, Any],
+    names: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+) -> tuple[dict[str, Any], set[str]]:
+    """Return the search space of a branch, and the names that do not fit into a tree.
+
+    `names` are those of parameters that occur in `rows`, the trials of the branch.
+    Parameters that all of these trials have are unconditional. The parent of another
+    one is the choice that best separates the trials with the parameter from those
+    without it, by the Gini impurity.
+    """
+    space = {
+        name: _dimension(distributions[name])
+        for name in names
+        if all(name in row for row in rows)
+    }
+    children: dict[str, list[str]] = {}
+    unexplained = set()
+    for name in names:
+        if name in space:
+            continue
+        purest = _impurity(name, [rows])
+        parent = None
+        for choice in space:
+            options = _options(distributions[choice])
+            if len(options) > 1:
+                found = _impurity(name, [_with(rows, choice, o) for o in options])
+                if found < purest:
+                    purest, parent = found, choice
+        if parent is None:
+            unexplained.add(name)
+        else:
+            children.setdefault(parent, []).append(name)
+    for parent, conditional in children.items():
+        branches = []
+        for option in _options(distributions[parent]):
+            chosen = _with(rows, parent, option)
+            occurring = [n for n in conditional if any(n in row for row in chosen)]
+            sub_space, further = _branch(distributions, occurring, chosen)
+            branches.append((option, sub_space))
+            unexplained |= further
+        space[parent] = Choice(branches)
+    return space, unexplained
+
+
+def _with(
+    rows: Sequence[Mapping[str, Any]], name: str, place: Any
+) -> list[Mapping[str, Any]]:
+    return [row for row in rows if row[name] == place]
+
+
+def _impurity(name: str, groups: Sequence[Sequence[Mapping[str, Any]]]) -> float:
+    """Return the impurity of groups of trials: those with and those without `name`."""
+    total = 0.0
+    for group in groups:
+        n_present = sum(name in row for row in group)
+        total += n_present * (len(group) - n_present) / max(len(group), 1)
+    return total
+
+
 # -- distributions ---------------------------------------------------------------------
+
+
+def _union(distributions: Sequence[Any]) -> Any:
+    """Return the distribution with the values of several; None if there is none."""
+    first = distributions[0]
+    if all(distribution == first for distribution in distributions):
+        return first
+    kinds = {
+        (type(d), getattr(d, "log", None), getattr(d, "step", None))
+        for d in distributions
+    }
+    kind, log, step = kinds.pop()
+    if kinds or log is None:
+        return None
+    low = min(d.low for d in distributions)
+    # The values of a grid with another offset are between those of the first.
+    if step is not None and any((d.low - low) % step for d in distributions):
+        return None
+    return kind(low, max(d.high for d in distributions), log=log, step=step)
+
+
+def _options(distribution: Any) -> range:
+    """Return the places of a choice, which may have conditional parameters."""
+    if hasattr(distribution, "choices"):
+        return range(len(distribution.choices))
+    if distribution.step is None or distribution.log:
+        return range(0)
+    n_options = _n_steps(distribution) + 1
+    return range(n_options if n_options <= _MAX_OPTIONS else 0)
 
 
 def _dimension(distribution: Any) -> Any:
@@ -251,6 +383,18 @@ def _value(distribution: Any, place: Any) -> Any:
     if place == _n_steps(distribution):
         return distribution.high
     return distribution.low + place * distribution.step
+
+
+def _places(
+    trial: optuna.trial.FrozenTrial, distributions: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the places of the values of a trial, without those out of range."""
+    places = {}
+    for name, distribution in distributions.items():
+        # ValueError if the distribution had other values at the time of the trial.
+        with contextlib.suppress(KeyError, ValueError):
+            places[name] = _place(distribution, trial.params[name])
+    return places
 
 
 def _place(distribution: Any, value: Any) -> Any:

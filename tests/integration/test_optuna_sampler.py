@@ -1,5 +1,6 @@
 """Sampler for Optuna, including Optuna's own tests."""
 
+import math
 import warnings
 
 import optuna
@@ -12,6 +13,8 @@ from optuna.testing.pytest_samplers import (
 
 from skbayes import Optimizer
 from skbayes.integration import OptunaSampler
+from skbayes.integration.optuna_sampler import _conditional_space, _places
+from skbayes.space import Space
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 
@@ -107,6 +110,82 @@ def test_a_front_is_found_for_two_objectives():
 
     study.optimize(objective, n_trials=10)
     assert sorted(t.params["x"] for t in study.best_trials) == [0, 1, 2, 3, 4]
+
+
+def nested(trial):
+    """Objective with a condition within a condition, and a loop over an integer."""
+    if trial.suggest_categorical("model", ["svm", "tree"]) == "svm":
+        C = trial.suggest_float("C", 1e-3, 1e3, log=True)
+        loss = (math.log10(C) - 1) ** 2 / 9
+        if trial.suggest_categorical("kernel", ["rbf", "linear"]) == "linear":
+            return loss + 0.1
+        gamma = trial.suggest_float("gamma", 1e-4, 10, log=True)
+        return loss + (math.log10(gamma) + 2) ** 2 / 9
+    n = trial.suggest_int("n_layers", 1, 3)
+    return 0.05 + sum(trial.suggest_int(f"units_{i}", 1, 9) for i in range(n)) / 9
+
+
+def inferred(objective, n_trials):
+    """Return the search space that is inferred from random trials."""
+    study = optuna.create_study(sampler=optuna.samplers.RandomSampler(seed=0))
+    study.optimize(objective, n_trials=n_trials)
+    distributions = OptunaSampler().infer_relative_search_space(study, None)
+    rows = [_places(trial, distributions) for trial in study.trials]
+    return Space.from_notation(_conditional_space(distributions, rows)), rows
+
+
+def test_conditions_are_inferred_from_trials():
+    space, rows = inferred(nested, 60)
+    assert all(row in space for row in rows)
+    # The indices of the options, and the decades of C and gamma.
+    svm = {"model": 0, "C": 1.0}
+    assert svm | {"kernel": 0, "gamma": 0.1} in space
+    assert svm | {"kernel": 1} in space
+    assert svm | {"kernel": 1, "gamma": 0.1} not in space
+    units = {f"units_{i}": 4 for i in range(3)}
+    assert {"model": 1, "n_layers": 2} | units in space
+    assert {"model": 1, "n_layers": 1} | units not in space
+    assert {"model": 1, "n_layers": 0, "units_0": 4} in space
+
+
+@pytest.mark.parametrize("n_trials", [1, 2, 5, 12])
+def test_all_trials_belong_to_the_inferred_space(n_trials):
+    space, rows = inferred(nested, n_trials)
+    assert all(row in space for row in rows)
+
+
+def test_a_parameter_that_depends_on_a_number_is_drawn_at_random():
+    def objective(trial):
+        trial.suggest_categorical("c", "abc")
+        x = trial.suggest_float("x", 0, 1)
+        return x if x < 0.5 else trial.suggest_float("y", 0, 1)
+
+    space, _ = inferred(objective, 30)
+    assert space.parameter_names == ["c", "x"]
+    assert run(objective, 12, seed=0).best_value < 0.2
+
+
+def test_ranges_that_change_are_joined():
+    def objective(trial):
+        high = 1 + trial.number % 3
+        trial.suggest_float("s", high / 4, high / 4 + 1, step=0.5)
+        return trial.suggest_int("n", -high, high) + trial.suggest_float("x", 0, high)
+
+    study = run(objective, 9, seed=0)
+    found = study.sampler.infer_relative_search_space(study, None)
+    assert found == {
+        "n": optuna.distributions.IntDistribution(-3, 3),
+        "x": optuna.distributions.FloatDistribution(0, 3),
+    }
+
+
+def test_conditional_parameters_are_tuned_within_each_branch():
+    def objective(trial):
+        branch = trial.suggest_categorical("branch", "abc")
+        x, y = (trial.suggest_float(f"{name}_{branch}", 0, 1) for name in "xy")
+        return {"a": 0.1, "b": 0.0, "c": 0.05}[branch] + (x - 0.3) ** 2 + (y - 0.7) ** 2
+
+    assert run(objective, 40, seed=0).best_value < 0.01
 
 
 @pytest.mark.parametrize(
