@@ -28,7 +28,7 @@ def close_figures():
 # Modules of the extra test-all, which the extra test does not install.
 OPTIONAL = ("array_api_strict", "distributed", "ipykernel", "liblinear", "nbclient")
 OPTIONAL += ("nbformat", "numpydoc", "optuna", "proselint", "rich", "snowballstemmer")
-OPTIONAL += ("sphinx", "stop_words", "tqdm", "xgboost")
+OPTIONAL += ("skrub", "sphinx", "stop_words", "tqdm", "xgboost")
 
 
 def skip_if_missing(text):

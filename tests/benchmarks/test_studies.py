@@ -2,6 +2,7 @@
 
 import json
 
+import define_by_run
 import engine_overhead
 import ensembles
 import harness
@@ -30,8 +31,8 @@ STUDIES = {
     if study.smallest
 } | {
     module.__name__: (module, "run")
-    for module in (engine_overhead, ensembles, new_rows, nmt, pruning)
-    + (threshold, truth)
+    for module in (define_by_run, engine_overhead, ensembles, new_rows, nmt)
+    + (pruning, threshold, truth)
 }
 
 
