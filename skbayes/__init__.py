@@ -14,6 +14,8 @@
 from __future__ import annotations
 
 import importlib
+import warnings
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -88,6 +90,14 @@ _PACKAGES = [
     "tracking",
 ]
 
+
+# A folder of the distribution "sklearn-bayes", which has the same import name.
+if (Path(__file__).parent / "rvm_ard_models").is_dir():
+    warnings.warn(
+        "The package sklearn-bayes is installed in the same folder, because it has the "
+        "same import name. Uninstall it and install skbayes again.",
+        stacklevel=2,
+    )
 
 if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
 

@@ -2,8 +2,11 @@
 
 import importlib.metadata
 import itertools
+import os
 import re
+import shutil
 import subprocess
+import sys
 import tomllib
 from importlib.resources import files
 from pathlib import Path
@@ -100,3 +103,26 @@ def test_paths_of_a_machine_are_recognized():
     assert MACHINE_PATH.search(b"C:\\" + b"Users\\someone")
     for text in (b"https://example.org/home/page", b"~/home/x", b"docs/work/x"):
         assert not MACHINE_PATH.search(text)
+
+
+def test_another_project_with_the_same_import_name_is_noticed(tmp_path):
+    package = tmp_path / "skbayes"
+    (package / "rvm_ard_models").mkdir(parents=True)
+    shutil.copy(skbayes.__file__, package)
+    done = subprocess.run(
+        [sys.executable, "-c", "import skbayes"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "UserWarning: The package sklearn-bayes is installed" in done.stderr
+
+
+def test_release_files_have_the_version_and_the_requirements(project):
+    citation = (ROOT / "CITATION.cff").read_text()
+    assert f"version: {skbayes.__version__}" in citation
+    recipe = (ROOT / "packaging" / "conda" / "recipe.yaml").read_text()
+    for requirement in project["dependencies"]:
+        assert f"    - {requirement.replace('>=', ' >=')}" in recipe
