@@ -83,9 +83,7 @@ def _methods(results: dict, caption: str, unit: str) -> Table:
     return Table(caption, ["method", "runs", *columns, *differences], rows)
 
 
-def _tasks(
-    results: dict, caption: str, digits: int, by: str, figure: int = 0
-) -> Table:
+def _tasks(results: dict, caption: str, digits: int, by: str, figure: int = 0) -> Table:
     """One row per task and one column per method, with one of the figures."""
     groups = results["groups"]
     methods = list(dict.fromkeys(m for entries in groups.values() for m in entries))

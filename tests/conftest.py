@@ -25,10 +25,10 @@ def close_figures():
         sys.modules["matplotlib.pyplot"].close("all")
 
 
-# Modules of the extra test-all, which the extra test does not install.
+# Modules of the extras test-all and forecasting, which test does not install.
 OPTIONAL = ("array_api_strict", "distributed", "ipykernel", "liblinear", "nbclient")
 OPTIONAL += ("nbformat", "numpydoc", "optuna", "proselint", "rich", "snowballstemmer")
-OPTIONAL += ("skrub", "sphinx", "stop_words", "tqdm", "xgboost")
+OPTIONAL += ("skrub", "sktime", "sphinx", "stop_words", "tqdm", "xgboost")
 
 
 def skip_if_missing(text):
@@ -37,7 +37,7 @@ def skip_if_missing(text):
         package = name.replace("_", ".")
         pattern = rf"No module named '{name}\b|\b{package}\b.* not installed"
         if re.search(pattern, text) and not importlib.util.find_spec(name):
-            reason = f'needs {name}, of the extra test-all: pip install ".[test-all]"'
+            reason = f'needs {name}: pip install ".[test-all,forecasting]"'
             pytest.skip(reason, allow_module_level=True)
 
 
