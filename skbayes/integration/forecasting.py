@@ -48,13 +48,13 @@ class ForecastingSkbayesSearchCV(ForecastingRandomizedSearchCV):
     scoring : metric of sktime, str or callable, default=None
         Metric; the mean absolute percentage error by default.
     strategy : {"refit", "update", "no-update_params"}, default="refit"
-        How a forecaster is fitted to the next training window.
+        Method that passes the next training window to a forecaster.
     update_behaviour : {"full_refit", "inner_only", "no_update"}, default="full_refit"
-        What ``update`` does with the best forecaster.
+        Behavior of ``update`` of the fitted search.
     refit : bool, default=True
         Whether the best forecaster is fitted to the whole time series.
     tune_by_instance, tune_by_variable : bool, default=False
-        Whether each instance of a panel, or each variable, has a search of its own.
+        Whether each instance of a panel, or each variable, has a separate search.
     verbose : int, default=0
         Verbosity.
     return_n_best_forecasters : int, default=1
