@@ -48,7 +48,7 @@ from skbayes import BayesSearchCV
 from skbayes.space import Choice
 from skbayes.spaces import default_space
 from skbayes.spaces import models as models_for
-from skbayes.spaces.own_values import renamed
+from skbayes.spaces.parts import renamed
 
 SHOWN = (4, 8, 12, 25)
 LOG = "log-uniform"

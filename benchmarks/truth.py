@@ -52,7 +52,7 @@ from skbayes.results import corrected_best_score
 from skbayes.search.choice import gain_of
 from skbayes.space import Choice
 from skbayes.spaces import default_space
-from skbayes.spaces.own_values import renamed
+from skbayes.spaces.parts import renamed
 
 N_TRIALS, N_FOLDS, N_CONTENDERS = 25, 5, 8
 N_TEST, LEAST_OF_CLASS, MOST_CLASSES = 2000, 15, 7

@@ -13,8 +13,7 @@ from skbayes.space.notation import pairs_of
 from skbayes.spaces import default  # noqa: F401  fills the catalog
 from skbayes.spaces.catalog import CATALOG, DataFacts, KnownClass
 from skbayes.spaces.learned_prior import library
-from skbayes.spaces.own_values import with_own_values
-from skbayes.spaces.parts import own_params
+from skbayes.spaces.parts import own_params, with_own_values
 
 HEADER = ["Classes", "Hyper-parameters"]
 

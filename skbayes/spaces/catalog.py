@@ -6,6 +6,7 @@ that the packages need not be imported. Bounds of the spaces depend on the facts
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 from collections.abc import Callable, Mapping
@@ -23,6 +24,7 @@ __all__ = [
     "CATALOG",
     "DataFacts",
     "Fallback",
+    "constant",
     "KnownClass",
     "find",
     "known",
@@ -264,6 +266,14 @@ def known(
         return build
 
     return register
+
+
+def constant(*names: str, package: str = "sklearn", **space: Any) -> None:
+    """Register classes whose space, apart from class weights, is always the same."""
+
+    @known(*names, package=package)
+    def build(params: Params, facts: DataFacts) -> Notation:
+        return {**copy.deepcopy(space), **class_weight(params, facts)}
 
 
 def find(estimator: Any) -> KnownClass | None:

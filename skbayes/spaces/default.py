@@ -9,11 +9,11 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from skbayes.space.dimensions import is_number
-from skbayes.space.lists import Ordinal
+from skbayes.space.lists import OptionKey, Ordinal
 from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
-from skbayes.spaces import learners, samplers, transformers, trees  # noqa: F401
+from skbayes.spaces import learners, transformers, trees  # noqa: F401
 from skbayes.spaces.catalog import DataFacts, Notation
-from skbayes.spaces.parts import Part, is_k_means, parts_of
+from skbayes.spaces.parts import Part, is_k_means, parts_of, space_of
 
 __all__ = [
     "EditableSpace",
@@ -59,16 +59,18 @@ def apply_changes(
         value = changes[name]
         if value is not None and name in conditions and not _occurs(result, name):
             raise _contradiction(name, conditions[name], changes)
-        result = _without_below(result, name, value)
         if value is None:
-            result = _removed(result, name)
-        elif isinstance(value, Choice):
-            opened = {inner for inner, _ in _conditions({name: value})}
-            for other in opened:
-                result = _removed(result, other)
-            result = _replaced(result, name, value)
+            result = _mapped(result, name, None)
+            continue
+        if _is_step(value):  # the step may be replaced
+            below = f"{name}__"
+            result = {k: sub for k, sub in result.items() if not k.startswith(below)}
+        if isinstance(value, Choice):
+            for other, _ in _conditions({name: value}):
+                result = _mapped(result, other, None)
         else:
-            result = _replaced(result, name, _kept_options(result, name, value, facts))
+            value = _kept_options(result, name, value, facts)
+        result = _replaced(result, name, value)
     if not result:
         raise ValueError(
             "search_spaces: the entries that are None remove all parameters, and "
@@ -110,27 +112,20 @@ def _occurs(space: Notation, name: str) -> bool:
 
 def _replaced(space: Notation, name: str, value: Any) -> Notation:
     """Return a space with an entry replaced at all levels, or added at the top."""
-    if not any(inner == name for inner, _ in _conditions(space)):
+    if not _occurs(space, name):
         return {**space, name: value}
     return _mapped(space, name, value)
 
 
-def _removed(space: Notation, name: str) -> Notation:
-    return _mapped(space, name, None)
-
-
 def _mapped(space: Notation, name: str, value: Any) -> Notation:
     """Return a space with all entries of a name replaced, or removed for None."""
-    result = {}
-    for key, notation in space.items():
-        if key == name:
-            if value is not None:
-                result[key] = value
-            continue
-        result[key] = with_sub_spaces(
-            notation, lambda _, sub: _mapped(sub, name, value)
-        )
-    return result
+    return {
+        key: value
+        if key == name
+        else with_sub_spaces(notation, lambda _, sub: _mapped(sub, name, value))
+        for key, notation in space.items()
+        if key != name or value is not None
+    }
 
 
 # -- options --------------------------------------------------------------------------
@@ -143,47 +138,18 @@ def _is_step(value: Any) -> bool:
     )
 
 
-def _without_below(space: Notation, name: str, value: Any) -> Notation:
-    """Return a space without the parameters of a step that may be replaced."""
-    if not _is_step(value):
-        return space
-    return {key: sub for key, sub in space.items() if not key.startswith(f"{name}__")}
-
-
 def _kept_options(space: Notation, name: str, value: Any, facts: DataFacts) -> Any:
     """Return a choice for a list of options that have conditional parameters."""
-    if not isinstance(value, list) or not value:
-        return value
+    old = space.get(name)
     if _is_step(value):
-        pairs = [(option, _space_of(option, name, facts)) for option in value]
+        prefix = f"{name}__"
+        subs = [space_of(parts_of(option, facts, prefix)) for option in value]
+    elif isinstance(value, list) and isinstance(old, Choice):
+        opened = {OptionKey(option): sub for option, sub in pairs_of(old)}
+        subs = [opened.get(OptionKey(option), {}) for option in value]
     else:
-        old = space.get(name)
-        if not isinstance(old, Choice):
-            return value
-        opened = dict(_hashable(pairs_of(old)))
-        pairs = [(option, opened.get(_key(option), {})) for option in value]
-    return Choice(pairs) if any(sub for _, sub in pairs) else value
-
-
-def _space_of(option: Any, name: str, facts: DataFacts) -> Notation:
-    if not hasattr(option, "get_params"):
-        return {}
-    found: Notation = {}
-    for part in parts_of(option, facts, prefix=f"{name}__"):
-        found.update(part.space)
-    return found
-
-
-def _hashable(pairs: list[tuple[Any, Any]]) -> Iterator[tuple[Any, Any]]:
-    return ((_key(option), opened) for option, opened in pairs)
-
-
-def _key(option: Any) -> Any:
-    try:
-        hash(option)
-    except TypeError:
-        return id(option)
-    return (type(option).__name__, option)
+        return value
+    return Choice(list(zip(value, subs, strict=True))) if any(subs) else value
 
 
 class EditableSpace(dict):
@@ -347,10 +313,8 @@ def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace
 
 def space_of_parts(parts: list[Part], facts: DataFacts) -> EditableSpace:
     """Return the search space of the parts of an estimator; raise if it is empty."""
-    space = EditableSpace()
+    space = EditableSpace(space_of(parts))
     space.facts = facts
-    for part in parts:
-        space.update(part.space)
     if not space:
         raise _nothing_known(parts)
     return space

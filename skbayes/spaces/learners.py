@@ -1,4 +1,4 @@
-"""Search spaces of linear models, support vector machines, neighbors and networks."""
+"""Search spaces of linear models, support vector machines, neighbors and wrappers."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from skbayes.spaces.catalog import (
     Params,
     at_most,
     class_weight,
+    constant,
     counts_or,
     fitting,
     known,
@@ -26,6 +27,13 @@ __all__: list[str] = []
 
 # Losses of SGDClassifier with probabilities.
 WITH_PROBABILITIES = ("log_loss", "modified_huber")
+
+# Penalties of stochastic gradient descent.
+PENALTIES: dict[str, Notation] = {
+    "l2": {},
+    "l1": {},
+    "elasticnet": {"l1_ratio": (0.0, 1.0)},
+}
 
 # Number of entries of the data, times that of classes, above which solvers that visit
 # rows one by one take many times as long as others, and above which they are slow.
@@ -44,6 +52,65 @@ MODERATE, HIGH = 10.0, 500.0
 MANY_ROWS, FEW_ROWS = 3000, 200
 
 SVR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
+
+
+# -- spaces that do not depend on the data --------------------------------------------
+
+constant(
+    *("DummyClassifier", "DummyRegressor", "IsotonicRegression", "LinearRegression"),
+    # These classes tune their own hyper-parameters.
+    *("ElasticNetCV", "LarsCV", "LassoCV", "LassoLarsCV", "LassoLarsIC"),
+    *("MultiTaskElasticNetCV", "MultiTaskLassoCV", "OrthogonalMatchingPursuitCV"),
+    "RidgeCV",
+)
+known("LogisticRegressionCV", "RidgeClassifierCV")(lambda params, facts: {})
+constant(
+    *("Pipeline", "FeatureUnion", "ColumnTransformer", "TransformedTargetRegressor"),
+    *("MultiOutputClassifier", "MultiOutputRegressor", "ClassifierChain"),
+    *("RegressorChain", "OneVsRestClassifier", "OneVsOneClassifier"),
+    *("TunedThresholdClassifierCV", "VotingRegressor"),
+)
+constant("StackingClassifier", "StackingRegressor", passthrough=[False, True])
+constant("CalibratedClassifierCV", method=["sigmoid", "isotonic"])
+constant("OutputCodeClassifier", code_size=(1.0, 5.0))
+constant("LiblinearClassifier", package="skbayes", C=(1e-4, 1e4, LOG))
+constant("RidgeClassifier", alpha=(1e-4, 1e4, LOG))
+constant("Ridge", alpha=(1e-4, 1e4, LOG), fit_intercept=[True, False])
+constant(
+    *("PassiveAggressiveClassifier", "PassiveAggressiveRegressor"),
+    C=(1e-4, 10.0, LOG),
+    average=[False, True],
+)
+constant(
+    *("PoissonRegressor", "GammaRegressor", "TweedieRegressor"),
+    alpha=(1e-6, 100.0, LOG),
+)
+constant("HuberRegressor", epsilon=(1.05, 5.0, LOG), alpha=(1e-6, 1.0, LOG))
+constant(
+    "SGDRegressor",
+    loss=["squared_error", "huber", "epsilon_insensitive"],
+    alpha=(1e-6, 0.1, LOG),
+    penalty=Choice(PENALTIES),
+    eta0=(1e-4, 0.1, LOG),
+    average=[False, True],
+)
+constant("GaussianNB", var_smoothing=(1e-12, 1.0, LOG))
+constant("QuadraticDiscriminantAnalysis", reg_param=(0.0, 1.0))
+constant(
+    "NearestCentroid",
+    shrink_threshold=Ordinal([None, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]),
+)
+_GAMMA_PRIORS: dict[str, Any] = dict.fromkeys(
+    ("alpha_1", "alpha_2", "lambda_1", "lambda_2"), (1e-10, 1e-2, LOG)
+)
+constant("BayesianRidge", **_GAMMA_PRIORS)
+constant("ARDRegression", **_GAMMA_PRIORS, threshold_lambda=(1e3, 1e6, LOG))
+_ALPHA = {"alpha": (1e-7, 0.01, LOG)}
+_MIXED = {**_ALPHA, "l1_ratio": (0.0, 1.0)}
+constant(
+    "Perceptron",
+    penalty=Choice({None: {}, "l2": _ALPHA, "l1": _ALPHA, "elasticnet": _MIXED}),
+)
 
 
 # -- linear classifiers ---------------------------------------------------------------
@@ -92,19 +159,10 @@ def sgd_classifier(params: Params, facts: DataFacts) -> Notation:
     return {
         "loss": losses,
         "alpha": (1e-6, 0.1, LOG),
-        "penalty": _sgd_penalty(),
+        "penalty": Choice(PENALTIES),
         "average": [False, True],
         **class_weight(params, facts),
     }
-
-
-def _sgd_penalty() -> Choice:
-    return Choice({"l2": {}, "l1": {}, "elasticnet": {"l1_ratio": (0.0, 1.0)}})
-
-
-@known("LiblinearClassifier", package="skbayes")
-def liblinear(params: Params, facts: DataFacts) -> Notation:
-    return {"C": (1e-4, 1e4, LOG), **class_weight(params, facts)}
 
 
 @known("LinearSVC")
@@ -116,31 +174,7 @@ def linear_svc(params: Params, facts: DataFacts) -> Notation:
     return space
 
 
-@known("Perceptron")
-def perceptron(params: Params, facts: DataFacts) -> Notation:
-    alpha = {"alpha": (1e-7, 0.01, LOG)}
-    mixed = {**alpha, "l1_ratio": (0.0, 1.0)}
-    options = {None: {}, "l2": alpha, "l1": alpha, "elasticnet": mixed}
-    return {"penalty": Choice(options), **class_weight(params, facts)}
-
-
-@known("PassiveAggressiveClassifier", "PassiveAggressiveRegressor")
-def passive_aggressive(params: Params, facts: DataFacts) -> Notation:
-    weights = class_weight(params, facts)
-    return {"C": (1e-4, 10.0, LOG), "average": [False, True], **weights}
-
-
-@known("RidgeClassifier")
-def ridge_classifier(params: Params, facts: DataFacts) -> Notation:
-    return {"alpha": (1e-4, 1e4, LOG), **class_weight(params, facts)}
-
-
 # -- linear regression ----------------------------------------------------------------
-
-
-@known("Ridge")
-def ridge(params: Params, facts: DataFacts) -> Notation:
-    return {"alpha": (1e-4, 1e4, LOG), "fit_intercept": [True, False]}
 
 
 @known("Lasso", "LassoLars", "MultiTaskLasso", "QuantileRegressor")
@@ -157,39 +191,6 @@ def _grows_with_target(low: float, high: float, facts: DataFacts) -> tuple:
     return (low * facts.y_scale, high * facts.y_scale, LOG)
 
 
-@known("SGDRegressor")
-def sgd_regressor(params: Params, facts: DataFacts) -> Notation:
-    return {
-        "loss": ["squared_error", "huber", "epsilon_insensitive"],
-        "alpha": (1e-6, 0.1, LOG),
-        "penalty": _sgd_penalty(),
-        "eta0": (1e-4, 0.1, LOG),
-        "average": [False, True],
-    }
-
-
-@known("PoissonRegressor", "GammaRegressor", "TweedieRegressor")
-def generalized_linear(params: Params, facts: DataFacts) -> Notation:
-    return {"alpha": (1e-6, 100.0, LOG)}
-
-
-@known("HuberRegressor")
-def huber(params: Params, facts: DataFacts) -> Notation:
-    return {"epsilon": (1.05, 5.0, LOG), "alpha": (1e-6, 1.0, LOG)}
-
-
-@known("BayesianRidge")
-def bayesian_ridge(params: Params, facts: DataFacts) -> Notation:
-    names = ("alpha_1", "alpha_2", "lambda_1", "lambda_2")
-    return {name: (1e-10, 1e-2, LOG) for name in names}
-
-
-@known("ARDRegression")
-def relevance_determination(params: Params, facts: DataFacts) -> Notation:
-    threshold = {"threshold_lambda": (1e3, 1e6, LOG)}
-    return {**bayesian_ridge(params, facts), **threshold}
-
-
 @known("OrthogonalMatchingPursuit")
 def matching_pursuit(params: Params, facts: DataFacts) -> Notation:
     if params["tol"] is not None:
@@ -203,17 +204,6 @@ def partial_least_squares(params: Params, facts: DataFacts) -> Notation:
     bounds = [facts.fewest_features or 2, facts.n_rows or 30]
     most = min(30, *bounds)
     return {"n_components": fitting(params["n_components"], (1, most), facts)}
-
-
-@known(
-    *("DummyClassifier", "DummyRegressor", "IsotonicRegression", "LinearRegression"),
-    # These classes tune their own hyper-parameters.
-    *("ElasticNetCV", "LarsCV", "LassoCV", "LassoLarsCV", "LassoLarsIC"),
-    *("LogisticRegressionCV", "MultiTaskElasticNetCV", "MultiTaskLassoCV"),
-    *("OrthogonalMatchingPursuitCV", "RidgeCV", "RidgeClassifierCV"),
-)
-def nothing(params: Params, facts: DataFacts) -> Notation:
-    return {}
 
 
 # -- support vector machines ----------------------------------------------------------
@@ -386,11 +376,6 @@ def radius_neighbors(params: Params, facts: DataFacts) -> Notation:
     return {"radius": (0.1 * unit, 2.0 * unit, LOG), **space}
 
 
-@known("NearestCentroid")
-def nearest_centroid(params: Params, facts: DataFacts) -> Notation:
-    return {"shrink_threshold": Ordinal([None, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0])}
-
-
 @known("LabelPropagation", "LabelSpreading")
 def label_propagation(params: Params, facts: DataFacts) -> Notation:
     if callable(params["kernel"]):
@@ -404,21 +389,13 @@ def label_propagation(params: Params, facts: DataFacts) -> Notation:
 # -- naive Bayes and discriminant analysis --------------------------------------------
 
 
-@known("GaussianNB")
-def gaussian_naive_bayes(params: Params, facts: DataFacts) -> Notation:
-    return {"var_smoothing": (1e-12, 1.0, LOG)}
-
-
-@known("MultinomialNB", "BernoulliNB", "CategoricalNB")
+@known("MultinomialNB", "BernoulliNB", "CategoricalNB", "ComplementNB")
 def naive_bayes(params: Params, facts: DataFacts) -> Notation:
-    smoothing = {} if np.ndim(params["alpha"]) else {"alpha": (1e-3, 100.0, LOG)}
+    is_list = bool(np.ndim(params["alpha"]))
+    smoothing = _if(not is_list, alpha=(1e-3, 100.0, LOG))
+    if "norm" in params:  # ComplementNB
+        return {**smoothing, "norm": [False, True]}
     return {**smoothing, "fit_prior": [True, False]}
-
-
-@known("ComplementNB")
-def complement_naive_bayes(params: Params, facts: DataFacts) -> Notation:
-    smoothing = {} if np.ndim(params["alpha"]) else {"alpha": (1e-3, 100.0, LOG)}
-    return {**smoothing, "norm": [False, True]}
 
 
 @known("LinearDiscriminantAnalysis")
@@ -430,9 +407,42 @@ def linear_discriminant(params: Params, facts: DataFacts) -> Notation:
     return {"solver": Choice({"svd": {}, other: shrunk})}
 
 
-@known("QuadraticDiscriminantAnalysis")
-def quadratic_discriminant(params: Params, facts: DataFacts) -> Notation:
-    return {"reg_param": (0.0, 1.0)}
+# -- wrappers --------------------------------------------------------------------------
+
+
+@known("VotingClassifier")
+def voting(params: Params, facts: DataFacts) -> Notation:
+    members = [
+        member for _, member in params["estimators"] if not isinstance(member, str)
+    ]
+    probable = all(hasattr(member, "predict_proba") for member in members)
+    # Users who chose "soft" may need its probabilities.
+    if params["voting"] == "hard" and probable:
+        return {"voting": ["hard", "soft"]}
+    return {}
+
+
+@known("SelfTrainingClassifier")
+def self_training(params: Params, facts: DataFacts) -> Notation:
+    if params["criterion"] == "threshold":
+        return {"threshold": (0.5, 0.99)}
+    return {}
+
+
+@known("FixedThresholdClassifier")
+def fixed_threshold(params: Params, facts: DataFacts) -> Notation:
+    method = params["response_method"]
+    if method == "auto":
+        has = hasattr(params["estimator"], "predict_proba")
+        method = "predict_proba" if has else "decision_function"
+    probable = method == "predict_proba"
+    if params["threshold"] != "auto":
+        return {"threshold": (0.05, 0.95) if probable else (-1.0, 1.0)}
+    shares = [share / 20 for share in range(1, 20) if share != 10]
+    margins = [-1.0, -0.5, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.5, 1.0]
+    values = shares if probable else margins
+    half = len(values) // 2
+    return {"threshold": Ordinal([*values[:half], "auto", *values[half:]])}
 
 
 # -- networks -------------------------------------------------------------------------

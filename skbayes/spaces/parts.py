@@ -4,34 +4,38 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from sklearn.base import is_classifier
 
+from skbayes.space.dimensions import is_finite_number, is_number
 from skbayes.space.lists import Ordinal
-from skbayes.space.notation import Choice, pairs_of
-from skbayes.spaces.catalog import DataFacts, KnownClass, Notation, Params, find, known
-from skbayes.spaces.own_values import renamed, with_own_values
-from skbayes.spaces.samplers import facts_resampled
+from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
+from skbayes.spaces.catalog import (
+    DataFacts,
+    Fallback,
+    KnownClass,
+    Notation,
+    Params,
+    find,
+)
 
 __all__ = [
     "Part",
     "ignores_scale",
     "is_estimator",
-    "is_scaler",
     "own_params",
+    "own_values",
     "parts_of",
-    "scaler_choice",
+    "renamed",
+    "space_of",
+    "with_own_values",
 ]
 
 SCALERS = (
-    "MaxAbsScaler",
-    "MinMaxScaler",
-    "PowerTransformer",
-    "QuantileTransformer",
-    "RobustScaler",
-    "StandardScaler",
+    *("MaxAbsScaler", "MinMaxScaler", "PowerTransformer", "QuantileTransformer"),
+    *("RobustScaler", "StandardScaler"),
 )
 
 # Searches tune their estimators already, and frozen estimators are not fitted again.
@@ -41,18 +45,7 @@ NOT_ENTERED = ("BaseSearchCV", "FrozenEstimator")
 CONTAINERS = ("steps", "transformers", "transformer_list", "estimators")
 
 # Transformers that keep the number of columns.
-KEEP_COLUMNS = (
-    "KNNImputer",
-    "MaxAbsScaler",
-    "MinMaxScaler",
-    "Normalizer",
-    "OrdinalEncoder",
-    "PowerTransformer",
-    "QuantileTransformer",
-    "RobustScaler",
-    "SimpleImputer",
-    "StandardScaler",
-)
+KEEP_COLUMNS = ("KNNImputer", "Normalizer", "OrdinalEncoder", "SimpleImputer", *SCALERS)
 IMPUTERS = ("IterativeImputer", "KNNImputer", "SimpleImputer")
 
 # Transformers with at least as many columns as before, of about the same scale.
@@ -80,6 +73,12 @@ WIDE = (
     *("KNeighborsTransformer", "RadiusNeighborsTransformer", "DictVectorizer"),
 )
 
+# Samplers that leave as many rows of each class as the smallest one has.
+UNDER_SAMPLERS = ("ClusterCentroids", "NearMiss", "RandomUnderSampler")
+
+# Parameters for which an integer is a count and a float is a fraction.
+COUNT_OR_SHARE = ("max_features", "max_samples", "min_samples_leaf", "n_components")
+
 # Classes whose own score depends on the scale and the number of the columns.
 SCORE_OF_COLUMNS = (
     *("FactorAnalysis", "GaussianMixture", "BayesianGaussianMixture"),
@@ -87,19 +86,8 @@ SCORE_OF_COLUMNS = (
     *("KMeans", "MiniBatchKMeans", "BisectingKMeans"),
 )
 
-# Classes, including wrappers, that have no hyper-parameters to tune.
-known(
-    *("Pipeline", "FeatureUnion", "ColumnTransformer", "TransformedTargetRegressor"),
-    *("MultiOutputClassifier", "MultiOutputRegressor", "ClassifierChain"),
-    *("RegressorChain", "OneVsRestClassifier", "OneVsOneClassifier"),
-    *("TunedThresholdClassifierCV", "FunctionTransformer"),
-    *("DictVectorizer", "LabelBinarizer", "LabelEncoder", "MultiLabelBinarizer"),
-    *("MissingIndicator", "StandardScaler", "MinMaxScaler", "MaxAbsScaler"),
-    *("RobustScaler", "PowerTransformer", "QuantileTransformer", "VotingRegressor"),
-)(lambda params, facts: {})
 
-
-def is_scaler(estimator: Any) -> bool:
+def _is_scaler(estimator: Any) -> bool:
     """Return whether an estimator is one of scikit-learn's scalers."""
     return any(
         cls.__name__ in SCALERS and cls.__module__.startswith("sklearn.")
@@ -107,7 +95,7 @@ def is_scaler(estimator: Any) -> bool:
     )
 
 
-def scaler_choice(scaler: Any, facts: DataFacts) -> list[Any]:
+def _scaler_choice(scaler: Any, facts: DataFacts) -> list[Any]:
     """Return the scalers that can replace a scaler, beginning with the scaler itself.
 
     The list is empty if the others cannot replace it: for scalers of sparse data, which
@@ -116,73 +104,21 @@ def scaler_choice(scaler: Any, facts: DataFacts) -> list[Any]:
     # Imported here, because the user's code has imported it already.
     from sklearn import preprocessing
 
-    name = type(scaler).__name__
-    dense = getattr(scaler, "with_mean", True) and getattr(
+    centers = getattr(scaler, "with_mean", True) and getattr(
         scaler, "with_centering", True
     )
-    if name in ("MaxAbsScaler", "MinMaxScaler") or not dense:
+    kind = type(scaler).__name__
+    if kind in ("MaxAbsScaler", "MinMaxScaler") or not centers:
         return []
-    n_quantiles = min(1000, facts.n_rows or 100)
-    quantiles = preprocessing.QuantileTransformer(
-        n_quantiles=n_quantiles, output_distribution="normal"
-    )
     others = [
         preprocessing.StandardScaler(),
         preprocessing.MinMaxScaler(),
         preprocessing.RobustScaler(),
-        quantiles,
+        preprocessing.QuantileTransformer(
+            n_quantiles=min(1000, facts.n_rows or 100), output_distribution="normal"
+        ),
     ]
-    return [scaler, *(other for other in others if type(other).__name__ != name)]
-
-
-@known("VotingClassifier")
-def voting(params: Params, facts: DataFacts) -> Notation:
-    members = [
-        member for _, member in params["estimators"] if not isinstance(member, str)
-    ]
-    probable = all(hasattr(member, "predict_proba") for member in members)
-    # Users who chose "soft" may need its probabilities.
-    if params["voting"] == "hard" and probable:
-        return {"voting": ["hard", "soft"]}
-    return {}
-
-
-@known("StackingClassifier", "StackingRegressor")
-def stacking(params: Params, facts: DataFacts) -> Notation:
-    return {"passthrough": [False, True]}
-
-
-@known("CalibratedClassifierCV")
-def calibration(params: Params, facts: DataFacts) -> Notation:
-    return {"method": ["sigmoid", "isotonic"]}
-
-
-@known("SelfTrainingClassifier")
-def self_training(params: Params, facts: DataFacts) -> Notation:
-    if params["criterion"] == "threshold":
-        return {"threshold": (0.5, 0.99)}
-    return {}
-
-
-@known("OutputCodeClassifier")
-def output_code(params: Params, facts: DataFacts) -> Notation:
-    return {"code_size": (1.0, 5.0)}
-
-
-@known("FixedThresholdClassifier")
-def fixed_threshold(params: Params, facts: DataFacts) -> Notation:
-    method = params["response_method"]
-    if method == "auto":
-        has = hasattr(params["estimator"], "predict_proba")
-        method = "predict_proba" if has else "decision_function"
-    probable = method == "predict_proba"
-    if params["threshold"] != "auto":
-        return {"threshold": (0.05, 0.95) if probable else (-1.0, 1.0)}
-    shares = [share / 20 for share in range(1, 20) if share != 10]
-    margins = [-1.0, -0.5, -0.2, -0.1, -0.05, 0.05, 0.1, 0.2, 0.5, 1.0]
-    values = shares if probable else margins
-    half = len(values) // 2
-    return {"threshold": Ordinal([*values[:half], "auto", *values[half:]])}
+    return [scaler, *(other for other in others if type(other).__name__ != kind)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,7 +156,7 @@ class Part:
             return {}
         if self.is_scaler:
             matters = self.facts.scale_matters
-            scalers = scaler_choice(self.estimator, self.facts) if matters else []
+            scalers = _scaler_choice(self.estimator, self.facts) if matters else []
             return {self.prefix.removesuffix("__"): scalers} if scalers else {}
         return {} if self.known is None else _space(self, self.known)
 
@@ -228,6 +164,11 @@ class Part:
 def parts_of(estimator: Any, facts: DataFacts, prefix: str = "") -> list[Part]:
     """Return the parts of an estimator that can be tuned, the whole first."""
     return list(_walk(estimator, prefix, facts))
+
+
+def space_of(parts: list[Part]) -> Notation:
+    """Return the joint search space of parts."""
+    return {name: value for part in parts for name, value in part.space.items()}
 
 
 def _walk(estimator: Any, prefix: str, facts: DataFacts) -> Iterator[Part]:
@@ -258,7 +199,7 @@ def _space(part: Part, entry: KnownClass) -> Notation:
         facts = dataclasses.replace(facts, imbalanced=False)
     params = own_params(part.estimator, entry)
     space = with_own_values(entry.build(params, facts), params, entry.stands_for)
-    return _prefixed(space, part.prefix)
+    return renamed(space, lambda name: part.prefix + name)
 
 
 class _OwnParams(dict):
@@ -285,10 +226,6 @@ def own_params(estimator: Any, entry: KnownClass) -> dict[str, Any]:
     return _OwnParams(params)
 
 
-def _prefixed(space: Notation, prefix: str) -> Notation:
-    return renamed(space, lambda name: prefix + name) if prefix else space
-
-
 # -- containers -----------------------------------------------------------------------
 
 
@@ -309,7 +246,7 @@ def _members(
         seen = facts.with_features(_n_columns(columns[0])) if columns else facts
         full = f"{prefix}{name}"
         parts: Iterator[Part]
-        if is_scaler(member) and container != "estimators":
+        if _is_scaler(member) and container != "estimators":
             parts = iter([Part(f"{full}__", member, seen, find(member), True)])
         else:
             parts = _walk(member, f"{full}__", seen)
@@ -350,7 +287,10 @@ def _facts_after(transformer: Any, facts: DataFacts) -> DataFacts:
     """Return the facts about the output of a transformer."""
     name = type(transformer).__name__
     if hasattr(transformer, "fit_resample"):
-        return facts_resampled(transformer, facts)
+        n_rows = facts.n_rows
+        if name in UNDER_SAMPLERS and n_rows is not None:
+            n_rows = min(n_rows, (facts.n_classes or 1) * (facts.smallest_class or 1))
+        return dataclasses.replace(facts, n_rows=n_rows, resampled=True)
     if name in IMPUTERS:
         facts = dataclasses.replace(facts, has_missing=False)
     if name not in IMPUTERS + ADD_COLUMNS + SELECT_COLUMNS + KEEP_SCALE:
@@ -406,17 +346,13 @@ def _sum_of_columns(members: list[Any], facts: DataFacts) -> int | None:
 def _fewest(notation: Any) -> int | None:
     """Return the smallest count; 1 for fractions, None for all columns."""
     if isinstance(notation, Choice):
-        values: Any = [option for option, _ in pairs_of(notation)]
-    else:
-        values = (
-            notation[:1]
-            if isinstance(notation, tuple)
-            else list(getattr(notation, "values", notation))
-        )
-    counts = [value for value in values if isinstance(value, int)]
+        notation = notation.dimension
+    if isinstance(notation, tuple):
+        notation = notation[:1]
+    values = list(getattr(notation, "values", notation))
     if any(isinstance(value, float) or value == "mle" for value in values):
         return 1
-    return min(counts, default=None)
+    return min((value for value in values if isinstance(value, int)), default=None)
 
 
 def _facts_within(
@@ -460,3 +396,109 @@ def own_values(estimator: Any) -> dict[str, Any]:
             if values.get(part.prefix + name) is None:
                 values[part.prefix + name] = value
     return values
+
+
+# -- inclusion of the own values in a search space ------------------------------------
+
+
+def with_own_values(space: Notation, params: Params, stands_for: Params) -> Notation:
+    """Return a space that contains the values of an estimator's parameters.
+
+    Ranges are extended, and lists get an additional value. A dimension that cannot
+    include the own value is removed, such as a range of counts if the value is a
+    fraction. Below the options that the estimator does not use, ranges are not
+    extended.
+    """
+    values = {
+        name: stands_for[name] if params[name] is None and name in stands_for else value
+        for name, value in params.items()
+    }
+    return _include_all(space, values, top=True)
+
+
+def renamed(space: Notation, rename: Callable[[str], str]) -> Notation:
+    """Return a space with renamed parameters, also under the options of choices."""
+    return {
+        rename(name): with_sub_spaces(value, lambda _, sub: renamed(sub, rename))
+        for name, value in space.items()
+    }
+
+
+def _include_all(
+    space: Notation, params: Params, top: bool, used: bool = True
+) -> Notation:
+    def below(name: str, option: Any, sub_space: Notation) -> Notation:
+        is_used = used and option == params[name]
+        return _include_all(sub_space, params, False, is_used)
+
+    included = {}
+    for name, notation in space.items():
+        if name not in params:  # parameter of another release, or of a base class
+            continue
+        instead = isinstance(notation, Fallback)
+        if instead:
+            notation = notation.notation
+        if isinstance(notation, tuple) and notation[0] >= notation[1]:
+            notation = [notation[0]]  # the data allow a single value
+        # Under an option, a list of one value is required by the option.
+        fixed = not top and isinstance(notation, list) and len(notation) == 1
+        if not fixed and not instead:
+            with_own = _include(name, notation, params[name])
+            keep = not used and isinstance(notation, tuple) and with_own is not None
+            notation = notation if keep else with_own
+        if notation is not None:
+            included[name] = with_sub_spaces(notation, functools.partial(below, name))
+    return included
+
+
+def _include(name: str, notation: Any, value: Any) -> Any:
+    """Return a notation that includes a value, or None if that is impossible."""
+    if isinstance(notation, Choice):
+        if notation.dimension.contains(value):
+            return notation
+        return Choice([(value, {}), *pairs_of(notation)])
+    if isinstance(notation, tuple):
+        return _extended(name, notation, value)
+    if isinstance(notation, Ordinal):
+        return _inserted(name, notation, value)
+    if any(type(option) is type(value) and option == value for option in notation):
+        return notation
+    return [*notation, value]
+
+
+def _extended(name: str, notation: tuple, value: Any) -> tuple | None:
+    low, high, *prior = notation
+    if not is_finite_number(value):
+        return None
+    if isinstance(low, int) and not isinstance(value, int):
+        return None
+    if _is_share(name, high) and isinstance(value, int):
+        return None
+    if prior == ["log-uniform"] and value <= 0:
+        return None
+    if isinstance(low, float):
+        value = float(value)
+    return (min(low, value), max(high, value), *prior)
+
+
+def _inserted(name: str, notation: Ordinal, value: Any) -> Ordinal | None:
+    values = list(notation.values)
+    if notation.contains(value):
+        return notation
+    if not is_number(value):
+        return Ordinal([*values, value])
+    numbers = [option for option in values if is_number(option)]
+    if isinstance(value, int):
+        if numbers and _is_share(name, max(numbers)):
+            return None
+    elif all(isinstance(number, int) for number in numbers):
+        return None
+    greater = [at for at, v in enumerate(values) if is_number(v) and v > value]
+    at = [*greater, len(values) - (values[-1] is None)][0]
+    scale: Any = notation.scale if len(numbers) == len(values) else "rank"
+    return Ordinal([*values[:at], value, *values[at:]], scale=scale)
+
+
+def _is_share(name: str, high: Any) -> bool:
+    last = name.rpartition("__")[2]
+    return last in COUNT_OR_SHARE and isinstance(high, float) and high <= 1.0

@@ -1,7 +1,8 @@
-"""Search spaces of transformers, decompositions, vectorizers and clusterers."""
+"""Search spaces of transformers, decompositions, vectorizers, clusterers, samplers."""
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -15,6 +16,7 @@ from skbayes.spaces.catalog import (
     Params,
     at_most,
     components,
+    constant,
     counts_or,
     fitting,
     known,
@@ -23,6 +25,35 @@ from skbayes.spaces.catalog import (
 from skbayes.spaces.learners import gamma
 
 __all__: list[str] = []
+
+
+# -- spaces that do not depend on the data --------------------------------------------
+
+constant(
+    *("DictVectorizer", "FunctionTransformer", "LabelBinarizer", "LabelEncoder"),
+    *("MissingIndicator", "MultiLabelBinarizer"),
+    *("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler"),
+    *("PowerTransformer", "QuantileTransformer"),
+)
+constant(
+    *("CondensedNearestNeighbour", "OneSidedSelection", "TomekLinks"),
+    "FunctionSampler",
+    package="imblearn",
+)
+constant("TargetEncoder", smooth=Ordinal([0.1, 1.0, 10.0, "auto", 100.0, 1000.0]))
+constant("SelectFpr", "SelectFdr", "SelectFwe", alpha=(1e-3, 0.5, LOG))
+constant("Normalizer", norm=["l1", "l2", "max"])
+constant("VarianceThreshold", threshold=Ordinal([0.0, 1e-4, 1e-3, 0.01], scale="rank"))
+constant("AffinityPropagation", damping=(0.5, 0.99))
+constant(
+    "BernoulliRBM",
+    n_components=(16, 512, LOG),
+    learning_rate=(1e-3, 0.5, LOG),
+    n_iter=(5, 50, LOG),
+)
+_SWITCHES = {"use_idf": [True, False], "sublinear_tf": [False, True]}
+_TFIDF: Notation = {**_SWITCHES, "norm": ["l2", "l1"]}
+constant("TfidfTransformer", **_TFIDF)
 
 
 # -- imputers and encoders ------------------------------------------------------------
@@ -52,11 +83,6 @@ def encoder(params: Params, facts: DataFacts) -> Notation:
     ):
         return {}
     return {"min_frequency": Ordinal([None, *_counts(2, most)])}
-
-
-@known("TargetEncoder")
-def target_encoder(params: Params, facts: DataFacts) -> Notation:
-    return {"smooth": Ordinal([0.1, 1.0, 10.0, "auto", 100.0, 1000.0])}
 
 
 @known("KBinsDiscretizer")
@@ -132,11 +158,6 @@ def best_percentile(params: Params, facts: DataFacts) -> Notation:
     if facts.fewest_features == 1:  # a percentage may select nothing
         return {}
     return {"percentile": (5, 100)}
-
-
-@known("SelectFpr", "SelectFdr", "SelectFwe")
-def significant_features(params: Params, facts: DataFacts) -> Notation:
-    return {"alpha": (1e-3, 0.5, LOG)}
 
 
 @known("SelectFromModel")
@@ -247,12 +268,6 @@ def random_projection(params: Params, facts: DataFacts) -> Notation:
     return {"n_components": Fallback(bounds)} if least > facts.fewest_features else {}
 
 
-@known("BernoulliRBM")
-def boltzmann_machine(params: Params, facts: DataFacts) -> Notation:
-    rates = {"learning_rate": (1e-3, 0.5, LOG), "n_iter": (5, 50, LOG)}
-    return {"n_components": (16, 512, LOG), **rates}
-
-
 @known("Isomap", "LocallyLinearEmbedding")
 def manifold(params: Params, facts: DataFacts) -> Notation:
     if params.get("radius") is not None:
@@ -265,16 +280,6 @@ def manifold(params: Params, facts: DataFacts) -> Notation:
 
 
 # -- scalers, as separate steps -------------------------------------------------------
-
-
-@known("Normalizer")
-def normalizer(params: Params, facts: DataFacts) -> Notation:
-    return {"norm": ["l1", "l2", "max"]}
-
-
-@known("VarianceThreshold")
-def variance_threshold(params: Params, facts: DataFacts) -> Notation:
-    return {"threshold": Ordinal([0.0, 1e-4, 1e-3, 0.01], scale="rank")}
 
 
 # -- texts ----------------------------------------------------------------------------
@@ -307,7 +312,7 @@ def count_vectorizer(params: Params, facts: DataFacts) -> Notation:
 
 @known("TfidfVectorizer")
 def tfidf_vectorizer(params: Params, facts: DataFacts) -> Notation:
-    return {**count_vectorizer(params, facts), **tfidf(params, facts)}
+    return {**count_vectorizer(params, facts), **copy.deepcopy(_TFIDF)}
 
 
 @known("NGramVectorizer", package="skbayes")
@@ -316,12 +321,6 @@ def ngram_vectorizer(params: Params, facts: DataFacts) -> Notation:
     if isinstance(params["min_df"], int):
         space["min_df"] = [1, *_counts(2, at_most(20, facts.n_rows, 0.02))]
     return {**space, "norm": [None, "l2"]}
-
-
-@known("TfidfTransformer")
-def tfidf(params: Params, facts: DataFacts) -> Notation:
-    switches = {"use_idf": [True, False], "sublinear_tf": [False, True]}
-    return {**switches, "norm": ["l2", "l1"]}
 
 
 @known("HashingVectorizer")
@@ -400,11 +399,6 @@ def optics(params: Params, facts: DataFacts) -> Notation:
     return space
 
 
-@known("AffinityPropagation")
-def affinity_propagation(params: Params, facts: DataFacts) -> Notation:
-    return {"damping": (0.5, 0.99)}
-
-
 @known("GaussianMixture", "BayesianGaussianMixture")
 def gaussian_mixture(params: Params, facts: DataFacts) -> Notation:
     return {
@@ -420,3 +414,95 @@ def kernel_density(params: Params, facts: DataFacts) -> Notation:
     if not isinstance(params["bandwidth"], str):
         space["bandwidth"] = (0.01, 10.0, LOG)
     return space
+
+
+# -- samplers of imbalanced-learn ------------------------------------------------------
+
+# Ratios of the number of rows of the smaller class to that of the larger one. A ratio
+# must exceed that of the data by a margin, because the ratios of folds differ.
+RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7)
+MARGIN = 1.2
+
+
+@known("ClusterCentroids", "InstanceHardnessThreshold", package="imblearn")
+@known("SMOTEENN", "SMOTETomek", package="imblearn")
+def _sampling_strategy(params: Params, facts: DataFacts) -> Notation:
+    """Return the ratios of two classes that sampling can reach."""
+    own_ratio = params["sampling_strategy"] not in ("auto", None)
+    if facts.n_classes != 2 or facts.resampled or own_ratio:
+        return {}
+    ratio = facts.max_nu / (2.0 - facts.max_nu)
+    reached = [target for target in RATIOS if target >= MARGIN * ratio]
+    return {"sampling_strategy": Ordinal([*reached, "auto"])} if reached else {}
+
+
+def _neighbors(name: str, params: Params, facts: DataFacts, high: int) -> Notation:
+    """Return numbers of neighbors within the smallest class."""
+    most = high if facts.smallest_class is None else facts.smallest_class - 1
+    if not isinstance(params[name], int | None) or most < 1:
+        return {}
+    bounds = (1, min(high, most), LOG)
+    return {name: Fallback(bounds) if (params[name] or 1) > most else bounds}
+
+
+@known("SMOTE", "SMOTENC", "SMOTEN", "KMeansSMOTE", package="imblearn")
+def smote(params: Params, facts: DataFacts) -> Notation:
+    return {
+        **_sampling_strategy(params, facts),
+        **_neighbors("k_neighbors", params, facts, 20),
+    }
+
+
+@known("BorderlineSMOTE", "SVMSMOTE", package="imblearn")
+def border_smote(params: Params, facts: DataFacts) -> Notation:
+    kinds = {"kind": ["borderline-1", "borderline-2"]}
+    return {
+        **smote(params, facts),
+        **_neighbors("m_neighbors", params, facts, 30),
+        **(kinds if "kind" in params else {}),
+    }
+
+
+@known("ADASYN", package="imblearn")
+def adaptive_sampling(params: Params, facts: DataFacts) -> Notation:
+    return {
+        **_sampling_strategy(params, facts),
+        **_neighbors("n_neighbors", params, facts, 20),
+    }
+
+
+@known("RandomOverSampler", package="imblearn")
+def random_over_sampling(params: Params, facts: DataFacts) -> Notation:
+    # Without shrinkage, rows need not be numeric.
+    if isinstance(params["shrinkage"], int | float):
+        return {**_sampling_strategy(params, facts), "shrinkage": (0.0, 2.0)}
+    return _sampling_strategy(params, facts)
+
+
+@known("RandomUnderSampler", package="imblearn")
+def random_under_sampling(params: Params, facts: DataFacts) -> Notation:
+    return {**_sampling_strategy(params, facts), "replacement": [False, True]}
+
+
+@known("NearMiss", package="imblearn")
+def near_miss(params: Params, facts: DataFacts) -> Notation:
+    return {
+        **_sampling_strategy(params, facts),
+        "version": [1, 2],
+        **_neighbors("n_neighbors", params, facts, 20),
+    }
+
+
+@known("EditedNearestNeighbours", "AllKNN", package="imblearn")
+@known("RepeatedEditedNearestNeighbours", package="imblearn")
+def edited_neighbors(params: Params, facts: DataFacts) -> Notation:
+    return {
+        **_neighbors("n_neighbors", params, facts, 10),
+        "kind_sel": ["all", "mode"],
+    }
+
+
+@known("NeighbourhoodCleaningRule", package="imblearn")
+def neighborhood_cleaning(params: Params, facts: DataFacts) -> Notation:
+    shares = {"threshold_cleaning": (0.1, 0.9)}
+    return {**_neighbors("n_neighbors", params, facts, 10), **shares}
