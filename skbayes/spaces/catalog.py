@@ -54,55 +54,32 @@ Build = Callable[[Params, "DataFacts"], Notation]
 
 @dataclasses.dataclass(frozen=True)
 class DataFacts:
-    """Facts about the rows that an estimator is fitted to; None if unknown.
+    """Facts about the rows that an estimator is fitted to; None if unknown."""
 
-    Attributes
-    ----------
-    n_rows : int or None
-        Number of training rows of a fold.
-    n_features : int or None
-        Number of columns.
-    fewest_features : int or None
-        Smallest number of columns that earlier steps may leave.
-    wide : bool
-        Whether the columns are many, such as counts of words.
-    x_variance : float
-        Mean variance of the columns, rounded to a power of ten; 1 if it is smaller or
-        unknown.
-    n_classes : int or None
-        Number of classes of a classification target.
-    smallest_class : int or None
-        Number of training rows of the smallest class.
-    imbalanced : bool
-        Whether the class sizes differ enough to tune class weights.
-    max_nu : float
-        Largest `nu` that is feasible in support vector machines for all pairs of
-        classes.
-    resampled : bool
-        Whether a sampler has changed the class sizes.
-    y_scale : float
-        Standard deviation of a numeric target, rounded to a power of ten.
-    has_missing : bool
-        Whether the data may contain missing values.
-    scale_matters : bool
-        Whether a monotonic transformation of a column can change predictions.
-    own_score : bool
-        Whether configurations are compared by the estimator's own `score`.
-    """
-
+    # Numbers of training rows of a fold, and of columns.
     n_rows: int | None = None
     n_features: int | None = None
+    # Smallest number of columns that earlier steps may leave.
     fewest_features: int | None = None
+    # Whether the columns are many, such as counts of words.
     wide: bool = False
+    # Mean variance of the columns, rounded to a power of ten; 1 if smaller or unknown.
     x_variance: float = 1.0
+    # Number of classes of a classification target, and of rows of the smallest class.
     n_classes: int | None = None
     smallest_class: int | None = None
+    # Whether the class sizes differ enough to tune class weights.
     imbalanced: bool = False
+    # Largest `nu` that is feasible in support vector machines for all pairs of classes.
     max_nu: float = 0.5
+    # Whether a sampler has changed the class sizes.
     resampled: bool = False
+    # Standard deviation of a numeric target, rounded to a power of ten.
     y_scale: float = 1.0
     has_missing: bool = True
+    # Whether a monotonic transformation of a column can change predictions.
     scale_matters: bool = True
+    # Whether configurations are compared by the estimator's own `score`.
     own_score: bool = False
 
     @classmethod
@@ -233,17 +210,9 @@ def _scale(y: Any) -> float:
 class KnownClass:
     """Entry of an estimator class with a default search space.
 
-    Attributes
-    ----------
-    package : str
-        Top-level package that defines the class, such as "sklearn".
-    name : str
-        Name of the class.
-    build : callable
-        ``build(params, facts)`` returns the space of an estimator with these
-        parameters, for data with these facts, in dict notation.
-    stands_for : dict
-        Effective values of parameters whose default is None.
+    ``build(params, facts)`` returns the space of an estimator with these parameters,
+    for data with these facts. `stands_for` are the effective values of parameters whose
+    default is None.
     """
 
     package: str

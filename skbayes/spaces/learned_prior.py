@@ -101,49 +101,35 @@ def knowledge_of(part: Part, known: Library | None = None) -> Mapping[str, Any] 
 
 
 def log_density(
-    density: Mapping[str, Any], values: list[Any], unit: float = 1.0
+    density: Mapping[str, Any], values: Sequence[Any], unit: float = 1.0
 ) -> FloatArray:
     """Return log densities at values; 0 for NaN and unknown options."""
-    options = [(option, log) for option, log in density.get("options", ())]
-    logs = np.zeros(len(values))
-    for i, value in enumerate(values):
-        if is_number(value) and "at" in density and not math.isnan(value):
-            logs[i] = _interpolated(density, float(value) / unit)
-        else:
-            option = list(value) if isinstance(value, tuple) else value
-            same = (
-                log for o, log in options if type(o) is type(option) and o == option
-            )
-            logs[i] = next(same, 0.0)
-    return logs
+    return np.array([_log_density(density, value, unit) for value in values])
 
 
-def _interpolated(density: Mapping[str, Any], value: float) -> float:
-    at = np.asarray(density["at"], dtype=np.float64)
-    if density["scale"] == "log":
-        value, at = np.log(max(value, at[0])), np.log(at)
-    return float(np.interp(value, at, density["log_density"]))
+def _log_density(density: Mapping[str, Any], value: Any, unit: float) -> float:
+    if "at" in density and is_number(value) and not math.isnan(value):
+        number, at = float(value) / unit, np.asarray(density["at"], dtype=np.float64)
+        if density["scale"] == "log":
+            number, at = np.log(max(number, at[0])), np.log(at)
+        return float(np.interp(number, at, density["log_density"]))
+    for option, log in density.get("options", ()):
+        option = tuple(option) if isinstance(option, list) else option
+        if type(option) is type(value) and option == value:
+            return float(log)
+    return 0.0
 
 
 @dataclasses.dataclass(frozen=True)
 class ModelBranch:
-    """Branch of a space with one option of a choice among models.
+    """Branch of a space with one option of a choice among models."""
 
-    Attributes
-    ----------
-    path : dict
-        Index of the option of each column that leads to the branch.
-    members : list of dict
-        Positions by column. A configuration belongs to the branch if it has all
-        positions of one of them, with NaN for an inactive column.
-    parts : list of Part
-        Parts of the estimator in this branch.
-    values : dict
-        Values of the estimator's parameters in this branch, by full name.
-    """
-
+    # Index of the option of each column that leads to the branch.
     path: Path
+    # Positions by column. A configuration belongs to the branch if it has all positions
+    # of one of these dicts, with NaN for an inactive column.
     members: list[dict[int, float]]
+    # Parts of the estimator, and values of its parameters by full name.
     parts: list[Part]
     values: dict[str, Any]
 
@@ -364,10 +350,12 @@ def _is_allowed(row: FloatArray, branch: ModelBranch, space: Space) -> bool:
 
 def _full_names(point: Params, part: Part, knowledge: Mapping[str, Any]) -> Params:
     scaled = knowledge.get("y_scaled", ())
-    return {
-        part.prefix + name: value * part.facts.y_scale if name in scaled else value
-        for name, value in point.items()
-    }
+    full = {}
+    for name, value in point.items():
+        if name in scaled:
+            value = value * part.facts.y_scale
+        full[part.prefix + name] = tuple(value) if isinstance(value, list) else value
+    return full
 
 
 def _inside(
@@ -378,32 +366,25 @@ def _inside(
     path: Path | None,
 ) -> Params | None:
     """Return the configuration with the learned values in the space, or None."""
-    values = {
-        **params,
-        **{k: tuple(v) if isinstance(v, list) else v for k, v in learned.items()},
-    }
-    for name in learned.keys() - {column.name for column in columns}:
-        effect = name.rpartition("__")[2] != WITHOUT_EFFECT
-        if effect and not is_number(values[name]) and values[name] != params.get(name):
-            return None
+    values = {**params, **learned}
     dimensions: dict[str, list[Dimension]] = {}
     for column in columns:
-        if column.name is None:
-            continue
-        if column.name in learned:
+        if column.name is not None:
             dimensions.setdefault(column.name, []).append(column.dimension)
-        elif column.dimension.n_values == 1:  # required by an option
-            (values[column.name],) = column.dimension.decode(column.dimension.grid)
-    for name, possible in dimensions.items():
-        value = values[name]
-        if is_number(value):
-            near = [_nearest(dimension, value) for dimension in possible]
-            inside = [
-                v
-                for v, dimension in zip(near, possible, strict=True)
-                if dimension.contains(v)
-            ]
-            values[name] = inside[0] if inside else params.get(name)
+    for name in learned:
+        if name not in dimensions:
+            effect = name.rpartition("__")[2] != WITHOUT_EFFECT
+            own = is_number(values[name]) or values[name] == params.get(name)
+            if effect and not own:
+                return None
+        elif is_number(values[name]):
+            near = [(d, _nearest(d, values[name])) for d in dimensions[name]]
+            inside = [value for dimension, value in near if dimension.contains(value)]
+            values[name] = [*inside, params.get(name)][0]
+    for column in columns:
+        if column.name is not None and column.name not in learned:
+            if column.dimension.n_values == 1:  # required by an option
+                (values[column.name],) = column.dimension.decode(column.dimension.grid)
     if path is None:
         return space.selection(values)
     row, complete = _row_of(space, values, path)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from sklearn.base import is_classifier
@@ -87,10 +87,10 @@ SCORE_OF_COLUMNS = (
 )
 
 
-def _is_scaler(estimator: Any) -> bool:
-    """Return whether an estimator is one of scikit-learn's scalers."""
+def _is_a(estimator: Any, names: Sequence[str], module: str = "") -> bool:
+    """Return whether a class of an estimator's MRO has one of the names."""
     return any(
-        cls.__name__ in SCALERS and cls.__module__.startswith("sklearn.")
+        cls.__name__ in names and cls.__module__.startswith(module)
         for cls in type(estimator).__mro__
     )
 
@@ -125,28 +125,17 @@ def _scaler_choice(scaler: Any, facts: DataFacts) -> list[Any]:
 class Part:
     """Estimator within a composition, or the whole composition.
 
-    Attributes
-    ----------
-    prefix : str
-        Prefix of its parameter names: "pipeline__svc__", or "" for the whole.
-    estimator : estimator
-        The estimator.
-    facts : DataFacts
-        Facts about the data that the part is fitted on.
-    known : KnownClass or None
-        Entry of its class in the catalog.
-    is_scaler : bool
-        Whether the search chooses among scalers for this step instead of tuning it.
-    fixed : bool
-        Whether the part is not tuned, because scores with different values of its
-        parameters cannot be compared.
+    The prefix of its parameter names is like "pipeline__svc__", or "" for the whole.
     """
 
     prefix: str
     estimator: Any
     facts: DataFacts
     known: KnownClass | None
+    # Whether the search chooses among scalers for this step instead of tuning it.
     is_scaler: bool = False
+    # Whether it is not tuned, because scores with different values of its parameters
+    # cannot be compared.
     fixed: bool = False
 
     @functools.cached_property
@@ -172,8 +161,7 @@ def space_of(parts: list[Part]) -> Notation:
 
 
 def _walk(estimator: Any, prefix: str, facts: DataFacts) -> Iterator[Part]:
-    names = {cls.__name__ for cls in type(estimator).__mro__}
-    if not is_estimator(estimator) or names & set(NOT_ENTERED):
+    if not is_estimator(estimator) or _is_a(estimator, NOT_ENTERED):
         return
     yield Part(prefix, estimator, facts, find(estimator))
     params = estimator.get_params(deep=False)
@@ -237,7 +225,7 @@ def _members(
     if container == "steps" and members:
         matters = facts.scale_matters and not ignores_scale(members[-1][1])
         facts = dataclasses.replace(facts, scale_matters=matters)
-        comparable = not (own_score and _scores_columns(members[-1][1]))
+        comparable = not (own_score and _is_a(members[-1][1], SCORE_OF_COLUMNS))
     for place, (name, member, *columns) in enumerate(members, start=1):
         if isinstance(member, str) or member is None:
             continue
@@ -246,7 +234,7 @@ def _members(
         seen = facts.with_features(_n_columns(columns[0])) if columns else facts
         full = f"{prefix}{name}"
         parts: Iterator[Part]
-        if _is_scaler(member) and container != "estimators":
+        if _is_a(member, SCALERS, "sklearn.") and container != "estimators":
             parts = iter([Part(f"{full}__", member, seen, find(member), True)])
         else:
             parts = _walk(member, f"{full}__", seen)
@@ -255,11 +243,6 @@ def _members(
             yield dataclasses.replace(part, fixed=fixed)
         if container == "steps":
             facts = _facts_after(member, facts)
-
-
-def _scores_columns(estimator: Any) -> bool:
-    """Return whether the own score depends on the scale and number of the columns."""
-    return any(cls.__name__ in SCORE_OF_COLUMNS for cls in type(estimator).__mro__)
 
 
 def is_k_means(estimator: Any) -> bool:
@@ -297,9 +280,8 @@ def _facts_after(transformer: Any, facts: DataFacts) -> DataFacts:
         facts = dataclasses.replace(facts, x_variance=1.0)
     if name in KEEP_COLUMNS and not getattr(transformer, "add_indicator", False):
         return facts
-    wide = any(cls.__name__ in WIDE for cls in type(transformer).__mro__)
     facts = facts.with_features(None, fewest_after(transformer, facts))
-    return dataclasses.replace(facts, wide=wide)
+    return dataclasses.replace(facts, wide=_is_a(transformer, WIDE))
 
 
 def fewest_after(transformer: Any, facts: DataFacts) -> int | None:
@@ -359,24 +341,21 @@ def _facts_within(
     estimator: Any, params: dict[str, Any], facts: DataFacts
 ) -> DataFacts:
     """Return the facts about the data on which nested estimators are fitted."""
-    name, n_rows = type(estimator).__name__, facts.n_rows
-    changed: dict[str, Any] = {}
+    name = type(estimator).__name__
+    changed: dict[str, Any] = {"own_score": False}
     if params.get("func") is not None or params.get("transformer") is not None:
         changed["y_scale"] = 1.0
     if name.startswith("Stacking"):
         changed["n_features"] = changed["fewest_features"] = None
-    changed["own_score"] = False
-    if n_rows is not None:
-        share = 1.0
-        if isinstance(params.get("cv"), int) or (
-            "cv" in params and params["cv"] is None
-        ):
-            share = 1.0 - 1.0 / max(2, params["cv"] or 5)
-        if name.startswith("Bagging"):
-            share = 0.3
-        if name == "OneVsOneClassifier":
-            share = 1.0 / max(2, facts.n_classes or 2)
-        changed["n_rows"] = max(1, int(n_rows * share))
+    share = 1.0
+    if "cv" in params and isinstance(params["cv"], int | None):
+        share = 1.0 - 1.0 / max(2, params["cv"] or 5)
+    if name.startswith("Bagging"):
+        share = 0.3
+    if name == "OneVsOneClassifier":
+        share = 1.0 / max(2, facts.n_classes or 2)
+    if facts.n_rows is not None:
+        changed["n_rows"] = max(1, int(facts.n_rows * share))
     return dataclasses.replace(facts, **changed)
 
 
@@ -388,14 +367,20 @@ def own_values(estimator: Any) -> dict[str, Any]:
     """
     values = dict(estimator.get_params())
     for part in parts_of(estimator, DataFacts()):
-        if part.known is None:
-            continue
-        for name, value in own_params(part.estimator, part.known).items():
-            if value is None:
-                value = part.known.stands_for.get(name)
-            if values.get(part.prefix + name) is None:
-                values[part.prefix + name] = value
+        if part.known is not None:
+            own = own_params(part.estimator, part.known)
+            for name, value in _effective(own, part.known.stands_for).items():
+                if values.get(part.prefix + name) is None:
+                    values[part.prefix + name] = value
     return values
+
+
+def _effective(params: Params, stands_for: Params) -> dict[str, Any]:
+    """Return parameters with the values that None stands for."""
+    return {
+        name: stands_for.get(name) if value is None else value
+        for name, value in params.items()
+    }
 
 
 # -- inclusion of the own values in a search space ------------------------------------
@@ -409,11 +394,7 @@ def with_own_values(space: Notation, params: Params, stands_for: Params) -> Nota
     fraction. Below the options that the estimator does not use, ranges are not
     extended.
     """
-    values = {
-        name: stands_for[name] if params[name] is None and name in stands_for else value
-        for name, value in params.items()
-    }
-    return _include_all(space, values, top=True)
+    return _include_all(space, _effective(params, stands_for), top=True)
 
 
 def renamed(space: Notation, rename: Callable[[str], str]) -> Notation:
