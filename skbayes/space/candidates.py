@@ -159,11 +159,10 @@ def _adjacent(space: Space, X: FloatArray, steps: FloatArray) -> FloatArray:
 class Candidates:
     """Allowed configurations of a space that are neither observed nor pending.
 
-    `n_configurations` counts the configurations that can be proposed. It includes
-    configurations that the constraint rejects if the constraint has not been evaluated
-    for them. In a finite space that is not enumerated, it includes all rejected ones.
-    `rows` are the counted configurations of an enumerated space, known or not, and None
-    otherwise. A ValueError is raised if the constraint rejects all of a small space.
+    `rows` are the configurations of an enumerated space, known or not, and None
+    otherwise. Configurations that the constraint rejects are not among them once it has
+    been evaluated for them. A ValueError is raised if the constraint rejects all of a
+    small space.
     """
 
     def __init__(self, space: Space) -> None:
@@ -208,7 +207,11 @@ class Candidates:
 
     @property
     def n_configurations(self) -> float:
-        """Number of configurations that can be proposed."""
+        """Number of configurations that can be proposed.
+
+        It includes those for which the constraint has not been evaluated, and in a
+        space that is not enumerated, all rejected ones.
+        """
         if self.rows is None:
             return self.space.n_configurations
         return len(self.rows) - self._n_rejected

@@ -58,12 +58,7 @@ class Distribution(Dimension):
         support is cut where 2**-20 of the probability mass is left. The values of a
         discrete distribution are ints. Values at its ends that have less than 2**-20 of
         the mass together are left out, and so are values that have less than 2**-40.
-
-    Raises
-    ------
-    ValueError
-        If the distribution has no values, values too large for a float, more than 2**20
-        discrete values, or discrete values that are not whole numbers.
+        At most 2**20 of its values may remain, all whole numbers.
 
     Notes
     -----

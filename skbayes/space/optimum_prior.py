@@ -96,10 +96,10 @@ class Portfolio:
     """Configurations and their regrets on other data sets.
 
     The next configuration is the one that reduces the mean regret of the best
-    configuration so far the most. The mean is over the data sets. The weight of a data
-    set increases if its ranking of the configurations agrees with the observed scores.
-    The normalized `regrets` (t, m) are 0 for the best known configuration and 1 for a
-    median one. A search starts with `n_first` of the configurations.
+    configuration so far the most. The weight of a data set in the mean increases if its
+    ranking of the configurations agrees with the observed scores. The normalized
+    `regrets` (t, m) are 0 for the best known configuration and 1 for a median one. A
+    search starts with `n_first` of the configurations.
     """
 
     def __init__(
@@ -111,11 +111,6 @@ class Portfolio:
     ) -> None:
         self.rows = space.encode(points)
         self.regrets = np.asarray(regrets, dtype=np.float64)
-        if self.regrets.ndim != 2 or self.regrets.shape[1] != len(points):
-            raise ValueError(
-                f"regrets must have a column for each of {len(points)} points, got "
-                f"shape {self.regrets.shape}."
-            )
         self.n_first = n_first
         self._places = {key_of(row): place for place, row in enumerate(self.rows)}
 
@@ -164,8 +159,8 @@ class Portfolio:
 class BranchPortfolio:
     """Portfolios of several branches of a space, such as the models of a choice.
 
-    The next configuration is from the branch with the fewest trials; ties are in the
-    order of the branches. Trials of earlier searches on the same data count. The
+    The next configuration is from the branch with the fewest trials, including those of
+    earlier searches on the same data; ties are in the order of the branches. The
     portfolio is used up if each branch has a trial and there are `n_first` trials. A
     branch is a pair (members, portfolio); for the members, see `in_branch`.
     """
@@ -200,10 +195,9 @@ class BranchPortfolio:
 
 
 def in_branch(X: FloatArray, members: Sequence[Mapping[int, float]]) -> np.ndarray:
-    """Return the mask of the rows that belong to a branch.
+    """Return the mask of the rows with all positions of one of the dicts `members`.
 
-    They have all positions of one of the dicts `members`, by index of the column, with
-    NaN for an inactive column.
+    Positions are by index of the column, NaN for an inactive column.
     """
     mask = np.zeros(len(X), dtype=bool)
     for member in members:
@@ -223,10 +217,10 @@ class OptimumPrior:
     A choice without a density expresses no preference among its branches, but the
     density has a peak in each branch with conditional densities. For the acquisition
     function, the log density is therefore centered in each branch: its expectation
-    under the prior is subtracted. This is the Kullback-Leibler divergence of the prior
-    from random values. If the best configuration of a branch is drawn from the prior,
-    the expected value there is then 0, as in a branch without densities. The branches
-    of a choice with a density are not centered, because it is a preference.
+    under the prior, the Kullback-Leibler divergence of the prior from random values, is
+    subtracted. If the best configuration of a branch is drawn from the prior, the
+    expected value there is then 0, as in a branch without densities. The branches of a
+    choice with a density are not centered, because it is a preference.
 
     Parameters
     ----------
@@ -253,22 +247,6 @@ class OptimumPrior:
         from indices of columns to the index of the required option, or to None if the
         column must be inactive. Two densities of a column must not apply to the same
         configuration.
-
-    Attributes
-    ----------
-    space : Space
-        The search space.
-    portfolio : Portfolio or None
-        Configurations that an optimizer proposes first.
-
-    Raises
-    ------
-    TypeError
-        If `densities` is not a dict.
-    ValueError
-        If a name is not a parameter of the space, a density is invalid for its
-        dimension, or two densities of a column apply to the same configuration. The
-        message names the parameter.
 
     Examples
     --------
@@ -462,9 +440,9 @@ def _check_disjoint(places: Paths, terms: Sequence[_Term]) -> None:
 def _centers(places: Paths, terms: Sequence[_Term]) -> list[tuple[Conditions, float]]:
     """Return the expectation of the log density in each branch, under the prior.
 
-    An expectation of a term is weighted with the probability of the options that the
-    term requires of choices with a density. Options of choices without a density are
-    the conditions of the branch.
+    Options of choices without a density are the conditions of a branch. The expectation
+    of a term is weighted with the probability of the options of other choices that it
+    requires.
     """
     by_place: dict[int, list[_Term]] = {}
     for term in terms:

@@ -59,9 +59,6 @@ class Space:
     overlaps : bool
         Whether two dicts of a list may contain the same configuration. It is then
         encoded with the first of them.
-    constraint : callable or None
-        Function ``constraint(params) -> bool``. Configurations for which it returns
-        False are never proposed.
 
     Examples
     --------
@@ -466,9 +463,9 @@ def _match(
 ) -> Iterator[tuple[FloatArray, frozenset[str]]]:
     """Yield every row in which `params` fill a branch, and the names that are used.
 
-    Reasons why they do not fill it are appended to `problems`. `known_row` is one such
-    row, if known. Dicts that have no configuration in common with the dict of this row
-    are then skipped.
+    Reasons why they do not fill it are appended to `problems`. With `known_row`, one
+    such row, dicts that have no configuration in common with the dict of this row are
+    skipped.
     """
     if not branch:
         yield row, used
