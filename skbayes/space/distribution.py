@@ -133,7 +133,7 @@ class Distribution(Dimension):
             last = int(min(self._high, anchor + reach))
             values = np.arange(first, last + 1)
             masses = np.asarray(self.distribution.pmf(values), dtype=np.float64)
-            whole = first == self._low and last == self._high
+            whole = first == self._low and last + 1 > self._high
             if whole or masses.sum() >= 1.0 - TAIL:
                 break
             reach *= 2

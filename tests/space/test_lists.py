@@ -130,22 +130,18 @@ def test_arrays_and_estimators_may_be_options():
 
 
 @pytest.mark.parametrize(
-    ("dimension", "alike", "repeated"),
+    ("kind", "items", "values", "repeated"),
     [
-        (Ordinal([2, 1, 3, 1.0, 2]), Ordinal([1, 2, 3]), (1.0, 2)),
-        (Ordinal([1, 1000, 1, 10**6]), Ordinal([1, 1000, 10**6]), (1,)),
-        (Ordinal([1.5, 1.5]), Ordinal([1.5]), (1.5,)),
-        (Ordinal(["lo", "hi", "lo"]), Ordinal(["lo", "hi"]), ("lo",)),
-        (Categorical(["b", "a", "b", "c"]), Categorical(["b", "a", "c"]), ("b",)),
-        (Categorical([1, True, "1", 1]), Categorical([1, True, "1"]), (1,)),
-        (
-            Categorical([SVC(C=2), None, SVC(C=2)]),
-            Categorical([SVC(C=2), None]),
-            (SVC(C=2),),
-        ),
+        (Ordinal, [2, 1, 3, 1.0, 2], [1, 2, 3], (1.0, 2)),
+        (Ordinal, [1, 1000, 1, 10**6], [1, 1000, 10**6], (1,)),
+        (Ordinal, ["lo", "hi", "lo"], ["lo", "hi"], ("lo",)),
+        (Categorical, ["b", "a", "b", "c"], ["b", "a", "c"], ("b",)),
+        (Categorical, [1, True, "1", 1], [1, True, "1"], (1,)),
+        (Categorical, [SVC(C=2), None, SVC(C=2)], [SVC(C=2), None], (SVC(C=2),)),
     ],
 )
-def test_repeated_values_count_once(dimension, alike, repeated):
+def test_repeated_values_count_once(kind, items, values, repeated):
+    dimension, alike = kind(items), kind(values)
     assert repr(dimension) == repr(alike)
     assert repr(dimension.repeated) == repr(repeated) and alike.repeated == ()
     assert dimension.key == alike.key

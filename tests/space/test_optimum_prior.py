@@ -32,8 +32,8 @@ def random_rows(n, seed=0):
     return SPACE.from_uniform(np.random.default_rng(seed).random((n, SPACE.n_columns)))
 
 
-def place_of(name):
-    return [column.name for column in SPACE.columns].index(name)
+def place_of(name, space=SPACE):
+    return [column.name for column in space.columns].index(name)
 
 
 def test_a_density_is_relative_to_random_configurations():
@@ -201,7 +201,7 @@ def test_one_branch_and_a_choice_with_a_density_are_not_centered():
 
 def test_conditional_densities_apply_to_some_options_of_a_shared_column():
     space = Space.from_notation({"m": ["a", "b", "c"], "x": (0.0, 1.0)})
-    place = [column.name for column in space.columns].index("m")
+    place = place_of("m", space)
     conditional = [({place: 0}, {"x": PEAK}), ({place: 2}, {"x": TILT})]
     prior = OptimumPrior(space, {}, None, conditional)
     X = space.from_uniform(np.random.default_rng(0).random((300, 2)))
@@ -238,10 +238,10 @@ def test_two_densities_of_a_configuration_are_refused(densities, conditions):
 
 def test_an_inactive_column_can_be_required():
     space = Space.from_notation([{"x": (0.0, 1.0)}, {"m": ["a"], "x": (0.0, 1.0)}])
-    names = [column.name for column in space.columns]
-    prior = OptimumPrior(space, {}, None, [({names.index("m"): None}, {"x": TILT})])
+    place = place_of("m", space)
+    prior = OptimumPrior(space, {}, None, [({place: None}, {"x": TILT})])
     X = space.from_uniform(np.random.default_rng(0).random((50, space.n_columns)))
-    active = ~np.isnan(X[:, names.index("m")])
+    active = ~np.isnan(X[:, place])
     assert np.all(prior.log_density(X)[active] == 0.0)
     assert np.all(prior.log_density(X)[~active] != 0.0)
 
@@ -249,10 +249,7 @@ def test_an_inactive_column_can_be_required():
 @pytest.mark.parametrize("order", [1, -1])
 def test_draws_of_a_conditional_choice_decide_about_other_conditions(order):
     space = branching("choice")
-    kind, inner, u = (
-        [column.name for column in space.columns].index(name)
-        for name in ("kind", "inner", "u")
-    )
+    kind, inner, u = (place_of(name, space) for name in ("kind", "inner", "u"))
     conditional = [
         ({kind: 1}, {"inner": [2.0, 0.0]}),
         ({kind: 1, inner: 0}, {"u": PEAK}),
