@@ -16,7 +16,7 @@ from skbayes.space import Choice, Space
 from skbayes.space.notation import pairs_of
 from skbayes.spaces.catalog import CATALOG, DataFacts, Fallback, find
 from skbayes.spaces.default import _example, space_of_parts
-from skbayes.spaces.parts import own_params, own_values, parts_of
+from skbayes.spaces.parts import own_params, own_values, parts_of, space_of
 
 SKLEARN = dict(all_estimators())
 # An odd number of rows, classes of different sizes, values of both signs.
@@ -82,34 +82,27 @@ def test_a_class_has_its_parameters_own_values_and_samples(package, name):
     """Samples of the space are accepted by the class."""
     estimator = _make(package, name)
     for facts in FACTS.values():
-        built = CATALOG[package, name].build(_own(estimator, package, name), facts)
+        entry = CATALOG[package, name]
+        built = entry.build(own_params(estimator, entry), facts)
         notation = _space(estimator, facts)
         space = Space.from_notation(notation)
         if package != "catboost":  # its get_params has only what was set
             own = estimator.get_params(deep=False)
-            every = CATALOG[package, name].build(own, facts)
-            assert set(_names(every)) <= own.keys()
+            assert set(_names(entry.build(own, facts))) <= own.keys()
         # A fallback stands for an own value that cannot be fitted.
         if not any(isinstance(one, Fallback) for one in built.values()):
             own = space.selection(own_values(estimator))
             assert own is not None
             assert set(own) <= set(space.parameter_names)
-        for params in _samples(notation, 8):
+        for params in _samples(notation, 3):
             model = clone(estimator).set_params(**params)
             assert params.keys() <= model.get_params().keys()
             if hasattr(model, "_parameter_constraints"):
                 model._validate_params()
 
 
-def _own(estimator, package, name):
-    return own_params(estimator, CATALOG[package, name])
-
-
 def _space(estimator, facts):
-    found = {}
-    for part in parts_of(estimator, facts):
-        found.update(part.space)
-    return found
+    return space_of(parts_of(estimator, facts))
 
 
 def _samples(notation, n):
@@ -195,9 +188,8 @@ def test_class_weights_are_there_where_classes_differ_in_size():
 def test_class_weights_of_histogram_boosting_are_there_where_they_are_cheap_or_pay():
     boosting = SKLEARN["HistGradientBoostingClassifier"]()
     labels = np.arange(400) % 4 == 0
-    for n_rows, own_score, expected in (
-        *((400, True, False), (400, False, True), (200, True, True)),
-    ):
+    cases = (400, True, False), (400, False, True), (200, True, True)
+    for n_rows, own_score, expected in cases:
         facts = DataFacts.of(np.zeros((n_rows, 2)), labels[:n_rows], 1.0, own_score)
         assert ("class_weight" in _space(boosting, facts)) == expected
     forest = SKLEARN["RandomForestClassifier"]()
@@ -214,9 +206,10 @@ def test_nu_is_feasible_for_rare_classes(n_rare):
     for params in _samples(space, 6):
         clone(svc).set_params(**params).fit(X, labels)
     # Weighted classes may allow the own value.
-    assert _space(SKLEARN["NuSVC"](class_weight="balanced"), DataFacts.of(X, labels))[
-        "nu"
-    ][1] == pytest.approx(svc.nu)
+    weighted = _space(
+        SKLEARN["NuSVC"](class_weight="balanced"), DataFacts.of(X, labels)
+    )
+    assert weighted["nu"][1] == pytest.approx(svc.nu)
 
 
 def test_bounds_follow_the_data():
@@ -227,11 +220,9 @@ def test_bounds_follow_the_data():
     lasso = SKLEARN["Lasso"]()
     scaled = [_space(lasso, DataFacts(y_scale=s))["alpha"] for s in (1.0, 100.0)]
     assert scaled[1][0] == 100.0 * scaled[0][0]
-    few, many = (
-        _space(SKLEARN["CountVectorizer"](), DataFacts(n_rows=n))["ngram_range"]
-        for n in (500, 50_000)
-    )
-    assert (1, 3) in few and (1, 3) not in many
+    for n_rows in (500, 50_000):
+        ranges = _space(SKLEARN["CountVectorizer"](), DataFacts(n_rows=n_rows))
+        assert ((1, 3) in ranges["ngram_range"]) == (n_rows == 500)
 
 
 def test_every_importable_class_is_in_the_catalog_under_its_package():
@@ -389,33 +380,34 @@ def test_an_elastic_net_is_there_where_it_is_cheap_or_can_pay(
     assert "solver" in _space(SKLEARN["LogisticRegression"](solver="saga"), facts)
 
 
+OWN, OTHER = (DataFacts.of(X, None, 1.0, own_score) for own_score in (True, False))
+
+
 @pytest.mark.parametrize("name", ["KMeans", "MiniBatchKMeans", "BisectingKMeans"])
 def test_the_number_of_clusters_is_not_tuned_by_inertia(name):
-    kind = SKLEARN[name]
-    own, other = (DataFacts.of(X, None, 1.0, judged) for judged in (True, False))
-    assert "n_clusters" not in _space(kind(), own)
-    assert "n_clusters" in _space(kind(), other)
+    assert "n_clusters" not in _space(SKLEARN[name](), OWN)
+    assert "n_clusters" in _space(SKLEARN[name](), OTHER)
     # Before a classifier, the number is tuned by the score of the classifier.
-    steps = make_pipeline(kind(), SKLEARN["LogisticRegression"]())
-    assert f"{name.lower()}__n_clusters" in _space(steps, own)
+    steps = make_pipeline(SKLEARN[name](), SKLEARN["LogisticRegression"]())
+    assert f"{name.lower()}__n_clusters" in _space(steps, OWN)
 
 
 @pytest.mark.parametrize("name", ["KMeans", "GaussianMixture", "KernelDensity", "PCA"])
 def test_steps_that_change_the_columns_are_not_tuned_by_a_score_of_columns(name):
     steps = make_pipeline(SKLEARN["StandardScaler"](), SKLEARN[name]())
-    own, other = (DataFacts.of(X, None, 1.0, judged) for judged in (True, False))
-    assert "standardscaler" not in _space(steps, own)
-    assert "standardscaler" in _space(steps, other)
+    assert "standardscaler" not in _space(steps, OWN)
+    assert "standardscaler" in _space(steps, OTHER)
 
 
-@pytest.mark.parametrize("name", ["LogisticRegression", "LinearSVC"])
-def test_a_fixed_threshold_is_tuned(name):
+@pytest.mark.parametrize(
+    "name, low", [("LogisticRegression", 0.0), ("LinearSVC", -2.0)]
+)
+def test_a_fixed_threshold_is_tuned(name, low):
     estimator = SKLEARN["FixedThresholdClassifier"](SKLEARN[name]())
-    notation = _space(estimator, DataFacts())["threshold"]
-    limits = (0.0, 1.0) if name == "LogisticRegression" else (-np.inf, np.inf)
-    numbers = [one for one in notation.values if one != "auto"]
-    assert len(numbers) == len(notation.values) - 1
-    assert all(limits[0] < one < limits[1] for one in numbers)
+    values = _space(estimator, DataFacts())["threshold"].values
+    numbers = [value for value in values if value != "auto"]
+    assert len(numbers) == len(values) - 1
+    assert all(low < number < low + 1.0 - 2.0 * low for number in numbers)
 
 
 @pytest.mark.parametrize(

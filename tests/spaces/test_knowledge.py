@@ -38,19 +38,14 @@ def toy(**knowledge):
     return {"SVC": {**KNOWN["Toy"], **knowledge}}
 
 
-def prior_of(estimator, space, known=None, y=None):
-    facts = DataFacts.of(None, y)
-    space = Space.from_notation(space)
-    parts = parts_of(estimator, facts)
-    return learned_prior(parts, space, own_values(estimator), known)
+def prior_of(estimator, space, known=None, y=None, learned=learned_prior):
+    parts = parts_of(estimator, DataFacts.of(None, y))
+    return learned(parts, Space.from_notation(space), own_values(estimator), known)
 
 
 def portfolio_of(estimator, space, known=None, y=None):
-    facts = DataFacts.of(None, y)
-    space = Space.from_notation(space)
-    parts = parts_of(estimator, facts)
-    found = learned_portfolio(parts, space, own_values(estimator), known)
-    return None if found is None else space.decode(found.rows)
+    found = prior_of(estimator, space, known, y, learned_portfolio)
+    return None if found is None else Space.from_notation(space).decode(found.rows)
 
 
 def test_the_file_is_complete_and_consistent():
@@ -147,10 +142,8 @@ def test_some_parameters_are_relative_to_the_scale_of_the_target(scale):
 
 
 def test_a_portfolio_begins_with_the_estimators_own_values():
-    points = portfolio_of(
-        SVC(C=2.0), {"C": (0.1, 50.0), "kernel": ["rbf", "linear"]}, toy()
-    )
-    own, learned = points
+    space = {"C": (0.1, 50.0), "kernel": ["rbf", "linear"]}
+    own, learned = portfolio_of(SVC(C=2.0), space, toy())
     assert own["kernel"] == "rbf"
     assert own["C"] == pytest.approx(2.0, abs=1e-4)
     assert learned["kernel"] == "linear"
@@ -158,26 +151,21 @@ def test_a_portfolio_begins_with_the_estimators_own_values():
 
 
 def test_numbers_outside_of_a_users_space_keep_the_estimators_value():
-    points = portfolio_of(
-        SVC(), {"C": [0.5, 1.0, 2.0], "kernel": ["rbf", "linear"]}, toy()
-    )
+    space = {"C": [0.5, 1.0, 2.0], "kernel": ["rbf", "linear"]}
+    points = portfolio_of(SVC(), space, toy())
     assert points == [{"C": 1.0, "kernel": "rbf"}, {"C": 1.0, "kernel": "linear"}]
 
 
 def test_the_nearest_value_of_a_users_list():
-    points = portfolio_of(
-        SVC(), {"C": [1, 5, 20, 100], "kernel": ["rbf", "linear"]}, toy()
-    )
-    assert points[1] in ({"C": 5, "kernel": "linear"}, {"C": 20, "kernel": "linear"})
+    space = {"C": [1, 5, 20, 100], "kernel": ["rbf", "linear"]}
+    assert portfolio_of(SVC(), space, toy())[1]["C"] in (5, 20)
 
 
 def test_points_with_another_option_than_the_users_are_left_out():
     # The point needs the linear kernel.
     assert portfolio_of(SVC(), {"C": (0.1, 50.0)}, toy()) is None
-    assert (
-        portfolio_of(SVC(), {"C": (0.1, 50.0), "kernel": ["rbf", "poly"]}, toy())
-        is None
-    )
+    space = {"C": (0.1, 50.0), "kernel": ["rbf", "poly"]}
+    assert portfolio_of(SVC(), space, toy()) is None
     assert len(portfolio_of(SVC(kernel="linear"), {"C": (0.1, 50.0)}, toy())) == 2
     space = Space.from_notation(
         {"C": (0.1, 50.0), "kernel": ["rbf", "linear"]},
