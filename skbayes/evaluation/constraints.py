@@ -26,10 +26,10 @@ from sklearn.metrics import check_scoring, get_scorer_names
 from skbayes.evaluation.measure import (
     COSTS,
     Measure,
-    Measurement,
     measured,
     needs_fit,
     needs_rows,
+    parse_measurement,
     warn_of_failure,
 )
 from skbayes.evaluation.trial import (
@@ -112,11 +112,6 @@ class Constraints:
         return list(dict.fromkeys(bound.name for bound in self.bounds))
 
     @property
-    def needs_data(self) -> bool:
-        """Whether the measurement requires the test set."""
-        return bool(self.scorers) or needs_rows(self.measures)
-
-    @property
     def needs_fit(self) -> bool:
         """Whether the measurement requires the fitted estimator."""
         return bool(self.scorers) or needs_fit(self.measures)
@@ -124,24 +119,28 @@ class Constraints:
     def measure(
         self,
         result: Mapping[str, Any],
-        X: Any,
-        y: Any,
-        score_params: Mapping[str, Any],
+        test_set: Callable[[], tuple[Any, Any, Mapping[str, Any]]],
         raises: bool,
     ) -> dict[str, float]:
-        """Return outcomes by name from scikit-learn's `result`; NaN if one fails."""
+        """Return outcomes by name from scikit-learn's `result`; NaN if one fails.
+
+        `test_set` returns rows, targets, and keyword arguments of the scorers.
+        """
         names = (*self.scorers, *self.measures, *self.metrics)
         if result["fit_error"] is not None:
             return dict.fromkeys(names, math.nan)
         measures = dict(self.measures)
         for name, metric in self.metrics.items():
             measures[name] = Measure(partial(_metric, metric), "result")
+        needs_data = self.scorers or needs_rows(self.measures)
+        X, y, params = test_set() if needs_data else (None, None, {})
         subject = " of constraints"
         found = measured(measures, {**result, "X_test": X}, subject, raises)
         if self.scorers:
-            args = (X,) if y is None else (X, y)
-            scorer = self.scorer(result["estimator"], raises)
-            scores = scorer(result["estimator"], *args, **score_params)
+            args = (
+                (result["estimator"], X) if y is None else (result["estimator"], X, y)
+            )
+            scores = self.scorer(args[0], raises)(*args, **params)
             for name, score in scores.items():
                 if isinstance(score, str):
                     warn_of_failure(name, subject, score)
@@ -278,19 +277,16 @@ def parse_constraints(
                     f"tuple of an outcome and its bound, got {value!r}."
                 )
             what, value = value
-        found = Measurement.parse(what, metrics)
+        found = parse_measurement(what, metrics)
         if found is None and isinstance(what, str) and open_ended:
-            found = Measurement(metric=what)
+            found = "metric", what
         if found is None:
             raise _unknown(name, what, metrics)
-        is_measure = found.measure is not None
-        if found.metric is not None:
-            constraints.metrics[name] = found.metric
+        kind, measurement = found
+        getattr(constraints, f"{kind}s")[name] = measurement
+        is_measure = kind == "measure"
+        if kind == "metric":
             is_measure = what in measured_metrics or what in COSTS
-        elif found.measure is not None:
-            constraints.measures[name] = found.measure
-        else:
-            constraints.scorers[name] = found.scorer
         bounds += _bounds_of(name, value, is_measure)
     return replace(constraints, bounds=tuple(bounds))
 

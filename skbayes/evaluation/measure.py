@@ -12,11 +12,11 @@ import math
 import pickle
 import time
 import traceback
-import types
 import warnings
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from operator import itemgetter
+from types import FunctionType, MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
@@ -31,13 +31,13 @@ from skbayes.utils.to_host import to_host
 __all__ = [
     "COSTS",
     "Measure",
-    "Measurement",
     "measured",
     "check_metrics_suit",
     "model_size",
     "n_features",
     "needs_fit",
     "needs_rows",
+    "parse_measurement",
     "predict_time",
 ]
 
@@ -113,7 +113,7 @@ class _Sizer(pickle.Pickler):
             self._count(obj, obj, len(obj.encode("utf-8", "surrogatepass")))
         elif isinstance(obj, np.dtype):
             self._count(obj, obj, len(repr(obj)))
-        elif isinstance(obj, type | types.FunctionType):
+        elif isinstance(obj, type | FunctionType):
             self._count(obj, obj, len(obj.__module__) + len(obj.__qualname__))
         else:
             return None
@@ -263,46 +263,31 @@ def warn_of_failure(name: str, subject: str, text: str) -> None:
     )
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """Quantity that is measured for each fit.
+def parse_measurement(
+    what: Any, metrics: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Literal["metric", "scorer", "measure"], Any] | None:
+    """Return the kind of a quantity, and its key, scorer or measure; None if unknown.
 
-    It is the key of a `metric` in the test scores, "" for a single one, a `scorer` for
-    the test set, or a `measure` of the fit.
+    A name is that of a metric of the search, whose key `metrics` contains, a cost or a
+    scorer. A callable takes the estimator, `X` and `y`, or the estimator alone.
 
     Examples
     --------
-    >>> from skbayes.evaluation.measure import Measurement
-    >>> Measurement.parse("accuracy")
-    Measurement(metric=None, scorer='accuracy', measure=None)
-    >>> Measurement.parse("accuracy", {"accuracy": ""})
-    Measurement(metric='', scorer=None, measure=None)
+    >>> from skbayes.evaluation.measure import parse_measurement
+    >>> parse_measurement("accuracy"), parse_measurement("accuracy", {"accuracy": ""})
+    (('scorer', 'accuracy'), ('metric', ''))
     """
-
-    metric: str | None = None
-    scorer: Any = None
-    measure: Measure | None = None
-
-    @classmethod
-    def parse(
-        cls, what: Any, metrics: Mapping[str, str] = types.MappingProxyType({})
-    ) -> Measurement | None:
-        """Return the measurement of a name or a callable; None if it is unknown.
-
-        A name is that of a metric of the search, a cost or a scorer. A callable takes
-        the estimator, `X` and `y`, or the estimator alone.
-        """
-        if isinstance(what, str):
-            if what in metrics:
-                return cls(metric=metrics[what])
-            if what in COSTS:
-                return cls(measure=COSTS[what])
-            return cls(scorer=what) if what in get_scorer_names() else None
-        if isinstance(what, type) or not callable(what):
-            return None
-        if hasattr(what, "get_metadata_routing") or _accepts(what, 3):
-            return cls(scorer=what)
-        return cls(measure=Measure(what)) if _accepts(what, 1) else None
+    if isinstance(what, str):
+        if what in metrics:
+            return "metric", metrics[what]
+        if what in COSTS:
+            return "measure", COSTS[what]
+        return ("scorer", what) if what in get_scorer_names() else None
+    if isinstance(what, type) or not callable(what):
+        return None
+    if hasattr(what, "get_metadata_routing") or _accepts(what, 3):
+        return "scorer", what
+    return ("measure", Measure(what)) if _accepts(what, 1) else None
 
 
 def _accepts(function: Any, n: int) -> bool:

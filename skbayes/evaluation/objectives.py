@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.metrics import check_scoring
 
 from skbayes.evaluation.learning_curves import Guide
-from skbayes.evaluation.measure import COSTS, Measure, Measurement
+from skbayes.evaluation.measure import COSTS, Measure, parse_measurement
 from skbayes.evaluation.trial import Trial, TrialState
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class Objectives:
                 f"objectives[{name!r}] must be 'max', 'min', or a tuple of that and a "
                 f"scorer, a cost or a callable, got {given!r}."
             )
-        found = Measurement.parse(meant)
+        found = parse_measurement(meant)
         if found is None and isinstance(meant, str):
             raise ValueError(
                 f"objectives[{name!r}]: {meant!r} is neither one of the costs "
@@ -75,15 +75,13 @@ class Objectives:
                 f"objectives[{name!r}]: {meant!r} must be a callable of the fitted "
                 "estimator, or a scorer: a callable of estimator, X and y."
             )
-        if isinstance(found.scorer, str) and direction == "min":
+        kind, measurement = found
+        if kind == "scorer" and isinstance(meant, str) and direction == "min":
             raise ValueError(
                 f"objectives[{name!r}]: greater values of the scorer {meant!r} "
                 "are better, as for all scorers of scikit-learn. Use 'max'."
             )
-        if found.measure is not None:
-            self.measures[name] = found.measure
-        else:
-            self.scorers[name] = found.scorer
+        (self.scorers if kind == "scorer" else self.measures)[name] = measurement
         return direction
 
     def multi_scorer(self, estimator: Any, raise_exc: bool) -> Any:

@@ -53,12 +53,8 @@ def check_averaging(estimator: Any, y: Any, name: str) -> None:
 class Target:
     """Form of a target.
 
-    Parameters
-    ----------
-    classes : ndarray or None
-        Classes; None for regression and for several labels.
-    n_outputs : int
-        Number of columns; 0 for a target of one dimension.
+    The `classes` are None for regression and for several labels. `n_outputs` is the
+    number of columns, 0 for a target of one dimension.
     """
 
     classes: Array | None
@@ -77,17 +73,10 @@ class Target:
 
 @dataclass
 class Response:
-    """Predictions of an estimator for some rows.
+    """Outputs (n_rows, n_columns) of a method of an estimator, with its time.
 
-    Parameters
-    ----------
-    method : str
-        Method that was called. The outputs of `predict` of a classifier are stored as
-        one column per class with ones and zeros.
-    values : ndarray of shape (n_rows, n_columns)
-        Outputs, with the columns of all classes.
-    seconds : float
-        Time of the call.
+    There are columns for all classes. The labels that a classifier predicts are stored
+    as one column per class with ones and zeros.
     """
 
     method: str

@@ -37,7 +37,7 @@ from skbayes.evaluation.options import (
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.prefix_store import temporary_store
 from skbayes.evaluation.run import FitOptions, SearchRun
-from skbayes.evaluation.subsets import Fidelity, Subsets
+from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.journal.identity import describe_search, search_facts
 from skbayes.journal.journal import Journal
@@ -260,7 +260,7 @@ def draw_subsets(
 ) -> Subsets | None:
     """Draw the training subsets of all stages, once for all trials."""
     fidelities = [fidelity for stage in stages for fidelity in stage.fidelities]
-    if all(fidelity.is_whole for fidelity in fidelities):
+    if all(f == FULL_DATA or f.is_whole for f in fidelities):
         return None
     parameter = search._subset_parameter
     subsets = Subsets.draw(

@@ -132,6 +132,10 @@ def test_it_is_told_once_after_the_first_trials(kept):
         assert (told is not None) == (n == N_FIRST and not kept)
 
 
+def held_out():
+    return X, y, {}
+
+
 def fitted_result(**more):
     tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
     return {"fit_error": None, "estimator": tree, "test_scores": {"score": 0.7}, **more}
@@ -148,7 +152,7 @@ def test_measures_are_those_of_the_fit():
         metrics={"own": "score"},
     )
     result = fitted_result()
-    found = constraints.measure(result, X, y, {}, raises=True)
+    found = constraints.measure(result, held_out, raises=True)
     predicted = result["estimator"].predict(X)
     assert list(found) == ["recall", "accuracy", "leaves", "time", "own"]
     assert found["recall"] == recall_score(y, predicted, average="macro")
@@ -156,7 +160,7 @@ def test_measures_are_those_of_the_fit():
     assert found["leaves"] == result["estimator"].get_n_leaves()
     assert found["own"] == 0.7
     assert found["time"] > 0.0
-    failed = constraints.measure(fitted_result(fit_error="no"), None, None, {}, True)
+    failed = constraints.measure(fitted_result(fit_error="no"), None, True)
     assert np.all(np.isnan(list(failed.values())))
 
 
@@ -177,9 +181,9 @@ def test_an_outcome_that_fails_is_unknown(measures):
     constraints = Constraints(**measures)
     result = fitted_result(test_scores={"other": 1.0})
     with pytest.warns(UserWarning, match="Measuring 'a' of constraints failed"):
-        assert math.isnan(constraints.measure(result, X, y, {}, raises=False)["a"])
+        assert math.isnan(constraints.measure(result, held_out, raises=False)["a"])
     with pytest.raises((RuntimeError, ZeroDivisionError, ValueError, TypeError)):
-        constraints.measure(result, X, y, {}, raises=True)
+        constraints.measure(result, held_out, raises=True)
 
 
 def test_the_time_of_predict_is_that_of_one_row():

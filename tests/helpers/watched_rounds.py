@@ -1,10 +1,38 @@
 """Fits that are watched after each round, as a search does."""
 
 import numpy as np
+import pytest
 from sklearn.base import clone, is_classifier
+from sklearn.datasets import make_classification, make_regression
 
 from skbayes.evaluation.learning_curves import has_stalled
 from skbayes.evaluation.rounds.lookup import learner_of
+
+COMMON = {
+    "LGBM": {"n_jobs": 1, "verbose": -1, "random_state": 0, "min_child_samples": 5},
+    "XGB": {"n_jobs": 1, "random_state": 0},
+    "CatBoost": {
+        "thread_count": 1, "verbose": 0, "allow_writing_files": False, "random_seed": 0,
+    },
+}  # fmt: skip
+LIBRARIES = {"LGBM": "lightgbm", "XGB": "xgboost", "CatBoost": "catboost"}
+
+
+def booster(prefix, kind="Classifier", **params):
+    """Return an estimator of a library, such as ``booster("LGBM", "Regressor")``."""
+    library = pytest.importorskip(LIBRARIES[prefix])
+    return getattr(library, f"{prefix}{kind}")(**{**COMMON[prefix], **params})
+
+
+def data_for(model, n_classes=3):
+    """Return data with some classes, or positive targets."""
+    if not is_classifier(model):
+        X, y = make_regression(120, 5, noise=5.0, random_state=0)
+        return X, np.abs(y) / 50.0
+    shape = {"n_informative": 4, "n_classes": n_classes, "random_state": 0}
+    X, y = make_classification(150, 6, **shape)
+    is_booster = not type(model).__module__.startswith("sklearn")
+    return X, y if is_booster else np.array(["b", "c", "a"])[y]
 
 
 class Watch:
@@ -38,12 +66,13 @@ def fitted_to(model, cap, X, y, end=None, **params):
     return watch.seen
 
 
-def assert_stages_are_fits(model, cap, X, y, rounds, rtol, atol):
+def assert_stages_are_fits(model, n_classes, rtol=1e-12, atol=1e-14, cap=20, **params):
     """Check predictions after some rounds against fits with as many; end early."""
-    seen = fitted_to(model, cap, X, y)
+    X, y = data_for(model, n_classes)
+    seen = fitted_to(model, cap, X, y, **params)
     assert len(seen) == cap
-    for n in rounds:
-        plain = with_rounds(model, n).fit(X, y)
+    for n in (1, 3, 17, cap):
+        plain = with_rounds(model, n).fit(X, y, **params)
         for stage, rows in zip(seen[n - 1], (X, X[:20]), strict=True):
             assert "predict" in stage
             for name, found in stage.items():

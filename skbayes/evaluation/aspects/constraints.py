@@ -59,22 +59,14 @@ class _FoldOutcomes(FoldAspect):
         metrics = constraints.metrics.values()
         scores = fold.test_scores or dict.fromkeys(metrics, call.options["error_score"])
         result = {**call.timed_result, "test_scores": scores}
-        X = y = None
-        params: dict[str, Any] = {}
-        if constraints.needs_data and result["fit_error"] is None:
-            X, y = call.test_set()
-            params = _score_params(call)
-        outcomes = constraints.measure(result, X, y, params, call.raises)
-        fold.extras["outcomes"] = outcomes
+        fold.extras["outcomes"] = constraints.measure(
+            result, lambda: (*call.test_set(), _score_params(call)), call.raises
+        )
 
 
-def _score_params(call: FoldCall) -> dict[str, Any]:
+def _score_params(call: FoldCall) -> Any:
     """Return the keyword arguments of the scorers for the test set."""
-    inputs = call.inputs
-    params: dict[str, Any] = compat.check_fit_params(
-        inputs.X, inputs.outcome_params, call.test
-    )
-    return params
+    return compat.check_fit_params(call.inputs.X, call.inputs.outcome_params, call.test)
 
 
 def _parsed(search: Any, objective: Any) -> Constraints | None:

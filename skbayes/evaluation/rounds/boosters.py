@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -138,7 +139,7 @@ class _XGBoost(LearnerWithRounds):
 
     library = "xgboost"
     names = ("XGBClassifier", "XGBRegressor")
-    required: ClassVar = {"early_stopping_rounds": None}
+    required = MappingProxyType({"early_stopping_rounds": None})
     unsuited_of_fit = ("xgb_model",)
 
     def is_kind_of(self, model: Any) -> bool:

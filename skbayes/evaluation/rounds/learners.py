@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import getattr_static
-from typing import Any, ClassVar
+from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -64,30 +65,19 @@ def replaced(kind: type, base: type) -> str | None:
 
 
 class LearnerWithRounds:
-    """Kind of estimators that are fitted round by round.
+    """Kind of estimators that are fitted round by round."""
 
-    Attributes
-    ----------
-    library : str
-        Package of the estimators.
-    names : tuple of str
-        Names of their classes.
-    default_cap : int or None
-        Default maximum of the number of rounds; None for the estimator's own number.
-    round_names : tuple of str
-        Names of the parameter for the number of rounds, the usual one last.
-    required : dict of str to object
-        Values of parameters that every fit requires.
-    unsuited_of_fit : tuple of str
-        Parameters of `fit` that change the number of rounds of predictions.
-    """
-
-    library: ClassVar[str] = "sklearn"
-    names: ClassVar[tuple[str, ...]] = ()
-    default_cap: ClassVar[int | None] = 1000
-    round_names: ClassVar[tuple[str, ...]] = ("n_estimators",)
-    required: ClassVar[Mapping[str, Any]] = {}
-    unsuited_of_fit: ClassVar[tuple[str, ...]] = ()
+    # Package of the estimators, and names of their classes.
+    library: str = "sklearn"
+    names: tuple[str, ...] = ()
+    # Default maximum of the number of rounds; None for the estimator's own number.
+    default_cap: int | None = 1000
+    # Names of the parameter for the number of rounds, the usual one last.
+    round_names: tuple[str, ...] = ("n_estimators",)
+    # Values of parameters that every fit requires.
+    required: Mapping[str, Any] = MappingProxyType({})
+    # Parameters of `fit` that change the number of rounds of predictions.
+    unsuited_of_fit: tuple[str, ...] = ()
 
     def is_kind_of(self, model: Any) -> bool:
         """Return whether an estimator is of this kind, or of a subclass."""
@@ -200,7 +190,7 @@ class _GradientBoosting(_StagedBoosting):
     """Gradient boosting, observed during the fit."""
 
     names = ("GradientBoostingClassifier", "GradientBoostingRegressor")
-    required: ClassVar = {"n_iter_no_change": None}
+    required = MappingProxyType({"n_iter_no_change": None})
     unsuited_of_fit = ("monitor",)
     ties_are_positive = True
 
@@ -224,7 +214,7 @@ class _HistBoosting(_StagedBoosting):
 
     names = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
     round_names = ("max_iter",)
-    required: ClassVar = {"early_stopping": False}
+    required = MappingProxyType({"early_stopping": False})
     fit = LearnerWithRounds.fit_in_parts
 
 
@@ -246,7 +236,7 @@ class _Forest(LearnerWithRounds):
         *("ExtraTreesClassifier", "ExtraTreesRegressor"),
     )
     default_cap = 300
-    required: ClassVar = {"warm_start": False}
+    required = MappingProxyType({"warm_start": False})
 
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
         if np.ndim(y) > 1 and np.shape(y)[1] > 1:

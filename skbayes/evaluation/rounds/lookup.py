@@ -38,16 +38,9 @@ __all__ = [
 class RoundLimits:
     """Limits of the number of rounds.
 
-    Parameters
-    ----------
-    cap : int or None
-        Maximum number of rounds. None means that of `caps`, or else the default of the
-        estimator.
-    caps : dict of str to int
-        Maximum number of rounds by parameter name, from the search space.
-    guide : Guide
-        Metric that stops a fit if it does not improve. If there are several metrics and
-        its name is not known, fits are not stopped.
+    The maximum is `cap`, or else that of the parameter in `caps`, which are from the
+    search space, or else the default of the estimator. A fit stops if the metric of the
+    `guide` does not improve, unless its name is not known yet.
     """
 
     cap: int | None = None

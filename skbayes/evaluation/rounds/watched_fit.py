@@ -42,33 +42,11 @@ class ScoredRows:
 class WatchedFit:
     """Fit that is scored after each round of a grid.
 
-    Parameters
-    ----------
-    limits : RoundLimits
-        Limits of the number of rounds.
-    scorer : callable
-        Scorer of the search.
-    rows : callable
-        Returns the test rows and, if they are scored, the training rows.
-    cap : int or None
-        Number of rounds below that in `limits`.
-    race : FoldCurveRace or None
-        The fit stops if its probability in this race is below `risk`.
-    risk : float
-        Probability below which the trial is pruned.
-    outcomes : callable or None
-        ``outcomes(estimator, X, y)`` returns further scores.
-
-    Attributes
-    ----------
-    curves : list of dict of str to list of float
-        Curves of the test rows and, if they are scored, of the training rows.
-    outcome_curves : dict of str to list of float
-        Curves of `outcomes`.
-    max_rounds : int
-        Maximum number of rounds; 0 if the fit has no rounds.
-    seconds : float
-        Time of predictions and scores.
+    `rows` returns the test rows and, if they are scored, the training rows; `curves`
+    are their scores by metric. `cap` is a number of rounds below that in `limits`. The
+    fit stops if its probability in the `race` is below `risk`. ``outcomes(estimator, X,
+    y)`` returns further scores of the test rows. `max_rounds` is 0 if the fit has no
+    rounds. `seconds` is the time of predictions and scores.
     """
 
     def __init__(

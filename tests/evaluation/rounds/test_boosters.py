@@ -6,161 +6,120 @@ import sys
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.datasets import make_classification, make_regression
-from watched_rounds import Watch, assert_stages_are_fits, fitted_to
+from watched_rounds import (
+    LIBRARIES,
+    Watch,
+    assert_stages_are_fits,
+    booster,
+    data_for,
+    fitted_to,
+)
 
 from skbayes.evaluation.rounds.lookup import learner_of, round_params
 
-
-def lightgbm_model(kind, **params):
-    library = pytest.importorskip("lightgbm")
-    return getattr(library, f"LGBM{kind}")(
-        n_jobs=1, verbose=-1, random_state=0, min_child_samples=5, **params
-    )
-
-
-def xgboost_model(kind, **params):
-    library = pytest.importorskip("xgboost")
-    return getattr(library, f"XGB{kind}")(n_jobs=1, random_state=0, **params)
-
-
-def catboost_model(kind, **params):
-    library = pytest.importorskip("catboost")
-    return getattr(library, f"CatBoost{kind}")(
-        thread_count=1, verbose=0, allow_writing_files=False, random_seed=0, **params
-    )
-
-
-MAKERS = {
-    "lightgbm": lightgbm_model,
-    "xgboost": xgboost_model,
-    "catboost": catboost_model,
-}
-MORE = {
-    "lightgbm": [
-        ("Regressor", {"objective": "poisson"}),
-        ("Regressor", {"objective": "mae", "boosting_type": "goss"}),
-        ("Classifier", {"subsample": 0.7, "subsample_freq": 1}),
-    ],
-    "xgboost": [
-        ("Regressor", {"objective": "count:poisson"}),
-        ("Classifier", {"subsample": 0.7, "early_stopping_rounds": 3}),
-    ],
-    "catboost": [("Classifier", {"n_estimators": 5}), ("Regressor", {"eta": 0.3})],
-}
 CASES = [
-    (library, kind, params, n_classes)
-    for library in MAKERS
-    for kind, params in [("Classifier", {}), ("Regressor", {}), *MORE[library]]
-    for n_classes in ((2, 3) if kind == "Classifier" else (0,))
-]
-CAP = 20
-
-
-def data(kind, n_classes=3):
-    if kind == "Regressor":
-        X, y = make_regression(200, 5, noise=5.0, random_state=0)
-        return X, np.abs(y) / 50.0
-    return make_classification(
-        200, 6, n_informative=4, n_classes=n_classes, random_state=0
-    )
+    *[(prefix, "Classifier", {}) for prefix in LIBRARIES],
+    *[(prefix, "Regressor", {}) for prefix in LIBRARIES],
+    ("LGBM", "Regressor", {"objective": "poisson"}),
+    ("LGBM", "Regressor", {"objective": "tweedie"}),
+    ("LGBM", "Regressor", {"objective": "mae", "boosting_type": "goss"}),
+    ("LGBM", "Classifier", {"subsample": 0.7, "subsample_freq": 1}),
+    ("LGBM", "Classifier", {"num_iterations": 7, "n_iter_no_change": 2}),
+    ("LGBM", "Classifier", {"sigmoid": 2.0, "class_weight": "balanced"}),
+    ("LGBM", "Classifier", {"boosting_type": "goss", "pred_early_stop": False}),
+    ("XGB", "Regressor", {"objective": "count:poisson"}),
+    ("XGB", "Regressor", {"objective": "reg:gamma", "base_score": 0.3}),
+    ("XGB", "Classifier", {"subsample": 0.7, "early_stopping_rounds": 3}),
+    ("XGB", "Classifier", {"num_parallel_tree": 2, "subsample": 0.5}),
+    ("CatBoost", "Classifier", {"n_estimators": 5}),
+    ("CatBoost", "Regressor", {"eta": 0.3}),
+    ("CatBoost", "Regressor", {"loss_function": "Poisson"}),
+    ("CatBoost", "Regressor", {"objective": "Tweedie:variance_power=1.5"}),
+]  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize(("library", "kind", "params", "n_classes"), CASES)
-def test_stages_are_those_of_fits_with_fewer_rounds(library, kind, params, n_classes):
-    model = MAKERS[library](kind, **params)
-    X, y = data(kind, n_classes)
-    assert_stages_are_fits(model, CAP, X, y, (1, 7, CAP), 1e-5, 1e-6)
+@pytest.mark.parametrize(("prefix", "kind", "params"), CASES)
+def test_stages_are_those_of_fits_with_fewer_rounds(prefix, kind, params):
+    for n_classes in (2, 3) if kind == "Classifier" else (0,):
+        model = booster(prefix, kind, **params)
+        assert_stages_are_fits(model, n_classes, 1e-5, 1e-6)
 
 
-@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
-def test_categories_of_a_data_frame_are_predicted_as_they_were_fitted(library):
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+@pytest.mark.parametrize(
+    ("prefix", "kind", "name"),
+    [("LGBM", "Classifier", "init_score"), ("XGB", "Regressor", "base_margin")],
+)
+def test_initial_scores_of_training_rows_are_part_of_fits(prefix, kind, name):
+    model = booster(prefix, kind)
+    initial = {name: np.linspace(0.0, 1.0, len(data_for(model)[0]))}
+    assert_stages_are_fits(model, 2, 1e-5, 1e-6, **initial)
+
+
+@pytest.mark.parametrize("prefix", ["LGBM", "XGB"])
+def test_categories_of_a_data_frame_are_predicted_as_they_were_fitted(prefix):
     pandas = pytest.importorskip("pandas")
-    X, y = data("Classifier", 2)
+    more = {"enable_categorical": True} if prefix == "XGB" else {}
+    model = booster(prefix, **more)
+    X, y = data_for(model, 2)
     frame = pandas.DataFrame(X, columns=list("abcdef"))
     frame["g"] = pandas.Categorical(np.where(X[:, 0] > 0.2, "yes", "no"))
-    more = {"enable_categorical": True} if library == "xgboost" else {}
-    model = MAKERS[library]("Classifier", **more)
     found = fitted_to(model, 10, frame, y)[-1][0]["predict_proba"]
     expected = clone(model).set_params(n_estimators=10).fit(frame, y)
     np.testing.assert_allclose(found, expected.predict_proba(frame), rtol=1e-5)
 
 
 def test_the_callbacks_of_a_user_are_called_too():
-    model = lightgbm_model("Regressor")
-    X, y = data("Regressor")
-    called = []
-    fitted_to(model, 4, X, y, callbacks=[lambda env: called.append(env.iteration)])
+    model, called = booster("LGBM", "Regressor"), []
+    callbacks = [lambda env: called.append(env.iteration)]
+    fitted_to(model, 4, *data_for(model), callbacks=callbacks)
     assert called == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"boosting_type": "dart"},
-        {"boosting_type": "rf"},
-        {"boosting": "dart"},
-        {"application": "poisson"},
-        {"linear_tree": True},
-    ],
-)
-def test_lightgbm_of_other_kinds_has_no_rounds(params):
-    assert learner_of(lightgbm_model("Regressor", **params)) is None
 
 
 @pytest.mark.parametrize("name", ["num_iterations", "num_boost_round", "max_iter"])
 def test_lightgbm_has_the_name_of_the_rounds_that_the_user_gave(name):
-    model = lightgbm_model("Regressor", **{name: 50})
-    assert learner_of(model).parameter(model) == name
+    model = booster("LGBM", "Regressor", **{name: 50})
     assert round_params(model, 12) == {name: 12}
-    fitted = clone(model).set_params(**round_params(model, 12)).fit(*data("Regressor"))
+    fitted = clone(model).set_params(**round_params(model, 12)).fit(*data_for(model))
     assert fitted.n_estimators_ == 12
 
 
 @pytest.mark.parametrize("name", ["early_stopping_round", "early_stopping_rounds"])
 def test_lightgbm_does_not_stop_by_its_own_rule(name):
-    model = lightgbm_model("Regressor", **{name: 2})
-    X, y = data("Regressor")
-    assert len(fitted_to(model, CAP, X, y)) == CAP
+    model = booster("LGBM", "Regressor", **{name: 2})
+    assert len(fitted_to(model, 20, *data_for(model))) == 20
     assert round_params(model, 12) == {name: None, "n_estimators": 12}
 
 
-def test_xgboost_of_other_kinds_has_no_rounds():
+def test_forests_of_xgboost_have_no_rounds():
     xgboost = pytest.importorskip("xgboost")
-    for booster in ("dart", "gblinear"):
-        assert learner_of(xgboost_model("Regressor", booster=booster)) is None
     assert learner_of(xgboost.XGBRFClassifier()) is None
     assert learner_of(xgboost.XGBRFRegressor()) is None
-    # Its boosters give labels in place of probabilities.
-    assert learner_of(xgboost_model("Classifier", objective="multi:softmax")) is None
 
 
 def test_catboost_has_a_learning_rate_that_does_not_depend_on_the_rounds():
-    model = catboost_model("Regressor")
+    model = booster("CatBoost", "Regressor")
     assert learner_of(model).settings(model) == {"learning_rate": 0.1}
-    model = catboost_model("Regressor", learning_rate=0.3)
+    model = booster("CatBoost", "Regressor", learning_rate=0.3)
     assert learner_of(model).settings(model) == {}
 
 
 def test_catboost_stops_by_its_own_loss():
-    model = catboost_model("Regressor", learning_rate=0.9, depth=6)
+    model = booster("CatBoost", "Regressor", learning_rate=0.9, iterations=1000)
     rng = np.random.default_rng(0)
     X = rng.standard_normal((60, 3))
-    learner = learner_of(model)
-    model = clone(model).set_params(iterations=1000)
     # Targets of noise: the loss on other rows grows from the first rounds on.
     watch = Watch(1000, rng.standard_normal((60, 3)), rng.standard_normal(60))
-    learner.fit(model, X, rng.standard_normal(60), {}, watch)
+    learner_of(model).fit(model, X, rng.standard_normal(60), {}, watch)
     assert model.tree_count_ < 200
 
 
 def test_labels_that_no_training_row_has_do_not_disturb_catboost():
-    model = catboost_model("Classifier")
-    X, y = data("Classifier", 2)
-    learner = learner_of(model)
+    model = booster("CatBoost", iterations=5)
+    X, y = data_for(model, 2)
     watch = Watch(5, X, np.full(len(y), 7))
-    learner.fit(clone(model).set_params(iterations=5), X, y, {}, watch)
+    learner_of(model).fit(model, X, y, {}, watch)
     assert len(watch.seen) == 5
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone, is_classifier
-from sklearn.datasets import make_classification, make_regression
+from sklearn.datasets import make_regression
 from sklearn.ensemble import (
     AdaBoostClassifier,
     AdaBoostRegressor,
@@ -21,33 +21,45 @@ from sklearn.ensemble import (
 from sklearn.linear_model import (
     LogisticRegression,
     Perceptron,
+    Ridge,
     SGDClassifier,
     SGDRegressor,
 )
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neural_network import MLPClassifier, MLPRegressor
-from watched_rounds import assert_stages_are_fits, fitted_to
+from watched_rounds import assert_stages_are_fits, data_for, fitted_to, with_rounds
 
 from skbayes.evaluation.rounds.boosters import BOOSTERS, LIGHTGBM_STOPPING
-from skbayes.evaluation.rounds.learners import SKLEARN_LEARNERS
+from skbayes.evaluation.rounds.learners import SKLEARN_LEARNERS, replaced
 from skbayes.evaluation.rounds.lookup import learner_of
 from skbayes.results.warm_start import _is_set
 
 CAP = 20
+SIGNS = [1, 0, 0, 0, -1, 0]
 
 ENSEMBLES = [
-    GradientBoostingClassifier(random_state=0, subsample=0.7),
+    GradientBoostingClassifier(random_state=0, subsample=0.7, warm_start=True),
     GradientBoostingClassifier(random_state=0, loss="exponential"),
     GradientBoostingRegressor(random_state=0, n_iter_no_change=2),
+    GradientBoostingRegressor(random_state=0, init=Ridge(), loss="huber"),
     HistGradientBoostingClassifier(random_state=0, max_features=0.5),
+    HistGradientBoostingClassifier(
+        random_state=0, class_weight="balanced", early_stopping=True, warm_start=True
+    ),
     HistGradientBoostingRegressor(random_state=0),
+    HistGradientBoostingRegressor(random_state=0, loss="poisson"),
     AdaBoostClassifier(random_state=0),
     AdaBoostRegressor(random_state=0),
     RandomForestClassifier(random_state=0),
     RandomForestClassifier(random_state=0, class_weight="balanced"),
     RandomForestRegressor(random_state=0),
     ExtraTreesClassifier(random_state=0, min_samples_leaf=5),
-    ExtraTreesRegressor(random_state=0),
+    ExtraTreesRegressor(random_state=0, bootstrap=True),
+]
+# Signs of features require two classes.
+BINARY = [
+    HistGradientBoostingClassifier(random_state=0, monotonic_cst=SIGNS),
+    RandomForestClassifier(random_state=0, monotonic_cst=SIGNS),
 ]
 EPOCHS = [
     SGDClassifier(random_state=0, loss="log_loss"),
@@ -63,29 +75,15 @@ def name_of(model):
     return model if isinstance(model, int) else type(model).__name__
 
 
-def data(model, n_classes=3):
-    if not is_classifier(model):
-        return make_regression(120, 5, noise=5.0, random_state=0)
-    if getattr(model, "loss", None) == "exponential":
-        n_classes = 2
-    X, y = make_classification(
-        150, 6, n_informative=4, n_classes=n_classes, random_state=0
-    )
-    return X, np.array(["b", "c", "a"])[y]
+def data(model):
+    return data_for(model, 2 if getattr(model, "loss", None) == "exponential" else 3)
 
 
-@pytest.mark.parametrize(
-    "model, n_classes",
-    [
-        (model, n)
-        for model in ENSEMBLES
-        for n in ((2, 3) if is_classifier(model) else (0,))
-    ],
-    ids=name_of,
-)
-def test_stages_are_those_of_fits_with_fewer_rounds(model, n_classes):
-    X, y = data(model, n_classes)
-    assert_stages_are_fits(model, CAP, X, y, (1, 3, 17, CAP), 1e-12, 1e-14)
+@pytest.mark.parametrize("model", [*ENSEMBLES, *BINARY], ids=name_of)
+def test_stages_are_those_of_fits_with_fewer_rounds(model):
+    only_two = model in BINARY or getattr(model, "loss", None) == "exponential"
+    for n_classes in (2,) if only_two or not is_classifier(model) else (2, 3):
+        assert_stages_are_fits(model, n_classes, cap=CAP)
 
 
 def test_a_forest_draws_the_trees_of_one_fit_from_a_random_state():
@@ -108,8 +106,7 @@ def test_classes_of_equal_probability_are_those_of_the_estimator(model):
     # The feature says nothing of the classes, which are equally frequent.
     X, y = np.tile([[0.0], [0.0], [1.0], [1.0]], (20, 1)), np.tile([0, 1], 40)
     seen = fitted_to(model, 3, X, y)
-    plain = clone(model).set_params(**{learner_of(model).parameter(model): 3})
-    expected = plain.fit(X, y).predict(X)
+    expected = with_rounds(model, 3).fit(X, y).predict(X)
     np.testing.assert_array_equal(seen[-1][0]["predict"], expected)
 
 
@@ -200,3 +197,42 @@ def test_parameters_that_are_set_for_rounds_are_known_to_warm_starts(learner):
             assert _is_set(f"step__{name}", value, 7)
     assert _is_set(f"step__{learner.parameter(Settings(()))}", 7, 7)
     assert not _is_set("step__max_depth", 6, 7)
+
+
+def test_a_subclass_that_replaces_nothing_has_rounds():
+    class Named(GradientBoostingRegressor):
+        """Another name, other defaults, and a further method."""
+
+        def __init__(self, n_estimators=7, n_iter_no_change=None):
+            super().__init__(
+                n_estimators=n_estimators, n_iter_no_change=n_iter_no_change
+            )
+
+        def get_params(self, deep=True):
+            return super().get_params(deep)
+
+        def helper(self):
+            return 1
+
+    assert replaced(Named, GradientBoostingRegressor) is None
+    assert learner_of(Named()) is not None
+
+
+def test_a_method_from_a_mixin_and_a_new_method_of_scorers_count():
+    class Mixin:
+        def predict(self, X):
+            return X
+
+    class Mixed(Mixin, GradientBoostingRegressor):
+        pass
+
+    class Added(GradientBoostingRegressor):
+        def predict_proba(self, X):
+            return X
+
+    class Hidden(GradientBoostingRegressor):
+        def __getattribute__(self, name):
+            return super().__getattribute__(name)
+
+    found = [replaced(one, GradientBoostingRegressor) for one in (Mixed, Added, Hidden)]
+    assert found == ["predict", "predict_proba", "__getattribute__"]
