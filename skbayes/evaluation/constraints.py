@@ -28,7 +28,6 @@ from skbayes.evaluation.measure import (
     Measure,
     measured,
     needs_fit,
-    needs_rows,
     parse_measurement,
     warn_of_failure,
 )
@@ -132,11 +131,10 @@ class Constraints:
         measures = dict(self.measures)
         for name, metric in self.metrics.items():
             measures[name] = Measure(partial(_metric, metric), "result")
-        needs_data = self.scorers or needs_rows(self.measures)
-        X, y, params = test_set() if needs_data else (None, None, {})
         subject = " of constraints"
-        found = measured(measures, {**result, "X_test": X}, subject, raises)
+        found = measured(measures, result, subject, raises)
         if self.scorers:
+            X, y, params = test_set()
             args = (
                 (result["estimator"], X) if y is None else (result["estimator"], X, y)
             )
@@ -256,8 +254,8 @@ def rule_and_bounds(
 def parse_constraints(
     given: Mapping[str, Any],
     metrics: Mapping[str, str],
-    measured_metrics: Collection[str] = (),
-    open_ended: bool = False,
+    measured_metrics: Collection[str],
+    open_ended: bool,
 ) -> Constraints:
     """Parse bounds by name of the outcome; TypeError or ValueError if they are wrong.
 
@@ -284,10 +282,8 @@ def parse_constraints(
             raise _unknown(name, what, metrics)
         kind, measurement = found
         getattr(constraints, f"{kind}s")[name] = measurement
-        is_measure = kind == "measure"
-        if kind == "metric":
-            is_measure = what in measured_metrics or what in COSTS
-        bounds += _bounds_of(name, value, is_measure)
+        is_measured_metric = kind == "metric" and what in measured_metrics
+        bounds += _bounds_of(name, value, kind == "measure" or is_measured_metric)
     return replace(constraints, bounds=tuple(bounds))
 
 

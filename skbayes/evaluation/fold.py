@@ -202,12 +202,13 @@ class FoldCall:
 
     @property
     def timed_result(self) -> dict[str, Any]:
-        """Result of scikit-learn's function, with estimator and processor time."""
+        """Result of scikit-learn's function, with what measures of the fit use."""
         # The fit and scoring are assumed to use the processor equally.
         elapsed = self.result["fit_time"] + self.result["score_time"]
         share = self.result["fit_time"] / elapsed if elapsed > 0.0 else 1.0
         cpu_time = float(self.cpu_seconds * share)
-        return {**self.result, "estimator": self.estimator, "cpu_time": cpu_time}
+        more = {"cpu_time": cpu_time, "test_rows": lambda: self.test_set()[0]}
+        return {**self.result, "estimator": self.estimator, **more}
 
     @property
     def raises(self) -> bool:

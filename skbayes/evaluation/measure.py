@@ -36,7 +36,6 @@ __all__ = [
     "model_size",
     "n_features",
     "needs_fit",
-    "needs_rows",
     "parse_measurement",
     "predict_time",
 ]
@@ -199,16 +198,16 @@ def predict_time(estimator: Any, X: Any) -> float:
 
 @dataclass(frozen=True)
 class Measure:
-    """Measure of a fit: a function of its result, its model, or its model and rows."""
+    """Function of the result of a fit, of its model, or of its model and test rows."""
 
     function: Callable[..., Any]
     of: Literal["result", "model", "model and rows"] = "model"
 
     def __call__(self, result: Mapping[str, Any]) -> Any:
-        """Measure a fit."""
+        """Measure a fit; ``result["test_rows"]()`` returns the rows."""
         if self.of == "result":
             return self.function(result)
-        rows = [result["X_test"]] if self.of == "model and rows" else []
+        rows = [result["test_rows"]()] if self.of == "model and rows" else []
         return self.function(result["estimator"], *rows)
 
 
@@ -221,11 +220,6 @@ COSTS: dict[str, Measure] = {
     "n_features": Measure(n_features),
     "predict_time": Measure(predict_time, "model and rows"),
 }
-
-
-def needs_rows(measures: Mapping[str, Measure]) -> bool:
-    """Return whether a measure uses the test rows, `X_test` of the result."""
-    return any(measure.of == "model and rows" for measure in measures.values())
 
 
 def needs_fit(measures: Mapping[str, Measure]) -> bool:

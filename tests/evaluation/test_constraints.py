@@ -138,7 +138,8 @@ def held_out():
 
 def fitted_result(**more):
     tree = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X, y)
-    return {"fit_error": None, "estimator": tree, "test_scores": {"score": 0.7}, **more}
+    result = {"fit_error": None, "estimator": tree, "test_scores": {"score": 0.7}}
+    return {**result, "test_rows": lambda: X, **more}
 
 
 def test_measures_are_those_of_the_fit():

@@ -18,7 +18,7 @@ from skbayes.evaluation.constraints import (
     rule_and_bounds,
 )
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.measure import check_metrics_suit
+from skbayes.evaluation.measure import COSTS, check_metrics_suit
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def _parsed(search: Any, objective: Any) -> Constraints | None:
         metrics[search.scoring] = "score"
     # The metrics of a callable are not known before the first fit.
     open_ended = callable(search.scoring)
-    return parse_constraints(bounds, metrics, objective.measures, open_ended)
+    measured = {*objective.measures, *COSTS}
+    return parse_constraints(bounds, metrics, measured, open_ended)
 
 
 class OutcomeConstraints(Aspect):

@@ -7,7 +7,7 @@ from typing import Any
 
 from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.measure import Measure, measured, needs_fit, needs_rows
+from skbayes.evaluation.measure import Measure, measured, needs_fit
 
 __all__ = ["Costs"]
 
@@ -31,10 +31,7 @@ class _FoldCosts(FoldAspect):
         """Measure the costs."""
         fold = outcome.result
         assert fold is not None
-        result = call.timed_result
-        if needs_rows(self.measures):
-            result["X_test"], _ = call.test_set()
-        costs = measured(self.measures, result, "", call.raises)
+        costs = measured(self.measures, call.timed_result, "", call.raises)
         if self.are_separate:
             fold.extras |= {"costs": costs, "warm_up": _is_first(call.estimator)}
             return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Iterator, Sequence
-from functools import partial
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ from skbayes.evaluation.rounds.lookup import (
     round_params,
     take_rounds_out,
 )
-from skbayes.evaluation.rounds.watched_fit import ScoredRows, WatchedFit
+from skbayes.evaluation.rounds.watched_fit import WatchedFit
 from skbayes.evaluation.trial import FoldResult, FoldStatus, History, Trial, TrialState
 from skbayes.space.dimensions import FloatArray
 
@@ -54,20 +53,11 @@ class _FoldRounds(FoldAspect):
     @contextlib.contextmanager
     def around(self, call: FoldCall) -> Iterator[None]:
         """Observe the fit, and replace the scorer by the recorded scores."""
-        scorer, aspects = call.task.options["scorer"], call.task.aspects
-        cap, race, risk = call.fold.parts.get(self.name, (None, None, 0.0))
-
-        def outcomes(estimator: Any, X: Any, y: Any) -> dict[str, Any]:
-            found: dict[str, Any] = {}
-            for aspect in aspects:
-                found |= aspect.after_round(call, estimator, X, y)
-            return found
-
-        rows = partial(_scored_rows, call)
-        watched = WatchedFit(self.limits, scorer, rows, cap, race, risk, outcomes)
+        part = call.fold.parts.get(self.name, ())
+        watched = WatchedFit(call, self.limits, *part)
         call.state[self.name] = watched
         call.options["scorer"] = watched.scorer
-        with wrapped_fit(call.estimator, partial(watched.fit, call.estimator)):
+        with wrapped_fit(call.estimator, watched.fit):
             yield
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
@@ -92,20 +82,6 @@ class _FoldRounds(FoldAspect):
                 fold.extras["outcome_curves"] = known
         if watched.has_no_chance:
             outcome.status = FoldStatus.STOPPED
-
-
-def _scored_rows(call: FoldCall) -> list[ScoredRows]:
-    """Return the rows that the fit is scored on, selected as in scikit-learn."""
-    inputs = call.inputs
-    sets = [(call.test, call.train)]
-    if call.options["return_train_score"]:
-        sets.append((call.train, None))
-    found = []
-    for rows, others in sets:
-        X, y = call.selected(rows, others)
-        params = compat.check_fit_params(inputs.X, inputs.score_params, rows)
-        found.append(ScoredRows(X, y, params))
-    return found
 
 
 class Rounds(Aspect):

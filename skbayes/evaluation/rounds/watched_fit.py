@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
-from skbayes.evaluation.fold import wrapped_fit
+from skbayes.evaluation.fold import FoldCall, wrapped_fit
 from skbayes.evaluation.learning_curves import (
     FoldCurveRace,
     check_rounds,
@@ -27,41 +26,34 @@ from skbayes.evaluation.rounds.learners import (
 )
 from skbayes.evaluation.rounds.lookup import RoundLimits, final_model, learner_of
 
-__all__ = ["ScoredRows", "WatchedFit"]
+__all__ = ["WatchedFit"]
 
 
-@dataclass(frozen=True)
-class ScoredRows:
-    """Rows that a fit is scored on, with keyword arguments of the scorer."""
-
-    X: Any
-    y: Any
-    params: dict[str, Any]
+# Rows that a fit is scored on, their targets, and keyword arguments of the scorer.
+ScoredRows = tuple[Any, Any, dict[str, Any]]
 
 
 class WatchedFit:
-    """Fit that is scored after each round of a grid.
+    """Fit of a fold that is scored after each round of a grid.
 
-    `rows` returns the test rows and, if they are scored, the training rows; `curves`
-    are their scores by metric. `cap` is a number of rounds below that in `limits`. The
-    fit stops if its probability in the `race` is below `risk`. ``outcomes(estimator, X,
-    y)`` returns further scores of the test rows. `max_rounds` is 0 if the fit has no
-    rounds. `seconds` is the time of predictions and scores.
+    `cap` is a number of rounds below that in `limits`. The fit stops if its probability
+    in the `race` is below `risk`. The `curves` are scores by metric of the test rows
+    and, if they are scored, of the training rows; `outcome_curves` are outcomes of
+    other aspects. `max_rounds` is 0 if the fit has no rounds. `seconds` is the time of
+    predictions and scores.
     """
 
     def __init__(
         self,
+        call: FoldCall,
         limits: RoundLimits,
-        scorer: Any,
-        rows: Callable[[], Sequence[ScoredRows]],
         cap: int | None = None,
         race: FoldCurveRace | None = None,
         risk: float = 0.0,
-        outcomes: Callable[[Any, Any, Any], dict[str, Any]] | None = None,
     ) -> None:
-        self._limits, self._scorer, self._scored_rows = limits, scorer, rows
+        self._call, self._limits = call, limits
         self._cap, self._race, self._risk = cap, race, risk
-        self._outcomes = outcomes
+        self._scorer = call.task.options["scorer"]
         self._n_returned = 0
         self._error: Exception | None = None
         self._last: list[Any] = []
@@ -71,9 +63,9 @@ class WatchedFit:
         self.seconds = 0.0
         self.has_no_chance = False
 
-    def fit(self, estimator: Any, fit: Any, X: Any, y: Any = None, **params) -> Any:
+    def fit(self, fit: Any, X: Any, y: Any = None, **params: Any) -> Any:
         """Fit the estimator while its last step is scored after each round."""
-        model, path = final_model(estimator)
+        model, path = final_model(self._call.estimator)
         learner = learner_of(model)
         if learner is None:
             return fit(X, y, **params)
@@ -89,8 +81,8 @@ class WatchedFit:
             begin = time.perf_counter()
             self._classes = np.unique(y) if is_classifier(model) else None
             self._rows = self._scored_rows()
-            self.labels = [rows.y for rows in self._rows]
-            self.sets = [_features(estimator, rows.X) for rows in self._rows]
+            self.labels = [y for _, y, _ in self._rows]
+            self.sets = [_features(self._call.estimator, X) for X, *_ in self._rows]
             self.seconds += time.perf_counter() - begin
             learner.fit(model, X, y, params, self)
             return model
@@ -122,23 +114,36 @@ class WatchedFit:
         """Return whether a curve has stalled, given the maximum number of rounds."""
         return has_stalled(curve, self._full_grid)
 
+    def _scored_rows(self) -> list[ScoredRows]:
+        """Return the rows that the fit is scored on, selected as in scikit-learn."""
+        call = self._call
+        sets = [(call.test, call.train)]
+        if call.options["return_train_score"]:
+            sets.append((call.train, None))
+        inputs = call.inputs
+        found = []
+        for rows, others in sets:
+            params = compat.check_fit_params(inputs.X, inputs.score_params, rows)
+            found.append((*call.selected(rows, others), params))
+        return found
+
     def _observe(self, stages: Sequence[Stage]) -> None:
         kind = StagedRegressor if self._classes is None else StagedClassifier
         estimators = [
-            kind(rows.X, stage(), self._classes)
-            for rows, stage in zip(self._rows, stages, strict=True)
+            kind(X, stage(), self._classes)
+            for (X, *_), stage in zip(self._rows, stages, strict=True)
         ]
         self._last = [
-            self._scorer(estimator, *_arguments(rows), **rows.params)
-            for estimator, rows in zip(estimators, self._rows, strict=True)
+            self._scorer(estimator, *((X,) if y is None else (X, y)), **params)
+            for estimator, (X, y, params) in zip(estimators, self._rows, strict=True)
         ]
         self.curves = self.curves or [{} for _ in self._rows]
         for curves, scores in zip(self.curves, self._last, strict=True):
             _append(curves, scores)
-        if self._outcomes is not None:
-            test = self._rows[0]
-            found = self._outcomes(estimators[0], test.X, test.y)
-            _append(self.outcome_curves, found)
+        X, y, _ = self._rows[0]
+        for aspect in self._call.task.aspects:
+            outcomes = aspect.after_round(self._call, estimators[0], X, y)
+            _append(self.outcome_curves, outcomes)
 
     @property
     def has_failed(self) -> bool:
@@ -170,10 +175,6 @@ def _features(estimator: Any, X: Any) -> Any:
                 X = step.transform(X)
         estimator = estimator.steps[-1][1]
     return X
-
-
-def _arguments(rows: ScoredRows) -> tuple[Any, ...]:
-    return (rows.X,) if rows.y is None else (rows.X, rows.y)
 
 
 def _append(curves: dict[str, list[float]], scores: Any) -> None:
