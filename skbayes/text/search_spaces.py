@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from skbayes.space import Choice, Ordinal, Real, Space
@@ -39,11 +39,8 @@ _LINEAR: Notation = {
 }
 
 
-class _Tree(list):
-    """Notations of one parameter as branches, whose values have similar scores."""
-
-
-# N-gram ranges of words: n_min in {1, 2, 3}, then n_max in {n_min, ..., 3}.
+# N-gram ranges of words: n_min in {1, 2, 3}, then n_max in {n_min, ..., 3}. Each list
+# is a branch of the space, whose values have similar scores.
 WORD_RANGES = [[(low, high) for high in range(low, 4)] for low in (1, 2, 3)]
 
 # In the extended space, the ranges are ordered.
@@ -133,16 +130,20 @@ def text_space(
     if space not in SPACES:
         raise ValueError(f"space must be one of {SPACES}, got {space!r}.")
     words, stems = _of_language(space, language, stop_words)
-    large = n_characters is not None and n_characters > MOST_CHARACTERS
-    large &= f"{vectorizer}__analyzer" not in (changes or {})
-    representation = (
-        _paper(words) if space == "paper" else _extended(words, stems, not large)
-    )
-    found = _renamed(representation, f"{vectorizer}__")
+    changes = dict(changes or {})
+    if space == "paper":
+        learner = _PAPERS_LOGISTIC
+        own = changes.pop(f"{vectorizer}__ngram_range", None)
+        branches = [_paper(words, ranges) for ranges in _branches(own)]
+    else:
+        learner = _LINEAR
+        large = n_characters is not None and n_characters > MOST_CHARACTERS
+        large &= f"{vectorizer}__analyzer" not in changes
+        branches = [_extended(words, stems, not large)]
+    found = [_renamed(branch, f"{vectorizer}__") for branch in branches]
     if classifier is not None:
-        learner = _PAPERS_LOGISTIC if space == "paper" else _LINEAR
-        found |= _renamed(learner, f"{classifier}__")
-    return _alternatives(_merged(found, changes or {}))
+        found = [part | _renamed(learner, f"{classifier}__") for part in found]
+    return [_merged(part, changes) for part in found]
 
 
 def first_points(
@@ -227,9 +228,20 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
     return words, stems
 
 
-def _paper(words: list) -> Notation:
+def _branches(own: Any) -> list:
+    """Return the n-gram ranges of each branch; those of a user keep their order."""
+    if own is None:
+        return WORD_RANGES
+    if not isinstance(own, list | tuple):
+        return [own]
+    parts = [[pair for pair in own if pair in part] for part in WORD_RANGES]
+    parts.append([pair for pair in own if pair not in sum(WORD_RANGES, [])])
+    return [part for part in parts if part] or [own]
+
+
+def _paper(words: list, ranges: Any) -> Notation:
     return {
-        "ngram_range": _Tree(WORD_RANGES),
+        "ngram_range": ranges,
         "weighting": ["tf", "tf-idf", "binary"],
         "stop_words": words,
     }
@@ -255,24 +267,9 @@ def _extended(words: list, stems: list, characters: bool) -> Notation:
 
 def _renamed(space: Mapping[str, Any], prefix: str) -> Notation:
     return {
-        prefix + name: _with_sub_spaces(value, lambda sub: _renamed(sub, prefix))
+        prefix + name: with_sub_spaces(value, lambda _, sub: _renamed(sub, prefix))
         for name, value in space.items()
     }
-
-
-def _with_sub_spaces(value: Any, change: Callable[[Notation], Any]) -> Any:
-    if isinstance(value, _Tree):
-        return _Tree(_with_sub_spaces(part, change) for part in value)
-    return with_sub_spaces(value, lambda _, sub: change(sub))
-
-
-def _alternatives(space: Notation) -> list[Notation]:
-    spaces: list[Notation] = [{}]
-    for name, value in space.items():
-        parts = value if isinstance(value, _Tree) else [value]
-        grown = [_with_sub_spaces(part, _alternatives) for part in parts]
-        spaces = [{**space, name: part} for space in spaces for part in grown]
-    return spaces
 
 
 def _merged(base: Notation, changes: Mapping[str, Any]) -> Notation:
@@ -284,38 +281,18 @@ def _merged(base: Notation, changes: Mapping[str, Any]) -> Notation:
             if name in changes:
                 new.pop(name, None)
                 value = _restricted(value, changes[name])
-            result[name] = _with_sub_spaces(value, changed)
+            result[name] = with_sub_spaces(value, lambda _, sub: changed(sub))
         return result
 
     return changed(base) | new
 
 
 def _restricted(value: Any, values: Any) -> Any:
-    """Return the user's values, with the structure of the entry that they replace."""
-    structured = isinstance(value, _Tree | Choice)
-    if not (structured and isinstance(values, list | tuple)):
+    """Return the user's values, with the sub-spaces of a choice that they replace."""
+    if not (isinstance(value, Choice) and isinstance(values, list | tuple)):
         return values
-    parts = value if isinstance(value, _Tree) else [value]
-    kept = [_some_of(part, values) for part in parts]
-    known = [option for part in parts for option in _options(part)]
-    new = [option for option in values if option not in known]
-    kept = [part for part in [*kept, new] if _options(part)]
-    return _Tree(kept) if len(kept) > 1 else kept[0]
-
-
-def _options(part: Any) -> list:
-    if isinstance(part, Choice):
-        return list(part.dimension.values)
-    return part
-
-
-def _some_of(part: Any, values: Sequence) -> Any:
-    """Return those options of a part that the user lists, in the user's order."""
-    wanted = [option for option in values if option in _options(part)]
-    if not isinstance(part, Choice) or not wanted:
-        return wanted
-    subs = pairs_of(part)
-    return Choice([(w, next(s for o, s in subs if o == w)) for w in wanted])
+    subs = pairs_of(value)
+    return Choice([(w, next((s for o, s in subs if o == w), {})) for w in values])
 
 
 # -- spaces of users -------------------------------------------------------------------

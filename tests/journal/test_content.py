@@ -88,7 +88,7 @@ def test_the_row_that_was_changed_is_named(written, fault, change):
 
 
 def test_a_flipped_bit_is_noticed_or_does_not_matter(written):
-    def content():
+    def read():
         facts, trials = read_journal(written)
         with open_journal(written) as journal:
             results = sorted(journal.results.items())
@@ -96,29 +96,18 @@ def test_a_flipped_bit_is_noticed_or_does_not_matter(written):
             return repr((facts, trials, journal.proposals, journal.splits, shown))
 
     data = written.read_bytes()
-    right = content()
+    right = read()
     refused = 0
-    for bit in np.random.default_rng(0).choice(8 * len(data), 100, replace=False):
+    for bit in np.random.default_rng(0).choice(8 * len(data), 40, replace=False):
         flipped = bytearray(data)
         flipped[bit // 8] ^= 1 << bit % 8
         written.write_bytes(flipped)
         try:
-            assert content() == right
+            assert read() == right
         except ValueError as error:
             assert str(written) in str(error)
             refused += 1
     assert refused
-
-
-def test_numbers_come_back_exactly(path):
-    scores = [float("nan"), -0.0, 1.0, float("inf"), 2.0**70, 5e-324]
-    with open_journal(path) as journal:
-        for number, score in enumerate(scores):
-            journal.record_proposal(number, params_of(number), score)
-            journal.record_result(trial_of(number, score=score))
-    with open_journal(path) as journal:
-        found = [journal.results[number].score for number in range(len(scores))]
-    assert list(map(repr, found)) == list(map(repr, scores))
 
 
 @pytest.fixture(scope="module")
@@ -241,31 +230,32 @@ def test_headers_and_facts():
     assert refused(lambda one: make_row("search", HEADER | one), wrong) == []
 
 
-def test_tables_that_are_nearly_empty_are_refused():
+def test_tables_that_are_nearly_empty_are_refused(monkeypatch):
     def proposal(number, names):
         params = dict.fromkeys(names, 1.0)
         row = {"number": number, "params": params, "row": [], "asked": 0.0}
         return make_row("proposal", {**row, "expected_improvement": None})
 
+    def result(number, scores):
+        return result_row(Trial(number, {}, [FoldResult(scores)], 1.0), 0.0)
+
+    monkeypatch.setattr("skbayes.journal.content.MAX_CELLS", 1000)
     header = make_row("search", HEADER)
     few = [proposal(i, [f"p{i % 50}"]) for i in range(200)]
     assert len(Content([header, *few]).trials) == 200
-    many = [proposal(i, [f"p{i}"]) for i in range(3000)]
-    with pytest.raises(ValueError, match="most of its 3000 'params' are missing"):
+    many = [proposal(i, [f"p{i}"]) for i in range(150)]
+    with pytest.raises(ValueError, match="most of its 150 'params' are missing"):
         Content([header, *many])
     names = [f"m{i}" for i in range(MAX_METRICS)]
-    scores = [dict.fromkeys(names, 1.0), *[{}] * 6000]
-    asked = [proposal(i, []) for i in range(6001)]
-    told = [
-        result_row(Trial(i, {}, [FoldResult(score)], 1.0), 0.0)
-        for i, score in enumerate(scores)
-    ]
+    scores = [dict.fromkeys(names, 1.0), *[{}] * 150]
+    asked = [proposal(i, []) for i in range(151)]
+    told = [result(number, score) for number, score in enumerate(scores)]
     with pytest.raises(ValueError, match="most of its 1000 'test_scores' are missing"):
         Content([header, *asked, *told])
 
 
 def test_a_bomb_in_a_split_takes_no_memory():
-    for data in (bytes(2**26), b"\1" * 2**24):
+    for data in (bytes(2**24), b"\1" * 2**22):
         bomb = base64.b85encode(zlib.compress(zlib.compress(data))).decode()
         with pytest.raises(ValueError):
             unpack_split(bomb, 1000)

@@ -26,7 +26,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journal_samples import (
     CLASSIFIERS,
-    IDENTITY,
     SPACE,
     exact,
     fold,
@@ -38,6 +37,7 @@ from journal_samples import (
     running,
     trial_of,
 )
+from journal_samples import execute as read_rows
 from sklearn.model_selection import KFold, ShuffleSplit
 
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial
@@ -201,16 +201,13 @@ def test_a_seed_is_kept(path, tmp_path):
 
 
 def test_it_can_be_read_with_sqlite_alone(written):
-    with contextlib.closing(sqlite3.connect(written)) as connection:
-        (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-        assert application_id == APPLICATION_ID
-        rows = connection.execute("SELECT kind, content FROM journal").fetchall()
+    rows = read_rows(written, "SELECT kind, content FROM journal")
+    assert read_rows(written, "PRAGMA application_id") == [(APPLICATION_ID,)]
     assert [kind for kind, _ in rows] == ["search"] + ["proposal", "result"] * 3
     for number in range(3):
         shown = json.loads(rows[1 + 2 * number][1])["params"]
-        assert shown["C"] == params_of(number)["C"]
-        assert shown["kernel"] == params_of(number)["kernel"]
-        assert shown["clf"] == {"text": "SVC()"}
+        expected = params_of(number) | {"clf": {"text": "SVC()"}}
+        assert shown == expected
         assert json.loads(rows[2 + 2 * number][1])["score"] == number / 10
 
 
@@ -244,36 +241,22 @@ def test_the_splits_of_the_journal_are_used(path):
             np.testing.assert_equal(journal.splits, first)
 
 
-@pytest.mark.parametrize(
-    "difference, changes",
-    [
-        ("estimator: SVC.. in the journal, SVR.. now", {"estimator": "SVR()"}),
-        ("X: array in the journal, list now", {"X": "list"}),
-        ("settings: surrogate: 'gp' in .* 'tpe' now", {"settings: surrogate": "'tpe'"}),
-        ("constraint: nothing in the journal, f now", {"constraint": "f"}),
-    ],
-)
-def test_the_part_that_differs_is_named(written, difference, changes):
-    before = written.read_bytes()
-    with pytest.raises(ValueError, match=difference) as caught:
-        open_journal(written, identity=IDENTITY | changes)
-    assert str(caught.value).count("now") == 1
-    assert str(written) in str(caught.value)
-    assert written.read_bytes() == before
-    assert os.listdir(written.parent) == [written.name]
-
-
 def test_all_parts_that_differ_are_named(written):
+    before = written.read_bytes()
     with pytest.raises(ValueError) as caught:
-        open_journal(written, identity={"X": "list"}, seed=8, n_points=3)
-    lines = str(caught.value).splitlines()[1:]
+        open_journal(written, identity={"X": "list", "y": "f"}, seed=8, n_points=3)
+    first, *lines = str(caught.value).splitlines()
+    assert str(written) in first
     assert lines == [
         "- pre_dispatch: 2 in the journal, 3 now",
         "- random_state: 7 in the journal, 8 now",
         "- X: array in the journal, list now",
         "- estimator: SVC() in the journal, nothing now",
         "- settings: surrogate: 'gp' in the journal, nothing now",
+        "- y: nothing in the journal, f now",
     ]
+    assert written.read_bytes() == before
+    assert os.listdir(written.parent) == [written.name]
 
 
 def test_of_long_descriptions_the_difference_is_shown(path):
@@ -351,34 +334,28 @@ def test_another_name_of_the_file_is_no_way_in(path, tmp_path, monkeypatch):
                 open_journal(name)
 
 
-def hold(send, path, with_child):
+def hold(sending, path):
+    """Open a journal, record three trials, and fork a child that lives on."""
     journal = open_journal(path)
     record(journal, range(3))
-    child = os.fork() if with_child else 0
-    if child or not with_child:
-        send(child)
+    child = os.fork()
+    if child:
+        os.write(sending, b"%d" % child)
     time.sleep(60)
 
 
 @fork
-def test_a_second_process_is_refused(path):
-    with running(hold, path, False):
-        with pytest.raises(RuntimeError, match="journal: .* is in use"):
-            open_journal(path)
-        assert len(load_history(path)) == 3
-    with open_journal(path) as journal:
-        assert len(journal.results) == 3
-
-
-@fork
-def test_the_lock_ends_with_its_holder_though_a_child_lives(path):
+def test_a_second_process_waits_for_its_holder_and_not_for_a_child(path):
     # The child would keep the pipe open.
     receiving, sending = os.pipe()
     holder = os.fork()
     if not holder:
-        hold(lambda number: os.write(sending, b"%d" % number), path, True)
+        hold(sending, path)
     child = int(os.read(receiving, 20))
     try:
+        with pytest.raises(RuntimeError, match="journal: .* is in use"):
+            open_journal(path)
+        assert len(load_history(path)) == 3
         os.kill(holder, signal.SIGKILL)
         os.waitpid(holder, 0)
         with open_journal(path) as journal:
@@ -422,27 +399,6 @@ def test_the_lock_passes_on_through_many_hands(path):
     assert not os.path.exists(f"{path}-lock")
 
 
-def test_a_full_disk_loses_nothing(path):
-    with open_journal(path) as journal:
-        record(journal, range(5))
-        (pages,) = journal._file._execute("PRAGMA page_count")[0]
-        journal._file._execute(f"PRAGMA max_page_count={pages + 1}")
-        with pytest.raises(OSError, match="journal: .*full") as caught:
-            record(journal, range(5, 500))
-        assert str(path) in str(caught.value)
-        n_finished = len(load_history(path).query("state == 'complete'"))
-        # There is room again.
-        journal._file._execute("PRAGMA max_page_count=100000")
-        n_asked = len(load_history(path))
-        if n_asked > n_finished:
-            journal.record_result(trial_of(n_finished))
-        record(journal, [n_asked])
-    assert n_finished >= 5
-    with open_journal(path) as journal:
-        assert len(journal.results) == n_asked + 1
-        assert exact(journal.results[4]) == exact(trial_of(4))
-
-
 def write_up_to(path, limit, report):
     import resource
 
@@ -458,7 +414,7 @@ def write_up_to(path, limit, report):
 
 
 @fork
-@pytest.mark.parametrize("limit", [0, 1000, 50_000])
+@pytest.mark.parametrize("limit", [0, 50_000])
 def test_a_file_that_may_not_grow_loses_nothing(path, limit):
     reading, writing = os.pipe()
     assert in_child(write_up_to, path, limit, writing) == 0
@@ -514,17 +470,10 @@ def test_a_journal_that_may_not_be_written(open_folder):
         open_journal(path)
     assert path.read_bytes() == before
     assert len(load_history(path)) == 3
-
-
-def test_a_journal_that_may_not_be_read(open_folder):
-    path = open_folder / "journal"
-    with open_journal(path):
-        pass
     path.chmod(0)
-    with pytest.raises(OSError, match="journal: "):
-        open_journal(path)
-    with pytest.raises(OSError, match="journal: "):
-        load_history(path)
+    for read in (open_journal, load_history):
+        with pytest.raises(OSError, match="journal: "):
+            read(path)
 
 
 def test_folders(tmp_path):
@@ -587,17 +536,16 @@ def set_fields(path, kind, number=1, **changes):
             )
 
 
-@pytest.mark.parametrize("version", [FORMAT - 2, FORMAT + 1])
-def test_another_format_is_refused(written, version):
-    execute(written, f"PRAGMA user_version={version}")
-    assert_refused(written, f"journal: .* another release .*is {version}.* {FORMAT} ")
+def test_another_format_is_refused(written):
+    execute(written, "PRAGMA user_version=8")
+    assert_refused(written, f"journal: .* another release .*is 8.* {FORMAT} ")
 
 
-@pytest.mark.parametrize("keep", [0.1, 0.5, 0.9])
-def test_a_truncated_file_is_refused(written, keep):
+def test_a_truncated_file_is_refused(written):
     data = written.read_bytes()
-    written.write_bytes(data[: int(len(data) * keep)])
-    assert_refused(written, "journal: .* is damaged")
+    for keep in (0.1, 0.9):
+        written.write_bytes(data[: int(len(data) * keep)])
+        assert_refused(written, "journal: .* is damaged")
 
 
 def content_of(kind, text):

@@ -8,7 +8,6 @@ from skbayes.space import Choice, Ordinal, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer
 from skbayes.text.search_spaces import (
     SPACES,
-    _alternatives,
     _merged,
     first_points,
     text_space,
@@ -56,9 +55,8 @@ def test_the_extended_space_is_the_default():
     spaces = [Space.from_notation(text_space(*name)) for name in ([], ["extended"])]
     assert repr(spaces[0]) == repr(spaces[1])
     names = {column.name for column in spaces[0].columns}
-    assert "vectorizer__analyzer" in names
     # The tolerance is that of the classifier, and not searched.
-    assert "classifier__tol" not in names
+    assert "vectorizer__analyzer" in names and "classifier__tol" not in names
 
 
 @pytest.mark.parametrize("language", ["english", "german"])
@@ -68,23 +66,14 @@ def test_first_points_lie_in_the_space(language):
 
 
 def test_languages():
-    # Stop words but no stems, stems but no stop words, and neither.
-    assert text_space("paper", language="korean")[0]["vectorizer__stop_words"] == [
+    assert _offered(text_space("paper", language="korean"), "stop_words") == {
         None,
         "korean",
-    ]
-    words = dict(
-        zip(
-            ["word", "char", "char_wb"],
-            text_space("extended", language="irish")[0][
-                "vectorizer__analyzer"
-            ].sub_spaces,
-            strict=True,
-        )
-    )["word"][0]
-    assert words["vectorizer__stemmer"] == [None, "irish"]
-    assert words["vectorizer__stop_words"] == [None]
-    assert text_space("paper", language=None)[0]["vectorizer__stop_words"] == [None]
+    }
+    assert _offered(text_space("paper", language=None), "stop_words") == {None}
+    irish = text_space("extended", language="irish")
+    assert _offered(irish, "stemmer") == {None, "irish"}
+    assert _offered(irish, "stop_words") == {None}
     with pytest.raises(ValueError, match="language='klingon' is not supported"):
         text_space("paper", language="klingon")
     with pytest.raises(ValueError, match="space must be one of"):
@@ -94,7 +83,7 @@ def test_languages():
 
 
 def _space(base, changes):
-    return Space.from_notation(_alternatives(_merged(base, changes)))
+    return Space.from_notation(_merged(base, changes))
 
 
 def test_changes_keep_sub_spaces_of_what_is_left():
@@ -113,14 +102,8 @@ def test_changes_hold_wherever_a_parameter_stands():
 
 
 def _ranges(space):
-    """Return the n-gram ranges on each branch of the tree."""
-    found = []
-    for one in space:
-        value = one["vectorizer__ngram_range"]
-        found.append(
-            list(value.dimension.values) if isinstance(value, Choice) else value
-        )
-    return found
+    """Return the n-gram ranges of each branch."""
+    return [branch["vectorizer__ngram_range"] for branch in space]
 
 
 def test_orders_are_a_tree():
@@ -146,19 +129,17 @@ def test_changes_of_the_tree(wanted, tree):
     assert _ranges(text_space("paper", changes=changes)) == tree
 
 
-@pytest.mark.parametrize("own", [[(1, 2)], [(2, 2), (1, 2)], [(1, 1), (1, 5)]])
-def test_changes_of_the_orders_of_the_extended_space(own):
-    (space,) = text_space("extended", changes={"vectorizer__ngram_range": own})
-    for sub_spaces in space["vectorizer__analyzer"].sub_spaces:
-        assert [sub["vectorizer__ngram_range"] for sub in sub_spaces] == [own]
-
-
 def test_orders_of_the_extended_space_are_one_ordered_choice():
-    (space,) = text_space("extended")
-    for (sub,) in space["vectorizer__analyzer"].sub_spaces:
-        orders = sub["vectorizer__ngram_range"]
-        assert isinstance(orders, Ordinal)
-        assert list(orders.values) == sorted(orders.values)
+    own = [(2, 2), (1, 5)]
+    for changes in ({}, {"vectorizer__ngram_range": own}):
+        (space,) = text_space("extended", changes=changes)
+        for sub in space["vectorizer__analyzer"].sub_spaces:
+            orders = sub["vectorizer__ngram_range"]
+            if changes:
+                assert orders == own
+            else:
+                assert isinstance(orders, Ordinal)
+                assert list(orders.values) == sorted(orders.values)
 
 
 def test_many_characters_leave_words_only():

@@ -203,16 +203,17 @@ from sklearn.datasets import load_iris
 from grid_comparison import Slow
 from skbayes import BayesSearchCV
 X, y = load_iris(return_X_y=True)
-search = BayesSearchCV(
-    Slow(), {"quality": (0.0, 1.0)}, n_iter=8, cv=2, random_state=0, refit=False,
-    pre_dispatch=int(sys.argv[2]), n_jobs=int(sys.argv[3]), journal=sys.argv[1],
-)
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
         os.setsid()
         try:
-            search.fit(X, y)
+            path, n_points, n_jobs = line.strip().split("|")
+            BayesSearchCV(
+                Slow(), {"quality": (0.0, 1.0)}, n_iter=8, cv=2, random_state=0,
+                refit=False, journal=path, pre_dispatch=int(n_points),
+                n_jobs=int(n_jobs),
+            ).fit(X, y)
         except BaseException:
             traceback.print_exc()
             os._exit(1)
@@ -222,47 +223,54 @@ for line in sys.stdin:
 """
 
 
-def kill_at_random(path, n_points, n_jobs, n_kills, seconds):
-    """Start and kill a search repeatedly; return the number of kills."""
+@pytest.fixture(scope="module")
+def program():
     tests = Path(__file__).parents[2] / "helpers"
     env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)])}
-    rng = random.Random(0)
-    finished, n_killed = {}, 0
     with subprocess.Popen(
-        [sys.executable, "-c", PROGRAM, str(path), str(n_points), str(n_jobs)],
+        [sys.executable, "-c", PROGRAM],
         env=env,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        for _ in range(n_kills):
-            print(file=process.stdin, flush=True)
-            child = int(process.stdout.readline())
-            time.sleep(rng.random() * seconds)
-            try:
-                os.killpg(child, signal.SIGKILL)
-            except ProcessLookupError:  # not born yet, or ended
-                pass
-            n_killed += int(process.stdout.readline()) == signal.SIGKILL
-            if path.exists() and path.stat().st_size:
-                frame = load_history(path)
-                now = dict(zip(frame["number"], frame["finished"], strict=True))
-                # Nothing finished is lost, or made again.
-                for number, when in finished.items():
-                    assert now[number] == when
-                finished = {n: when for n, when in now.items() if when == when}
+        yield process
         process.stdin.close()
+
+
+def kill_at_random(program, path, n_points, n_jobs, n_kills, seconds):
+    """Start and kill a search repeatedly; return the number of kills."""
+    rng = random.Random(0)
+    finished, n_killed = {}, 0
+    for _ in range(n_kills):
+        print(path, n_points, n_jobs, sep="|", file=program.stdin, flush=True)
+        child = int(program.stdout.readline())
+        time.sleep(rng.random() * seconds)
+        try:
+            os.killpg(child, signal.SIGKILL)
+        except ProcessLookupError:  # not born yet, or ended
+            pass
+        n_killed += int(program.stdout.readline()) == signal.SIGKILL
+        if path.exists() and path.stat().st_size:
+            frame = load_history(path)
+            now = dict(zip(frame["number"], frame["finished"], strict=True))
+            # Nothing finished is lost, or made again.
+            for number, when in finished.items():
+                assert now[number] == when
+            finished = {n: when for n, when in now.items() if when == when}
     return n_killed, finished
 
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
 @pytest.mark.parametrize(
-    "n_points, n_jobs, n_kills, seconds", [(1, 1, 8, 0.4), (3, 2, 4, 1.0)]
+    "n_points, n_jobs, n_kills, seconds", [(1, 1, 4, 0.4), (3, 2, 3, 1.0)]
 )
 def test_killed_at_random_instants_it_ends_as_if_it_had_not_been(
-    path, n_points, n_jobs, n_kills, seconds
+    program, path, n_points, n_jobs, n_kills, seconds
 ):
-    n_killed, finished = kill_at_random(path, n_points, n_jobs, n_kills, seconds)
+    n_killed, finished = kill_at_random(
+        program, path, n_points, n_jobs, n_kills, seconds
+    )
     assert n_killed >= n_kills // 2
     arguments = {"n_iter": 8, "cv": 2, "random_state": 0, "pre_dispatch": n_points}
     space = {"quality": (0.0, 1.0)}
