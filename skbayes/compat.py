@@ -38,20 +38,20 @@ from skbayes.utils.private_names import (
     LinearClassifierMixin,
     RealNotInt,
     ShutdownExecutorError,
-    _check_refit,
-    _fit_and_score,
     _fit_context,
-    _get_routed_params,
-    _get_scorers,
     _joblib_state,
     _StrOptions,
     check_fit_params,
+    check_multimetric_refit,
     default_parallel_config,
+    fit_and_score,
     format_results,
     get_active_backend,
     get_reusable_executor,
     report_failures,
+    resolve_scorers,
     resource_tracker,
+    route_fit_params,
     safe_split,
     select_best_index,
     set_verbosity_wrap,
@@ -105,7 +105,7 @@ __all__ = [
     "train_liblinear",
 ]
 
-_FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(_fit_and_score).parameters)
+_FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(fit_and_score).parameters)
 
 # Seconds between checks whether a fit has finished, as in joblib.
 LONGEST_WAIT = 0.01
@@ -128,19 +128,6 @@ class StrOptions(_StrOptions):
 
 
 # --- steps of BaseSearchCV.fit --------------------------------------------------------
-
-
-#: Returns the scorer of a search and the metric that `refit` selects by.
-resolve_scorers = _get_scorers
-
-#: Splits fit parameters of a search among estimator, scorer and splitter.
-route_fit_params = _get_routed_params
-
-#: Raises ValueError if `refit` of a search is not valid for the metrics of its scores.
-check_multimetric_refit = _check_refit
-
-#: Fits on one training set and scores on its test set, as GridSearchCV does.
-fit_and_score = _fit_and_score
 
 
 def is_multimetric_scorer(scorers: Any) -> bool:
@@ -236,10 +223,7 @@ def check_input(search: BaseSearchCV, X: Any, y: Any, split_params: dict) -> Non
 
 
 def fit_and_score_arguments(**arguments: Any) -> dict[str, Any]:
-    """Return the arguments that `fit_and_score` of this release supports.
-
-    `caller` and `callback_ctx` were added in 1.9.
-    """
+    """Return the arguments that this release supports; 1.9 added two of them."""
     return {k: v for k, v in arguments.items() if k in _FIT_AND_SCORE_PARAMETERS}
 
 
@@ -256,11 +240,11 @@ _FIT_TIME_ATTRIBUTES = (
 def _without_fit_state(search: Any) -> Any:
     """Return a shallow copy of `search` without its context and earlier results."""
     light = copy.copy(search)
-    fitted = [name for name in light.__dict__ if name.endswith("_")]
-    for name in (*_FIT_TIME_ATTRIBUTES, *fitted):
-        light.__dict__.pop(name, None)
-    for name in getattr(search, "_not_sent", ()):
-        light.__dict__[name] = None
+    light.__dict__ = {
+        name: value
+        for name, value in vars(search).items()
+        if name not in _FIT_TIME_ATTRIBUTES and not name.endswith("_")
+    } | dict.fromkeys(getattr(search, "_not_sent", ()))
     return light
 
 

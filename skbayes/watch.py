@@ -13,6 +13,7 @@ import html
 import ipaddress
 import math
 import os
+import sys
 import threading
 import time
 import webbrowser
@@ -130,42 +131,30 @@ def _is_local(host: str) -> bool:
 
 
 def make_server(
-    path: str, *, host: str = "127.0.0.1", port: int = PORT, refresh: float = REFRESH
+    path: str, host: str = "127.0.0.1", port: int = PORT, refresh: float = REFRESH
 ) -> ThreadingHTTPServer:
     """Return a bound server of the report of a journal; port 0 chooses a free one."""
-    pages = Pages(path, refresh)
-    handler = functools.partial(_Handler, pages, _is_local(host))
+    handler = functools.partial(_Handler, Pages(path, refresh), _is_local(host))
     return ThreadingHTTPServer((host, port), handler)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve the report of a journal until Ctrl-C; return the exit status."""
-    parser = argparse.ArgumentParser(
-        prog="python -m skbayes.watch",
-        description="Serve the report of a running search on this machine.",
-    )
+    text = "Serve the report of a running search on this machine."
+    parser = argparse.ArgumentParser("python -m skbayes.watch", description=text)
     parser.add_argument("journal", help="journal of the search")
     parser.add_argument("--host", default="127.0.0.1", help="default: %(default)s")
     parser.add_argument("--port", type=int, default=PORT, help="default: %(default)s")
-    parser.add_argument(
-        "--refresh",
-        type=float,
-        default=REFRESH,
-        metavar="SECONDS",
-        help="interval at which the page is updated; default: %(default)s",
-    )
-    parser.add_argument(
-        "--open", action="store_true", help="open the page in a browser"
-    )
+    text = "interval at which the page is updated, in seconds; default: %(default)s"
+    parser.add_argument("--refresh", type=float, default=REFRESH, help=text)
+    text = "open the page in a browser"
+    parser.add_argument("--open", action="store_true", help=text)
     options = parser.parse_args(arguments)
     if not 0.0 < options.refresh < math.inf:
         parser.error("--refresh must be positive and finite")
     try:
         server = make_server(
-            options.journal,
-            host=options.host,
-            port=options.port,
-            refresh=options.refresh,
+            options.journal, options.host, options.port, options.refresh
         )
     except (OSError, OverflowError) as error:
         parser.error(
@@ -174,11 +163,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     with server:
         url = f"http://{options.host}:{server.server_port}/"
-        print(
-            f"Report of {options.journal}: {url} (Ctrl-C stops the server)", flush=True
-        )
-        if not os.path.exists(options.journal):
-            print("The journal does not exist yet.", flush=True)
+        missing = not os.path.exists(options.journal)
+        text = "\nThe journal does not exist yet." if missing else ""
+        print(f"Report of {options.journal}: {url} (Ctrl-C stops the server){text}")
+        sys.stdout.flush()
         if options.open:
             webbrowser.open(url)
         try:

@@ -101,22 +101,9 @@ MOST = 3
 def suggest(name: str, known: Iterable[str]) -> list[str]:
     """Return at most three known names that are similar to an unknown one.
 
-    The most likely name comes first. The first of these rules that has a match applies:
-
-    - the name is equal except for case and underscores;
-    - the name is equal after a prefix such as "svc__";
-    - the name begins with the unknown one;
-    - the name contains the unknown one;
-    - the initials of the name end with the unknown one;
-    - the spelling is similar.
-
-    Examples
-    --------
-    >>> from skbayes.utils.did_you_mean import suggest
-    >>> suggest("C", ["svc", "svc__C", "svc__gamma"])
-    ['svc__C']
-    >>> suggest("mse", ["accuracy", "neg_mean_squared_error"])
-    ['neg_mean_squared_error']
+    The names that match the first rule with a match: equal except for case and
+    underscores; equal after a prefix such as "svc__"; beginning with the name;
+    containing it; initials that end with it, such as "mse"; similar spelling.
     """
     known = sorted(set(known), key=lambda candidate: (len(candidate), candidate))
     bare = _bare(name)
@@ -156,8 +143,7 @@ def _initials(name: str) -> str:
 class ArgumentHints:
     """Mix-in that adds suggestions to errors for unknown arguments.
 
-    It only extends errors that Python raises in any case. Cloning, pickling and
-    signatures therefore work as for any class.
+    Cloning, pickling and signatures work as for any class.
     """
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -188,9 +174,7 @@ def with_hints(constructor: Callable[..., None]) -> Callable[..., None]:
     parameters = inspect.signature(constructor).parameters
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return constructor
-    by_place = [
-        name for name, p in parameters.items() if p.kind is p.POSITIONAL_OR_KEYWORD
-    ][1:]
+    _, *by_place = (n for n, p in parameters.items() if p.kind is not p.KEYWORD_ONLY)
 
     @functools.wraps(constructor)
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -217,10 +201,8 @@ def _meant(name: str, known: list[str]) -> str:
     if (equivalent := ELSEWHERE.get(name)) in known:
         return f" It is called {equivalent!r} here."
     if name in DIRECTIONS:
-        hints = [
-            hint for equivalent, hint in DIRECTION_HINTS.items() if equivalent in known
-        ]
-        return f" {hints[0]}" if hints else ""
+        hints = (f" {hint}" for key, hint in DIRECTION_HINTS.items() if key in known)
+        return next(hints, "")
     if remedy := replaced_by(name, known):
         return f" {remedy}"
     return did_you_mean(name, known)

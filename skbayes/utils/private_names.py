@@ -38,12 +38,16 @@ __all__ = [
     "RealNotInt",
     "ShutdownExecutorError",
     "check_fit_params",
+    "check_multimetric_refit",
     "default_parallel_config",
+    "fit_and_score",
     "format_results",
     "get_active_backend",
     "get_reusable_executor",
     "report_failures",
+    "resolve_scorers",
     "resource_tracker",
+    "route_fit_params",
     "safe_split",
     "select_best_index",
     "set_verbosity_wrap",
@@ -98,7 +102,8 @@ LinearClassifierMixin = _ancestor(
 
 # -- of scikit-learn: fits and scores
 _VALIDATION = "sklearn.model_selection._validation"
-_fit_and_score = _private(
+#: Fits on one training set and scores on its test set, as GridSearchCV does.
+fit_and_score = _private(
     _VALIDATION,
     "_fit_and_score",
     substitutes.fit_and_score,
@@ -124,19 +129,22 @@ check_fit_params = _private(
 )
 
 # -- of scikit-learn: the steps of BaseSearchCV.fit
-_get_scorers = _private(
+#: Returns the scorer of a search and the metric that `refit` selects by.
+resolve_scorers = _private(
     BaseSearchCV,
     "_get_scorers",
     substitutes.resolve_scorers,
     "GridSearchCV's checks of scoring",
 )
-_get_routed_params = _private(
+#: Splits fit parameters of a search among estimator, scorer and splitter.
+route_fit_params = _private(
     BaseSearchCV,
     "_get_routed_params_for_fit",
     substitutes.route_fit_params,
     "sample weights in the scores, unless metadata routing is enabled",
 )
-_check_refit = _private(
+#: Raises ValueError if `refit` of a search is not valid for the metrics of its scores.
+check_multimetric_refit = _private(
     BaseSearchCV, "_check_refit_for_multimetric", substitutes.check_multimetric_refit
 )
 #: Builds `cv_results_` of a search, (search, params, n_splits, results, more_results).
@@ -196,7 +204,7 @@ get_active_backend = _private(
     "joblib.parallel", "get_active_backend", lambda: (joblib.Parallel()._backend, None)
 )
 
-_FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(_fit_and_score).parameters)
+_FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(fit_and_score).parameters)
 _TAKES_CALLBACKS = {"caller", "callback_ctx"} <= _FIT_AND_SCORE_PARAMETERS
 _init_callback_context = _private(
     BaseSearchCV,

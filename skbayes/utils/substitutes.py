@@ -162,27 +162,23 @@ def _score(
     except Exception:
         if error_score == "raise":
             raise
-        _warn_of_scoring(traceback.format_exc(), error_score)
-        return error_score
-    if not isinstance(scores, dict):
-        return float(scores)
+        scores = traceback.format_exc()
     # With several metrics, the scores of failed metrics are error messages.
-    for name, score in scores.items():
-        if isinstance(score, str):
-            _warn_of_scoring(score, error_score)
-            scores[name] = error_score
-        else:
-            scores[name] = float(score)
-    return scores
+    if isinstance(scores, dict):
+        return {name: _checked(score, error_score) for name, score in scores.items()}
+    return _checked(scores, error_score)
 
 
-def _warn_of_scoring(error: str, error_score: Any) -> None:
+def _checked(score: Any, error_score: Any) -> Any:
+    if not isinstance(score, str):
+        return float(score)
     warnings.warn(
         f"Scoring failed. The score on this train-test partition for these parameters "
-        f"will be set to {error_score}. Details: \n{error}",
+        f"will be set to {error_score}. Details: \n{score}",
         UserWarning,
         stacklevel=4,
     )
+    return error_score
 
 
 def report_failures(results: Sequence[dict], error_score: Any) -> None:

@@ -57,7 +57,7 @@ def test_the_substitute_of_a_fit_gives_the_same(C, error_score):
         with pytest.raises(ValueError, match="'C' parameter"):
             run(substitutes.fit_and_score)
         return
-    ours, theirs = run(substitutes.fit_and_score), run(private_names._fit_and_score)
+    ours, theirs = run(substitutes.fit_and_score), run(private_names.fit_and_score)
     assert set(theirs) <= set(ours)
     for name in ("test_scores", "train_scores", "n_test_samples"):
         assert ours[name] == theirs[name]
