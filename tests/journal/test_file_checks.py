@@ -260,7 +260,7 @@ def test_a_commit_that_was_killed_is_undone(torn):
 def test_a_file_system_without_locks_is_possible(path):
     """SQLite reports such a file system as busy."""
     with open_journal(path):
-        with pytest.raises(RuntimeError, match="in use .*or|does not support locks"):
+        with pytest.raises(RuntimeError, match="does not support locks"):
             open_journal(path)
 
 

@@ -310,7 +310,11 @@ def test_no_finished_trial_is_lost_to_a_kill(path):
         # The instants are measured from the first trial, so that most of them hit the
         # writer at work.
         with running(write_from, path, done) as (_, numbers):
+            # While the other process writes.
+            frame = load_history(path)
             time.sleep(random.Random(instant).random() * 0.02)
+        assert frame["number"].tolist() == list(range(len(frame)))
+        assert (frame["state"] == "unfinished").sum() <= 1
         last = numbers[-1]
         # At once, with whatever the child left behind.
         frame = load_history(path)
