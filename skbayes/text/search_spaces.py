@@ -281,7 +281,7 @@ def _merged(base: Notation, changes: Mapping[str, Any]) -> Notation:
             if name in changes:
                 new.pop(name, None)
                 value = _restricted(value, changes[name])
-            result[name] = with_sub_spaces(value, lambda _, sub: changed(sub))
+            result[name] = with_sub_spaces(value, lambda _, sub: [changed(sub)])
         return result
 
     return changed(base) | new

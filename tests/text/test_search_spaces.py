@@ -133,7 +133,7 @@ def test_orders_of_the_extended_space_are_one_ordered_choice():
     own = [(2, 2), (1, 5)]
     for changes in ({}, {"vectorizer__ngram_range": own}):
         (space,) = text_space("extended", changes=changes)
-        for sub in space["vectorizer__analyzer"].sub_spaces:
+        for (sub,) in space["vectorizer__analyzer"].sub_spaces:
             orders = sub["vectorizer__ngram_range"]
             if changes:
                 assert orders == own
