@@ -1,7 +1,9 @@
 """Sampler for Optuna, including Optuna's own tests."""
 
 import math
+import runpy
 import warnings
+from pathlib import Path
 
 import optuna
 import pytest
@@ -198,3 +200,14 @@ def test_conditional_parameters_are_tuned_within_each_branch():
 def test_mistakes_are_found_before_the_first_trial(options, message):
     with pytest.raises(ValueError, match=message):
         OptunaSampler(**options)
+
+
+def test_the_package_for_optunahub_has_the_sampler():
+    folder = Path(__file__).parents[2] / "packaging/optunahub/package/samplers/skbayes"
+    assert runpy.run_path(folder / "__init__.py")["OptunaSampler"] is OptunaSampler
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    code = text.partition("```python\n")[2].partition("```")[0]
+    line = next(line for line in code.splitlines() if "load_module" in line)
+    found = {"OptunaSampler": OptunaSampler}
+    exec(code.replace("import optunahub\n", "").replace(line, ""), found)
+    assert found["study"].best_value < 0.1

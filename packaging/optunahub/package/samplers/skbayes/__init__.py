@@ -1,0 +1,5 @@
+"""Sampler of skbayes for OptunaHub."""
+
+from skbayes.integration import OptunaSampler
+
+__all__ = ["OptunaSampler"]
