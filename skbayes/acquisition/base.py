@@ -37,7 +37,7 @@ from skbayes.space.candidates import (
     sobol,
 )
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import capability_of, known_means
+from skbayes.surrogates.base import capability_of, known_means, predict
 from skbayes.utils.ranking import best_first, total_violation
 
 __all__ = [
@@ -47,7 +47,6 @@ __all__ = [
     "SamplingProposer",
     "fit_surrogate",
     "in_blocks",
-    "predict",
 ]
 
 # Number of candidates that are scored at a time. Covariances then stay in the
@@ -177,11 +176,6 @@ def fit_surrogate(
     if len(observations.pending):
         surrogate = surrogate.condition(observations.pending)
     return surrogate
-
-
-def predict(surrogate: Any, X: FloatArray, gradient: bool) -> tuple[FloatArray, ...]:
-    """Predict with or without derivatives, for which some have no argument."""
-    return surrogate.predict(X, gradient=True) if gradient else surrogate.predict(X)
 
 
 def in_blocks(

@@ -31,12 +31,11 @@ from skbayes.acquisition.base import (
     SamplingProposer,
     fit_surrogate,
     in_blocks,
-    predict,
 )
 from skbayes.acquisition.improvement import ProbabilityOfImprovement, slope_of_average
 from skbayes.acquisition.terms import LogTerm
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import capability_of
+from skbayes.surrogates.base import capability_of, predict
 
 __all__ = ["Feasibility", "feasible_first", "fit_constrained", "fit_feasibility"]
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.base import Observations, Proposer, fit_surrogate, predict
+from skbayes.acquisition.base import Observations, Proposer, fit_surrogate
 from skbayes.acquisition.hypervolume import (
     ExpectedHypervolumeImprovement,
     on_log_scale,
@@ -20,7 +20,7 @@ from skbayes.acquisition.hypervolume import (
 )
 from skbayes.acquisition.improvement import Utility, average
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import capability_of, known_means
+from skbayes.surrogates.base import capability_of, known_means, predict
 
 __all__ = ["ParetoProposer"]
 

@@ -28,7 +28,6 @@ from skbayes.acquisition.base import (
     Observations,
     Proposer,
     fit_surrogate,
-    predict,
 )
 from skbayes.acquisition.improvement import (
     ExpectedImprovement,
@@ -38,6 +37,7 @@ from skbayes.acquisition.improvement import (
 )
 from skbayes.acquisition.terms import LOG_SQRT_2PI
 from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.base import predict
 from skbayes.surrogates.gp.gp import GaussianProcess
 
 __all__ = [

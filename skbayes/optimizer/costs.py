@@ -63,8 +63,7 @@ N_BATCHES = 8
 
 def noise_variance(process: GaussianProcess) -> float:
     """Return the noise variance of single values, in squared units of the values."""
-    unit = process.units[1]
-    return float(np.exp(process.thetas_[0, -1])) * unit**2
+    return float(process.mode["noise"]) * process.units[1] ** 2
 
 
 def fit_bounded(
@@ -72,18 +71,12 @@ def fit_bounded(
 ) -> GaussianProcess:
     """Fit values and bounds with the hyper-parameters and units of a fitted process."""
     offset, unit = learner.units
-    *length_scales, amplitude, noise = np.exp(learner.thetas_[0])
+    given = learner.mode | {"offset": offset, "unit": unit}
     process = GaussianProcess(
         learner.kernel,
         n_options=learner.n_options,
         winsorize_scores=False,
-        hyperparameters={
-            "length_scales": length_scales,
-            "amplitude": amplitude,
-            "noise": noise,
-            "offset": offset,
-            "unit": unit,
-        },
+        hyperparameters=given,
     )
     bound = sides != 0.0
     known = ~bound
@@ -92,7 +85,7 @@ def fit_bounded(
     else:
         process.fit(X[:1], np.array([offset]), np.array([NO_INFORMATION * unit**2]))
     mean, covariance = process.joint(X[bound])
-    nu = np.full(np.sum(bound), max(np.sqrt(noise), MIN_NU))
+    nu = np.full(np.sum(bound), max(np.sqrt(given["noise"]), MIN_NU))
     sites = propagate(
         (mean[0] - y[bound]) / unit, covariance[0] / unit**2, sides[bound], nu
     )
@@ -101,7 +94,7 @@ def fit_bounded(
     values, extra = y.copy(), np.zeros(len(y))
     values[bound] += unit * np.where(informative, sites.shift / tau, 0.0)
     # The process adds the noise that all values share.
-    extra[bound] = unit**2 * np.maximum(1.0 / tau - noise, 0.0)
+    extra[bound] = unit**2 * np.maximum(1.0 / tau - given["noise"], 0.0)
     return process.fit(X, values, extra)
 
 

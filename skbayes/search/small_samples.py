@@ -24,7 +24,7 @@ from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration, key_of, sobol
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.gp.monotonic_posterior import NU
+from skbayes.surrogates.gp.monotonic import NU
 
 __all__ = ["RoundRobinOptimizer", "MonotonicityPlan", "center_of", "plan_monotonicity"]
 

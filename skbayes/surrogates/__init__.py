@@ -5,7 +5,7 @@ from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.monotonic import MonotonicGP
 from skbayes.surrogates.gp.warped import WarpedGaussianProcess
-from skbayes.surrogates.graph_field import GraphField
+from skbayes.surrogates.graph import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
 from skbayes.surrogates.transfer import Source, TransferSurrogate
 from skbayes.surrogates.trees import TreeEnsemble

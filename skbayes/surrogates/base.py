@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import math
 from abc import ABC, abstractmethod
-from functools import partial
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,6 +22,7 @@ __all__ = [
     "compress_low_tail",
     "known_means",
     "posterior_of_mean",
+    "predict",
     "relative_noise",
     "standardize",
     "winsorize_low",
@@ -194,7 +194,8 @@ class Surrogate(ABC):
             not model the correlations of its errors, `sd` is an upper bound, the
             weighted mean of all standard deviations.
         """
-        return _bound_of_mean(self, X, weights)
+        mean, sd = self.predict(X)
+        return mean @ weights, sd @ weights
 
     def prepare(self, candidates: Candidates) -> None:  # noqa: B027
         """Set parameters that depend on the space and were not given.
@@ -267,25 +268,25 @@ class Sampler(Surrogate):
         raise ValueError(f"surrogate: {self!r} does not predict scores.")
 
 
+def predict(surrogate: Any, X: FloatArray, gradient: bool) -> tuple[FloatArray, ...]:
+    """Predict with or without derivatives, for which some have no argument."""
+    return surrogate.predict(X, gradient=True) if gradient else surrogate.predict(X)
+
+
 def posterior_of_mean(
     surrogate: Any, X: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Call :meth:`Surrogate.average`, or its default for objects without it."""
-    return getattr(surrogate, "average", partial(_bound_of_mean, surrogate))(X, weights)
+    if hasattr(surrogate, "average"):
+        return surrogate.average(X, weights)
+    return Surrogate.average(surrogate, X, weights)
 
 
 def known_means(surrogate: Any, X: FloatArray) -> FloatArray:
     """Call :meth:`Surrogate.known_means`, or its default for objects without it."""
     if hasattr(surrogate, "known_means"):
         return surrogate.known_means(X)
-    return surrogate.predict(X)[0]
-
-
-def _bound_of_mean(
-    surrogate: Any, X: FloatArray, weights: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    mean, sd = surrogate.predict(X)
-    return mean @ weights, sd @ weights
+    return Surrogate.known_means(surrogate, X)
 
 
 def branch_weights(X: FloatArray) -> FloatArray | None:

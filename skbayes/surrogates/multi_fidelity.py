@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import Surrogate, known_means, posterior_of_mean
+from skbayes.surrogates.base import (
+    Surrogate,
+    known_means,
+    posterior_of_mean,
+    predict,
+)
 from skbayes.surrogates.registry import capability
 
 __all__ = ["MultiFidelity"]
@@ -20,24 +25,12 @@ __all__ = ["MultiFidelity"]
 class MultiFidelity(Surrogate):
     """Surrogate with the fidelity of a score as an additional input.
 
-    Each fit also uses the observations at other fidelities, for example on smaller
-    training sets. The surrogate's hyper-parameters of the fidelity, such as its length
-    scale, determine the influence of scores at other fidelities.
-
-    Parameters
-    ----------
-    surrogate : object
-        Any surrogate whose inputs are columns of numbers, such as
-        :class:`~skbayes.surrogates.GaussianProcess`; it is copied. An attribute
-        `n_options` must be that of the D columns, or None.
-    X : ndarray of shape (m, D)
-        Encoded configurations observed at other fidelities.
-    y : ndarray of shape (m,)
-        Scores of these configurations, finite.
-    fidelities : ndarray of shape (m,)
-        Fidelities of these scores, in [0, 1].
-    fidelity : float, default=1.0
-        Target fidelity, at which scores are observed and predicted, in [0, 1].
+    Each fit also uses the scores `y` (m,) of the configurations `X` (m, D) at other
+    `fidelities` (m,) in [0, 1], for example on smaller training sets. Scores are
+    observed and predicted at the target `fidelity`. The surrogate's hyper-parameters of
+    the fidelity, such as its length scale, determine the influence of scores at other
+    fidelities. The surrogate is copied. Its attribute `n_options` must be that of the D
+    columns, or None.
 
     Examples
     --------
@@ -95,9 +88,7 @@ class MultiFidelity(Surrogate):
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
         """Predict the mean and standard deviation at the target fidelity."""
-        mean, sd, *derivatives = self.surrogate.predict(
-            self._widened(X), **({"gradient": True} if gradient else {})
-        )
+        mean, sd, *derivatives = predict(self.surrogate, self._widened(X), gradient)
         return mean, sd, *(derivative[..., :-1] for derivative in derivatives)
 
     def known_means(self, X: FloatArray) -> FloatArray:

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from skbayes.space.candidates import MAX_GRID
 from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.space.space import Space
 from skbayes.surrogates.base import Sampler
@@ -42,9 +43,6 @@ __all__ = [
 
 # Minimum number of good trials.
 MIN_GOOD = 2
-
-# An ordered column with more values is treated as continuous.
-MAX_GRID = 1000
 
 # A bandwidth is at least the range divided by the number of trials + 1, and at least
 # this share of the range.
@@ -77,12 +75,7 @@ def truncated_normal(x: FloatArray, mean: FloatArray, sd: FloatArray) -> FloatAr
 class ContinuousDensity:
     """Mixture of the uniform prior and a truncated Gaussian around each trial.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        Positions of the trials.
-    prior_weight : float, default=1.0
-        Weight of the prior; each trial has weight 1.
+    Each trial has weight 1.
     """
 
     def __init__(self, x: FloatArray, prior_weight: float = 1.0) -> None:
@@ -115,19 +108,7 @@ class ContinuousDensity:
 class CategoricalDensity:
     """Probabilities of unordered values, proportional to prior weight + count.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        Positions of the trials.
-    grid : ndarray of shape (K,)
-        Positions of the values, ascending.
-    prior_weight : float, default=1.0
-        Initial count of each value.
-
-    Attributes
-    ----------
-    p : ndarray of shape (K,)
-        The probabilities.
+    The positions of the values, `grid` (K,), are ascending.
     """
 
     def __init__(
@@ -151,26 +132,10 @@ class CategoricalDensity:
 
 
 class GridDensity(CategoricalDensity):
-    """Mixture of the prior and a Gaussian around each trial, on ordered values.
+    """Mixture of the prior (K,) and a Gaussian around each trial, on ordered values.
 
     The mass of a Gaussian at a value is that of the positions nearest to the value. The
     cells of the first and last value extend equally far on both sides.
-
-    Parameters
-    ----------
-    x : ndarray of shape (n,)
-        Positions of the trials.
-    grid : ndarray of shape (K,)
-        Positions of the values, ascending.
-    prior : ndarray of shape (K,)
-        Prior probabilities of the values.
-    prior_weight : float, default=1.0
-        Weight of the prior; each trial has weight 1.
-
-    Attributes
-    ----------
-    p : ndarray of shape (K,)
-        The probabilities.
     """
 
     def __init__(
@@ -273,13 +238,7 @@ class ParzenEstimator(Sampler):
             raise ValueError(f"prior_weight must be > 0, got {weight!r}.")
 
     def prepare(self, candidates: Candidates) -> None:
-        """Use the space of the candidates, unless `space` was given.
-
-        Parameters
-        ----------
-        candidates : Candidates
-            Configurations that can be proposed.
-        """
+        """Use the space of the candidates, unless `space` was given."""
         self.space = self.space or candidates.space
 
     def fit(
@@ -287,21 +246,7 @@ class ParzenEstimator(Sampler):
     ) -> ParzenEstimator:
         """Estimate the densities of good and bad trials.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations, NaN where inactive.
-        y : ndarray of shape (n,)
-            Scores of the configurations, greater is better. Trials with NaN never count
-            as good.
-        noise : ndarray of shape (n,), default=None
-            Ignored.
-
-        Returns
-        -------
-        self : ParzenEstimator
-            Estimator with the lists of densities ``good_`` and ``bad_``, with one
-            density per column.
+        Trials whose score is NaN never count as good. `noise` is ignored.
         """
         self._X, self._y = X, y
         # argsort puts NaN last; equal scores keep their order.
@@ -313,18 +258,7 @@ class ParzenEstimator(Sampler):
         return self
 
     def condition(self, X: FloatArray) -> ParzenEstimator:
-        """Return an estimator that counts pending configurations as bad.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        surrogate : ParzenEstimator
-            Conditioned copy.
-        """
+        """Return an estimator in which pending configurations `X` are bad trials."""
         y = np.append(self._y, np.full(len(X), np.nan))
         return copy.copy(self).fit(np.vstack([self._X, X]), y)
 
@@ -346,18 +280,7 @@ class ParzenEstimator(Sampler):
         return GridDensity(x, dimension.grid, _prior(dimension), self.prior_weight)
 
     def scores(self, X: FloatArray) -> FloatArray:
-        """Compute the values by which configurations are ranked.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-
-        Returns
-        -------
-        scores : ndarray of shape (m,)
-            Differences log p_good - log p_bad, over the active columns.
-        """
+        """Compute the scores (m,): log p_good - log p_bad, over the active columns."""
         scores = np.zeros(len(X))
         for x, good, bad in zip(X.T, self.good_, self.bad_, strict=True):
             active = np.flatnonzero(~np.isnan(x))
@@ -366,20 +289,7 @@ class ParzenEstimator(Sampler):
         return scores
 
     def sample(self, n: int, random_state: np.random.Generator) -> FloatArray:
-        """Draw configurations from p_good.
-
-        Parameters
-        ----------
-        n : int
-            Number of configurations.
-        random_state : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        X : ndarray of shape (n, D)
-            Encoded configurations.
-        """
+        """Draw n configurations from p_good."""
         assert self.space is not None
         X = np.empty((n, self.space.n_columns))
         for j, density in enumerate(self.good_):
@@ -393,18 +303,6 @@ class ParzenEstimator(Sampler):
         """Draw new candidates from p_good, and rank them by p_good / p_bad.
 
         In an enumerated space, all new configurations are ranked.
-
-        Parameters
-        ----------
-        candidates : Candidates
-            Configurations that can be proposed.
-        random_state : numpy.random.Generator
-            Source of randomness.
-
-        Returns
-        -------
-        X : ndarray of shape (m, D)
-            New and allowed configurations, best first.
         """
         if candidates.is_enumerated:
             return candidates.allowed_first(self._ranked(candidates.unseen()))

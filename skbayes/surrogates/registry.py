@@ -10,7 +10,7 @@ from skbayes.surrogates.base import Surrogate, capability_of
 from skbayes.surrogates.gp.additive import AdditiveGaussianProcess
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.warped import WarpedGaussianProcess
-from skbayes.surrogates.graph_field import GraphField
+from skbayes.surrogates.graph import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
 from skbayes.surrogates.random_search import RandomSampler, SobolSampler
 from skbayes.surrogates.trees import TreeEnsemble

@@ -25,7 +25,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import Surrogate, standardize
+from skbayes.surrogates.base import Surrogate, predict, standardize
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.registry import capability, make_surrogate
 
@@ -156,13 +156,7 @@ class TransferSurrogate(Surrogate):
         self.takes_noise = bool(capability(surrogate, "takes_noise"))
 
     def prepare(self, candidates: Candidates) -> None:
-        """Create the surrogate and the models of the sources for a space.
-
-        Parameters
-        ----------
-        candidates : Candidates
-            Configurations that can be proposed.
-        """
+        """Create the surrogate and the models of the sources for a space."""
         n_options = candidates.space.n_options
         self.models = [SourceModel(source, n_options) for source in self.sources]
         self._target = make_surrogate(self.surrogate, candidates, self.random_state)
@@ -170,22 +164,7 @@ class TransferSurrogate(Surrogate):
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
     ) -> TransferSurrogate:
-        """Fit the surrogate to the current search, and compute the weights.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations of the current search, NaN where inactive. n >= 1.
-        y : ndarray of shape (n,)
-            Scores of the configurations, finite.
-        noise : ndarray of shape (n,), default=None
-            Known variances of the scores. None means that all are 0.
-
-        Returns
-        -------
-        self : TransferSurrogate
-            The fitted surrogate.
-        """
+        """Fit the surrogate to the current search, and compute the weights."""
         more = {} if noise is None else {"noise": noise}
         _, self._offset, self._unit = standardize(y, winsorize=True)
         self._target = self._target.fit(X, y, **more)
@@ -212,45 +191,15 @@ class TransferSurrogate(Surrogate):
             predicted[test] = np.mean(model.predict(X[test])[0], axis=0)
         return predicted
 
-    def condition(self, X: FloatArray) -> TransferSurrogate:
-        """Return a surrogate conditioned on pending configurations `X`.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        surrogate : TransferSurrogate
-            Conditioned copy.
-        """
+    def condition(self, X: FloatArray) -> TransferSurrogate:  # noqa: D102
         model = copy.copy(self)
         model._target = self._target.condition(X)
         return model
 
     def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Predict the mean of the score, and the surrogate's standard deviation.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        gradient : bool, default=False
-            Whether to return derivatives too.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S, m)
-            Prediction for each sample of the hyper-parameters.
-        d_mean, d_sd : ndarray of shape (S, m, D)
-            Derivatives with respect to the positions, 0 in unordered columns. Only with
-            `gradient`.
-        """
+        """Predict the mean of the score, and the surrogate's standard deviation."""
         weight_of_target = self.weights_[-1]
-        mean, sd, *slopes = self._target.predict(
-            X, **({"gradient": True} if gradient else {})
-        )
+        mean, sd, *slopes = predict(self._target, X, gradient)
         prior, d_prior = np.zeros(len(X)), np.zeros(X.shape)
         for weight, model in zip(self.weights_, self.models, strict=False):
             if weight > 0.0:
@@ -271,25 +220,11 @@ class TransferSurrogate(Surrogate):
 def ranking_weights(
     sources: FloatArray, left_out: FloatArray, y: FloatArray, rng: np.random.Generator
 ) -> FloatArray:
-    """Compute the weights of models from their rankings of bootstrap samples.
+    """Compute the weights (k + 1,) of models from their rankings of bootstrap samples.
 
-    The weight of a model is the share of bootstrap samples that it ranks best.
-
-    Parameters
-    ----------
-    sources : ndarray of shape (k, n)
-        Predictions of the sources.
-    left_out : ndarray of shape (n,)
-        Prediction of each score from the others, in units of the score.
-    y : ndarray of shape (n,)
-        Scores.
-    rng : numpy.random.Generator
-        Source of randomness.
-
-    Returns
-    -------
-    weights : ndarray of shape (k + 1,)
-        Weights of the sources and of the surrogate of the current search, with sum 1.
+    The weight of a model is the share of bootstrap samples that it ranks best. The last
+    one is that of the surrogate of the current search. `sources` (k, n) are predictions
+    of the sources, and `left_out` (n,) those of each score from the others.
     """
     order = np.sign(y[:, None] - y)
     guesses = [np.sign(prediction[:, None] - prediction) for prediction in sources]

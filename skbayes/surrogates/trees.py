@@ -113,20 +113,7 @@ class TreeEnsemble(Surrogate):
     ) -> TreeEnsemble:
         """Fit the ensemble to observations.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations, NaN where inactive. n >= 1.
-        y : ndarray of shape (n,)
-            Scores of the configurations, finite.
-        noise : ndarray of shape (n,), default=None
-            Known variances of the scores. A score whose variance equals the variance of
-            all scores has half the weight. None means that all are 0.
-
-        Returns
-        -------
-        self : TreeEnsemble
-            The fitted ensemble.
+        A score whose variance equals the variance of all scores has half the weight.
         """
         self._X, self._y = np.asarray(X, np.float64), np.asarray(y, np.float64)
         self._noise = np.zeros(len(y)) if noise is None else np.asarray(noise)
@@ -188,21 +175,7 @@ class TreeEnsemble(Surrogate):
         square = total(weight * target**2) / share
         self._leaf_variance = np.maximum(square - self._leaf_mean**2, 0.0)
 
-    def condition(self, X: FloatArray) -> TreeEnsemble:
-        """Return an ensemble conditioned on pending configurations `X`.
-
-        Their predicted scores are treated as observed.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        surrogate : TreeEnsemble
-            Conditioned copy.
-        """
+    def condition(self, X: FloatArray) -> TreeEnsemble:  # noqa: D102
         believed = self.predict(X)[0][0]
         return copy.copy(self).fit(
             np.vstack([self._X, X]),
@@ -210,19 +183,7 @@ class TreeEnsemble(Surrogate):
             np.append(self._noise, np.zeros(len(X))),
         )
 
-    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predict the mean and standard deviation of the score.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (1, m)
-            Prediction.
-        """
+    def predict(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:  # noqa: D102
         leaf = self._leaves(np.asarray(X, dtype=np.float64))
         tree = np.arange(len(leaf))[:, None]
         means, within = self._leaf_mean[tree, leaf], self._leaf_variance[tree, leaf]
@@ -238,18 +199,6 @@ class TreeEnsemble(Surrogate):
 
         The uncertainty is the variation of the weighted mean between the trees. The
         variation within leaves is assumed to average out.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        weights : ndarray of shape (m,)
-            Weights of the configurations, >= 0, with sum 1.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (1,)
-            Prediction.
         """
         leaf = self._leaves(np.asarray(X, dtype=np.float64))
         of_trees = self._leaf_mean[np.arange(len(leaf))[:, None], leaf] @ weights

@@ -9,7 +9,7 @@ from skbayes.search.small_samples import (
     plan_monotonicity,
 )
 from skbayes.space import Choice, Space
-from skbayes.surrogates.gp.monotonic_posterior import NU
+from skbayes.surrogates.gp.monotonic import NU
 
 PLANE = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
 TREE = {"kind": Choice({"u": {"c": (0.0, 1.0)}, "v": {"d": (0.0, 1.0)}})}

@@ -27,8 +27,12 @@ import numpy as np
 
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.gp import GaussianProcess
-from skbayes.surrogates.gp.hyperparameters import LENGTH_SCALE_FACTOR, LogPosterior
-from skbayes.surrogates.gp.kernels import KERNELS, squared_distances
+from skbayes.surrogates.gp.kernels import (
+    KERNELS,
+    LENGTH_SCALE_FACTOR,
+    LogPosterior,
+    squared_distances,
+)
 
 __all__ = ["AdditiveGaussianProcess"]
 
@@ -160,12 +164,7 @@ class AdditiveGaussianProcess(GaussianProcess):
         factors = np.full(X.shape[1], LENGTH_SCALE_FACTOR)
         factors[self._embedding.ordered] = self.length_scale
         return _AdditivePosterior(
-            squares,
-            target,
-            KERNELS[self.kernel],
-            extra,
-            length_scale_factor=factors,
-            pair_share=self.pair_share,
+            squares, target, KERNELS[self.kernel], extra, factors, self.pair_share
         )
 
     def _correlations(
@@ -195,8 +194,8 @@ class AdditiveGaussianProcess(GaussianProcess):
         self, by_k: FloatArray, slopes: Any, scaled: FloatArray
     ) -> FloatArray:
         result = np.zeros((*scaled.shape[:2], self._embedding.n_columns))
-        for place, d in enumerate(self._embedding.ordered):
-            weights = by_k * _slope(slopes, self.pair_share, int(d))
+        for place, d in enumerate(self._embedding.ordered.tolist()):
+            weights = by_k * _slope(slopes, self.pair_share, d)
             total = np.sum(weights, axis=-1) * scaled[..., place]
             total -= np.matmul(weights, self._scaled[..., place, None])[..., 0]
             result[..., d] = 2.0 * total / self._length_scales[:, d, None]

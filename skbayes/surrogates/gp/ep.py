@@ -21,7 +21,8 @@ import numpy as np
 from scipy.linalg import lapack
 from scipy.special import log_ndtr
 
-from skbayes.surrogates.gp.kernels import FloatArray, cholesky
+from skbayes.space.dimensions import FloatArray
+from skbayes.surrogates.gp.kernels import cholesky
 
 __all__ = ["Sites", "propagate"]
 
@@ -38,26 +39,12 @@ Z_SERIES = -30.0
 
 
 class Sites(NamedTuple):
-    """Result of expectation propagation: normal sites that replace the signs.
+    """Result of expectation propagation: normal sites that replace the signs."""
 
-    Parameters
-    ----------
-    tau : ndarray of shape (k,)
-        Precisions of the sites, >= 0.
-    shift : ndarray of shape (k,)
-        Linear terms of the sites.
-    log_evidence : float
-        Logarithm of the joint probability of the signs.
-    converged : bool
-        Whether the changes of the last sweep were below the tolerance.
-    n_sweeps : int
-        Number of sweeps.
-    """
-
-    tau: FloatArray
-    shift: FloatArray
-    log_evidence: float
-    converged: bool
+    tau: FloatArray  # (k,), precisions of the sites, >= 0
+    shift: FloatArray  # (k,), linear terms of the sites
+    log_evidence: float  # logarithm of the joint probability of the signs
+    converged: bool  # whether the changes of the last sweep were below the tolerance
     n_sweeps: int
 
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -27,20 +27,18 @@ from skbayes.surrogates.base import (
     relative_noise,
     standardize,
 )
-from skbayes.surrogates.gp.hyperparameters import (
-    LogPosterior,
-    find_mode,
-    sample_posterior,
-)
 from skbayes.surrogates.gp.kernels import (
     KERNELS,
     Embedding,
     InverseFactor,
+    LogPosterior,
     check_kernel,
+    find_mode,
+    sample_posterior,
     squared_distances,
 )
 
-__all__ = ["GaussianProcess"]
+__all__ = ["GaussianProcess", "n_learning_points"]
 
 # Hyper-parameters are learned again with each of the first observations, and then each
 # time the number of observations has grown by 10%.
@@ -71,6 +69,10 @@ def n_learning_points(n: int) -> int:
     return m
 
 
+def _key_of_arrays(*parts: FloatArray | None) -> tuple[bytes, ...]:
+    return tuple(part.tobytes() for part in parts if part is not None)
+
+
 @dataclass(eq=False, repr=False)
 class GaussianProcess(Surrogate):
     """Gaussian process with one length scale per column.
@@ -81,9 +83,8 @@ class GaussianProcess(Surrogate):
     their posterior, or for given hyper-parameters.
 
     With more than 20 observations, the hyper-parameters are learned from the first ones
-    only. Their number grows in steps of about 10%, and the hyper-parameters are only
-    learned again at these steps. The result only depends on the data and
-    `random_state`.
+    only. Their number grows in steps of about 10%, at which they are learned again. The
+    result only depends on the data and `random_state`.
 
     Parameters
     ----------
@@ -99,8 +100,7 @@ class GaussianProcess(Surrogate):
         Fixed values of ``"length_scales"``, an array of shape (D,), ``"amplitude"`` and
         ``"noise"``. The latter two are variances of standardized outputs. The optional
         keys ``"offset"`` and ``"unit"`` replace the mean and the standard deviation for
-        standardizing the outputs. None means that the
-        hyper-parameters are learned.
+        standardizing the outputs. None means that they are learned.
     random_state : int, default=0
         Seed of the samples.
     winsorize_scores : bool, default=True
@@ -149,30 +149,12 @@ class GaussianProcess(Surrogate):
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
-    ) -> GaussianProcess:
+    ) -> Self:
         """Fit the process to observations.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations, NaN where inactive. n >= 1.
-        y : ndarray of shape (n,)
-            Scores of the configurations, finite.
-        noise : ndarray of shape (n,), default=None
-            Known variances of the scores, in squared units of `y`, finite and >= 0.
-            They are added to the learned noise, which all scores share. None means that
-            all are 0.
-
-        Returns
-        -------
-        self : GaussianProcess
-            The fitted process.
-
-        Raises
-        ------
-        ValueError
-            If shapes differ, there are no observations, a score is not finite, or a
-            variance is negative or not finite.
+        The known variances `noise` (n,) of the scores, finite and >= 0, are added to
+        the learned noise, which all scores share. None means 0. A ValueError is raised
+        if shapes differ, there are no observations, or a number is invalid.
         """
         X, y = np.asarray(X, dtype=np.float64), np.asarray(y, dtype=np.float64)
         if X.ndim != 2 or y.shape != (len(X),) or not len(X):
@@ -183,7 +165,11 @@ class GaussianProcess(Surrogate):
         if not np.all(np.isfinite(y)):
             raise ValueError("y must be finite.")
         if noise is not None:
-            noise = _check_noise(noise, len(X))
+            noise = np.asarray(noise, dtype=np.float64)
+            if noise.shape != y.shape:
+                raise ValueError(f"noise must have shape {y.shape}, got {noise.shape}.")
+            if not np.all(np.isfinite(noise) & (noise >= 0.0)):
+                raise ValueError("noise must be finite and >= 0.")
         self._embedding = Embedding(self.n_options or [0] * X.shape[1])
         m = n_learning_points(len(X))
         self._update_thetas(X[:m], y[:m], None if noise is None else noise[:m])
@@ -214,9 +200,7 @@ class GaussianProcess(Surrogate):
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None
     ) -> None:
         """Learn the hyper-parameters, unless the data are unchanged."""
-        training_key = tuple(
-            part.tobytes() for part in (X, y, noise) if part is not None
-        )
+        training_key = _key_of_arrays(X, y, noise)
         if training_key != self._training_key:
             target, _, unit = self._standardized(X, y)
             self.thetas_ = self._learn(X, target, relative_noise(noise, unit))
@@ -276,6 +260,7 @@ class GaussianProcess(Surrogate):
         self._embedding = self._embedding.covering(self._known_rows())
         self._length_scales = np.exp(self.thetas_[:, :D])
         self._amplitude, self._noise = np.exp(self.thetas_[:, D:]).T
+        self._scaled = self._place(self._known_rows())
         self._factorize(known)
 
     def _known_rows(self) -> FloatArray:
@@ -284,7 +269,6 @@ class GaussianProcess(Surrogate):
 
     def _factorize(self, known: InverseFactor | None) -> None:
         """Factorize the covariance of all observations for predictions."""
-        self._scaled = self._place(self._known_rows())
         factor = self._base_factor() if known is None else known
         n = len(factor)
         if n < len(self._X):
@@ -304,8 +288,7 @@ class GaussianProcess(Surrogate):
         # The scale of known variances changes with each score.
         if self._extra is None:
             n -= (n - n_learning_points(n)) % MAX_APPENDED
-        parts = [*self._learned(), self._X[:n], self._extra]
-        key = tuple(part.tobytes() for part in parts if part is not None)
+        key = _key_of_arrays(*self._learned(), self._X[:n], self._extra)
         if self._base is None or self._base[0] != key:
             K = self._covariance(slice(n), slice(n))
             self._base = key, InverseFactor.of_covariances(K)
@@ -329,22 +312,12 @@ class GaussianProcess(Surrogate):
         noise = np.repeat(self._noise[:, None], len(self._X), axis=1)
         return noise if self._extra is None else noise + self._extra
 
-    def condition(self, X: FloatArray) -> GaussianProcess:
+    def condition(self, X: FloatArray) -> Self:
         """Return a process conditioned on pending configurations `X`.
 
         Their predicted scores are treated as observed. Means do not change, and
         standard deviations decrease near `X` (Ginsbourger et al. 2010, "Kriging
         believer").
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded pending configurations.
-
-        Returns
-        -------
-        surrogate : GaussianProcess
-            Conditioned copy.
         """
         believed = (self.predict(X)[0] - self._offset) / self._unit
         extra = self._extra
@@ -361,24 +334,9 @@ class GaussianProcess(Surrogate):
 
     # -- predicting ---------------------------------------------------------------
 
-    def predict(self, X: FloatArray, gradient: bool = False) -> tuple[FloatArray, ...]:
-        """Predict the mean and standard deviation of the score, without noise.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        gradient : bool, default=False
-            Whether to return derivatives too.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S, m)
-            Prediction for each sample of the hyper-parameters.
-        d_mean, d_sd : ndarray of shape (S, m, D)
-            Derivatives with respect to the positions, 0 in unordered columns. Only with
-            `gradient`.
-        """
+    def predict(  # noqa: D102
+        self, X: FloatArray, gradient: bool = False
+    ) -> tuple[FloatArray, ...]:
         kx, context = self._covariances(np.asarray(X, dtype=np.float64), gradient)
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
         v = self._factor.whiten(kx)
@@ -392,27 +350,13 @@ class GaussianProcess(Surrogate):
             return self._to_scores(mean, sd)
         d_mean = self._slope(self._alpha[:, None, :], context)
         through = self._slope(self._factor.unwhiten(v), context)  # by K^-1 kx
-        d_sd = self._slope_of_sd(through, sd[..., None])
-        return *self._to_scores(mean, sd), self._unit * d_mean, d_sd
-
-    def _slope_of_sd(self, through: FloatArray, sd: FloatArray) -> FloatArray:
-        return self._unit * (through / -sd)
+        d_sd = through / -sd[..., None]
+        return *self._to_scores(mean, sd), self._unit * d_mean, self._unit * d_sd
 
     def known_means(self, X: FloatArray) -> FloatArray:
         """Predict the mean of the score at observed configurations.
 
         With the noise variances D, (K - D) K^-1 y = y - D alpha.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Configurations passed to :meth:`fit`, followed by those passed to
-            :meth:`condition`.
-
-        Returns
-        -------
-        mean : ndarray of shape (S, n)
-            Means as from :meth:`predict`.
         """
         n = len(X)
         if not np.array_equal(X, self._X[:n], equal_nan=True):
@@ -429,76 +373,52 @@ class GaussianProcess(Surrogate):
         With the weights w, it is normal with mean w' m and variance w' C w, where m and
         C are mean and covariance of the process at `X`. Errors that the predictions
         share do not average out; independent errors do.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-        weights : ndarray of shape (m,)
-            Weights of the configurations, >= 0, with sum 1.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S,)
-            Prediction for each sample of the hyper-parameters.
         """
-        with_known = np.matmul(
-            weights, self._covariances(np.asarray(X, dtype=np.float64), False)[0]
-        )  # (S, n)
+        X = np.asarray(X, dtype=np.float64)
+        with_known = np.matmul(weights, self._covariances(X, False)[0])  # (S, n)
         mean = np.einsum("sn,sn->s", with_known, self._alpha)
         v = self._factor.whiten(with_known[:, None, :])[:, 0]
-        process = copy.copy(self)
-        process._embedding = self._embedding.covering(X)
-        scaled = process._place(X)
-        k, _ = process._correlations(scaled, scaled)
+        k = self._prior_correlations(X)
         prior = self._amplitude * (np.matmul(weights, k) @ weights)
         variance = prior - np.einsum("sn,sn->s", v, v)
         sd = np.sqrt(np.maximum(variance, 1e-12 * self._amplitude))
         return self._to_scores(mean, sd)
+
+    def _prior_correlations(self, X: FloatArray) -> FloatArray:
+        """Return correlations (S, m, m) between configurations."""
+        process = copy.copy(self)
+        process._embedding = self._embedding.covering(X)
+        scaled = process._place(X)
+        return process._correlations(scaled, scaled)[0]
 
     @property
     def units(self) -> tuple[float, float]:
         """Offset and unit that standardize the outputs."""
         return self._offset, self._unit
 
+    @property
+    def mode(self) -> dict[str, Any]:
+        """First sample of the hyper-parameters, in the form of `hyperparameters`."""
+        *length_scales, amplitude, noise = np.exp(self.thetas_[0])
+        return {"length_scales": length_scales, "amplitude": amplitude, "noise": noise}
+
     def joint(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Predict the mean and covariance of several scores, without noise.
-
-        Parameters
-        ----------
-        X : ndarray of shape (m, D)
-            Encoded configurations.
-
-        Returns
-        -------
-        mean : ndarray of shape (S, m)
-            Means as from :meth:`predict`.
-        covariance : ndarray of shape (S, m, m)
-            Covariances for each sample of the hyper-parameters.
-        """
-        kx, _ = self._covariances(np.asarray(X, dtype=np.float64), False)
+        """Predict means (S, m) and covariances (S, m, m) of scores, without noise."""
+        X = np.asarray(X, dtype=np.float64)
+        kx, _ = self._covariances(X, False)
         mean = np.matmul(kx, self._alpha[..., None])[..., 0]
         v = self._factor.whiten(kx)
-        process = copy.copy(self)
-        process._embedding = self._embedding.covering(X)
-        scaled = process._place(X)
-        k, _ = process._correlations(scaled, scaled)
+        k = self._prior_correlations(X)
         k *= self._amplitude[:, None, None]
         k -= np.matmul(v, np.swapaxes(v, 1, 2))
         return self._offset + self._unit * mean, self._unit**2 * k
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
-        """Predict each score from the other scores.
+        """Predict each score (S, n), with noise, from the other scores.
 
         The predictions use the hyper-parameters learned from all scores (Rasmussen &
         Williams 2006, equation 5.12): mean y_i - alpha_i / (K^-1)_ii, variance
         1 / (K^-1)_ii. Information on derivatives is also learned from all scores.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (S, n)
-            Predictions of the observed scores, which include noise, for each sample of
-            the hyper-parameters.
         """
         n = len(self._X)
         precision = self._factor.precision()[:, :n]
@@ -507,8 +427,7 @@ class GaussianProcess(Surrogate):
 
     def _place(self, X: FloatArray) -> FloatArray:
         """Return scaled coordinates of configurations, (S, m, n_coordinates)."""
-        placed = self._embedding.place(np.asarray(X, dtype=np.float64))
-        return self._embedding.scale(placed, self._length_scales)
+        return self._embedding.scale(self._embedding.place(X), self._length_scales)
 
     def _covariances(self, X: FloatArray, slopes: bool) -> tuple[FloatArray, Any]:
         """Return covariances (S, m, n) with the known rows, and data for slopes."""
@@ -542,12 +461,3 @@ class GaussianProcess(Surrogate):
         result = np.zeros((*weights.shape[:2], self._embedding.n_columns))
         result[..., ordered] = 2.0 * total / self._length_scales[:, None, ordered]
         return result
-
-
-def _check_noise(noise: Any, n: int) -> FloatArray:
-    noise = np.asarray(noise, dtype=np.float64)
-    if noise.shape != (n,):
-        raise ValueError(f"noise must have shape ({n},), got {noise.shape}.")
-    if not np.all(np.isfinite(noise) & (noise >= 0.0)):
-        raise ValueError("noise must be finite and >= 0.")
-    return noise

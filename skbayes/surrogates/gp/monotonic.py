@@ -3,11 +3,32 @@
 Symbols (n observations, k signs, R = n + k rows, m candidates, D columns, S samples of
 hyper-parameters):
 
-- a row is an observed score or a sign. A sign is that of the derivative in one column
-  at a point. The arrays ``_scaled``, ``_alpha`` and ``_factor`` of the base class have
-  R rows here.
+- a row is an observed score or a sign. A sign is a point, the column p of a derivative,
+  and +1 or -1. Its row contains the point, so several rows may be equal. The arrays
+  ``_scaled``, ``_alpha`` and ``_factor`` of the base class have R rows here.
+- ``g``: (k,) derivatives of the score.
+- ``r2``: (R, R), squared scaled distances; k', k'', k''' are derivatives with respect
+  to r2.
+- ``delta``: (R, k), delta_rp = x_r - x_p in the column of pair p.
+- ``l_p``: length scale of this column.
 - ``kx``: (S, m, R) covariances of candidates with scores and derivatives.
 - ``u``: (S, m, k), (x - x_p) / l_p^2 in the column of each sign.
+- ``Sigma``: (k, k) covariance of g given the scores; ``mu``: mean of g given the
+  scores.
+- ``sites``: pseudo-observations by which expectation propagation replaces the signs,
+  shift / tau of g with variance 1 / tau.
+- ``M``: (R, R), lower triangular, with M^T M the inverse of the joint covariance of the
+  observations and the pseudo-observations. Its first n rows are those of L^-1.
+
+With u_rp = delta_rp / l_p^2 and amplitude 1 (Solak et al. 2003, "Derivative
+observations in Gaussian process models of dynamic systems"):
+
+- cov(f_r, f_s) = k(r2)
+- cov(f_r, g_p) = -2 k' u_rp
+- cov(g_q, g_p) = 4 k'' u_pq u_qp - 2 k' / l_p^2 [columns of q and p are the same]
+
+Conditioning on the scores comes first, and is exact. Expectation propagation then only
+includes the derivatives.
 
 Riihimaki & Vehtari (2010), "Gaussian processes with monotonicity information"; Joy,
 Rana, Gupta & Venkatesh (2019) for its use in hyper-parameter search.
@@ -15,27 +36,223 @@ Rana, Gupta & Venkatesh (2019) for its use in hyper-parameter search.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS, JointCovariance
-from skbayes.surrogates.gp.ep import Sites
+from skbayes.surrogates.gp.ep import NO_SITES, Sites, propagate
 from skbayes.surrogates.gp.gp import GaussianProcess
-from skbayes.surrogates.gp.hyperparameters import LogPosterior
-from skbayes.surrogates.gp.kernels import INACTIVE, InverseFactor, squared_distances
-from skbayes.surrogates.gp.monotonic_posterior import (
-    NU,
-    MonotonicLogPosterior,
-    Signs,
-    factorize,
+from skbayes.surrogates.gp.kernels import (
+    INACTIVE,
+    SMOOTH_KERNELS,
+    Embedding,
+    InverseFactor,
+    LogPosterior,
+    cholesky,
+    squared_distances,
 )
 from skbayes.utils.optional import warn_user
 
-__all__ = ["MonotonicGP"]
+__all__ = [
+    "NU",
+    "Factors",
+    "JointCovariance",
+    "MonotonicGP",
+    "MonotonicLogPosterior",
+    "Signs",
+    "factorize",
+]
+
+# Derivatives nearer to 0, in standard deviations of the score over the width of the
+# space, may have either sign.
+NU = 1e-6
+
+# Logarithm of the noise at the second starting point of the search for the mode.
+NOISY_START = -1.5
+
+
+class Signs(NamedTuple):
+    """Known signs of derivatives, with one row or entry for each sign."""
+
+    points: FloatArray  # (k, D)
+    columns: np.ndarray  # (k,), of the derivatives
+    values: FloatArray  # (k,), +1 if the score increases with the column, or -1
+    nu: FloatArray  # (k,), widths of the likelihoods
+
+    @classmethod
+    def of_table(
+        cls, points: FloatArray, table: FloatArray, nu: FloatArray | float
+    ) -> Signs:
+        """Return the nonzero signs of a table."""
+        rows, columns = np.nonzero(table)
+        widths = np.broadcast_to(np.asarray(nu, float), (points.shape[1],))
+        return cls(points[rows], columns, table[rows, columns], widths[columns])
+
+    def equals(self, other: Signs) -> bool:
+        """Return whether all signs are equal to those of another object."""
+        pairs = zip(self, other, strict=True)
+        return all(np.array_equal(a, b, equal_nan=True) for a, b in pairs)
+
+
+# -- covariances ----------------------------------------------------------------------
+
+
+class JointCovariance:
+    """Covariance of the values at X (n, D) and k derivatives, and its derivatives."""
+
+    def __init__(
+        self, embedding: Embedding, X: FloatArray, signs: Signs, kernel: str
+    ) -> None:
+        self._kernel = SMOOTH_KERNELS[kernel]
+        self.n, self._columns = len(X), signs.columns
+        columns, rows = signs.columns, np.vstack([X, signs.points])
+        self._squares = embedding.squared_differences(rows)
+        places = np.where(np.isnan(rows), INACTIVE, rows)
+        self._delta = places[:, columns] - places[self.n :, columns].diagonal()
+        self._same = columns[:, None] == columns
+
+    def _parts(self, length_scales: FloatArray) -> tuple[FloatArray, ...]:
+        D, R, _ = self._squares.shape
+        r2 = (length_scales**-2.0 @ self._squares.reshape(D, R * R)).reshape(R, R)
+        u = self._delta / length_scales[self._columns] ** 2
+        uu = u[self.n :].T * u[self.n :]
+        diagonal = self._same / length_scales[self._columns] ** 2
+        return (*self._kernel(r2), u, uu, diagonal)
+
+    def correlations(self, length_scales: FloatArray) -> FloatArray:
+        """Compute the covariance for amplitude 1."""
+        k, dk, ddk, _, *geometry = self._parts(length_scales)
+        return self._assemble((k, dk, ddk), geometry)
+
+    def _assemble(
+        self, kernel: Sequence[FloatArray], geometry: Sequence[FloatArray]
+    ) -> FloatArray:
+        """Assemble the covariance from a kernel and its derivatives by r2."""
+        (k, dk, ddk), (u, uu, diagonal), n = kernel, geometry, self.n
+        K = np.array(k)
+        K[:n, n:] = -2.0 * dk[:n, n:] * u[:n]
+        K[n:, :n] = K[:n, n:].T
+        K[n:, n:] = 4.0 * ddk[n:, n:] * uu - 2.0 * dk[n:, n:] * diagonal
+        return K
+
+    def contract(
+        self, length_scales: FloatArray, W: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the covariance for amplitude 1, and the sum of W times its gradient.
+
+        The gradient is with respect to the logarithms of the length scales.
+        """
+        k, dk, ddk, dddk, *geometry = self._parts(length_scales)
+        K = self._assemble((k, dk, ddk), geometry)
+        # The derivative by r2 is the covariance of a process with the kernel k'.
+        by_r2 = W * self._assemble((dk, ddk, dddk), geometry)
+        D = len(length_scales)
+        flat = self._squares.reshape(D, -1)
+        by_scale = -2.0 * length_scales**-2.0 * (flat @ by_r2.ravel())
+        # The factors 1 / l^2 outside of r2, one for each derivative.
+        n, (_, uu, diagonal) = self.n, geometry
+        outside = np.sum(W[:n, n:] * K[:n, n:], axis=0)
+        pairs = 4.0 * ddk[n:, n:] * uu - dk[n:, n:] * diagonal
+        outside = outside + np.sum(W[n:, n:] * pairs, axis=0)
+        np.add.at(by_scale, self._columns, -4.0 * outside)
+        return K, by_scale
+
+
+# -- posterior ------------------------------------------------------------------------
+
+
+class Factors(NamedTuple):
+    """Result of conditioning on scores and sites.
+
+    `weights` (R,) are those of the covariances with each row in the mean of a
+    prediction.
+    """
+
+    M: FloatArray
+    weights: FloatArray
+    sites: Sites
+
+
+def factorize(
+    K: FloatArray, target: FloatArray, signs: Signs, sites: Sites | None
+) -> Factors:
+    """Condition on `target`, then on the signs."""
+    n, R = len(target), len(K)
+    M = np.zeros((R, R))
+    L_inverse = solve_triangular(
+        cholesky(K[:n, :n]), np.eye(n), lower=True, check_finite=False
+    )
+    M[:n, :n] = L_inverse
+    half = L_inverse @ target
+    weights = np.zeros(R)
+    weights[:n] = L_inverse.T @ half
+    if n == R:
+        return Factors(M, weights, sites or NO_SITES)
+    V = L_inverse @ K[:n, n:]
+    mu, Sigma = V.T @ half, K[n:, n:] - V.T @ V
+    # The jitter prevents negative variances by rounding.
+    Sigma.flat[:: R - n + 1] += 1e-10 * np.diagonal(K)[n:]
+    if sites is None:
+        sites = propagate(mu, Sigma, signs.values, signs.nu)
+    root = np.sqrt(sites.tau)
+    L = cholesky(np.eye(R - n) + root[:, None] * Sigma * root)
+    lower = solve_triangular(L, np.diag(root), lower=True, check_finite=False)
+    M[n:, n:] = lower
+    M[n:, :n] = -lower @ (V.T @ L_inverse)
+    # (Sigma + T^-1)^-1 (T^-1 shift - mu), without computing T^-1.
+    by_sites = sites.shift - lower.T @ (lower @ (Sigma @ sites.shift + mu))
+    weights[n:] = by_sites
+    weights[:n] -= L_inverse.T @ (V @ by_sites)
+    return Factors(M, weights, sites)
+
+
+class MonotonicLogPosterior(LogPosterior):
+    """Negative log posterior density of theta given scores and signs.
+
+    The evidence is the product of the evidence of the scores and that of the signs by
+    expectation propagation. Its gradient treats the sites as fixed, which is exact if
+    they have converged (Rasmussen & Williams 2006, section 5.5.2).
+    """
+
+    def __init__(
+        self, plain: LogPosterior, joint: JointCovariance, signs: Signs
+    ) -> None:
+        super().__init__(plain.differences, plain.y, plain.correlation, plain.extra)
+        self.joint, self.signs = joint, signs
+        # There may be two modes if scores contradict the signs: one with large noise,
+        # and one with length scales so short that scores and signs are uncorrelated.
+        noisy = self.prior_mean.copy()
+        noisy[-1] = NOISY_START
+        self.starts = [self.prior_mean, noisy]
+
+    def __call__(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Return value and gradient at `theta`, shape (D + 2,)."""
+        n, D = len(self.y), len(theta) - 2
+        length_scales = np.exp(theta[:D])
+        amplitude, noise = np.exp(theta[D:])
+        K = amplitude * self.joint.correlations(length_scales)
+        diagonal = noise if self.extra is None else noise + self.extra
+        K[np.arange(n), np.arange(n)] += diagonal
+        M, weights, sites = factorize(K, self.y, self.signs, None)
+        half = M[:n, :n] @ self.y
+        value = 0.5 * float(half @ half) - float(np.sum(np.log(np.diagonal(M)[:n])))
+        value -= sites.log_evidence
+        # d value = tr(W dK) with W = (M^T M - weights weights^T) / 2.
+        W = 0.5 * (M.T @ M - np.outer(weights, weights))
+        correlations, by_scale = self.joint.contract(length_scales, amplitude * W)
+        gradient = np.empty(D + 2)
+        gradient[:D] = by_scale
+        gradient[D] = amplitude * float(np.vdot(W, correlations))
+        gradient[D + 1] = noise * float(np.trace(W[:n, :n]))
+        return self._with_prior(theta, value, gradient)
+
+
+# -- surrogate ------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False)
@@ -116,29 +333,11 @@ class MonotonicGP(GaussianProcess):
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
-    ) -> MonotonicGP:
-        """Fit the process to observations and signs.
+    ) -> Self:
+        """Fit the process, as :meth:`GaussianProcess.fit`, to observations and signs.
 
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations, NaN where inactive. n >= 1.
-        y : ndarray of shape (n,)
-            Scores of the configurations, finite.
-        noise : ndarray of shape (n,), default=None
-            Known variances of the scores, in squared units of `y`. None means 0.
-
-        Returns
-        -------
-        self : MonotonicGP
-            The fitted process.
-
-        Raises
-        ------
-        ValueError
-            For a reason given in :meth:`GaussianProcess.fit`. If the signs do not have
-            the shape of their points, or are not +1, -1 or 0. If a sign is not 0 in an
-            unordered or inactive column.
+        A ValueError is raised if the signs do not have the shape of their points, are
+        not +1, -1 or 0, or are not 0 in an unordered or inactive column.
         """
         signs = self._known_signs(np.shape(X)[-1])
         if not signs.equals(self._signs):
@@ -175,8 +374,7 @@ class MonotonicGP(GaussianProcess):
         return Signs.of_table(points, table, self.nu)
 
     def _joint(self, X: FloatArray) -> JointCovariance:
-        points, columns, *_ = self._signs
-        return JointCovariance(self._embedding, X, points, columns, self.kernel)
+        return JointCovariance(self._embedding, X, self._signs, self.kernel)
 
     def _log_posterior(
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None
@@ -190,19 +388,17 @@ class MonotonicGP(GaussianProcess):
         return np.vstack([self._X, self._signs.points])
 
     def _factorize(self, known: InverseFactor | None) -> None:
-        n, extra = len(self._X), self._extra
-        self._scaled = self._place(self._known_rows())
-        joint = self._joint(self._X)
+        diagonal, joint = np.arange(len(self._X)), self._joint(self._X)
         factors = []
-        for s, target in enumerate(self._target):
+        for s, (target, noise) in enumerate(
+            zip(self._target, self._diagonal(), strict=True)
+        ):
             K = self._amplitude[s] * joint.correlations(self._length_scales[s])
-            noise = self._noise[s] if extra is None else self._noise[s] + extra
-            K[np.arange(n), np.arange(n)] += noise
+            K[diagonal, diagonal] += noise
             sites = None if self._sites is None else self._sites[s]
             factors.append(factorize(K, target, self._signs, sites))
-        self._factor = InverseFactor.of_inverse(
-            np.array([factor.M for factor in factors])
-        )
+        M = np.array([factor.M for factor in factors])
+        self._factor = InverseFactor.of_inverse(M, np.zeros(M.shape[:2]))
         self._alpha = np.array([factor.weights for factor in factors])
         self._sites = [factor.sites for factor in factors]
         self.converged_ = all(sites.converged for sites in self._sites)
@@ -215,13 +411,9 @@ class MonotonicGP(GaussianProcess):
         return self._signs
 
     def prior_of_signs(self) -> FloatArray:
-        """Compute the prior covariance of the derivatives.
+        """Compute the prior covariance (k, k) of the derivatives.
 
-        Returns
-        -------
-        K : ndarray of shape (k, k)
-            Covariance for standardized scores and the first sample of the
-            hyper-parameters.
+        It is that for standardized scores and the first sample of hyper-parameters.
         """
         joint = self._joint(self._X[:0])
         return self._amplitude[0] * joint.correlations(self._length_scales[0])
@@ -229,14 +421,13 @@ class MonotonicGP(GaussianProcess):
     # -- predicting ---------------------------------------------------------------
 
     def _covariances(self, X: FloatArray, slopes: bool) -> tuple[FloatArray, Any]:
-        """Return covariances with scores and derivatives, and data for slopes."""
         scaled = self._place(X)
         r2 = squared_distances(scaled, self._scaled)
         k, dk, ddk, _ = SMOOTH_KERNELS[self.kernel](r2)
         n, columns = self._target.shape[1], self._signs.columns
         inverse_squares = self._length_scales[:, None, columns] ** -2.0
         places = np.where(np.isnan(X), INACTIVE, X)[:, columns]
-        u = (places - self._own_places()) * inverse_squares
+        u = (places - self._signs.points[:, columns].diagonal()) * inverse_squares
         amplitude = self._amplitude[:, None, None]
         kx, through = amplitude * k, amplitude * dk
         kx[..., n:] = -2.0 * amplitude * dk[..., n:] * u
@@ -250,16 +441,6 @@ class MonotonicGP(GaussianProcess):
         slope = self._by_position(weights, through, scaled)
         to_columns = np.eye(self._X.shape[1])[self._signs.columns]
         return slope + (direct * weights[..., self._target.shape[1] :]) @ to_columns
-
-    def _slope_of_sd(self, through: FloatArray, sd: FloatArray) -> FloatArray:
-        # The order of operations must not change, because seeded searches depend on
-        # its rounding.
-        return self._unit * through / -sd
-
-    def _own_places(self) -> FloatArray:
-        """Return the position of each sign's point in the sign's column, (k,)."""
-        signs = self._signs
-        return signs.points[np.arange(len(signs.columns)), signs.columns]
 
     def known_means(self, X: FloatArray) -> FloatArray:  # noqa: D102
         return self.predict(X)[0]

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -22,8 +23,7 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import Surrogate, compress_low_tail
 from skbayes.surrogates.gp.ep import propagate
 from skbayes.surrogates.gp.gp import GaussianProcess
-from skbayes.surrogates.gp.monotonic import MonotonicGP
-from skbayes.surrogates.gp.monotonic_posterior import NU
+from skbayes.surrogates.gp.monotonic import NU, MonotonicGP
 
 __all__ = ["RobustMonotonicGP"]
 
@@ -43,22 +43,8 @@ class RobustMonotonicGP(Surrogate):
     of the columns whose Bayes factor is above 1/10. If there is no such column, they
     are those of a :class:`~skbayes.surrogates.GaussianProcess`. The same applies after
     every fourth observation, so that a search also evaluates configurations that are
-    poor according to the signs.
-
-    Parameters
-    ----------
-    kernel : {"matern52", "rbf"}, default="matern52"
-        Correlation function.
-    sign_points : ndarray of shape (N, D)
-        Encoded configurations at which signs are assumed.
-    signs : ndarray of shape (N, D)
-        Sign for each point and column, +1, -1 or 0; see :class:`MonotonicGP`.
-    nu : float or ndarray of shape (D,), default=1e-6
-        Widths of the likelihoods, for all columns or for each.
-    n_options : list of int, default=None
-        Number of options of each column, 0 for an ordered column.
-    random_state : int, default=0
-        Seed of the samples of hyper-parameters.
+    poor according to the signs. The parameters are those of a
+    :class:`~skbayes.surrogates.MonotonicGP`.
 
     Attributes
     ----------
@@ -95,15 +81,13 @@ class RobustMonotonicGP(Surrogate):
         n_options: list[int] | None = None,
         random_state: int = 0,
     ) -> None:
-        self.sign_points = np.asarray(sign_points, dtype=np.float64)
         self.signs = np.asarray(signs, dtype=np.float64)
-        self.nu = nu
-        options = {"n_options": n_options, "random_state": random_state}
-        self._plain = GaussianProcess(kernel, **options)  # type: ignore[arg-type]
+        options: dict[str, Any] = {"n_options": n_options, "random_state": random_state}
+        self._plain = GaussianProcess(kernel, **options)
         # These two are fitted to compressed scores.
         options["winsorize_scores"] = False
-        self._signed = MonotonicGP(kernel, nu=nu, **options)  # type: ignore[arg-type]
-        self._evidence_model = GaussianProcess(kernel, n_samples=0, **options)  # type: ignore[arg-type]
+        self._signed = MonotonicGP(kernel, sign_points=sign_points, nu=nu, **options)
+        self._evidence_model = GaussianProcess(kernel, n_samples=0, **options)
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
@@ -126,13 +110,9 @@ class RobustMonotonicGP(Surrogate):
         self.looks_without_signs_ = len(X) % UNSIGNED_EVERY == UNSIGNED_EVERY - 1
         self._model: GaussianProcess = self._plain
         if self.columns_in_force_ and not self.looks_without_signs_:
-            self._model = self._signed
-            self._signed.sign_points = self.sign_points
-            self._signed.signs = self._signs_of(self.columns_in_force_)
-            with warnings.catch_warnings():
-                # The result of the last sweep is accurate enough for proposals.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                self._signed.fit(X, scores, noise)
+            self._model = self._fit_signed(
+                self._signed, self.columns_in_force_, X, scores, noise
+            )
         return self
 
     @property
@@ -140,33 +120,35 @@ class RobustMonotonicGP(Surrogate):
         """Score to which worse scores were raised; None if signs are used."""
         return self._model.floor_
 
-    def _signs_of(self, columns: list[int]) -> FloatArray:
-        """Return the signs of some columns, 0 in the others."""
+    def _fit_signed(
+        self,
+        model: MonotonicGP,
+        columns: list[int],
+        X: FloatArray,
+        y: FloatArray,
+        noise: FloatArray | None,
+    ) -> MonotonicGP:
+        """Fit a model with the signs of some columns."""
         mask = np.isin(np.arange(self.signs.shape[1]), columns)
-        return np.where(mask, self.signs, 0.0)
+        model.signs = np.where(mask, self.signs, 0.0)
+        with warnings.catch_warnings():
+            # The result of the last sweep is accurate enough for proposals.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return model.fit(X, y, noise)
 
     def _log_bayes_factor(
         self, column: int, X: FloatArray, y: FloatArray, noise: FloatArray | None
     ) -> float:
-        theta = self._evidence_model.thetas_[0]
         model = MonotonicGP(
             self._plain.kernel,
-            sign_points=self.sign_points,
-            signs=self._signs_of([column]),
-            nu=self.nu,
+            sign_points=self._signed.sign_points,
+            nu=self._signed.nu,
             n_options=self._plain.n_options,
             winsorize_scores=False,
-            hyperparameters={
-                "length_scales": np.exp(theta[:-2]),
-                "amplitude": np.exp(theta[-2]),
-                "noise": np.exp(theta[-1]),
-            },
+            hyperparameters=self._evidence_model.mode,
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            model.fit(X, y, noise)
-        K = model.prior_of_signs()
-        signs = model.known_monotonicity
+        self._fit_signed(model, [column], X, y, noise)
+        K, signs = model.prior_of_signs(), model.known_monotonicity
         prior = propagate(np.zeros(len(K)), K, signs.values, signs.nu)
         return float(model.log_evidence_[0] - prior.log_evidence)
 

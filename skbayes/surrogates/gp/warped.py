@@ -15,13 +15,13 @@ Symbols (n observations, m candidates, q ordered columns):
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
+from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.gp import GaussianProcess
-from skbayes.surrogates.gp.hyperparameters import LogPosterior, find_mode
-from skbayes.surrogates.gp.kernels import INACTIVE, FloatArray
+from skbayes.surrogates.gp.kernels import INACTIVE, LogPosterior, find_mode
 
 __all__ = ["WarpedGaussianProcess", "Warping"]
 
@@ -34,15 +34,10 @@ EXPONENT_BOUNDS = (-2.0, 2.0)
 
 
 class Warping(NamedTuple):
-    """Kumaraswamy's distribution function for each of q columns.
+    """Kumaraswamy's distribution function for each of q columns, with a, b > 0.
 
-    The function is increasing. It is the identity if both exponents are 1. Other
-    exponents may move the ends of the range slightly inward.
-
-    Parameters
-    ----------
-    a, b : ndarray of shape (q,)
-        Exponents, > 0.
+    It is increasing. Exponents other than 1 may move the ends of the range slightly
+    inward.
     """
 
     a: FloatArray
@@ -79,15 +74,8 @@ def _rescaled(positions: FloatArray) -> FloatArray:
 class _WarpedPosterior(LogPosterior):
     """Negative log posterior density of theta with the exponents, and its gradient.
 
-    Parameters
-    ----------
-    plain : LogPosterior
-        Posterior without the exponents, at unwarped positions. Its differences are
-        overwritten.
-    positions : ndarray of shape (n, q)
-        Positions in the ordered columns.
-    ordered : ndarray of int of shape (q,)
-        Indices of the ordered columns.
+    `plain` is the posterior without the exponents. Its differences are overwritten.
+    `positions` (n, q) are those in the `ordered` columns.
     """
 
     def __init__(
@@ -127,13 +115,12 @@ class _WarpedPosterior(LogPosterior):
 class WarpedGaussianProcess(GaussianProcess):
     """Gaussian process with learned warping of its inputs.
 
-    Before distances are computed, the positions u in each ordered column are
-    transformed by Kumaraswamy's distribution function, ``1 - (1 - u ** a) ** b``. The
-    exponents a and b are learned together with the other hyper-parameters. Their priors
-    are log-normal with median 1 (no warping) and standard deviation 0.5 of the
-    logarithm, bounded by exp(-2) and exp(2). The exponents are fixed at the joint mode,
-    and the samples of the other hyper-parameters are drawn around it. Unordered columns
-    are not warped. If `hyperparameters` are given, no column is warped.
+    The positions u in each ordered column are transformed by Kumaraswamy's distribution
+    function, ``1 - (1 - u ** a) ** b``. The exponents a and b are learned together with
+    the other hyper-parameters. Their priors are log-normal with median 1 (no warping)
+    and standard deviation 0.5 of the logarithm, bounded by exp(-2) and exp(2). The
+    exponents are fixed at the joint mode, and the samples of the other hyper-parameters
+    are drawn around it. If `hyperparameters` are given, no column is warped.
 
     Parameters
     ----------
@@ -169,35 +156,12 @@ optional
 
     def fit(
         self, X: FloatArray, y: FloatArray, noise: FloatArray | None = None
-    ) -> WarpedGaussianProcess:
-        """Fit the process to observations.
-
-        Parameters
-        ----------
-        X : ndarray of shape (n, D)
-            Encoded configurations in [0, 1], NaN where inactive. n >= 1.
-        y : ndarray of shape (n,)
-            Scores of the configurations, finite.
-        noise : ndarray of shape (n,), default=None
-            Known variances of the scores, as for :meth:`GaussianProcess.fit`. None
-            means that all are 0.
-
-        Returns
-        -------
-        self : WarpedGaussianProcess
-            The fitted process.
-
-        Raises
-        ------
-        ValueError
-            If a position is outside [0, 1], or for a reason given in
-            :meth:`GaussianProcess.fit`.
-        """
+    ) -> Self:
+        """Fit the process, as :meth:`GaussianProcess.fit`, to positions in [0, 1]."""
         X = np.asarray(X, dtype=np.float64)
         if np.any((X < 0.0) | (X > 1.0)):
             raise ValueError("X must be in [0, 1], or NaN where inactive.")
-        super().fit(X, y, noise)
-        return self
+        return super().fit(X, y, noise)
 
     def _log_posterior(
         self, X: FloatArray, target: FloatArray, extra: FloatArray | None
@@ -230,7 +194,7 @@ optional
         return warped
 
     def _place(self, X: FloatArray) -> FloatArray:
-        return super()._place(self._warp(np.asarray(X, dtype=np.float64)))
+        return super()._place(self._warp(X))
 
     def predict(  # noqa: D102
         self, X: FloatArray, gradient: bool = False

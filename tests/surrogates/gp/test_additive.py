@@ -2,6 +2,7 @@ import itertools
 
 import numpy as np
 import pytest
+from differences import assert_slopes
 
 from skbayes.surrogates import AdditiveGaussianProcess, GaussianProcess
 from skbayes.surrogates.gp.additive import _AdditivePosterior
@@ -63,11 +64,7 @@ def test_the_gradient_of_the_posterior_agrees_with_finite_differences(
     for _ in range(3):
         theta = posterior.prior_mean + posterior.prior_sd * rng.standard_normal(6)
         theta[-1] = max(theta[-1], -8.0)
-        numeric = [
-            (posterior(theta + step)[0] - posterior(theta - step)[0]) / 2e-5
-            for step in 1e-5 * np.eye(6)
-        ]
-        np.testing.assert_allclose(posterior(theta)[1], numeric, rtol=1e-5, atol=1e-5)
+        assert_slopes(posterior, theta)
 
 
 def test_with_one_column_there_are_no_pairs():

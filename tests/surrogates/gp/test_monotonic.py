@@ -3,13 +3,28 @@ import warnings
 
 import numpy as np
 import pytest
+from differences import assert_gradient, assert_slopes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
 
 from skbayes import Optimizer
 from skbayes.surrogates import GaussianProcess, MonotonicGP
-from skbayes.surrogates.gp.derivative_kernels import SMOOTH_KERNELS, JointCovariance
+from skbayes.surrogates.gp.ep import Sites
+from skbayes.surrogates.gp.kernels import (
+    KERNELS,
+    SMOOTH_KERNELS,
+    Embedding,
+    LogPosterior,
+)
+from skbayes.surrogates.gp.monotonic import (
+    JointCovariance,
+    MonotonicLogPosterior,
+    Signs,
+    factorize,
+)
+
+kernels = pytest.mark.parametrize("kernel", SMOOTH_KERNELS)
 
 
 def make_data(n=20, D=2, seed=0):
@@ -27,7 +42,7 @@ def grow(points):
     return {"sign_points": points, "signs": np.ones(points.shape)}
 
 
-@pytest.mark.parametrize("kernel", SMOOTH_KERNELS)
+@kernels
 @pytest.mark.parametrize("noise", [None, 0.2])
 @pytest.mark.parametrize("signs", [{}, "none known"])
 def test_without_signs_it_is_the_plain_process(kernel, noise, signs):
@@ -51,7 +66,7 @@ def test_without_signs_it_is_the_plain_process(kernel, noise, signs):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-8)
 
 
-def by_rejection(model, X, y, candidates, n_draws=600_000):
+def by_rejection(model, X, y, candidates, n_draws=300_000):
     """Return means and deviations of draws of the plain process with these signs."""
     D, n = X.shape[1], len(X)
     given = model.hyperparameters
@@ -61,9 +76,9 @@ def by_rejection(model, X, y, candidates, n_draws=600_000):
         model.kernel, hyperparameters=given, winsorize_scores=False
     ).fit(X, y)
     offset, unit = y.mean(), y.std()
-    joint = JointCovariance(
-        plain._embedding, np.vstack([X, candidates]), points, columns, model.kernel
-    )
+    ones = np.ones(len(columns))
+    signs, rows = Signs(points, columns, ones, ones), np.vstack([X, candidates])
+    joint = JointCovariance(plain._embedding, rows, signs, model.kernel)
     K = joint.correlations(given["length_scales"])
     solved = np.linalg.solve(K[:n, :n] + given["noise"] * np.eye(n), K[:n, n:])
     mean, S = (y - offset) / unit @ solved, K[n:, n:] - K[n:, :n] @ solved
@@ -77,7 +92,7 @@ def by_rejection(model, X, y, candidates, n_draws=600_000):
     return values.mean(axis=0), values.std(axis=0), len(values)
 
 
-@pytest.mark.parametrize("kernel", SMOOTH_KERNELS)
+@kernels
 @pytest.mark.parametrize(
     ("D", "n", "n_points", "seed", "in_mean", "in_sd"),
     # In one dimension with one sign nothing but the sampling error is left.
@@ -102,7 +117,7 @@ def test_it_agrees_with_rejection_sampling(
     assert np.max(np.abs(sd[0] / expected_sd - 1)) < (in_sd or error)
 
 
-@pytest.mark.parametrize("kernel", SMOOTH_KERNELS)
+@kernels
 @pytest.mark.parametrize("sign", [1, -1])
 def test_noisy_monotone_data_stay_monotone_in_the_declared_range(kernel, sign):
     for seed in range(2):
@@ -158,7 +173,7 @@ def test_the_wider_the_likelihood_the_less_the_signs_say():
     assert np.ptp(soft - expected) < 0.7 * np.ptp(hard - expected)
 
 
-@pytest.mark.parametrize("kernel", SMOOTH_KERNELS)
+@kernels
 def test_gradients_agree_with_finite_differences(kernel):
     X, y, rng = make_data(15, 3)
     X[:, 1] = np.rint(X[:, 1] * 2) / 2
@@ -171,14 +186,11 @@ def test_gradients_agree_with_finite_differences(kernel):
     mean, sd, d_mean, d_sd = model.predict(candidates, gradient=True)
     assert mean.shape == sd.shape == (3, 10)
     assert d_mean.shape == d_sd.shape == (3, 10, 3)
-    h = 1e-6
-    for column in (0, 2):
-        step = h * np.eye(3)[column]
-        ahead = model.predict(candidates + step)
-        behind = model.predict(candidates - step)
-        for analytic, one, other in zip((d_mean, d_sd), ahead, behind, strict=True):
-            numeric = (one - other) / (2 * h)
-            np.testing.assert_allclose(analytic[..., column], numeric, atol=1e-5)
+    # The middle column is unordered: moved by so little, it keeps its option.
+    for place, gradient in enumerate((d_mean, d_sd)):
+        assert_gradient(
+            lambda X, place=place: model.predict(X)[place], candidates, gradient, rtol=0
+        )
     assert not np.any(d_mean[..., 1]) and not np.any(d_sd[..., 1])
 
 
@@ -206,7 +218,9 @@ def test_a_pickled_copy_predicts_alike_and_fitting_twice_changes_nothing():
 def test_an_optimizer_takes_it():
     points = np.linspace(0.0, 0.5, 6)[:, None]
     optimizer = Optimizer(
-        {"x": (0.0, 10.0)}, surrogate=MonotonicGP(**grow(points)), random_state=0
+        {"x": (0.0, 10.0)},
+        surrogate=MonotonicGP(**grow(points), n_samples=0),
+        random_state=0,
     )
     for _ in range(12):
         params = optimizer.ask()
@@ -248,3 +262,135 @@ def test_wrong_signs_and_other_mistakes_are_refused(points, signs, message):
     for nu in (0.0, -1.0, np.array([1.0, 0.0])):
         with pytest.raises(ValueError, match="nu must be > 0"):
             MonotonicGP(nu=nu)
+
+
+LENGTH_SCALES = np.array([0.4, 0.9, 0.6])
+# Two signs at the same point, two of the same column at points near each other.
+COLUMNS = np.array([0, 1, 0, 0, 1])
+
+
+def make_points(seed=0):
+    rng = np.random.default_rng(seed)
+    X, points = rng.random((4, 3)), rng.random((5, 3))
+    points[1], points[3] = points[0], points[2] + 0.01
+    X[:, 2], points[:, 2] = [0, 0.5, 1, 0.5], [0, 0, 0.5, 1, 0.5]
+    return X, points
+
+
+def joint(kernel, X, points):
+    signs = Signs(points, COLUMNS, np.ones(5), np.ones(5))
+    return JointCovariance(Embedding([0, 0, 3]), X, signs, kernel)
+
+
+def covariance(kernel, A, B):
+    embedding = Embedding([0, 0, 3])
+    squares = embedding.squared_differences(np.vstack([A, B]))[:, : len(A), len(A) :]
+    return KERNELS[kernel](np.tensordot(LENGTH_SCALES**-2.0, squares, 1))[0]
+
+
+@kernels
+def test_covariances_are_derivatives_of_the_kernel(kernel):
+    X, points = make_points()
+    K = joint(kernel, X, points).correlations(LENGTH_SCALES)
+    steps = 1e-3 * np.eye(3)[COLUMNS]
+    np.testing.assert_allclose(K[:4, :4], covariance(kernel, X, X), atol=1e-12)
+    ahead, behind = points + steps, points - steps
+    cross = covariance(kernel, X, ahead) - covariance(kernel, X, behind)
+    np.testing.assert_allclose(K[:4, 4:], cross / 2e-3, atol=1e-4)
+    both = sum(
+        one * other * covariance(kernel, points + one * steps, points + other * steps)
+        for one in (1, -1)
+        for other in (1, -1)
+    )
+    np.testing.assert_allclose(K[4:, 4:], both / 4e-6, rtol=1e-2, atol=2e-2)
+    np.testing.assert_array_equal(K, K.T)
+    assert np.linalg.eigvalsh(K).min() > -1e-10
+
+
+@kernels
+def test_derivatives_by_length_scales_agree_with_finite_differences(kernel):
+    X, points = make_points(1)
+    model = joint(kernel, X, points)
+    W = np.random.default_rng(0).standard_normal((9, 9))
+    W = W + W.T
+    K, by_scale = model.contract(LENGTH_SCALES, W)
+    np.testing.assert_array_equal(K, model.correlations(LENGTH_SCALES))
+    for column, analytic in enumerate(by_scale):
+        step = np.exp(1e-5 * np.eye(3)[column])
+        ahead = model.correlations(LENGTH_SCALES * step)
+        behind = model.correlations(LENGTH_SCALES / step)
+        numeric = np.sum(W * (ahead - behind)) / 2e-5
+        np.testing.assert_allclose(analytic, numeric, rtol=1e-6)
+
+
+def make_posterior(kernel, n_signs, extra=None, seed=0):
+    rng = np.random.default_rng(seed)
+    X, points = rng.random((12, 3)), rng.random((n_signs, 3))
+    y = X[:, 0] - X[:, 1] ** 2 + 0.1 * rng.standard_normal(12)
+    table = np.tile([1.0, -1.0, 0.0], (n_signs, 1))
+    rows = Signs.of_table(points, table, 1e-6)
+    embedding = Embedding([0, 0, 0])
+    squares = embedding.squared_differences(X)
+    y = (y - y.mean()) / y.std()
+    joint = JointCovariance(embedding, X, rows, kernel)
+    plain = LogPosterior(squares, y, KERNELS[kernel], extra)
+    return MonotonicLogPosterior(plain, joint, rows), plain
+
+
+def test_a_table_becomes_a_row_for_each_sign():
+    points = np.array([[0.1, 0.2], [0.3, np.nan]])
+    signs = Signs.of_table(points, np.array([[1.0, -1.0], [1.0, 0.0]]), [1.0, 2.0])
+    assert signs.columns.tolist() == [0, 1, 0]
+    assert signs.values.tolist() == [1, -1, 1]
+    assert signs.nu.tolist() == [1, 2, 1]
+    np.testing.assert_array_equal(signs.points, points[[0, 0, 1]])
+    assert signs.equals(Signs(*map(np.copy, signs)))
+    assert not signs.equals(signs._replace(values=-signs.values))
+
+
+@kernels
+def test_the_posteriors_gradient_agrees_with_finite_differences(kernel):
+    extra = np.random.default_rng(1).random(12)
+    posterior, _ = make_posterior(kernel, 8, extra)
+    rng = np.random.default_rng(2)
+    for _ in range(4):
+        theta = rng.uniform([-1.5] * 3 + [-1, -5], [1.0] * 3 + [1, -1])
+        assert_slopes(posterior, theta, rtol=1e-4, atol=1e-4)
+
+
+@kernels
+def test_without_signs_the_posterior_is_that_of_the_scores(kernel):
+    posterior, plain = make_posterior(kernel, 0)
+    theta = np.array([-0.5, 0.2, 0.4, 0.3, -3.0])
+    for ours, expected in zip(posterior(theta), plain(theta), strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-10)
+
+
+def test_signs_that_hold_are_evidence_and_those_that_do_not_are_none():
+    posterior, plain = make_posterior("rbf", 5)
+    theta = np.array([0.3, 0.3, 0.3, 0.3, -3.0])
+    truth = posterior(theta)[0] - plain(theta)[0]
+    signs = posterior.signs
+    posterior.signs = signs._replace(values=-signs.values)
+    assert 0 < truth < 3 < posterior(theta)[0] - plain(theta)[0] - 10
+
+
+def test_sites_act_as_observations_of_derivatives():
+    """Conditioning on tau and shift is conditioning on shift / tau with noise."""
+    posterior, _ = make_posterior("rbf", 3)
+    K = posterior.joint.correlations(np.array([0.5, 0.7, 0.9]))
+    K[np.arange(12), np.arange(12)] += 0.01
+    k = len(posterior.signs.values)
+    tau, shift = np.linspace(0.5, 20, k), np.linspace(-1, 3, k)
+    factors = factorize(
+        K, posterior.y, posterior.signs, Sites(tau, shift, 0.0, True, 1)
+    )
+    full = K.copy()
+    full[np.arange(12, 12 + k), np.arange(12, 12 + k)] += 1 / tau
+    observed = np.concatenate([posterior.y, shift / tau])
+    np.testing.assert_allclose(
+        factors.weights, np.linalg.solve(full, observed), rtol=1e-5, atol=1e-6
+    )
+    np.testing.assert_allclose(
+        factors.M.T @ factors.M, np.linalg.inv(full), rtol=1e-5, atol=1e-5
+    )

@@ -7,8 +7,12 @@ from hypothesis import strategies as st
 from scipy.optimize import approx_fprime
 
 from skbayes.surrogates import GaussianProcess, WarpedGaussianProcess
-from skbayes.surrogates.gp.hyperparameters import LogPosterior
-from skbayes.surrogates.gp.kernels import KERNELS, Embedding, InverseFactor
+from skbayes.surrogates.gp.kernels import (
+    KERNELS,
+    Embedding,
+    InverseFactor,
+    LogPosterior,
+)
 from skbayes.surrogates.gp.warped import Warping, _WarpedPosterior
 
 OPTIONS = [0, 3, 0, 0]
