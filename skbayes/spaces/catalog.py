@@ -24,11 +24,11 @@ __all__ = [
     "CATALOG",
     "DataFacts",
     "Fallback",
-    "constant",
     "KnownClass",
     "find",
     "known",
     "n_samples_of",
+    "register",
 ]
 
 # Class weights are tuned if the largest class has at least this many times the rows of
@@ -212,37 +212,61 @@ class KnownClass:
 
     ``build(params, facts)`` returns the space of an estimator with these parameters,
     for data with these facts. `stands_for` are the effective values of parameters whose
-    default is None.
+    default is None. Trees and their ensembles ignore the scale of columns.
     """
 
     package: str
     name: str
     build: Build
     stands_for: Params = field(default_factory=dict)
+    of_trees: bool = False
 
 
 CATALOG: dict[tuple[str, str], KnownClass] = {}
 
 
 def known(
-    *names: str, package: str = "sklearn", stands_for: Params | None = None
+    *names: str,
+    package: str = "sklearn",
+    stands_for: Params | None = None,
+    of_trees: bool = False,
 ) -> Callable[[Build], Build]:
     """Register a function as the builder for the classes of these names."""
 
-    def register(build: Build) -> Build:
+    def add(build: Build) -> Build:
         for name in names:
-            CATALOG[package, name] = KnownClass(package, name, build, stands_for or {})
+            CATALOG[package, name] = KnownClass(
+                package, name, build, stands_for or {}, of_trees
+            )
         return build
 
-    return register
+    return add
 
 
-def constant(*names: str, package: str = "sklearn", **space: Any) -> None:
-    """Register classes whose space, apart from class weights, is always the same."""
+def register(
+    *names: str,
+    package: str = "sklearn",
+    stands_for: Params | None = None,
+    of_trees: bool = False,
+    **space: Any,
+) -> None:
+    """Register classes with the notations of their parameters.
 
-    @known(*names, package=package)
+    A notation may be a function of the parameters and the facts; it is omitted if the
+    function returns None.
+    """
+
+    @known(*names, package=package, stands_for=stands_for, of_trees=of_trees)
     def build(params: Params, facts: DataFacts) -> Notation:
-        return {**copy.deepcopy(space), **class_weight(params, facts)}
+        found = {
+            name: notation(params, facts) if callable(notation) else notation
+            for name, notation in space.items()
+        }
+        return {
+            name: copy.deepcopy(notation)
+            for name, notation in found.items()
+            if notation is not None
+        }
 
 
 def find(estimator: Any) -> KnownClass | None:
@@ -264,15 +288,18 @@ PENALTY = (0.0, 0.001, 0.01, 0.1, 1.0, 10.0, 100.0)
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
+def class_weights(params: Params, facts: DataFacts) -> list[str | None] | None:
+    """Return class weights if the class sizes differ, and they are not the user's."""
+    own = params.get("class_weight")
+    if not facts.imbalanced or "class_weight" not in params or not _simple(own):
+        return None
+    return [None, "balanced"]
+
+
 def class_weight(params: Params, facts: DataFacts) -> Notation:
-    """Return a dimension of class weights if the class sizes differ."""
-    if not facts.imbalanced or "class_weight" not in params:
-        return {}
-    if params["class_weight"] is not None and not isinstance(
-        params["class_weight"], str
-    ):
-        return {}
-    return {"class_weight": [None, "balanced"]}
+    """Return the dimension of class weights, or nothing."""
+    weights = class_weights(params, facts)
+    return {} if weights is None else {"class_weight": weights}
 
 
 def at_most(high: int, n: int | None, share: float = 1.0, unknown: int = 20) -> int:
@@ -281,11 +308,9 @@ def at_most(high: int, n: int | None, share: float = 1.0, unknown: int = 20) -> 
     return max(2, min(high, bound))
 
 
-def feature_shares(
-    facts: DataFacts, params: Params, name: str = "max_features"
-) -> Ordinal:
+def feature_shares(params: Params, facts: DataFacts) -> Ordinal:
     """Return fractions of the features, with the own option at its position."""
-    option = params.get(name)
+    option = params.get("max_features")
     d = facts.n_features
     shares: list[Any] = [
         share for share in SHARES if d is None or share * d >= 1.0

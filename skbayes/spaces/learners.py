@@ -16,10 +16,11 @@ from skbayes.spaces.catalog import (
     Params,
     at_most,
     class_weight,
-    constant,
+    class_weights,
     counts_or,
     fitting,
     known,
+    register,
     series,
 )
 
@@ -56,37 +57,42 @@ SVR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 
 # -- spaces that do not depend on the data --------------------------------------------
 
-constant(
+register(
     *("DummyClassifier", "DummyRegressor", "IsotonicRegression", "LinearRegression"),
     # These classes tune their own hyper-parameters.
     *("ElasticNetCV", "LarsCV", "LassoCV", "LassoLarsCV", "LassoLarsIC"),
-    *("MultiTaskElasticNetCV", "MultiTaskLassoCV", "OrthogonalMatchingPursuitCV"),
-    "RidgeCV",
+    *("LogisticRegressionCV", "MultiTaskElasticNetCV", "MultiTaskLassoCV"),
+    *("OrthogonalMatchingPursuitCV", "RidgeCV", "RidgeClassifierCV"),
 )
-known("LogisticRegressionCV", "RidgeClassifierCV")(lambda params, facts: {})
-constant(
+register(
     *("Pipeline", "FeatureUnion", "ColumnTransformer", "TransformedTargetRegressor"),
     *("MultiOutputClassifier", "MultiOutputRegressor", "ClassifierChain"),
     *("RegressorChain", "OneVsRestClassifier", "OneVsOneClassifier"),
     *("TunedThresholdClassifierCV", "VotingRegressor"),
 )
-constant("StackingClassifier", "StackingRegressor", passthrough=[False, True])
-constant("CalibratedClassifierCV", method=["sigmoid", "isotonic"])
-constant("OutputCodeClassifier", code_size=(1.0, 5.0))
-constant("LiblinearClassifier", package="skbayes", C=(1e-4, 1e4, LOG))
-constant("RidgeClassifier", alpha=(1e-4, 1e4, LOG))
-constant("Ridge", alpha=(1e-4, 1e4, LOG), fit_intercept=[True, False])
-constant(
+register("StackingClassifier", "StackingRegressor", passthrough=[False, True])
+register("CalibratedClassifierCV", method=["sigmoid", "isotonic"])
+register("OutputCodeClassifier", code_size=(1.0, 5.0))
+register(
+    "LiblinearClassifier",
+    package="skbayes",
+    C=(1e-4, 1e4, LOG),
+    class_weight=class_weights,
+)
+register("RidgeClassifier", alpha=(1e-4, 1e4, LOG), class_weight=class_weights)
+register("Ridge", alpha=(1e-4, 1e4, LOG), fit_intercept=[True, False])
+register(
     *("PassiveAggressiveClassifier", "PassiveAggressiveRegressor"),
     C=(1e-4, 10.0, LOG),
     average=[False, True],
+    class_weight=class_weights,
 )
-constant(
+register(
     *("PoissonRegressor", "GammaRegressor", "TweedieRegressor"),
     alpha=(1e-6, 100.0, LOG),
 )
-constant("HuberRegressor", epsilon=(1.05, 5.0, LOG), alpha=(1e-6, 1.0, LOG))
-constant(
+register("HuberRegressor", epsilon=(1.05, 5.0, LOG), alpha=(1e-6, 1.0, LOG))
+register(
     "SGDRegressor",
     loss=["squared_error", "huber", "epsilon_insensitive"],
     alpha=(1e-6, 0.1, LOG),
@@ -94,22 +100,23 @@ constant(
     eta0=(1e-4, 0.1, LOG),
     average=[False, True],
 )
-constant("GaussianNB", var_smoothing=(1e-12, 1.0, LOG))
-constant("QuadraticDiscriminantAnalysis", reg_param=(0.0, 1.0))
-constant(
+register("GaussianNB", var_smoothing=(1e-12, 1.0, LOG))
+register("QuadraticDiscriminantAnalysis", reg_param=(0.0, 1.0))
+register(
     "NearestCentroid",
     shrink_threshold=Ordinal([None, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]),
 )
 _GAMMA_PRIORS: dict[str, Any] = dict.fromkeys(
     ("alpha_1", "alpha_2", "lambda_1", "lambda_2"), (1e-10, 1e-2, LOG)
 )
-constant("BayesianRidge", **_GAMMA_PRIORS)
-constant("ARDRegression", **_GAMMA_PRIORS, threshold_lambda=(1e3, 1e6, LOG))
+register("BayesianRidge", **_GAMMA_PRIORS)
+register("ARDRegression", **_GAMMA_PRIORS, threshold_lambda=(1e3, 1e6, LOG))
 _ALPHA = {"alpha": (1e-7, 0.01, LOG)}
 _MIXED = {**_ALPHA, "l1_ratio": (0.0, 1.0)}
-constant(
+register(
     "Perceptron",
     penalty=Choice({None: {}, "l2": _ALPHA, "l1": _ALPHA, "elasticnet": _MIXED}),
+    class_weight=class_weights,
 )
 
 
@@ -177,18 +184,12 @@ def linear_svc(params: Params, facts: DataFacts) -> Notation:
 # -- linear regression ----------------------------------------------------------------
 
 
-@known("Lasso", "LassoLars", "MultiTaskLasso", "QuantileRegressor")
-def lasso(params: Params, facts: DataFacts) -> Notation:
-    return {"alpha": _grows_with_target(1e-5, 10.0, facts)}
+def _alpha(params: Params, facts: DataFacts) -> tuple:
+    return (1e-5 * facts.y_scale, 10.0 * facts.y_scale, LOG)
 
 
-@known("ElasticNet", "MultiTaskElasticNet")
-def elastic_net(params: Params, facts: DataFacts) -> Notation:
-    return {"alpha": _grows_with_target(1e-5, 10.0, facts), "l1_ratio": (0.01, 1.0)}
-
-
-def _grows_with_target(low: float, high: float, facts: DataFacts) -> tuple:
-    return (low * facts.y_scale, high * facts.y_scale, LOG)
+register("Lasso", "LassoLars", "MultiTaskLasso", "QuantileRegressor", alpha=_alpha)
+register("ElasticNet", "MultiTaskElasticNet", alpha=_alpha, l1_ratio=(0.01, 1.0))
 
 
 @known("OrthogonalMatchingPursuit")
@@ -389,13 +390,16 @@ def label_propagation(params: Params, facts: DataFacts) -> Notation:
 # -- naive Bayes and discriminant analysis --------------------------------------------
 
 
-@known("MultinomialNB", "BernoulliNB", "CategoricalNB", "ComplementNB")
-def naive_bayes(params: Params, facts: DataFacts) -> Notation:
-    is_list = bool(np.ndim(params["alpha"]))
-    smoothing = _if(not is_list, alpha=(1e-3, 100.0, LOG))
-    if "norm" in params:  # ComplementNB
-        return {**smoothing, "norm": [False, True]}
-    return {**smoothing, "fit_prior": [True, False]}
+def _smoothing(params: Params, facts: DataFacts) -> tuple | None:
+    return None if np.ndim(params["alpha"]) else (1e-3, 100.0, LOG)
+
+
+register(
+    *("MultinomialNB", "BernoulliNB", "CategoricalNB"),
+    alpha=_smoothing,
+    fit_prior=[True, False],
+)
+register("ComplementNB", alpha=_smoothing, norm=[False, True])
 
 
 @known("LinearDiscriminantAnalysis")

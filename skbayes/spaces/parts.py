@@ -254,7 +254,7 @@ def is_k_means(estimator: Any) -> bool:
 def ignores_scale(estimator: Any) -> bool:
     """Return whether an estimator is a tree or an ensemble of trees."""
     entry = find(estimator)
-    if entry is None or entry.build.__module__ != "skbayes.spaces.trees":
+    if entry is None or not entry.of_trees:
         return False
     return not any(map(is_estimator, estimator.get_params(deep=False).values()))
 

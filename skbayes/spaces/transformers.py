@@ -16,10 +16,10 @@ from skbayes.spaces.catalog import (
     Params,
     at_most,
     components,
-    constant,
     counts_or,
     fitting,
     known,
+    register,
     series,
 )
 from skbayes.spaces.learners import gamma
@@ -29,23 +29,23 @@ __all__: list[str] = []
 
 # -- spaces that do not depend on the data --------------------------------------------
 
-constant(
+register(
     *("DictVectorizer", "FunctionTransformer", "LabelBinarizer", "LabelEncoder"),
     *("MissingIndicator", "MultiLabelBinarizer"),
     *("StandardScaler", "MinMaxScaler", "MaxAbsScaler", "RobustScaler"),
     *("PowerTransformer", "QuantileTransformer"),
 )
-constant(
+register(
     *("CondensedNearestNeighbour", "OneSidedSelection", "TomekLinks"),
     "FunctionSampler",
     package="imblearn",
 )
-constant("TargetEncoder", smooth=Ordinal([0.1, 1.0, 10.0, "auto", 100.0, 1000.0]))
-constant("SelectFpr", "SelectFdr", "SelectFwe", alpha=(1e-3, 0.5, LOG))
-constant("Normalizer", norm=["l1", "l2", "max"])
-constant("VarianceThreshold", threshold=Ordinal([0.0, 1e-4, 1e-3, 0.01], scale="rank"))
-constant("AffinityPropagation", damping=(0.5, 0.99))
-constant(
+register("TargetEncoder", smooth=Ordinal([0.1, 1.0, 10.0, "auto", 100.0, 1000.0]))
+register("SelectFpr", "SelectFdr", "SelectFwe", alpha=(1e-3, 0.5, LOG))
+register("Normalizer", norm=["l1", "l2", "max"])
+register("VarianceThreshold", threshold=Ordinal([0.0, 1e-4, 1e-3, 0.01], scale="rank"))
+register("AffinityPropagation", damping=(0.5, 0.99))
+register(
     "BernoulliRBM",
     n_components=(16, 512, LOG),
     learning_rate=(1e-3, 0.5, LOG),
@@ -53,7 +53,7 @@ constant(
 )
 _SWITCHES = {"use_idf": [True, False], "sublinear_tf": [False, True]}
 _TFIDF: Notation = {**_SWITCHES, "norm": ["l2", "l1"]}
-constant("TfidfTransformer", **_TFIDF)
+register("TfidfTransformer", **_TFIDF)
 
 
 # -- imputers and encoders ------------------------------------------------------------
