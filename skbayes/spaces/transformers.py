@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import math
+from functools import partial
 from typing import Any
 
 from skbayes.space.lists import Ordinal
@@ -51,9 +51,6 @@ register(
     learning_rate=(1e-3, 0.5, LOG),
     n_iter=(5, 50, LOG),
 )
-_SWITCHES = {"use_idf": [True, False], "sublinear_tf": [False, True]}
-_TFIDF: Notation = {**_SWITCHES, "norm": ["l2", "l1"]}
-register("TfidfTransformer", **_TFIDF)
 
 
 # -- imputers and encoders ------------------------------------------------------------
@@ -124,22 +121,22 @@ def spline_features(params: Params, facts: DataFacts) -> Notation:
 KNOTS = ("uniform", "quantile")
 
 
-@known("Nystroem")
-def nystroem(params: Params, facts: DataFacts) -> Notation:
-    space: Notation = {"n_components": _samples(facts.n_rows)}
-    if params["kernel"] in ("rbf", "laplacian"):
-        space["gamma"] = gamma(facts, params["gamma"])
-    return space
-
-
-@known("RBFSampler")
-def kernel_sampler(params: Params, facts: DataFacts) -> Notation:
-    return {"n_components": _samples(None), "gamma": gamma(facts, params["gamma"])}
+def _width(params: Params, facts: DataFacts) -> Any:
+    has_width = params.get("kernel", "rbf") in ("rbf", "laplacian")
+    return gamma(facts, params["gamma"]) if has_width else None
 
 
 def _samples(n_rows: int | None) -> tuple[int, int, str]:
     most = 500 if n_rows is None else at_most(500, n_rows)
     return (min(20, most - 1), most, LOG)
+
+
+register(
+    "Nystroem",
+    n_components=lambda params, facts: _samples(facts.n_rows),
+    gamma=_width,
+)
+register("RBFSampler", n_components=_samples(None), gamma=_width)
 
 
 def _up_to(high: int, facts: DataFacts, unknown: int = 20) -> int:
@@ -148,16 +145,17 @@ def _up_to(high: int, facts: DataFacts, unknown: int = 20) -> int:
     return max(1, min(high, fewest))
 
 
-@known("SelectKBest")
-def best_features(params: Params, facts: DataFacts) -> Notation:
-    return {"k": counts_or(params["k"], 1, _up_to(1000, facts))}
+register(
+    "SelectKBest",
+    k=lambda params, facts: counts_or(params["k"], 1, _up_to(1000, facts)),
+)
 
 
-@known("SelectPercentile")
-def best_percentile(params: Params, facts: DataFacts) -> Notation:
-    if facts.fewest_features == 1:  # a percentage may select nothing
-        return {}
-    return {"percentile": (5, 100)}
+register(
+    "SelectPercentile",
+    # A percentage of one column may select nothing.
+    percentile=lambda params, facts: None if facts.fewest_features == 1 else (5, 100),
+)
 
 
 @known("SelectFromModel")
@@ -172,33 +170,41 @@ def important_features(params: Params, facts: DataFacts) -> Notation:
 def eliminated_features(params: Params, facts: DataFacts) -> Notation:
     if isinstance(params["n_features_to_select"], int):
         return {"n_features_to_select": (1, _up_to(1000, facts), LOG)}
-    # None is one half.
-    shares = [0.1, 0.2, 0.3, 0.4, None, 0.6, 0.7, 0.8, 0.9]
     columns = facts.fewest_features or 10
-    return {
-        "n_features_to_select": Ordinal(
-            [share for share in shares if share is None or share * columns >= 1.0]
-        )
-    }
+    shares = [0.1, 0.2, 0.3, 0.4, None, 0.6, 0.7, 0.8, 0.9]  # None is one half
+    feasible = [share for share in shares if share is None or share * columns >= 1.0]
+    return {"n_features_to_select": Ordinal(feasible)}
 
 
 # -- decompositions -------------------------------------------------------------------
 
 
-@known("PCA")
-def principal_components(params: Params, facts: DataFacts) -> Notation:
-    n, solver = params["n_components"], params["svd_solver"]
-    whiten = {"whiten": [False, True]}
-    if isinstance(n, int) or solver not in ("auto", "full", "covariance_eigh"):
-        return {"n_components": components(params, facts, 500), **whiten}
-    # Fractions of the variance.
-    shares = Ordinal([0.5, 0.7, 0.8, 0.9, 0.95, 0.99, None])
-    return {"n_components": shares, **whiten}
+def _principal_components(params: Params, facts: DataFacts) -> Any:
+    fractions = params["svd_solver"] in ("auto", "full", "covariance_eigh")
+    if isinstance(params["n_components"], int) or not fractions:
+        return components(params, facts, 500)
+    return Ordinal([0.5, 0.7, 0.8, 0.9, 0.95, 0.99, None])  # of the variance
 
 
-@known("IncrementalPCA", "FastICA", "FactorAnalysis", "SparsePCA", "MiniBatchSparsePCA")
-def factors(params: Params, facts: DataFacts) -> Notation:
-    return {"n_components": components(params, facts, 100)}
+register("PCA", n_components=_principal_components, whiten=[False, True])
+register(
+    *("IncrementalPCA", "FastICA", "FactorAnalysis", "SparsePCA", "MiniBatchSparsePCA"),
+    n_components=partial(components, high=100),
+)
+register("NeighborhoodComponentsAnalysis", n_components=partial(components, high=50))
+register(
+    *("NMF", "MiniBatchNMF"),
+    n_components=partial(components, high=100),
+    alpha_W=Ordinal([0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.1], scale="rank"),
+    l1_ratio=(0.0, 1.0),
+)
+register(
+    "LatentDirichletAllocation",
+    n_components=(2, 100, LOG),
+    learning_decay=lambda params, facts: (
+        (0.51, 1.0) if params["learning_method"] == "online" else None
+    ),
+)
 
 
 @known("TruncatedSVD")
@@ -208,11 +214,8 @@ def truncated_svd(params: Params, facts: DataFacts) -> Notation:
     most = _up_to(200, facts)
     if params["algorithm"] == "arpack":
         most = max(1, most - 1)
-    return {
-        "n_components": fitting(
-            params["n_components"], (min(2, most), most, LOG), facts
-        )
-    }
+    bounds = (min(2, most), most, LOG)
+    return {"n_components": fitting(params["n_components"], bounds, facts)}
 
 
 @known("KernelPCA")
@@ -225,32 +228,11 @@ def kernel_principal_components(params: Params, facts: DataFacts) -> Notation:
     return {**space, "kernel": Choice({"linear": {}, "rbf": width, "cosine": {}})}
 
 
-@known("NMF", "MiniBatchNMF")
-def nonnegative_factors(params: Params, facts: DataFacts) -> Notation:
-    weights = Ordinal([0.0, 1e-5, 1e-4, 1e-3, 0.01, 0.1], scale="rank")
-    n = components(params, facts, 100)
-    return {"n_components": n, "alpha_W": weights, "l1_ratio": (0.0, 1.0)}
-
-
-@known("LatentDirichletAllocation")
-def topics(params: Params, facts: DataFacts) -> Notation:
-    space: Notation = {"n_components": (2, 100, LOG)}
-    if params["learning_method"] == "online":
-        space["learning_decay"] = (0.51, 1.0)
-    return space
-
-
-@known("NeighborhoodComponentsAnalysis")
-def neighborhood_components(params: Params, facts: DataFacts) -> Notation:
-    return {"n_components": components(params, facts, 50)}
-
-
 @known("FeatureAgglomeration")
 def feature_clusters(params: Params, facts: DataFacts) -> Notation:
     most = _up_to(200, facts, unknown=3)
-    return {
-        "n_clusters": fitting(params["n_clusters"], (min(2, most), most, LOG), facts)
-    }
+    bounds = (min(2, most), most, LOG)
+    return {"n_clusters": fitting(params["n_clusters"], bounds, facts)}
 
 
 @known("GaussianRandomProjection", "SparseRandomProjection")
@@ -262,9 +244,8 @@ def random_projection(params: Params, facts: DataFacts) -> Notation:
     if facts.fewest_features is None or facts.n_rows is None:
         return {}
     # With few columns, the number that follows from eps exceeds them.
-    least = (
-        4.0 * math.log(facts.n_rows) / (params["eps"] ** 2 / 2 - params["eps"] ** 3 / 3)
-    )
+    eps = params["eps"]
+    least = 4.0 * math.log(facts.n_rows) / (eps**2 / 2 - eps**3 / 3)
     return {"n_components": Fallback(bounds)} if least > facts.fewest_features else {}
 
 
@@ -273,13 +254,8 @@ def manifold(params: Params, facts: DataFacts) -> Notation:
     if params.get("radius") is not None:
         return {}
     high = at_most(50, facts.n_rows, 0.5)
-    return {
-        "n_neighbors": (2, high, LOG),
-        "n_components": components(params, facts, 50),
-    }
-
-
-# -- scalers, as separate steps -------------------------------------------------------
+    n_components = components(params, facts, 50)
+    return {"n_neighbors": (2, high, LOG), "n_components": n_components}
 
 
 # -- texts ----------------------------------------------------------------------------
@@ -288,45 +264,57 @@ def manifold(params: Params, facts: DataFacts) -> Notation:
 FEW_DOCUMENTS = 2000
 
 
-def _ngrams(params: Params, facts: DataFacts) -> Notation:
+def _ngrams(params: Params, facts: DataFacts) -> list[tuple[int, int]] | None:
     if params["analyzer"] == "word":
         # With many documents, the gain in accuracy does not justify the many trigrams.
         few = (facts.n_rows or 1) <= FEW_DOCUMENTS
-        return {"ngram_range": [(1, 1), (1, 2), *([(1, 3)] if few else [])]}
+        return [(1, 1), (1, 2), *([(1, 3)] if few else [])]
     if params["analyzer"] in ("char", "char_wb"):
-        return {"ngram_range": [(1, 3), (2, 4), (2, 5), (3, 5)]}
-    return {}
+        return [(1, 3), (2, 4), (2, 5), (3, 5)]
+    return None
 
 
-@known("CountVectorizer")
-def count_vectorizer(params: Params, facts: DataFacts) -> Notation:
-    space: Notation = {**_ngrams(params, facts), "binary": [False, True]}
-    if params["vocabulary"] is not None:
-        return space
-    if isinstance(params["min_df"], int):
-        space["min_df"] = [1, *_counts(2, at_most(20, facts.n_rows, 0.02))]
-    if isinstance(params["max_df"], float):
-        space["max_df"] = (0.3, 1.0)
-    return space
+def _min_df(params: Params, facts: DataFacts) -> list[int] | None:
+    if params.get("vocabulary") is not None or not isinstance(params["min_df"], int):
+        return None
+    return [1, *_counts(2, at_most(20, facts.n_rows, 0.02))]
 
 
-@known("TfidfVectorizer")
-def tfidf_vectorizer(params: Params, facts: DataFacts) -> Notation:
-    return {**count_vectorizer(params, facts), **copy.deepcopy(_TFIDF)}
+def _max_df(params: Params, facts: DataFacts) -> tuple[float, float] | None:
+    tuned = params["vocabulary"] is None and isinstance(params["max_df"], float)
+    return (0.3, 1.0) if tuned else None
 
 
-@known("NGramVectorizer", package="skbayes")
-def ngram_vectorizer(params: Params, facts: DataFacts) -> Notation:
-    space: Notation = {**_ngrams(params, facts), "sublinear_tf": [False, True]}
-    if isinstance(params["min_df"], int):
-        space["min_df"] = [1, *_counts(2, at_most(20, facts.n_rows, 0.02))]
-    return {**space, "norm": [None, "l2"]}
-
-
-@known("HashingVectorizer")
-def hashing_vectorizer(params: Params, facts: DataFacts) -> Notation:
-    signs = {"alternate_sign": [True, False]} if params["alternate_sign"] else {}
-    return {**_ngrams(params, facts), "binary": [False, True], **signs}
+COUNTED: Notation = {
+    "ngram_range": _ngrams,
+    "binary": [False, True],
+    "min_df": _min_df,
+    "max_df": _max_df,
+}
+TFIDF: Notation = {
+    "use_idf": [True, False],
+    "sublinear_tf": [False, True],
+    "norm": ["l2", "l1"],
+}
+register("CountVectorizer", **COUNTED)
+register("TfidfTransformer", **TFIDF)
+register("TfidfVectorizer", **COUNTED, **TFIDF)
+register(
+    "NGramVectorizer",
+    package="skbayes",
+    ngram_range=_ngrams,
+    sublinear_tf=[False, True],
+    min_df=_min_df,
+    norm=[None, "l2"],
+)
+register(
+    "HashingVectorizer",
+    ngram_range=_ngrams,
+    binary=[False, True],
+    alternate_sign=lambda params, facts: (
+        [True, False] if params["alternate_sign"] else None
+    ),
+)
 
 
 # -- clusters and densities -----------------------------------------------------------
