@@ -276,9 +276,8 @@ class _Children(dict):
 class EvaluationTask:
     """Task of one evaluation in the callback tree, which is sent to the worker.
 
-    It forwards calls to the context that `_fit_and_score` expects, and records requests
-    to stop, which `_fit_and_score` ignores. Its pickle contains trimmed copies, because
-    each context references the whole tree of tasks.
+    It records requests to stop, which `_fit_and_score` ignores. Its pickle contains
+    trimmed copies, because each context references the whole tree of tasks.
     """
 
     def __init__(self, search: Any, context: Any) -> None:
@@ -476,9 +475,9 @@ def active_backend() -> Any:
 
 
 def own_backend(backend: Any) -> Any:
-    """Return a new backend of the same class and settings, or None if impossible.
+    """Return a new backend with the same settings; threads that share one lose results.
 
-    Two threads that share a backend lose results.
+    It is None if the backend cannot be created.
     """
     # Attributes named like arguments of the constructor are its arguments.
     arguments = {

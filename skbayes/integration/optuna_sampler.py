@@ -108,17 +108,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         Ranges of a parameter that differ between trials are joined. Parameters with
         other differences between their distributions are left out.
 
-        Parameters
-        ----------
-        study : optuna.study.Study
-            The study.
-        trial : optuna.trial.FrozenTrial
-            The trial to come.
-
-        Returns
-        -------
-        search_space : dict of str to BaseDistribution
-            Distributions by name, without those that have a single value.
+        Those that have a single value are left out.
         """
         seen: dict[str, list[Any]] = {}
         for other in _evaluated(study):
@@ -135,24 +125,8 @@ class OptunaSampler(optuna.samplers.BaseSampler):
     ) -> dict[str, Any]:
         """Propose values of several parameters together.
 
-        Parameters
-        ----------
-        study : optuna.study.Study
-            The study.
-        trial : optuna.trial.FrozenTrial
-            The trial to come.
-        search_space : dict of str to BaseDistribution
-            Distributions by name.
-
-        Returns
-        -------
-        params : dict of str to object
-            Values by name; empty if all configurations of the space were tried.
-
-        Raises
-        ------
-        ValueError
-            If the surrogate does not support several objectives.
+        The result is empty if all configurations of the space were tried. A ValueError
+        is raised if the surrogate does not support several objectives.
         """
         fixed = {n: _value(d, 0) for n, d in search_space.items() if d.single()}
         varying = {n: d for n, d in search_space.items() if n not in fixed}
@@ -179,24 +153,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         param_name: str,
         param_distribution: Any,
     ) -> Any:
-        """Draw the value of one parameter at random.
-
-        Parameters
-        ----------
-        study : optuna.study.Study
-            The study.
-        trial : optuna.trial.FrozenTrial
-            The trial to come.
-        param_name : str
-            Name of the parameter.
-        param_distribution : BaseDistribution
-            Its distribution.
-
-        Returns
-        -------
-        value : object
-            The value.
-        """
+        """Draw the value of one parameter at random."""
         return self._independent.sample_independent(
             study, trial, param_name, param_distribution
         )

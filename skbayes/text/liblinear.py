@@ -302,8 +302,7 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
                 f"has one class only: {self.classes_[0]!r}."
             )
         solver = self._chosen(*X.shape)
-        self._check_intercept(solver)
-        self._check_scaling(solver)
+        self._check(solver)
         self.library_ = library_name()
         weights, self.n_iter_, converged = self._solved(
             _sorted_rows(X), y, codes, solver
@@ -329,8 +328,6 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         joint = solver.name == "MCSVM_CS"
         bias = float(self.intercept_scaling) if self.fit_intercept else -1.0
         several = not joint and n_classes > 2 and effective_n_jobs(self.n_jobs) != 1
-        # The library has one random number generator per process.
-        in_processes = several and solver.draws
         # Addresses are only valid in this process, and scaling replaces the values.
         apart = several and (solver.draws or scales)
         problem = Problem(
@@ -348,22 +345,24 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
                 regularize_bias=self.penalize_intercept or not self.fit_intercept,
             ),
         )
-        positives = range(n_classes) if n_classes > 2 and not joint else range(1, 2)
-        seeds: list = [None] * len(positives)
+        # The class that each binary problem separates from the rest.
+        classes: list[int | None] = [*range(n_classes)] if n_classes > 2 else [1]
+        if joint:
+            classes = [None]
+        seeds: list = [None] * len(classes)
         if solver.draws:
             rng = check_random_state(self.random_state)
-            seeds = rng.randint(2**31 - 1, size=len(positives)).tolist()
-        if joint:
-            return problem.solved(seeds[0])
-        pairs = zip(positives, seeds, strict=True)
-        if not several:
-            found = [problem.solved(seed, code) for code, seed in pairs]
-        else:
-            # Addresses require threads, regardless of the backend.
-            require = None if in_processes else "sharedmem"
+            seeds = rng.randint(2**31 - 1, size=len(classes)).tolist()
+        tasks = zip(seeds, classes, strict=True)
+        if several:
+            # The library has one random number generator per process. Addresses
+            # require threads, regardless of the backend.
+            require = None if solver.draws else "sharedmem"
             found = Parallel(n_jobs=self.n_jobs, require=require)(
-                delayed(problem.solved)(seed, code) for code, seed in pairs
+                delayed(problem.solved)(*task) for task in tasks
             )
+        else:
+            found = [problem.solved(*task) for task in tasks]
         return Trained(
             np.vstack([trained.weights for trained in found]),
             max(trained.n_iter for trained in found),
@@ -382,15 +381,15 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
-            Probabilities of the classes, in the order of ``classes_``. With more than
-            two classes, the probabilities of each class against the rest are scaled to
-            a sum of 1.
+            Probabilities of the classes, in the order of ``classes_``.
 
         Notes
         -----
         The probability of a decision value f is the one for which f minimizes the
-        expected loss (Zhang 2004). For the logistic loss, it is 1 / (1 + exp(-f)). For
-        the squared hinge loss, it is (1 + f) / 2, clipped to [0, 1].
+        expected loss (Zhang 2004): 1 / (1 + exp(-f)) for the logistic loss, and
+        (1 + f) / 2, clipped to [0, 1], for the squared hinge loss. With more than two
+        classes, the probabilities of each class against the rest are scaled to a sum
+        of 1.
         """
         values = self.decision_function(X)
         link = expit if self._loss() == "logistic" else _squared_hinge_link
@@ -404,18 +403,7 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
 
     @available_if(_has_probabilities)
     def predict_log_proba(self, X: Any) -> npt.NDArray[np.float64]:
-        """Estimate logarithms of class probabilities.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_samples, n_features)
-            Samples.
-
-        Returns
-        -------
-        log_probabilities : ndarray of shape (n_samples, n_classes)
-            Logarithms of `predict_proba`, in the order of ``classes_``.
-        """
+        """Estimate the logarithms of the probabilities of :meth:`predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
@@ -444,14 +432,12 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
                 "penalty 'l2' and dual=True, and the penalty 'l1' requires dual=False."
             ) from None
 
-    def _check_scaling(self, solver: _Solver) -> None:
+    def _check(self, solver: _Solver) -> None:
         if self.feature_scaling is not None and solver.name == "MCSVM_CS":
             raise ValueError(
                 "feature_scaling='log-count-ratio' needs one binary problem per class; "
                 "these parameters choose the joint problem of Crammer and Singer."
             )
-
-    def _check_intercept(self, solver: _Solver) -> None:
         if self.penalize_intercept or not self.fit_intercept:
             return
         if solver.dual:

@@ -183,26 +183,7 @@ class NGramVectorizer(
         self.dtype = dtype
 
     def fit(self, X: Any, y: Any = None) -> NGramVectorizer:
-        """Learn the n-grams of the documents.
-
-        Parameters
-        ----------
-        X : list, array or Series of str
-            The documents.
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        self : object
-            The fitted vectorizer.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `X` contains anything but strings, an argument is invalid, or no n-gram
-            remains.
-        """
+        """Learn the n-grams of the documents, as :meth:`fit_transform` does."""
         self.fit_transform(X)
         return self
 
@@ -268,19 +249,12 @@ class NGramVectorizer(
         Parameters
         ----------
         X : list, array or Series of str
-            The documents.
+            The documents. A TypeError or ValueError is raised for anything else.
 
         Returns
         -------
         counts : csr_matrix of shape (n_documents, n_ngrams)
             Counts or weights of the n-grams.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `X` contains anything but strings.
-        sklearn.exceptions.NotFittedError
-            If the vectorizer is not fitted.
         """
         check_is_fitted(self)
         if isinstance(X, CountedTexts) and X.counts is self._counts:
@@ -299,23 +273,9 @@ class NGramVectorizer(
         return self._weighted(parts)
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray:
-        """Return the n-gram of each column.
+        """Return the n-gram of each column, as an array of str objects.
 
-        Parameters
-        ----------
-        input_features : None
-            Ignored.
-
-        Returns
-        -------
-        names : ndarray of str objects of shape (n_ngrams,)
-            The n-grams. Words are separated by a space, and each skipped word is
-            replaced by "*".
-
-        Raises
-        ------
-        sklearn.exceptions.NotFittedError
-            If the vectorizer is not fitted.
+        Words are separated by a space, and each skipped word is replaced by "*".
         """
         check_is_fitted(self)
         self.detach()

@@ -158,12 +158,6 @@ def first_points(
     ratios. A greedy selection by cross-validation on ten text datasets chose them in
     this order. Leaving out one dataset hardly changes the selection
     (:doc:`/settled_measurements`).
-
-    Examples
-    --------
-    >>> from skbayes.text.search_spaces import first_points
-    >>> [point["vectorizer__analyzer"] for point in first_points()]
-    ['word', 'char', 'word', 'word', 'word']
     """
     words: Notation = {"analyzer": "word", "token_pattern": "unicode"}
     words |= {"stop_words": None, "stemmer": None}

@@ -18,14 +18,7 @@ _CELL = (
 
 
 def html_table(caption: str, rows: Sequence[Sequence[str]]) -> str:
-    """Return an HTML table of strings; the first one in each row is its header.
-
-    Examples
-    --------
-    >>> from skbayes.utils.html_table import html_table
-    >>> html_table("Found", [["C", "1 < 2"]]).count("1 &lt; 2")
-    1
-    """
+    """Return an HTML table of strings; the first one in each row is its header."""
     lines = []
     for name, *texts in rows:
         cells = "".join(f'<td style="{_CELL}">{escape(text)}</td>' for text in texts)

@@ -23,19 +23,11 @@ _PACKAGES = {"liblinear": "liblinear-official", "stop_words": "stop-words"}
 
 
 def import_optional(module: str, *, extra: str, purpose: str, instead: str = "") -> Any:
-    """Import a module of an optional package.
+    """Import a module of an optional package, or raise an error with advice.
 
     `purpose` is the feature that needs the package, as the singular subject of a
     sentence. `instead` is an alternative without the package. If the package is
     installed but cannot be imported, its own error is raised.
-
-    Examples
-    --------
-    >>> from skbayes.utils.optional import import_optional
-    >>> import_optional("no_such.module", extra="text", purpose="This example")
-    Traceback (most recent call last):
-    ImportError: This example needs no_such, which is not installed: \
-pip install "skbayes[text]".
     """
     try:
         return importlib.import_module(module)
@@ -51,37 +43,25 @@ pip install "skbayes[text]".
 
 @functools.cache
 def log_once(message: str) -> None:
-    """Log a warning once, except in worker processes.
-
-    Python shows it if logging is not configured. The module `warnings` is not used, so
-    that ``python -W error`` does not raise an exception.
-    """
+    """Log a warning once, except in workers; ``python -W error`` does not raise it."""
     if multiprocessing.current_process().name == "MainProcess":
         logger.warning(message)
 
 
 def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     """Issue a warning that names the line of the user's program, such as a `fit`."""
-    warnings.warn(message, category, stacklevel=_level_of_user())
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and _package_of(frame) in _OURS:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def warn_or_log(message: str) -> None:
-    """Issue a warning, or log it if warnings are errors, so that results are kept.
-
-    The warning names the line of the user's program, such as the call of `fit`.
-    """
+    """Call `warn_user`, or log if warnings are errors, so that results are kept."""
     try:
-        warnings.warn(message, UserWarning, stacklevel=_level_of_user())
+        warn_user(message)
     except UserWarning:
         logger.warning(message)
-
-
-def _level_of_user() -> int:
-    """Return the `stacklevel` of the first frame of another package."""
-    frame, level = sys._getframe(1), 1
-    while frame.f_back is not None and _package_of(frame) in _OURS:
-        frame, level = frame.f_back, level + 1
-    return level
 
 
 def _package_of(frame: types.FrameType) -> str:

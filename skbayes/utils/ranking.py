@@ -23,12 +23,6 @@ def best_first(
 
     Results without a score are the last. Among the others, a smaller violation counts
     more than a greater score. The first of equally good results remains the first.
-
-    Examples
-    --------
-    >>> from skbayes.utils.ranking import best_first
-    >>> best_first([0.5, 0.7, float("nan"), 0.9], [0.0, 0.0, 0.0, 0.1]).tolist()
-    [1, 0, 3, 2]
     """
     columns = np.atleast_2d(np.asarray(scores, dtype=np.float64).T)
     if violations is None:

@@ -10,10 +10,9 @@ __all__ = ["to_host"]
 
 
 def to_host(data: Any) -> Any:
-    """Return an array of another library as a NumPy array, and other data unchanged.
+    """Return an array of another library as a NumPy array, if it can be copied.
 
-    `numpy.asarray` refuses arrays on other devices. An array that cannot be copied is
-    unchanged too.
+    `numpy.asarray` refuses arrays on other devices. Other data are unchanged.
     """
     if isinstance(data, np.ndarray) or not hasattr(data, "__dlpack__"):
         return data

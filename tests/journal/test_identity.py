@@ -367,6 +367,9 @@ def test_what_cannot_be_pickled_warns_once(value):
     with pytest.warns(UserWarning, match="not verifiable.*in value") as caught:
         describe([value, value])
     assert len(caught) == 1
+
+
+def test_what_is_too_deep_is_not_verifiable():
     deep = []
     for _ in range(100_000):
         deep = [deep]

@@ -59,18 +59,28 @@ def test_as_a_sentence():
 
 
 @pytest.mark.parametrize("search", SEARCHES)
-def test_keywords_of_other_searches(search):
-    with pytest.raises(TypeError, match="no parameter 'param_grid'.*'search_spaces'"):
-        search(SVC(), param_grid=SPACE)
-    with pytest.raises(TypeError, match="Did you mean 'n_iter'"):
-        search(SVC(), SPACE, n_itr=3)
-    with pytest.raises(TypeError, match=r"no parameter 'zzz'\.$"):
-        search(SVC(), SPACE, zzz=3)
+def test_keywords_and_signatures(search):
+    for name, message in (
+        ("param_grid", "no parameter 'param_grid'.*'search_spaces'"),
+        ("n_itr", "Did you mean 'n_iter'"),
+        ("zzz", r"no parameter 'zzz'\.$"),
+    ):
+        with pytest.raises(TypeError, match=message):
+            search(SVC(), **{name: 3})
+
+    class Mine(search):
+        pass
+
+    parameters = list(inspect.signature(search.__init__).parameters)[1:]
+    assert list(inspect.signature(search).parameters) == parameters
+    assert list(inspect.signature(Mine).parameters) == parameters
+    # Documentation and editors look at these before `__init__`.
+    assert search.__new__ is object.__new__
+    assert "__call__" not in vars(type(search))
+    assert "__signature__" not in dir(search)
 
 
-@pytest.mark.parametrize(
-    "name", ["direction", "directions", "mode", "minimize", "maximize"]
-)
+@pytest.mark.parametrize("name", ["direction", "mode", "maximize"])
 def test_the_direction_is_that_of_the_scoring(name):
     for search in set(SEARCHES) - {skbayes.ParetoSearchCV}:
         with pytest.raises(TypeError, match="maximizes scoring.*'neg_log_loss'"):
@@ -82,20 +92,6 @@ def test_the_direction_is_that_of_the_scoring(name):
             skbayes.Optimizer(SPACE, **{name: "minimize"})
     with pytest.raises(TypeError, match=r"only search_spaces as .* by name\.$"):
         skbayes.Optimizer(SPACE, 3)
-
-
-@pytest.mark.parametrize("search", SEARCHES)
-def test_signatures_are_those_of_the_constructor(search):
-    class Mine(search):
-        pass
-
-    parameters = list(inspect.signature(search.__init__).parameters)[1:]
-    assert list(inspect.signature(search).parameters) == parameters
-    assert list(inspect.signature(Mine).parameters) == parameters
-    # Documentation and editors look at these before `__init__`.
-    assert search.__new__ is object.__new__
-    assert "__call__" not in vars(type(search))
-    assert "__signature__" not in dir(search)
 
 
 def test_a_misspelled_keyword_of_a_subclass():
@@ -122,22 +118,18 @@ def test_a_misspelled_keyword_of_a_subclass():
     assert Passing(SVC(), SPACE, budget=5, cv=2).n_iter == 5
 
 
-@pytest.mark.parametrize(
-    "search", [BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, random_state=0)]
-)
-@pytest.mark.parametrize("fitted", [False, True])
-def test_copies_are_those_of_any_estimator(search, fitted):
-    search = clone(search)
-    if fitted:
-        search.fit(*load_iris(return_X_y=True))
-    for made in (
-        pickle.loads(pickle.dumps(search)),
-        copy.deepcopy(search),
-        copy.copy(search),
-        clone(search),
-    ):
-        assert made.get_params().keys() == search.get_params().keys()
-        assert repr(made) == repr(search)
+@pytest.fixture(scope="module")
+def fitted():
+    search = BayesSearchCV(SVC(), SPACE, n_iter=2, cv=2, random_state=0)
+    return search.set_params(refit=False).fit(*load_iris(return_X_y=True))
+
+
+def test_copies_are_those_of_any_estimator(fitted):
+    for search in (clone(fitted), fitted):
+        again = pickle.loads(pickle.dumps(search))
+        for made in (again, copy.deepcopy(search), copy.copy(search), clone(search)):
+            assert made.get_params().keys() == search.get_params().keys()
+            assert repr(made) == repr(search)
 
 
 def test_attributes_before_fit():
@@ -152,18 +144,14 @@ def test_attributes_before_fit():
         _ = search._private_
 
 
-def test_attributes_after_fit():
-    X, y = load_iris(return_X_y=True)
-    search = BayesSearchCV(
-        SVC(), SPACE, n_iter=2, cv=2, refit=False, random_state=0
-    ).fit(X, y)
+def test_attributes_after_fit(fitted):
     with pytest.raises(AttributeError, match="refit=False") as caught:
-        _ = search.best_estimator_
+        _ = fitted.best_estimator_
     assert caught.value.name == "best_estimator_"
     assert not isinstance(caught.value, NotFittedError)
     with pytest.raises(AttributeError, match="Did you mean 'best_params_'"):
-        _ = search.best_params
-    assert search.best_params_
+        _ = fitted.best_params
+    assert fitted.best_params_
 
 
 def test_delegated_methods_keep_their_own_reasons():
