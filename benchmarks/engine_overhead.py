@@ -44,7 +44,7 @@ from skbayes import BayesSearchCV
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
-from skbayes.loop.scheduler import Budget, Scheduler
+from skbayes.loop.scheduler import Budget, NullJournal, Scheduler
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 
@@ -121,10 +121,10 @@ def a_trial(number: int, params: dict[str, Any]) -> Trial:
 
 
 @contextlib.contextmanager
-def a_journal(wanted: bool) -> Iterator[Journal | None]:
+def a_journal(wanted: bool) -> Iterator[Journal | NullJournal]:
     """Open a new journal in a temporary folder if `wanted`, otherwise none."""
     if not wanted:
-        yield None
+        yield NullJournal()
         return
     space = Space.from_notation(NOTATION)
     splits = [(np.arange(80), np.arange(80, 100))] * N_FOLDS

@@ -26,7 +26,7 @@ from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, has_status
 from skbayes.evaluation.killable import KillableBackend
 from skbayes.evaluation.limits import SearchTimeout
 from skbayes.evaluation.racing import FoldScores, race_of
-from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.run import SearchRun, on_full_data
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
 from skbayes.utils.did_you_mean import did_you_mean
@@ -37,7 +37,6 @@ __all__ = [
     "check_candidates",
     "fold_task",
     "make_backend",
-    "on_full_data",
 ]
 
 logger = logging.getLogger("skbayes")
@@ -65,11 +64,6 @@ def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) ->
             why = f"which {kind} does not have.{''.join(map(str, guesses))}"
         names = ", ".join(repr(name) for name in culprits or params)
         raise ValueError(f"search_spaces names {names}, {why}") from error
-
-
-def on_full_data(number: int, params: Params) -> tuple[Params, Fidelity]:
-    """Assign all training rows to a proposal."""
-    return params, FULL_DATA
 
 
 def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:

@@ -55,12 +55,6 @@ def parse_trial_limits(given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the limits of a trial that are given, in seconds and bytes.
 
     An ImportError is raised if psutil, which measures the memory, is not installed.
-
-    Examples
-    --------
-    >>> from skbayes.evaluation.options import parse_trial_limits
-    >>> parse_trial_limits({"time": "5 min", "memory": None})
-    {'time': 300}
     """
     found: dict[str, Any] = {}
     for name, value in (given or {}).items():
@@ -78,14 +72,7 @@ def parse_trial_limits(given: Mapping[str, Any] | None) -> dict[str, Any]:
 
 
 def parse_time(name: str, given: Any) -> float | None:
-    """Convert the time limit `name` to seconds; strings such as "5 min" are accepted.
-
-    Examples
-    --------
-    >>> from skbayes.evaluation.options import parse_time
-    >>> parse_time("timeout", "5 min"), parse_time("timeout", "1h30m")
-    (300, 5400)
-    """
+    """Convert the time limit `name`, such as "5 min", to seconds."""
     if given is None or (is_number(given) and given > 0):
         seconds: float | None = given
         return seconds
@@ -103,14 +90,7 @@ def parse_time(name: str, given: Any) -> float | None:
 
 
 def parse_size(name: str, given: Any) -> int:
-    """Convert the size `name` to bytes; strings such as "2 GB" are accepted.
-
-    Examples
-    --------
-    >>> from skbayes.evaluation.options import parse_size
-    >>> parse_size("cache", "2 GB"), parse_size("cache", "1.5GiB")
-    (2000000000, 1610612736)
-    """
+    """Convert the size `name`, such as "2 GB", to bytes."""
     if is_number(given) and given >= 1 and given == int(given):
         return int(given)
     found = _AMOUNT.fullmatch(given) if isinstance(given, str) else None
@@ -124,14 +104,7 @@ def parse_size(name: str, given: Any) -> int:
 
 
 def memory_text(size: float) -> str:
-    """Format a size for messages.
-
-    Examples
-    --------
-    >>> from skbayes.evaluation.options import memory_text
-    >>> memory_text(312_400_000), memory_text(2_000_000_000)
-    ('312 MB', '2 GB')
-    """
+    """Format a size for messages."""
     unit, factor = ("GB", 1e9) if size >= 1e9 else ("MB", 1e6)
     return f"{float(f'{size / factor:.3g}'):g} {unit}"
 

@@ -45,9 +45,6 @@ PLAIN = (bool, int, float, complex, str, bytes, slice, range)
 # Functions that are not ufuncs, for FeatureAgglomeration.
 POOLING = (np.mean, np.median, np.max, np.min, np.sum)
 
-# Function that returns whether a step may be shared.
-Rule = Callable[[Any], bool]
-
 
 @dataclass(frozen=True)
 class Step:
@@ -63,113 +60,94 @@ def find_runs(
 ) -> Iterator[tuple[str, list[Step]]]:
     """Yield the runs of an estimator that can be shared, with the pipeline's path.
 
-    There are none if a part of the estimator writes into its input: the training rows
-    would be scored with other values than those without shared steps.
+    There are none if a part has ``copy=False`` or ``copy_X=False``. It would write into
+    its input, and the training rows would be scored with other values.
     """
-    if _writes(estimator):
-        return
-    is_safe = _is_known_step if only_known else _is_deterministic
-    yield from _runs_in(estimator, "", frozenset(), n_values, is_safe)
-
-
-def _writes(estimator: Any) -> bool:
-    """Return whether a part of an estimator has ``copy=False``, or ``copy_X=False``."""
-    return any(
+    writes = any(
         value is False and name.rpartition("__")[2].startswith("copy")
         for name, value in estimator.get_params(deep=True).items()
     )
+    if not writes:
+        finder = _Finder(n_values, _is_known_step if only_known else _is_deterministic)
+        yield from finder.runs_in(estimator, "", frozenset())
 
 
-def _runs_in(
-    estimator: Any,
-    path: str,
-    names: frozenset[str],
-    n_values: Mapping[str, float],
-    is_safe: Rule,
-) -> Iterator[tuple[str, list[Step]]]:
-    kind = type(estimator)
-    if kind not in STRUCTURE:
-        return
-    if any(full_name(path, name) in n_values for name in STRUCTURE[kind]):
-        return
-    if kind is Pipeline:
-        yield from _runs_of_pipeline(estimator, path, names, n_values, is_safe)
-    elif estimator.n_jobs in (None, 1):
-        for name, part, *_ in getattr(estimator, STRUCTURE[kind][0]):
-            at = full_name(path, name)
-            step = _shareable(part, at, names, n_values, is_safe)
-            if step is not None:
-                yield at, [step]
-            if step is None or step.names != names:
-                inside = _inside(at, names, n_values)
-                yield from _runs_in(part, at, inside, n_values, is_safe)
+@dataclass(frozen=True)
+class _Finder:
+    """Finder of steps with the same result in all trials with a setting."""
 
+    n_values: Mapping[str, float]
+    is_safe: Callable[[Any], bool]
 
-def _runs_of_pipeline(
-    pipeline: Pipeline,
-    path: str,
-    names: frozenset[str],
-    n_values: Mapping[str, float],
-    is_safe: Rule,
-) -> Iterator[tuple[str, list[Step]]]:
-    if pipeline.memory is not None or getattr(pipeline, "transform_input", None):
-        return
-    run: list[Step] = []
-    for i, (name, part) in enumerate(pipeline.steps):
-        at = full_name(path, name)
-        last = i == len(pipeline.steps) - 1
-        if isinstance(part, str | None) and part in NO_STEP:
-            names |= _touching(at, n_values)
-            continue
-        step = None if last else _shareable(part, at, names, n_values, is_safe)
-        if step is None:
-            if run:
-                yield path, run
-            inside = _inside(at, names, n_values)
-            yield from _runs_in(part, at, inside, n_values, is_safe)
+    def runs_in(
+        self, estimator: Any, path: str, names: frozenset[str]
+    ) -> Iterator[tuple[str, list[Step]]]:
+        """Yield the runs of a part, whose input depends on `names`."""
+        kind = type(estimator)
+        if kind not in STRUCTURE:
             return
-        if step.names != names:
-            # In the first fit of a setting, parts with fewer dependencies are shared.
-            inside = _inside(at, names, n_values)
-            yield from _runs_in(part, at, inside, n_values, is_safe)
-        run.append(step)
-        names = step.names
-    if run:
-        yield path, run
+        if any(full_name(path, name) in self.n_values for name in STRUCTURE[kind]):
+            return
+        if kind is Pipeline:
+            yield from self._runs_of_pipeline(estimator, path, names)
+        elif estimator.n_jobs in (None, 1):
+            for name, part, *_ in getattr(estimator, STRUCTURE[kind][0]):
+                at = full_name(path, name)
+                step = self._shareable(part, at, names)
+                if step is not None:
+                    yield at, [step]
+                if step is None or step.names != names:
+                    yield from self._runs_inside(part, at, names)
 
+    def _runs_of_pipeline(
+        self, pipeline: Pipeline, path: str, names: frozenset[str]
+    ) -> Iterator[tuple[str, list[Step]]]:
+        if pipeline.memory is not None or getattr(pipeline, "transform_input", None):
+            return
+        run: list[Step] = []
+        for i, (name, part) in enumerate(pipeline.steps):
+            at = full_name(path, name)
+            is_last = i == len(pipeline.steps) - 1
+            if isinstance(part, str | None) and part in NO_STEP:
+                names |= self._touching(at)
+                continue
+            step = None if is_last else self._shareable(part, at, names)
+            if step is None:
+                if run:
+                    yield path, run
+                yield from self._runs_inside(part, at, names)
+                return
+            if step.names != names:
+                # In the first fit of a setting, parts with fewer dependencies are
+                # shared.
+                yield from self._runs_inside(part, at, names)
+            run.append(step)
+            names = step.names
+        if run:
+            yield path, run
 
-def _shareable(
-    part: Any,
-    path: str,
-    names: frozenset[str],
-    n_values: Mapping[str, float],
-    is_safe: Rule,
-) -> Step | None:
-    """Return the step if its result is the same in all trials with a setting."""
-    if isinstance(part, str | None):
-        return None
-    names = names | _touching(path, n_values)
-    n_settings = math.prod(n_values[name] for name in names)
-    if n_settings > MAX_SETTINGS or not is_safe(part):
-        return None
-    if not (hasattr(part, "fit_transform") and hasattr(part, "transform")):
-        return None
-    if not _keeps_state_in_dict(part):
-        return None
-    return Step(path, part, names)
+    def _runs_inside(
+        self, part: Any, path: str, names: frozenset[str]
+    ) -> Iterator[tuple[str, list[Step]]]:
+        """Yield the runs of a part, which also depends on its replacement."""
+        return self.runs_in(part, path, names | ({path} & self.n_values.keys()))
 
+    def _shareable(self, part: Any, path: str, names: frozenset[str]) -> Step | None:
+        """Return the step if its result is the same in all trials with a setting."""
+        if isinstance(part, str | None):
+            return None
+        names = names | self._touching(path)
+        n_settings = math.prod(self.n_values[name] for name in names)
+        if n_settings > MAX_SETTINGS or not self.is_safe(part):
+            return None
+        if not (hasattr(part, "fit_transform") and hasattr(part, "transform")):
+            return None
+        return Step(path, part, names) if _keeps_state_in_dict(part) else None
 
-def _touching(path: str, n_values: Mapping[str, float]) -> frozenset[str]:
-    return frozenset(
-        name for name in n_values if name == path or name.startswith(f"{path}__")
-    )
-
-
-def _inside(
-    path: str, names: frozenset[str], n_values: Mapping[str, float]
-) -> frozenset[str]:
-    """Return the parameters of the parts of a composite, including replacements."""
-    return names | ({path} & n_values.keys())
+    def _touching(self, path: str) -> frozenset[str]:
+        return frozenset(
+            name for name in self.n_values if f"{name}__".startswith(f"{path}__")
+        )
 
 
 def full_name(path: str, name: str) -> str:

@@ -16,7 +16,7 @@ from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import ensemble_choice
 from skbayes.evaluation.prefix import PrefixCache
-from skbayes.evaluation.subsets import Fidelity, Subsets
+from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 from skbayes.evaluation.trial import FoldResult, History, Trial, fill_scores
 from skbayes.space import Space
 
@@ -25,10 +25,17 @@ if TYPE_CHECKING:
     from skbayes.evaluation.measure import Measure
     from skbayes.surrogates.transfer import Source
 
-__all__ = ["FitOptions", "Objective", "SearchRun"]
+__all__ = ["FitOptions", "Objective", "SearchRun", "on_full_data"]
 
 # With racing=True, the chance to become the best below which a trial is pruned.
 RACING_RISK = 0.05
+
+
+def on_full_data(
+    number: int, params: dict[str, Any]
+) -> tuple[dict[str, Any], Fidelity]:
+    """Assign all training rows to a proposal."""
+    return params, FULL_DATA
 
 
 class Objective(Protocol):

@@ -6,6 +6,7 @@ import math
 import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ N_CANDIDATES = 64
 Params = dict[str, Any]
 
 
+@dataclass(frozen=True)
 class FailingStart:
     """Stopper that raises the exception of the first trials if the data cause it.
 
@@ -41,21 +43,12 @@ class FailingStart:
     error.
     """
 
-    def __init__(
-        self,
-        space: Space,
-        assigned: Callable[[Params], Params],
-        fit: Callable[[Params, int], float],
-        score_of: Callable[[Any], float] = float,
-        error_score: float = np.nan,
-        tries_all: bool = False,
-    ) -> None:
-        self._space = space
-        self._assigned = assigned
-        self._fit = fit
-        self._score_of = score_of
-        self._error_score = error_score
-        self._tries_all = tries_all
+    space: Space
+    assigned: Callable[[Params], Params]
+    fit: Callable[[Params, int], float]
+    score_of: Callable[[Any], float] = float
+    error_score: float = math.nan
+    tries_all: bool = False
 
     def __call__(self, trials: Sequence[Trial]) -> bool:
         """Return False, or raise the exception."""
@@ -103,8 +96,8 @@ class FailingStart:
 
     def _error_of(self, params: Params, split: int) -> Exception | None:
         try:
-            score = self._fit(params, split)
-            if not (math.isfinite(score) or self._tries_all):
+            score = self.fit(params, split)
+            if not (math.isfinite(score) or self.tries_all):
                 raise ValueError(
                     f"scoring: the score of each fit is {score}. Use a metric that is "
                     "defined for these data."
@@ -125,19 +118,19 @@ class FailingStart:
         if fold.fit_error is not None:
             return False
         try:
-            score = float(self._score_of(fold.test_scores))
+            score = float(self.score_of(fold.test_scores))
         except (KeyError, TypeError, ValueError):
             return False
-        return math.isfinite(score) and score != self._error_score
+        return math.isfinite(score) and score != self.error_score
 
     def _probes(self, trials: Sequence[Trial]) -> Iterator[Params]:
         if not self._sets_estimators():
             yield self._fixed()
-        rows = np.random.default_rng(0).random((N_CANDIDATES, self._space.n_columns))
+        rows = np.random.default_rng(0).random((N_CANDIDATES, self.space.n_columns))
         candidates = [
-            self._assigned(params)
-            for params in self._space.decode(self._space.from_uniform(rows))
-            if self._space.allows(params)
+            self.assigned(params)
+            for params in self.space.decode(self.space.from_uniform(rows))
+            if self.space.allows(params)
         ]
         if candidates:
             failed = [trial.params for trial in trials]
@@ -150,15 +143,15 @@ class FailingStart:
         """Return whether the search sets a step, whose own value is a placeholder."""
         return any(
             hasattr(value, "fit")
-            for column in self._space.columns
+            for column in self.space.columns
             for value in getattr(column.dimension, "values", ())
         )
 
     def _fixed(self) -> Params:
         """Return the parameters with a single value in the whole space."""
-        examples = [self._assigned(params) for params in self._space.covering_sample()]
+        examples = [self.assigned(params) for params in self.space.covering_sample()]
         first, *others = examples
-        varied = {c.name for c in self._space.columns if c.dimension.n_values > 1}
+        varied = {c.name for c in self.space.columns if c.dimension.n_values > 1}
         return {
             name: value
             for name, value in first.items()

@@ -14,13 +14,13 @@ import dataclasses
 import functools
 import logging
 import math
+import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from skbayes.evaluation.evaluator import CandidateEvaluator, Evaluation, on_full_data
 from skbayes.evaluation.limits import SearchTimeout
-from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.run import SearchRun, on_full_data
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.executor import (
@@ -31,6 +31,9 @@ from skbayes.loop.executor import (
 )
 from skbayes.space.candidates import Configuration, DrawsExhausted, SpaceExhausted
 from skbayes.utils.optional import warn_or_log
+
+if TYPE_CHECKING:
+    from skbayes.evaluation.evaluator import CandidateEvaluator, Evaluation
 
 __all__ = [
     "Budget",
@@ -110,6 +113,7 @@ class Budget:
     )
 
 
+@dataclasses.dataclass
 class Scheduler:
     """Runner of trials, with up to `n_points` of them in parallel.
 
@@ -119,35 +123,24 @@ class Scheduler:
     by number.
     """
 
-    def __init__(
-        self,
-        optimizer: Any,
-        evaluator: CandidateEvaluator,
-        executor: TrialExecutor,
-        budget: Budget,
-        *,
-        n_points: int = 1,
-        journal: Any = None,
-        report: Callable[[Trial, History], None] | None = None,
-        score_of: Callable[[Trial], Any] | None = None,
-        history: History | None = None,
-    ) -> None:
-        self.optimizer = optimizer
-        self.evaluator = evaluator
-        self.executor = executor
-        self.budget = budget
-        self.n_points = n_points
-        self.journal = NullJournal() if journal is None else journal
-        self.report = report
-        self.score_of = score_of or (lambda trial: trial.score)
-        self.history = History() if history is None else history
+    optimizer: Any
+    evaluator: CandidateEvaluator
+    executor: TrialExecutor
+    budget: Budget
+    n_points: int = 1
+    journal: Any = dataclasses.field(default_factory=NullJournal)
+    report: Callable[[Trial, History], None] | None = None
+    score_of: Callable[[Trial], Any] = operator.attrgetter("score")
+    history: History = dataclasses.field(default_factory=History)
+
+    def __post_init__(self) -> None:
         self._first = self._n_asked = len(self.history)
         self._asked: dict[int, tuple[Configuration, float | None]] = {}
         self._evaluations: dict[int, Evaluation] = {}
         # Finished trials that the optimizer has not observed.
         self._done: dict[int, Trial] = {}
         self._reason: str | None = None
-        self.unfinished: dict[int, dict[str, Any]] = {}
+        self.unfinished: dict[int, Params] = {}
         # Duration of the last proposal.
         self._proposing = 0.0
 
@@ -169,7 +162,8 @@ class Scheduler:
                 while self._ask_for_room():
                     first = min(self._asked)
                     while first not in self._done:
-                        dead = self._keep_finished(self._finished())
+                        seconds = self._until_deadline()
+                        dead = self._keep_finished(self.executor.finished(seconds))
                         if dead:
                             self._recover(dead)
                     self._tell(first)
@@ -292,10 +286,9 @@ class Scheduler:
 
     # -- finishing ----------------------------------------------------------------
 
-    def _finished(self) -> dict[int, Any]:
-        """Wait for trials until the deadline."""
-        seconds = max(0.0, self.budget.deadline - self.budget.clock())
-        return self.executor.finished(seconds)
+    def _until_deadline(self) -> float:
+        """Return the seconds for which to wait for trials."""
+        return max(0.0, self.budget.deadline - self.budget.clock())
 
     def _keep_finished(self, futures: Mapping[int, Any]) -> dict[int, BaseException]:
         """Store the finished trials; return those whose workers crashed.
@@ -343,7 +336,8 @@ class Scheduler:
         trial it is.
         """
         while self.executor.under_way:
-            dead |= self._keep_finished(self._finished())
+            seconds = self._until_deadline()
+            dead |= self._keep_finished(self.executor.finished(seconds))
         self._on_death()
         for number in sorted(dead):
             logger.warning("trial %d: a worker died: %s", number, dead[number])
@@ -357,7 +351,8 @@ class Scheduler:
         """Run a trial until it ends, or return its last crash if there are too many."""
         while True:
             self.executor.start(number, self._evaluations[number], alone=True)
-            error = self._keep_finished(self._finished()).get(number)
+            futures = self.executor.finished(self._until_deadline())
+            error = self._keep_finished(futures).get(number)
             if error is None:
                 return None
             if is_unreadable(error):

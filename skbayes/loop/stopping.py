@@ -20,8 +20,28 @@ from skbayes.space.dimensions import is_number
 __all__ = ["ExpectedImprovementBelow", "NoImprovement", "TargetScore"]
 
 
+class _Stopper:
+    def __call__(self, trials: Sequence[Trial]) -> bool:
+        """Return whether to end the search.
+
+        Parameters
+        ----------
+        trials : History
+            Trials so far.
+
+        Returns
+        -------
+        stop : bool
+            Whether to end the search.
+        """
+        return self._is_reached(trials)
+
+    def _is_reached(self, trials: Sequence[Trial]) -> bool:
+        raise NotImplementedError
+
+
 @dataclass(frozen=True)
-class NoImprovement:
+class NoImprovement(_Stopper):
     """Stopper for a number of trials without an improvement.
 
     Parameters
@@ -72,19 +92,7 @@ class NoImprovement:
         if self.min_delta < 0:
             raise ValueError(f"min_delta must be 0 or more, got {self.min_delta!r}")
 
-    def __call__(self, trials: Sequence[Trial]) -> bool:
-        """Return whether to end the search.
-
-        Parameters
-        ----------
-        trials : History
-            Trials so far.
-
-        Returns
-        -------
-        stop : bool
-            Whether to end the search.
-        """
+    def _is_reached(self, trials: Sequence[Trial]) -> bool:
         if len(trials) < self.n_trials:
             return False
         before = _best_score(trials[: -self.n_trials])
@@ -92,7 +100,7 @@ class NoImprovement:
 
 
 @dataclass(frozen=True)
-class ExpectedImprovementBelow:
+class ExpectedImprovementBelow(_Stopper):
     """Stopper for a small expected improvement.
 
     Parameters
@@ -146,27 +154,14 @@ class ExpectedImprovementBelow:
             raise ValueError(f"threshold must be positive, got {self.threshold!r}")
         _check_count("n_trials", self.n_trials)
 
-    def __call__(self, trials: Sequence[Trial]) -> bool:
-        """Return whether to end the search.
-
-        Parameters
-        ----------
-        trials : History
-            Trials so far.
-
-        Returns
-        -------
-        stop : bool
-            Whether to end the search.
-        """
-        expected = [t.expected_improvement for t in trials]
-        by_model = [value for value in expected if value is not None]
-        last = by_model[-self.n_trials :]
+    def _is_reached(self, trials: Sequence[Trial]) -> bool:
+        expected = [trial.expected_improvement for trial in trials]
+        last = [value for value in expected if value is not None][-self.n_trials :]
         return len(last) == self.n_trials and all(v < self.threshold for v in last)
 
 
 @dataclass(frozen=True)
-class TargetScore:
+class TargetScore(_Stopper):
     """Stopper for a target score.
 
     Parameters
@@ -209,19 +204,7 @@ class TargetScore:
     def __post_init__(self) -> None:
         _check_number("score", self.score)
 
-    def __call__(self, trials: Sequence[Trial]) -> bool:
-        """Return whether to end the search.
-
-        Parameters
-        ----------
-        trials : History
-            Trials so far.
-
-        Returns
-        -------
-        stop : bool
-            Whether to end the search.
-        """
+    def _is_reached(self, trials: Sequence[Trial]) -> bool:
         return _best_score(trials) >= self.score
 
 

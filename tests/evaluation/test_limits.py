@@ -2,51 +2,10 @@
 
 import math
 import time
-from functools import partial
 
 import pytest
 
 from skbayes.evaluation.limits import FitLimits
-from skbayes.evaluation.options import memory_text, parse_size, parse_time
-
-parse_seconds = partial(parse_time, "timeout")
-parse_bytes = partial(parse_size, "cache")
-
-
-@pytest.mark.parametrize(
-    "read, given, expected",
-    [
-        (parse_bytes, 1, 1),
-        (parse_bytes, 1e9, 10**9),
-        (parse_bytes, "1 B", 1),
-        (parse_bytes, "2kB", 2000),
-        (parse_bytes, " 1.5 GB ", 1_500_000_000),
-        (parse_bytes, "3 mib", 3 << 20),
-        (parse_bytes, "1 TiB", 1 << 40),
-        (parse_bytes, "0.3 B", 1),
-        (parse_seconds, None, None),
-        (parse_seconds, 2.5, 2.5),
-        (parse_seconds, "90 s", 90),
-        (parse_seconds, "5 min", 300),
-        (parse_seconds, " 1h30m ", 5400),
-        (parse_seconds, "1 H", 3600),
-        (parse_seconds, "2 days 1 hour", 176_400),
-        (parse_seconds, "0.5s", 0.5),
-    ],
-)
-def test_memory_and_time_as_text(read, given, expected):
-    assert read(given) == expected
-
-
-@pytest.mark.parametrize("given", [0, -1, 1.5, "1", "1 G", "-1 B", "0 B", "1e3 B", []])
-def test_no_memory(given):
-    with pytest.raises(ValueError, match="cache must be .* such as '2 GB', got"):
-        parse_size("cache", given)
-
-
-@pytest.mark.parametrize("size", [1e6, 3.21e8, 9.99e8, 1e9, 1.5e10])
-def test_the_text_of_a_memory_is_read_as_that_memory(size):
-    assert parse_size("cache", memory_text(size)) == size
 
 
 def test_time_that_earlier_fits_took_counts():

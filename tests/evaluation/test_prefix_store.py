@@ -3,8 +3,6 @@ import os
 import pickle
 import shutil
 import sqlite3
-import subprocess
-import sys
 import tempfile
 import threading
 import warnings
@@ -16,7 +14,6 @@ from store_workers import make_many
 
 from skbayes.evaluation import prefix_store, temporary_files
 from skbayes.evaluation.prefix_store import PrefixStore, temporary_store
-from skbayes.utils.process_tree import machine_name
 
 
 @pytest.fixture
@@ -182,31 +179,15 @@ def test_arrays_that_cannot_be_read_are_made_again(store, share):
 # -- the folder ------------------------------------------------------------------------
 
 
-def test_the_folder_is_made_where_it_should_be_and_removed(tmp_path, monkeypatch):
-    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
-    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
-        dead.wait()
-    abandoned = tmp_path / f"skbayes-prefixes-{machine_name()}-{dead.pid}-x"
-    abandoned.mkdir()
-    (abandoned / "key").touch()
-    with temporary_store(None, 1e6) as store:
-        assert [str(path) for path in tmp_path.iterdir()] == [store.folder]
+def test_the_folder_is_removed_and_is_no_condition(tmp_path, monkeypatch):
     with temporary_store(str(tmp_path / "new"), 1e6) as store:
         store.arrays("one", lambda: {"a": np.arange(5)})
         store.save("two", 2)
+        assert os.listdir(tmp_path / "new") == [os.path.basename(store.folder)]
     assert os.listdir(tmp_path / "new") == []
     monkeypatch.setattr(tempfile, "mkdtemp", _full)
     with temporary_store(str(tmp_path), 1e6) as store:
         assert store is None
-
-
-def test_a_forked_process_leaves_the_folder_to_its_parent(tmp_path, monkeypatch):
-    parent = temporary_store(str(tmp_path), 1e6)
-    store = parent.__enter__()
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "getpid", lambda: -1)
-        parent.__exit__(None, None, None)
-    assert os.path.isdir(store.folder)
 
 
 def _put_twice(store, size):
@@ -236,24 +217,3 @@ def test_a_warning_tells_of_what_was_made_again(
         with temporary_store(str(tmp_path), 4000) as store:
             _put_twice(store, size)
     assert ("computed again" in caplog.text) == bool(n_warnings)
-
-
-_KILLED = """
-import os, sys
-import numpy as np
-from skbayes.evaluation.prefix_store import temporary_store
-with temporary_store(sys.argv[1], 1e6) as store:
-    store.save("key", 1)
-    store.arrays("other", lambda: {"a": np.arange(5)})
-    os.kill(os.getpid(), 9)
-"""
-
-
-@pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
-def test_a_killed_process_leaves_nothing(tmp_path):
-    # Its resource tracker has the pipe until it has removed the folder.
-    done = subprocess.run(
-        [sys.executable, "-c", _KILLED, str(tmp_path)], capture_output=True, check=False
-    )
-    assert done.returncode != 0
-    assert not list(tmp_path.iterdir())

@@ -1,6 +1,11 @@
 """Files of values whose arrays are mapped into memory."""
 
 import mmap
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,6 +13,8 @@ import pytest
 from scipy import sparse
 
 from skbayes.evaluation import temporary_files
+from skbayes.evaluation.temporary_files import TemporaryFolder, place_of_folders
+from skbayes.utils.process_tree import machine_name
 
 
 def read(path):
@@ -91,3 +98,58 @@ def test_containers(tmp_path):
 def test_arrays_with_large_gaps_and_of_other_classes_are_refused(tmp_path, array):
     with pytest.raises(TypeError):
         written_and_read(array, tmp_path / "file")
+
+
+# -- the folder ------------------------------------------------------------------------
+
+
+def test_the_folder_is_that_of_joblib(tmp_path, monkeypatch):
+    assert place_of_folders(str(tmp_path)) == str(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert place_of_folders("~/here") == str(tmp_path / "here")
+    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", "there")
+    assert place_of_folders(None) == "there"
+    monkeypatch.delenv("JOBLIB_TEMP_FOLDER")
+    assert place_of_folders(None) == tempfile.gettempdir()
+
+
+def test_folders_of_other_processes_remain_while_these_exist(tmp_path):
+    place = tmp_path / "new"
+    first = TemporaryFolder(str(place), "data")
+    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
+        dead.wait()
+    here, elsewhere = (
+        place / f"data-{name}-{dead.pid}-x" for name in (machine_name(), "another")
+    )
+    for folder in (here, elsewhere):
+        folder.mkdir()
+        (folder / "task").touch()
+    second = TemporaryFolder(str(place), "data")
+    names = {Path(folder.path).name for folder in (first, second)}
+    assert {*os.listdir(place)} == {*names, elsewhere.name}
+    assert first.remove() and second.remove()
+    assert os.listdir(place) == [elsewhere.name]
+
+
+def test_a_forked_process_leaves_the_folder_to_its_parent(tmp_path, monkeypatch):
+    folder = TemporaryFolder(str(tmp_path), "data")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getpid", lambda: -1)
+        assert not folder.remove()
+    assert os.listdir(tmp_path)
+    assert folder.remove() and os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
+def test_what_a_killed_process_leaves_is_removed(tmp_path):
+    program = """
+import os, signal, sys
+from skbayes.evaluation.temporary_files import TemporaryFolder
+print(os.path.isdir(TemporaryFolder(sys.argv[1], "data").path), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+    # It returns when the process that cleans up has closed its output, too.
+    command = [sys.executable, "-c", program, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.stdout == "True\n", done.stderr
+    assert os.listdir(tmp_path) == []

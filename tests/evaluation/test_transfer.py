@@ -3,7 +3,6 @@
 import os
 import pickle
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -16,7 +15,6 @@ import scipy.sparse as sp
 from skbayes.evaluation import backend
 from skbayes.evaluation.backend import Backend, ProcessBackend, ThreadBackend
 from skbayes.evaluation.fold import Inputs
-from skbayes.utils.process_tree import machine_name
 
 TABLE = np.arange(600.0).reshape(100, 6)
 SPLITS = [(np.arange(50), np.arange(50, 100)), (np.arange(50, 100), np.arange(50))]
@@ -174,20 +172,6 @@ def test_no_more_rooms_than_slots():
     assert handle.room().acquire(blocking=False)
 
 
-def test_temp_folder_is_honored_and_made(tmp_path, monkeypatch):
-    monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path / "from environment"))
-    for temp_folder, expected in [
-        (str(tmp_path / "said"), tmp_path / "said"),
-        (None, tmp_path / "from environment"),
-    ]:
-        with ProcessBackend(inputs(TABLE), temp_folder=temp_folder) as transfer:
-            assert Path(transfer.handle.folder).parent == expected
-        assert list(expected.iterdir()) == []
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    with ProcessBackend(inputs(TABLE), temp_folder="~/here") as transfer:
-        assert Path(transfer.handle.folder).parent == tmp_path / "home" / "here"
-
-
 def test_errors_name_the_folder_and_leave_nothing(tmp_path, monkeypatch):
     folder = tmp_path / "data"
     with pytest.raises(ZeroDivisionError):
@@ -212,16 +196,6 @@ def test_errors_name_the_folder_and_leave_nothing(tmp_path, monkeypatch):
     assert os.listdir(folder) == []
 
 
-def test_a_forked_process_leaves_the_folder_to_its_parent(tmp_path, monkeypatch):
-    transfer = ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path))
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "getpid", lambda: -1)
-        transfer.__exit__(None, None, None)
-    assert os.listdir(tmp_path)
-    transfer.__exit__(None, None, None)
-    assert os.listdir(tmp_path) == []
-
-
 def test_what_another_program_removed_is_put_back(tmp_path):
     with ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path)) as transfer:
         (folder,) = tmp_path.iterdir()
@@ -233,38 +207,3 @@ def test_what_another_program_removed_is_put_back(tmp_path):
         transfer.stop()
         assert transfer.handle.stopped()
     assert os.listdir(tmp_path) == []
-
-
-@pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")
-def test_what_a_killed_process_leaves_is_removed(tmp_path):
-    program = """
-import os, signal, sys
-from skbayes.evaluation.backend import ProcessBackend
-from skbayes.evaluation.fold import Inputs
-ProcessBackend(Inputs([1], None, []), temp_folder=sys.argv[1])
-print(os.listdir(sys.argv[1]), flush=True)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-    # It returns when the process that cleans up has closed its output, too.
-    command = [sys.executable, "-c", program, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
-    assert "skbayes-" in done.stdout, done.stderr
-    assert os.listdir(tmp_path) == []
-
-
-def test_folders_of_killed_searches_are_removed(tmp_path):
-    with subprocess.Popen([sys.executable, "-c", ""]) as dead:
-        dead.wait()
-    here, elsewhere = (
-        tmp_path / f"skbayes-data-{name}-{dead.pid}-x"
-        for name in (machine_name(), "another")
-    )
-    for folder in (here, elsewhere):
-        folder.mkdir()
-        (folder / "task").touch()
-    with ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path)) as one:
-        with ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path)) as other:
-            assert not here.exists() and elsewhere.exists()
-            assert len({elsewhere.name, *os.listdir(tmp_path)}) == 3
-            assert one.handle.load() and other.handle.load()
-    assert os.listdir(tmp_path) == [elsewhere.name]

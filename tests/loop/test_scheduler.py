@@ -147,7 +147,7 @@ class Fake:
             self,
             Budget(n_iter, clock=lambda: self.now, **budget),
             n_points=n_points,
-            journal=journal,
+            journal=journal or NullJournal(),
             report=report,
         )
         self.history = scheduler.history

@@ -34,6 +34,10 @@ def search_over(ways, **more):
     return BayesSearchCV(model, space, n_iter=len(ways), **(arguments | more))
 
 
+def two_metrics(model, X, y):
+    return {"a": model.quality, "b": 1.0}
+
+
 def running(folder):
     """Return the recorded processes of fits that are still running."""
     found = []
@@ -77,8 +81,9 @@ def fitted(ways, folder, backend="threading", n_jobs=1, **more):
 def test_a_fit_that_takes_too_long_is_ended(backend, n_jobs, ways, tmp_path):
     path, folder = tmp_path / "journal", tmp_path / "fits"
     folder.mkdir()
+    metrics = {"scoring": two_metrics, "refit": "a"}
     search, trials = fitted(
-        ways, folder, backend, n_jobs, trial_limits={"time": 3}, journal=path
+        ways, folder, backend, n_jobs, trial_limits={"time": 3}, journal=path, **metrics
     )
     states = {"fork": "timed_out", "compute": "timed_out"}
     states["raise"] = "failed"
@@ -90,6 +95,8 @@ def test_a_fit_that_takes_too_long_is_ended(backend, n_jobs, ways, tmp_path):
             assert np.isnan(trial.score)
             assert all(not fold.is_fitted for fold in trial.folds)
             assert trial.duration >= 3
+            # Also if no fit ended, the metrics have their names.
+            assert np.isnan([*trial.scores["a"], *trial.scores["b"]]).all()
     assert search.best_params_["way"] in ("good", "leave", "return")
     assert list(search.cv_results_["state"]) == [t.state for t in search.trials_]
     assert list(load_history(path)["state"]) == [t.state for t in search.trials_]
@@ -160,14 +167,12 @@ def test_other_fits_are_what_they_were(backend, n_jobs):
 
 
 @pytest.mark.parametrize(
-    "model, backend, n_jobs",
-    [(Inside(), "threading", 2), (Threads(), "threading", 2), (Inside(), "loky", 2)],
-    ids=range(3),
+    "model, backend", [(Threads(), "threading"), (Inside(), "loky")], ids=range(2)
 )
-def test_fits_find_what_a_worker_offers(model, backend, n_jobs):
+def test_fits_find_what_a_worker_offers(model, backend):
     more = {"model": model, "space": {"quality": [0.5]}, "n_iter": 1, "cv": 2}
-    plain, _ = table(n_jobs, backend, **more)
-    limited, _ = table(n_jobs, backend, trial_limits={"time": 600}, **more)
+    plain, _ = table(2, backend, **more)
+    limited, _ = table(2, backend, trial_limits={"time": 600}, **more)
     assert_same_tables(plain.cv_results_, limited.cv_results_)
 
 
@@ -185,20 +190,6 @@ def test_data_at_fault_are_told_as_ever():
         search.set_params(error_score="raise", n_iter=1).fit(X, y)
 
 
-def test_metrics_of_a_callable_have_their_names_where_no_fit_ended():
-    def scoring(model, X, y):
-        return {"a": model.quality, "b": 1.0}
-
-    search = search_over(
-        ["sleep", "good"], scoring=scoring, refit="a", trial_limits={"time": 0.3}
-    )
-    with joblib.parallel_config(n_jobs=1):
-        search.fit(X, y)
-    assert search.best_params_ == {"way": "good"}
-    row = [t.params["way"] for t in search.trials_].index("sleep")
-    assert np.isnan(search.cv_results_["split0_test_b"][row])
-
-
 def test_the_timeout_ends_fits():
     search = search_over(
         ["good", "sleep", "compute"], trial_limits={"memory": "10 GB"}, timeout=1
@@ -208,10 +199,9 @@ def test_the_timeout_ends_fits():
         search.fit(X, y)
 
 
-@pytest.mark.parametrize("n_jobs", [2])
-def test_memory_that_does_not_suffice_for_any_fit_is_refused(n_jobs, tmp_path):
+def test_memory_that_does_not_suffice_for_any_fit_is_refused(tmp_path):
     search = search_over(
-        ["good"], folder=tmp_path, trial_limits={"memory": "20 MB"}, n_jobs=n_jobs
+        ["good"], folder=tmp_path, trial_limits={"memory": "20 MB"}, n_jobs=2
     )
     message = r"trial_limits\['memory'\]=20 MB is too small: .* uses \d+ MB of memory"
     with pytest.raises(ValueError, match=message):
