@@ -166,8 +166,9 @@ class Evaluation:
 def make_backend(run: SearchRun, task: FoldTask) -> Backend:
     """Make the backend of a search, for the inputs that all fits share."""
     backend: Backend = run.context.kind(task, **run.context.backend_options)
-    if run.options.limits_trials or (run.has_limits and aborts_at_timeout(run)):
-        return KillableBackend(backend, run.options.fit_limits)
+    limits = run.options.limits
+    if limits.of_trials or (limits.timeout is not None and aborts_at_timeout(run)):
+        return KillableBackend(backend, limits)
     return backend
 
 

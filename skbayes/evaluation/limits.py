@@ -15,22 +15,12 @@ __all__ = [
     "AbortReason",
     "FitLimits",
     "SearchTimeout",
-    "limits_text",
     "unfinished_text",
 ]
 
+
 # Maximum length of a configuration in a message.
 MAX_TEXT = 300
-
-
-def limits_text(options: Any) -> str:
-    """Format the limits of a trial for messages, given the options of a search."""
-    given = {
-        "trial_limits['time']": options.trial_timeout,
-        "trial_limits['memory']": options.trial_memory,
-        "timeout": options.timeout,
-    }
-    return " and ".join(f"{k}={v}" for k, v in given.items() if v is not None)
 
 
 def unfinished_text(run: Any, unfinished: dict[int, dict[str, Any]]) -> str:
@@ -39,7 +29,7 @@ def unfinished_text(run: Any, unfinished: dict[int, dict[str, Any]]) -> str:
     others = f" (one of {len(unfinished)})" if len(unfinished) > 1 else ""
     shown = one_line(repr(params))[:MAX_TEXT]
     return (
-        f"No trial was finished within timeout={run.options.timeout:g} s. Trial "
+        f"No trial was finished within timeout={run.options.limits.timeout:g} s. Trial "
         f"{number}{others} was running, with {len(run.splits)} fits of {shown}. "
         "Increase timeout, reduce cv or the number of rows, or abort slow trials by "
         "trial_limits={'time': ...}."
@@ -80,6 +70,14 @@ class FitLimits:
             return replace(self, spent=spent)
         left = self.deadline - time.monotonic()
         return replace(self, spent=spent, deadline=None, left=left)
+
+    def __str__(self) -> str:
+        limits = {
+            "trial_limits['time']": self.trial_timeout,
+            "trial_limits['memory']": self.trial_memory,
+            "timeout": self.timeout,
+        }
+        return " and ".join(f"{k}={v}" for k, v in limits.items() if v is not None)
 
     @property
     def of_trials(self) -> bool:

@@ -81,25 +81,13 @@ class FitOptions:
     error_score: float | str = np.nan
     return_train_score: bool = False
     verbose: int = 0
-    trial_timeout: float | None = None
-    trial_memory: int | None = None
-    timeout: float | None = None
+    limits: FitLimits = FitLimits()
 
     @property
     def missing_score(self) -> float:
         """Score of a failed fit: `error_score`, or NaN instead of "raise"."""
         error_score = self.error_score
         return np.nan if isinstance(error_score, str) else float(error_score)
-
-    @property
-    def limits_trials(self) -> bool:
-        """Whether a running fit is aborted at a limit of its trial."""
-        return self.trial_timeout is not None or self.trial_memory is not None
-
-    @property
-    def fit_limits(self) -> FitLimits:
-        """Limits of each fit."""
-        return FitLimits(self.trial_timeout, self.trial_memory, self.timeout)
 
 
 @dataclass(frozen=True)
@@ -166,7 +154,8 @@ class SearchRun:
     @property
     def has_limits(self) -> bool:
         """Whether there are limits of a trial, or of the time of the search."""
-        return self.options.limits_trials or self.options.timeout is not None
+        limits = self.options.limits
+        return limits.of_trials or limits.timeout is not None
 
     @property
     def keeps_fits(self) -> bool:
@@ -191,7 +180,7 @@ class SearchRun:
     @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be skipped."""
-        return self.options.limits_trials or self.racing_risk is not None
+        return self.options.limits.of_trials or self.racing_risk is not None
 
     @property
     def n_samples(self) -> int:

@@ -536,7 +536,7 @@ def run_stages(
         n_points = max(run.n_points, stage.n_points)
         seconds = None if its_budget.timeout is None else its_budget.timeout * n_points
         if hasattr(optimizer, "limit_costs"):
-            optimizer.limit_costs(run.options.trial_timeout, seconds or None)
+            optimizer.limit_costs(run.options.limits.trial_timeout, seconds or None)
         scheduler = Scheduler(
             optimizer,
             its_evaluator,

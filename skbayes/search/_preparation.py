@@ -28,6 +28,7 @@ from skbayes.evaluation.evaluator import (
     make_backend,
 )
 from skbayes.evaluation.fold import Fold
+from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import (
     oof_method,
     parse_cache,
@@ -93,9 +94,11 @@ def fit_options(search: Any) -> FitOptions:
         error_score if isinstance(error_score, str) else float(error_score),
         search.return_train_score,
         verbosity(search.verbose),
-        limits.get("time"),
-        limits.get("memory"),
-        parse_time("timeout", search.timeout),
+        FitLimits(
+            limits.get("time"),
+            limits.get("memory"),
+            parse_time("timeout", search.timeout),
+        ),
     )
 
 
@@ -111,7 +114,7 @@ def seconds_left(run: SearchRun, begin: float, start_time: float) -> float | Non
     processes for the fits, one second and 10 % of the timeout do not count. The search
     should return one second later at most.
     """
-    timeout = run.options.timeout
+    timeout = run.options.limits.timeout
     if timeout is None:
         return None
     elapsed = time.perf_counter() - begin
@@ -489,8 +492,8 @@ def _reporting(
                     f"{run.n_points * n_splits} fits at a time: pre_dispatch="
                     "'2*n_jobs' would keep them busy."
                 )
-            with_params = run.options.verbose > 1
-            reports.append(Lines(plan, run.options.timeout, recalled, with_params))
+            timeout, with_params = run.options.limits.timeout, run.options.verbose > 1
+            reports.append(Lines(plan, timeout, recalled, with_params))
         aspects = aspects_of(run)
         tell = print if run.options.verbose > 0 else warn_or_log
 

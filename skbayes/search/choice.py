@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from skbayes import compat
-from skbayes.evaluation.limits import limits_text
 from skbayes.evaluation.options import refit_choice, rule_of
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import TrialState
@@ -52,7 +51,7 @@ def best_row(
         )
     if best.state.is_partial:
         raise ValueError(
-            f"No trial was finished within {limits_text(run.options)}; see "
+            f"No trial was finished within {run.options.limits}; see "
             "cv_results_ and trials_ for the unfinished trials."
         )
     return row

@@ -25,6 +25,7 @@ from skbayes.evaluation.evaluator import (
     fold_task,
 )
 from skbayes.evaluation.fold import FoldOutcome
+from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.trial import FoldResult, Trial
 
@@ -51,7 +52,9 @@ class Score:
         return scores.get("score", np.nan)
 
 
-def evaluator(estimator, catch_errors=False, scorers=None, settings=None, **options):
+def evaluator(
+    estimator, catch_errors=False, scorers=None, settings=None, limit=None, **options
+):
     run = SearchRun(
         estimator,
         Score(),
@@ -60,7 +63,7 @@ def evaluator(estimator, catch_errors=False, scorers=None, settings=None, **opti
         y,
         settings=settings or {},
         tasks=NoTasks(),
-        options=FitOptions(**options),
+        options=FitOptions(limits=FitLimits(limit), **options),
         splits=SPLITS,
     )
     kind = Backend if catch_errors else ThreadBackend
@@ -169,9 +172,8 @@ class Workers:
     ],
 )
 def test_a_limit_counts_the_time_that_folds_run(n_jobs, seconds, limit, n_run):
-    run = SearchRun(
-        None, None, None, X, y, options=FitOptions(trial_timeout=limit), splits=[()] * 5
-    )
+    options = FitOptions(limits=FitLimits(limit))
+    run = SearchRun(None, None, None, X, y, options=options, splits=[()] * 5)
     workers = Workers(n_jobs, seconds)
     evaluation = Evaluation(run, 0, {}, workers, aspects=[Limits(run)])
     assert len(evaluation(workers)) == n_run
@@ -181,7 +183,7 @@ def test_a_limit_counts_the_time_that_folds_run(n_jobs, seconds, limit, n_run):
 
 @pytest.mark.parametrize("n_jobs, catch_errors", [(None, False), (2, True)])
 def test_a_limit_keeps_later_folds_from_being_begun(n_jobs, catch_errors):
-    run = evaluator(SVC(), catch_errors, trial_timeout=1e-9)
+    run = evaluator(SVC(), catch_errors, limit=1e-9)
     evaluation = run.prepare(0, {"C": 0.3})
     # One after the other, as in a search with one worker.
     workers = Parallel(n_jobs=n_jobs)

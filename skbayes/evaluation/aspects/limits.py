@@ -51,7 +51,7 @@ class Limits(Aspect):
 
     def folds_at_a_time(self, n_workers: int) -> float:
         """Return the number of workers, if the time is checked between folds."""
-        is_checked = self.run.options.limits_trials or n_workers == 1
+        is_checked = self.run.options.limits.of_trials or n_workers == 1
         return n_workers if is_checked else math.inf
 
     def for_fold(
@@ -66,7 +66,7 @@ class Limits(Aspect):
         self, plan: Evaluation, earlier: Sequence[FoldOutcome]
     ) -> TrialState | None:
         """Abort a trial whose fits took too long, or one of whose fits was aborted."""
-        timeout = self.run.options.trial_timeout
+        timeout = self.run.options.limits.trial_timeout
         over = timeout is not None and plan.seconds > timeout
         if over or has_status(earlier, FoldStatus.ABORTED):
             return TrialState.TIMED_OUT

@@ -151,7 +151,8 @@ def test_a_part_of_the_start_does_not_count_toward_the_timeout(
 ):
     clock = types.SimpleNamespace(perf_counter=lambda: 110.0)
     monkeypatch.setattr(_preparation, "time", clock)
-    run = types.SimpleNamespace(options=types.SimpleNamespace(timeout=30))
+    limits = types.SimpleNamespace(timeout=30)
+    run = types.SimpleNamespace(options=types.SimpleNamespace(limits=limits))
     assert _preparation.seconds_left(run, 100.0, start_time) == left
 
 
