@@ -26,13 +26,12 @@ import joblib
 import numpy as np
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.pipeline import Pipeline
 
 from skbayes.evaluation.fold import wrapped_fit
 from skbayes.evaluation.prefix_steps import Step, find_runs, is_estimator
 from skbayes.evaluation.prefix_store import PrefixStore
 
-__all__ = ["PrefixCache", "SavedTime", "shared_steps"]
+__all__ = ["PrefixCache", "SharedFit"]
 
 # Methods of a step that are covered while its pipeline is fitted and scored.
 COVERED = ("fit_transform", "transform", "__sklearn_clone__", "__getstate__")
@@ -57,64 +56,48 @@ class PrefixCache:
     only_known: bool = False
 
 
-@dataclass
-class SavedTime:
-    """Seconds that shared steps saved; if `lost`, the fit must be repeated without."""
-
-    fit: float = 0.0
-    score: float = 0.0
-    cpu: float = 0.0
-    lost: bool = False
-
-
-@contextlib.contextmanager
-def shared_steps(
-    estimator: Any,
-    cache: PrefixCache | None,
-    params: Mapping[str, Any],
-    fold: tuple,
-    expected_test: Callable[[], Any] | None,
-    looks_inside: bool = True,
-) -> Iterator[SavedTime]:
-    """Share the first steps of an estimator that is fitted and scored in this context.
-
-    Its parameters may be set in the context, before `fit`. `fold` identifies the fold
-    and its rows. `expected_test` returns the test rows as the estimator will receive
-    them; it is None if it receives none. Unless someone `looks_inside`, a fitted step
-    is only loaded to transform rows for which no output is stored.
-    """
-    saved = SavedTime()
-    if cache is None or type(estimator) is not Pipeline:
-        yield saved
-        return
-    shared = _SharedFit(cache, params, fold, expected_test, looks_inside, saved)
-    # The parameters are set later, so that the steps are only known in `fit`.
-    try:
-        with wrapped_fit(estimator, functools.partial(shared.fit, estimator)):
-            yield saved
-    except _LostStep:
-        saved.lost = True
-    finally:
-        shared.uncover_all()
-
-
 class _LostStep(BaseException):
     """A fitted step cannot be loaded; not an `Exception`, as the fit has not failed."""
 
 
 @dataclass
-class _SharedFit:
-    """One fit with shared steps; those after a step that `has_drawn` are not stored."""
+class SharedFit:
+    """One fit with shared steps, and the seconds that these saved.
+
+    `fold` identifies the fold and its rows. `expected_test` returns the test rows as
+    the estimator will receive them; it is None if it receives none. Unless someone
+    `looks_inside`, a fitted step is only loaded to transform rows for which no output
+    is stored. Steps after a step that `has_drawn` are not stored. If a step `is_lost`,
+    the fit must be repeated without shared steps.
+    """
 
     cache: PrefixCache
     params: Mapping[str, Any]
     fold: tuple
     expected_test: Callable[[], Any] | None
     looks_inside: bool
-    saved: SavedTime
+    fit_seconds: float = 0.0
+    score_seconds: float = 0.0
+    cpu_seconds: float = 0.0
+    is_lost: bool = False
     has_drawn: bool = False
     is_used: bool = False
     _covered: list[Any] = field(default_factory=list)
+
+    @contextlib.contextmanager
+    def sharing(self, estimator: Any) -> Iterator[None]:
+        """Share the steps of a pipeline that is fitted and scored in this context.
+
+        Its parameters may be set in the context, before `fit`. The steps are therefore
+        only known in `fit`.
+        """
+        try:
+            with wrapped_fit(estimator, functools.partial(self.fit, estimator)):
+                yield
+        except _LostStep:
+            self.is_lost = True
+        finally:
+            self.uncover_all()
 
     def fit(
         self,
@@ -278,7 +261,7 @@ class _Run:
     fitted parts.
     """
 
-    def __init__(self, fit: _SharedFit, steps: Sequence[Step], is_outer: bool) -> None:
+    def __init__(self, fit: SharedFit, steps: Sequence[Step], is_outer: bool) -> None:
         self._fit, self._steps, self._is_outer = fit, steps, is_outer
         self._is_lazy = is_outer and not fit.looks_inside
         ends = [
@@ -378,8 +361,8 @@ class _Run:
         else:
             transformer.__dict__.update(self._states[i]())
         seconds, cpu_seconds = self._times[i]
-        self._fit.saved.fit += seconds
-        self._fit.saved.cpu += cpu_seconds
+        self._fit.fit_seconds += seconds
+        self._fit.cpu_seconds += cpu_seconds
         self._cover_transform(i, transformer)
         if i < len(self._states) - 1:
             return _NotLoaded()
@@ -444,8 +427,8 @@ class _Run:
 
     def _save_test_times(self, times: Sequence[tuple[float, float]]) -> None:
         for seconds, cpu_seconds in times:
-            self._fit.saved.score += seconds
-            self._fit.saved.cpu += cpu_seconds
+            self._fit.score_seconds += seconds
+            self._fit.cpu_seconds += cpu_seconds
 
     def _transform_test(self, i: int, transformer: Any, X: Any) -> Any:
         # If only the last output is accessed, the others are not needed.

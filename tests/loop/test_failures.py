@@ -481,7 +481,6 @@ def test_when_it_is_asked_why_all_fits_fail(trials, asks):
             {"trial_limits": {"time": 600}},
             "ValueError: scoring: the score of each",
         ),
-        (scores_nothing, {"n_jobs": 2, "pre_dispatch": 2}, "KeyError: 'a scorer'"),
         (
             {"a": scores_nothing, "b": "accuracy"},
             {"refit": "a", "error_score": 0.0},

@@ -9,7 +9,7 @@ from numbers import Real
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.prefix import PrefixCache, SavedTime, shared_steps
+from skbayes.evaluation.prefix import PrefixCache, SharedFit
 
 __all__ = ["SharedSteps"]
 
@@ -25,34 +25,29 @@ class _FoldSteps(FoldAspect):
     @contextlib.contextmanager
     def around(self, call: FoldCall) -> Iterator[None]:
         """Share steps, unless a fitted step was lost in the first attempt."""
-        call.state[self.name] = SavedTime()
+        fold, inside = call.fold, call.looks_inside
+        needs_rows = inside or call.options["return_train_score"]
+        test_rows = (lambda: call.test_set()[0]) if needs_rows else None
+        identity = (fold.index, fold.fidelity)
+        shared = SharedFit(self.cache, fold.params, identity, test_rows, inside)
+        call.state[self.name] = shared
         if call.attempt > 0:
             yield
             return
-        fold, inside = call.fold, call.looks_inside
-        needs_rows = inside or call.options["return_train_score"]
-        with shared_steps(
-            call.estimator,
-            self.cache,
-            fold.params,
-            (fold.index, fold.fidelity),
-            (lambda: call.test_set()[0]) if needs_rows else None,
-            inside,
-        ) as saved:
-            call.state[self.name] = saved
+        with shared.sharing(call.estimator):
             yield
-        call.repeats = saved.lost
+        call.repeats = shared.is_lost
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Add the time of shared steps, so that the times of all trials include it."""
-        saved, fold = call.state[self.name], outcome.result
+        shared, fold = call.state[self.name], outcome.result
         assert fold is not None
-        call.result["fit_time"] += saved.fit
-        call.result["score_time"] += saved.score
-        call.cpu_seconds += saved.cpu
+        call.result["fit_time"] += shared.fit_seconds
+        call.result["score_time"] += shared.score_seconds
+        call.cpu_seconds += shared.cpu_seconds
         fold.fit_time = call.result["fit_time"]
         fold.score_time = call.result["score_time"]
-        fold.extras["shared_time"] = saved.fit + saved.score
+        fold.extras["shared_time"] = shared.fit_seconds + shared.score_seconds
 
 
 class SharedSteps(Aspect):

@@ -152,13 +152,13 @@ def test_what_takes_too_long_times_out(n_jobs, fake_clock, monkeypatch):
 def test_if_all_are_too_slow_the_limit_is_named():
     search = BayesSearchCV(
         Restless(),
-        {"quality": [1, 2]},
-        n_iter=2,
+        {"quality": [1]},
+        n_iter=1,
         cv=2,
         trial_limits={"time": 1e-9},
         random_state=0,
     )
     with pytest.raises(ValueError, match=r"trial_limits\['time'\]=1e-09"):
         search.fit(FLOWERS, KINDS)
-    assert [trial.state for trial in search.trials_] == ["timed_out"] * 2
+    assert [trial.state for trial in search.trials_] == ["timed_out"]
     assert np.isnan(search.cv_results_["split0_test_score"]).all()
