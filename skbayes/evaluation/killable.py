@@ -181,8 +181,7 @@ class FitServer:
 
     def __init__(self) -> None:
         self.data_key: str | None = None
-        self._is_loading = False
-        self._n_shared = 0
+        self._limits, self._stopped = FitLimits(), lambda: False
         self._memory: TreeMemory | None = None
         self.first_size = 0
         self._process, self._connection = _started()
@@ -196,28 +195,21 @@ class FitServer:
                 self._messages.put(self._connection.recv_bytes())
         self._messages.put(None)
 
-    def load(self, handle: DataHandle, limits: FitLimits) -> None:
-        """Request the process to load the inputs, without waiting."""
-        self.data_key = handle.key
-        self._n_shared, self._is_loading = handle.n_shared, True
-        content = cloudpickle.dumps(handle)
-        self._send(
-            FitRequest(None, Settings.of_this_thread(), content, limits.trial_memory)
-        )
-
-    def loaded(
-        self, limits: FitLimits, stopped: Callable[[], bool]
+    def load(
+        self, handle: DataHandle, limits: FitLimits, stopped: Callable[[], bool]
     ) -> FoldOutcome | None:
-        """Wait until the inputs are loaded; return the outcome if this fails."""
-        outcome = self._begun(limits, stopped)
-        if outcome is not None:
-            self.data_key = None
-            return outcome
-        self._is_loading = False
-        if limits.trial_memory is not None:
-            self._memory = TreeMemory(self._process.pid, self._n_shared)
-            self.first_size = self._memory.size()
-        return None
+        """Load the inputs; return the outcome if this fails."""
+        self._limits, self._stopped = limits, stopped
+        settings, memory = Settings.of_this_thread(), limits.trial_memory
+        outcome = self._begin(
+            FitRequest(None, settings, cloudpickle.dumps(handle), memory)
+        )
+        if outcome is None:
+            self.data_key = handle.key
+            if memory is not None:
+                self._memory = TreeMemory(self._process.pid, handle.n_shared)
+                self.first_size = self._memory.size()
+        return outcome
 
     def run(
         self,
@@ -227,47 +219,40 @@ class FitServer:
         stopped: Callable[[], bool],
     ) -> FoldOutcome:
         """Run one fit; an aborted fit has ended the process."""
-        begin = time.perf_counter()
+        begin, outcome = time.perf_counter(), None
         if self.data_key != handle.key:
-            self.load(handle, limits)
-        outcome = self.loaded(limits, stopped) if self._is_loading else None
+            outcome = self.load(handle, limits, stopped)
         if outcome is None:
-            self._send(FitRequest(fold, Settings.of_this_thread()))
-            outcome = self._begun(limits, stopped)
+            self._limits, self._stopped = limits, stopped
+            outcome = self._begin(FitRequest(fold, Settings.of_this_thread()))
         waited = time.perf_counter() - begin
-        outcome = outcome or self._fitted(limits, stopped)
+        outcome = outcome or self._fitted()
         outcome.waited = waited
         return outcome
 
-    def _send(self, request: FitRequest) -> None:
+    def _begin(self, request: FitRequest) -> FoldOutcome | None:
+        """Send a request, and wait until it begins; return an outcome without a fit."""
         try:
             self._connection.send_bytes(pickle.dumps(request))
         except OSError as error:
             raise EOFError from error
-
-    def _begun(
-        self, limits: FitLimits, stopped: Callable[[], bool]
-    ) -> FoldOutcome | None:
-        """Wait until the fit begins; return the outcome if it is available already."""
-        message = self._message(limits, stopped)
+        message = self._message()
         if isinstance(message, AbortReason):
             return self._aborted(message, 0.0)
         return None if message == BEGUN else _received(message)
 
-    def _fitted(self, limits: FitLimits, stopped: Callable[[], bool]) -> FoldOutcome:
+    def _fitted(self) -> FoldOutcome:
         """Wait for the outcome of the running fit."""
         begin = time.perf_counter()
         try:
-            message = self._message(limits, stopped, begin)
+            message = self._message(begin)
             if not isinstance(message, AbortReason):
-                return _with_memory_limit(_received(message), limits)
+                return _with_memory_limit(_received(message), self._limits)
         except EOFError:
             message = AbortReason(TrialState.FAILED, self._death_text())
         return self._aborted(message, time.perf_counter() - begin)
 
-    def _message(
-        self, limits: FitLimits, stopped: Callable[[], bool], begin: float | None = None
-    ) -> bytes | AbortReason:
+    def _message(self, begin: float | None = None) -> bytes | AbortReason:
         """Wait for a message; return the reason to kill the process instead, if any.
 
         A fit is running since `begin`. EOFError is raised if the process has ended.
@@ -276,7 +261,7 @@ class FitServer:
             is_alive = self.is_alive
             left = PATIENCE
             if begin is not None:
-                left = limits.seconds_left(time.perf_counter() - begin)
+                left = self._limits.seconds_left(time.perf_counter() - begin)
             try:
                 message = self._messages.get(timeout=min(PATIENCE, max(0.0, left)))
             except queue.Empty:
@@ -286,19 +271,20 @@ class FitServer:
                 raise EOFError
             if message:
                 return message
-            if stopped() or _is_orphan():
+            if self._stopped() or _is_orphan():
                 raise _Stopped
-            reason = self._excess(limits, begin)
+            reason = self._excess(begin)
             if reason is not None:
                 return reason
 
-    def _excess(self, limits: FitLimits, begin: float | None) -> AbortReason | None:
+    def _excess(self, begin: float | None) -> AbortReason | None:
         if begin is None:
-            return limits.overrun_search()
-        reason = limits.overrun(time.perf_counter() - begin)
+            return self._limits.overrun_search()
+        reason = self._limits.overrun(time.perf_counter() - begin)
         if reason is None and self._memory is not None:
-            assert limits.trial_memory is not None
-            reason = limits.oversize(self._memory.exceeds(limits.trial_memory))
+            limit = self._limits.trial_memory
+            assert limit is not None
+            reason = self._limits.oversize(self._memory.exceeds(limit))
         return reason
 
     def _aborted(self, reason: AbortReason, seconds: float) -> FoldOutcome:
@@ -321,12 +307,14 @@ class FitServer:
         """Whether the process can run another fit."""
         return self._process.poll() is None
 
-    def is_fresh(self, limits: FitLimits) -> bool:
-        """Return whether enough memory remains after earlier fits."""
-        if self._memory is None or limits.trial_memory is None:
+    @property
+    def is_fresh(self) -> bool:
+        """Whether enough memory remains after earlier fits."""
+        limit = self._limits.trial_memory
+        if self._memory is None or limit is None:
             return True
         lost = self._memory.size() - self.first_size
-        return lost <= MAX_LOST * (limits.trial_memory - self.first_size)
+        return lost <= MAX_LOST * (limit - self.first_size)
 
     def forget(self) -> None:
         """Leave the process to the process that forked this one."""
@@ -421,8 +409,7 @@ def start_server(
     """Start a process; return its memory, and an outcome if it cannot fit."""
 
     def load(server: FitServer) -> FoldOutcome | None:
-        server.load(portable, limits)
-        return server.loaded(limits, handle.stopped)
+        return server.load(portable, limits, handle.stopped)
 
     server, outcome = _served(portable, load)
     if server is None:
@@ -476,15 +463,10 @@ def _limited(
     if server is None or outcome is None:
         text = f"The process of the fit ended {N_STARTS} times before the fit began."
         return aborted_outcome(AbortReason(TrialState.FAILED, text))
-    if outcome.reason is None and server.is_fresh(limits):
+    if outcome.reason is None and server.is_fresh:
         _SERVERS.put_back(server)
-        return outcome
-    server.end()
-    if limits.overrun_search() is None:
-        # It is ready when the next fit starts.
-        _SERVERS.put_back(successor := FitServer())
-        with contextlib.suppress(EOFError):
-            successor.load(portable, limits)
+    else:
+        server.end()
     return outcome
 
 
