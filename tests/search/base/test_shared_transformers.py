@@ -14,11 +14,12 @@ from sklearn.utils import all_estimators
 NOT_STEPS = {
     *("LabelBinarizer", "LabelEncoder", "MultiLabelBinarizer", "PatchExtractor"),
     *("IsotonicRegression", "CCA", "PLSCanonical", "PLSRegression", "PLSSVD"),
-    *("KernelCenterer", "StackingRegressor", "TSNE", "VotingRegressor"),
+    *("KernelCenterer", "Pipeline", "StackingRegressor", "VotingRegressor"),
 }
 ALL = {
     name: kind
-    for name, kind in all_estimators(type_filter="transformer")
+    for name, kind in all_estimators()
+    if hasattr(kind, "transform") and hasattr(kind, "fit_transform")
     if name not in NOT_STEPS
 }
 
@@ -55,7 +56,9 @@ KINDS = {
     "dicts": ["DictVectorizer", "FeatureHasher"],
     "codes": ["OneHotEncoder", "OrdinalEncoder", "TargetEncoder"],
 }
-KINDS["numbers"] = [name for name in ALL if name not in sum(KINDS.values(), [])]
+# A step has at most 32 settings, of which each transformer is one.
+_NUMBERS = [name for name in ALL if name not in sum(KINDS.values(), [])]
+KINDS |= {f"numbers {i}": _NUMBERS[i::3] for i in range(3)}
 
 
 def rows(kind):
