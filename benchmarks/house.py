@@ -21,20 +21,20 @@ import json
 import sys
 import tokenize
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from statistics import median
 from types import FrameType
 from typing import Any
 
+import numpy as np
+from scipy.sparse.csgraph import connected_components
+
 PACKAGE = "skbayes"
-BASE = "BaseBayesSearchCV"
 LONG_FUNCTION = 60
 MAX_LINES = 600
 LOOSE = {"skbayes.compat", "skbayes.watch"}
-# The first existing method is used.
-ENCODERS = ("encode", "transform", "to_rows", "encode_all")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BLANK = "COMMENT NL NEWLINE INDENT DEDENT ENDMARKER".split()
 Graph = dict[str, set[str]]
@@ -113,19 +113,13 @@ def _walk(node: ast.AST, inside: bool) -> Iterator[tuple[ast.AST, bool]]:
 
 def components(graph: Graph) -> dict[str, frozenset[str]]:
     """Return for each module the set of modules in the same import cycle."""
-    reach = {}
-    for name in graph:
-        seen: set[str] = set()
-        todo = [name]
-        while todo:
-            new = graph[todo.pop()] - seen
-            seen |= new
-            todo.extend(new)
-        reach[name] = seen
-    return {
-        name: frozenset({name, *(n for n in reach[name] if name in reach[n])})
-        for name in graph
-    }
+    names = list(graph)
+    matrix = [[other in graph[name] for other in names] for name in names]
+    labels = connected_components(np.array(matrix), connection="strong")[1]
+    groups: dict[int, set[str]] = {}
+    for name, label in zip(names, labels, strict=True):
+        groups.setdefault(label, set()).add(name)
+    return {n: frozenset(groups[k]) for n, k in zip(names, labels, strict=True)}
 
 
 def floors(graph: Graph) -> int:
@@ -156,54 +150,6 @@ def rooms(graph: Graph) -> Graph:
 
 def circles(graph: Graph) -> list[list[str]]:
     return sorted(sorted(c) for c in set(components(graph).values()) if len(c) > 1)
-
-
-def hooks(modules: list[Module]) -> dict[str, Any]:
-    """Count the methods of the base class of searches, and those that are overridden.
-
-    A hook is a protected method of the base class, or of one of its mixins, that a
-    derived class overrides.
-    """
-    classes = {
-        node.name: node
-        for module in modules
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.ClassDef)
-    }
-
-    def ancestors(name: str) -> set[str]:
-        found = set()
-        for base in classes[name].bases if name in classes else ():
-            parent = ast.unparse(base).split("[")[0].split(".")[-1]
-            found |= {parent, *ancestors(parent)} if parent != name else set()
-        return found
-
-    def methods(name: str) -> set[str]:
-        body = classes[name].body
-        return {node.name for node in body if isinstance(node, FUNCTIONS)}
-
-    def defined(name: str) -> set[str]:
-        targets = (
-            target.id
-            for node in classes[name].body
-            if isinstance(node, ast.Assign | ast.AnnAssign)
-            for target in getattr(node, "targets", None) or [node.target]
-            if isinstance(target, ast.Name)
-        )
-        return methods(name) | set(targets)
-
-    mixins = [name for name in ancestors(BASE) if name in classes]
-    everything = methods(BASE).union(*map(methods, mixins))
-    children = [name for name in classes if BASE in ancestors(name)]
-    again = set().union(*map(defined, children))
-    protected = {n for n in everything if n[0] == "_" and not n.startswith("__")}
-    overridden = sorted(protected & again)
-    return {
-        "hooks": len(overridden),
-        "hook names": overridden,
-        "base class methods": len(methods(BASE)),
-        "base class methods with mixins": len(everything),
-    }
 
 
 def read(root: Path) -> dict[str, Any]:
@@ -237,7 +183,6 @@ def read(root: Path) -> dict[str, Any]:
         "median function": median(n for _, n in functions),
         f"functions over {LONG_FUNCTION}": len(long),
         f"functions over {LONG_FUNCTION} by name": long,
-        **hooks(modules),
     }
 
 
@@ -273,8 +218,37 @@ def problems(root: Path) -> list[str]:
     return found
 
 
-def watch(root: Path, encoders: Sequence[str]) -> dict[str, Any]:
-    """Return the metrics of a search of five trials."""
+def hooks() -> dict[str, Any]:
+    """Count the methods of the base class of searches, and those that are overridden.
+
+    A hook is a protected method of the base class, or of one of its mixins, that a
+    derived class overrides.
+    """
+    from skbayes.search import BaseBayesSearchCV as base
+
+    def methods(kind: type) -> set[str]:
+        return {name for name, value in vars(kind).items() if inspect.isroutine(value)}
+
+    def children(kind: type) -> Iterator[type]:
+        for child in kind.__subclasses__():
+            if child.__module__.startswith(f"{PACKAGE}."):
+                yield child
+                yield from children(child)
+
+    own = [kind for kind in base.__mro__ if kind.__module__.startswith(f"{PACKAGE}.")]
+    everything = set().union(*map(methods, own))
+    again = set().union(*map(vars, children(base)))
+    protected = {n for n in everything if n[0] == "_" and not n.startswith("__")}
+    return {
+        "hooks": len(protected & again),
+        "hook names": sorted(protected & again),
+        "base class methods": len(methods(base)),
+        "base class methods with mixins": len(everything),
+    }
+
+
+def watch(root: Path) -> dict[str, Any]:
+    """Return the metrics of a search of five trials, and of the classes of searches."""
     sys.path.insert(0, str(root))
     from sklearn.datasets import load_iris
     from sklearn.tree import DecisionTreeClassifier
@@ -302,9 +276,7 @@ def watch(root: Path, encoders: Sequence[str]) -> dict[str, Any]:
         kind(tree, space, n_iter=5, random_state=0, **settings).fit(*data)
 
     data = load_iris(return_X_y=True)
-    kind = skbayes.space.Space
-    name = next(name for name in encoders if hasattr(kind, name))
-    encoder = inspect.unwrap(getattr(kind, name)).__code__
+    encoder = inspect.unwrap(skbayes.space.Space.encode).__code__
     entered: set[str] = set()
     batches: list[int] = []
 
@@ -329,9 +301,9 @@ def watch(root: Path, encoders: Sequence[str]) -> dict[str, Any]:
         "frames by name": frames,
         "modules entered": len(entered),
         "modules entered by name": sorted(entered),
-        "encoder": name,
         "calls of the encoder": len(batches),
         "configurations encoded": sum(batches),
+        **hooks(),
     }
 
 
@@ -361,13 +333,11 @@ def main() -> None:
     add("root", nargs="?", type=Path, default=here, help="path of a checkout")
     add("--json", type=Path, metavar="FILE", help="write the metrics to this file")
     add("--check", action="store_true", help="only check the rules named above")
-    add("--encoder", help=f"encoding method of Space; default: one of {ENCODERS}")
     args = parser.parse_args()
     root = args.root.resolve()
     if args.check:
         raise SystemExit("\n".join(problems(root)) or None)
-    encoders = [args.encoder] if args.encoder else ENCODERS
-    figures = {**read(root), **watch(root, encoders)}
+    figures = {**read(root), **watch(root)}
     for name, value in figures.items():
         if isinstance(value, int | float):
             print(f"{name:42}{value:>10g}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
@@ -103,8 +104,13 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
                 f"{', '.join(inert)} {has} no visible effect on the score: {they} can "
                 "be left out."
             )
-    sentences += _ensemble(getattr(source, "ensemble_", None))
-    return [*sentences, *_few(record), *_ties(record, record.best), *_gain(source)]
+    found = (
+        _ensemble(getattr(source, "ensemble_", None)),
+        _few(record),
+        _ties(record, record.best),
+        _gain(source),
+    )
+    return [*sentences, *filter(None, found)]
 
 
 def _model(source: Any, params: dict[str, Any]) -> Any:
@@ -134,14 +140,15 @@ def _edges(
         near = EDGE if isinstance(column.dimension, Real) else 0.0
         # The position of an integer is the center of its cell, not the border.
         places = column.dimension.encode(list(ends))
-        for is_upper in (False, True):
+        for end, place, side, to in zip(
+            ends, places, ("lower", "upper"), ("down", "up"), strict=True
+        ):
             # The position is NaN if the hyper-parameter is inactive.
-            if not np.all(np.abs(positions - places[int(is_upper)]) <= near):
+            if not np.all(np.abs(positions - place) <= near):
                 continue
-            wider = _wider(column.dimension, ends, is_upper)
-            if wider is None or _is_limit(model, name, ends[is_upper], wider):
+            wider = _wider(column.dimension, *ends, is_upper=to == "up")
+            if wider == end or _is_limit(model, name, end, wider):
                 continue
-            side, to = ("upper", "up") if is_upper else ("lower", "down")
             value, low, high, new = map(
                 _text, (record.params[best][name], *ends, wider)
             )
@@ -159,30 +166,29 @@ def _ends(dimension: Any) -> tuple[Any, Any] | None:
     """Return the ends of a range or of a list of three or more numbers."""
     if isinstance(dimension, Real):
         return dimension.low, dimension.high
-    if isinstance(dimension, Integer):
-        return (dimension.low, dimension.high) if dimension.n_values > 2 else None
-    if isinstance(dimension, Ordinal) and len(dimension.values) > 2:
+    if isinstance(dimension, Integer) and dimension.n_values > 2:
+        return dimension.low, dimension.high
+    if isinstance(dimension, Ordinal) and dimension.n_values > 2:
         values = dimension.values
         return (values[0], values[-1]) if all(map(is_number, values)) else None
     return None
 
 
-def _wider(dimension: Any, ends: tuple[Any, Any], is_upper: bool) -> Any:
-    """Return a wider end; None if the end is 0 or 1 of integers."""
-    low, high = ends
+def _wider(dimension: Any, low: Any, high: Any, is_upper: bool) -> Any:
+    """Return a wider end; the same end for 0 and 1 of integers."""
+    half = (high - low) / 2
     if dimension.is_log:
         factor = 10.0 if high / low >= 100 else 2.0
         wider = high * factor if is_upper else low / factor
+    elif is_upper:
+        wider = high + half
     else:
-        half = (high - low) / 2
-        wider = high + half if is_upper else low - half
-        if low >= 0 and not is_upper:
-            wider = max(wider, low / 2)
-    if all(isinstance(end, Integral) for end in ends):
+        wider = max(low - half, low / 2) if low >= 0 else low - half
+    if all(isinstance(end, Integral) for end in (low, high)):
         wider = round(wider)
         if not is_upper and low >= 0:
             wider = max(wider, min(1, low))
-    return None if wider == ends[is_upper] else wider
+    return wider
 
 
 def _is_limit(model: Any, name: str, end: Any, wider: Any) -> bool:
@@ -237,81 +243,74 @@ def _without_effect(record: SearchRecord, space: Space) -> list[str]:
     ]
 
 
-# -- ensemble -------------------------------------------------------------------------
-
-
-def _ensemble(found: Any) -> list[str]:
-    """Return a sentence on what an ensemble adds and costs, if there is one."""
-    if found is None or np.isnan(found.score_cv):
-        return []
-    times = "configurations" if len(found.weights) > 1 else "configuration"
-    scores = f"{found.score_cv:.4g} on splits that were left out of its selection"
-    text = f"The ensemble of {len(found.weights)} {times} scores {scores}"
-    text += f", the best configuration {found.best_score:.4g}"
-    cost = f"predictions take {found.predict_cost:.2g} times as long"
-    if found.score_cv <= found.best_score:
-        return [f"{text}: no gain is visible, and {cost}."]
-    return [f"{text}: it is better by {found.score_cv - found.best_score:.2g}; {cost}."]
-
-
 # -- trials ---------------------------------------------------------------------------
 
 
-def _few(record: SearchRecord) -> list[str]:
-    n_trials = int(record.complete.sum())
-    names = _varied(record)
-    needed = max(FEW, FEW_EACH * len(names))
+def _ensemble(found: Any) -> str | None:
+    """Return a sentence on what an ensemble adds and costs, if there is one."""
+    if found is None or np.isnan(found.score_cv):
+        return None
+    n, gain = len(found.weights), found.score_cv - found.best_score
+    text = (
+        f"The ensemble of {n} configuration{'s' * (n > 1)} scores {found.score_cv:.4g} "
+        "on splits that were left out of its selection, the best configuration "
+        f"{found.best_score:.4g}"
+    )
+    cost = f"predictions take {found.predict_cost:.2g} times as long"
+    if gain <= 0:
+        return f"{text}: no gain is visible, and {cost}."
+    return f"{text}: it is better by {gain:.2g}; {cost}."
+
+
+def _few(record: SearchRecord) -> str | None:
+    n_trials, n = int(record.complete.sum()), _n_varied(record)
+    needed = max(FEW, FEW_EACH * n)
     all_tried = record.space and len(record) >= record.space.n_configurations
-    if n_trials >= needed or all_tried or not names:
-        return []
-    trials = "trial" if n_trials == 1 else "trials"
-    noun = "hyper-parameter" if len(names) == 1 else "hyper-parameters"
-    return [
-        f"The search has only {n_trials} finished {trials} for {len(names)} "
-        f"{noun}: importances and plots are unreliable with fewer than {needed} "
-        "trials."
-    ]
+    if n_trials >= needed or all_tried or not n:
+        return None
+    return (
+        f"The search has only {n_trials} finished trial{'s' * (n_trials != 1)} for {n} "
+        f"hyper-parameter{'s' * (n != 1)}: importances and plots are unreliable with "
+        f"fewer than {needed} trials."
+    )
 
 
-def _varied(record: SearchRecord) -> set[str]:
+def _n_varied(record: SearchRecord) -> int:
+    """Return the number of hyper-parameters with several values."""
     if record.space is not None:
         columns = record.space.columns
-        return {c.name for c in columns if c.name and c.dimension.n_values > 1}
-    values: dict[str, set[str]] = {}
-    for params in record.params:
-        for name, value in params.items():
-            values.setdefault(name, set()).add(repr(value))
-    return {name for name, some in values.items() if len(some) > 1}
+        return len({c.name for c in columns if c.name and c.dimension.n_values > 1})
+    tried = {(name, repr(v)) for params in record.params for name, v in params.items()}
+    return sum(n > 1 for n in Counter(name for name, _ in tried).values())
 
 
-def _gain(source: Any) -> list[str]:
+def _ties(record: SearchRecord, best: int) -> str | None:
+    scores = record.score[record.eligible]
+    if record.directions or record.score[best] != scores.max(initial=-np.inf):
+        return None
+    n_tied, shown = int(np.sum(scores == scores.max())), record.shown[best]
+    if n_tied < 2:
+        return None
+    if n_tied == len(scores) and n_tied >= FEW:
+        return (
+            f"All {n_tied} trials have the same score, {shown:.4g}: no value that was "
+            "tried changes it."
+        )
+    return (
+        f"{n_tied} trials share the best score, {shown:.4g}: more splits or a finer "
+        "metric can distinguish them."
+    )
+
+
+def _gain(source: Any) -> str | None:
     """Return a sentence if the gain over the estimator's own values may be chance."""
     gain = getattr(source, "best_gain_", np.nan)
     error = getattr(source, "best_gain_std_", np.nan)
     if not gain <= error:
-        return []
+        return None
     if source.best_index_ == source.own_index_:
-        return ["The estimator's own values are the best choice."]
-    return [
+        return "The estimator's own values are the best choice."
+    return (
         "The best configuration is not better than the estimator's own values by more "
         f"than chance: difference {gain:.2g} ± {error:.2g}."
-    ]
-
-
-def _ties(record: SearchRecord, best: int) -> list[str]:
-    scores = record.score[record.eligible]
-    if record.directions or record.score[best] != scores.max(initial=-np.inf):
-        return []
-    n_tied = int(np.sum(scores == scores.max()))
-    if n_tied < 2:
-        return []
-    shown = record.shown[best]
-    if n_tied == len(scores) and n_tied >= FEW:
-        return [
-            f"All {n_tied} trials have the same score, {shown:.4g}: no value that was "
-            "tried changes it."
-        ]
-    return [
-        f"{n_tied} trials share the best score, {shown:.4g}: more splits or a finer "
-        "metric can distinguish them."
-    ]
+    )

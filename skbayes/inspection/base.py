@@ -6,10 +6,12 @@ import dataclasses
 import inspect
 import math
 import re
+from functools import cache
 from typing import Any, Self
 
 import numpy as np
 
+from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.utils.optional import import_optional
 
@@ -19,10 +21,9 @@ __all__ = ["get_axes", "get_many_axes", "import_pyplot", "select_trials"]
 class _Display:
     """Base class of the displays.
 
-    A subclass defines `from_search`, which reads the trials of a search, and `plot`,
-    which draws them. Their docstrings describe only parameters that are not described
-    here. In the docstring of the class, a line such as "%(record)s" is replaced by the
-    entry of that name.
+    The docstrings of a subclass and of its methods `from_search` and `plot` describe
+    only parameters that are not described in this class. In the docstring of a class, a
+    line such as "%(record)s" is replaced by the entry of that name.
 
     Parameters
     ----------
@@ -35,6 +36,14 @@ class _Display:
         Label of the scores.
     sign : int, default=1
         1 if a higher score is better, -1 if a lower score is better.
+    search_spaces : dict, list of dict, Space or None, default=None
+        Search space. By default, the space of the search or of the journal; if there is
+        none, a space is guessed from the values that were tried.
+    n_cols : int, default=3
+        Maximum number of panels in a row.
+    point_kw : dict or None, default=None
+        Keyword arguments for the points of the trials, see
+        ``matplotlib.axes.Axes.scatter``.
 
     Attributes
     ----------
@@ -59,16 +68,17 @@ class _Display:
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
-        entries = _shared_entries(cls.__name__)
         if cls.__doc__:
-            cls.__doc__ = _filled(cls.__doc__, entries)
+            cls.__doc__ = _filled(cls.__doc__)
         for member in map(vars(cls).get, ("from_search", "plot")):
             method = getattr(member, "__func__", member)
             if method is not None and method.__doc__:
-                method.__doc__ = _completed(method, entries)
+                method.__doc__ = _completed(method)
 
     @classmethod
-    def from_search(cls, search: Any, *args: Any, **options: Any) -> Self:
+    def from_search(
+        cls, search: Any, *, metric: str | None = None, ax: Any = None, **options: Any
+    ) -> Self:
         """Draw the trials of a search.
 
         Parameters
@@ -79,25 +89,17 @@ class _Display:
             :func:`skbayes.load_history` or :func:`skbayes.inspection.read_record`.
         metric : str or None, default=None
             Name of the metric to plot. By default, the metric that guided the search.
-        search_spaces : dict, list of dict, Space or None, default=None
-            Search space. By default, the space of the search or of the journal; if
-            there is none, a space is guessed from the values that were tried.
         ax : matplotlib.axes.Axes, array-like of Axes, or None, default=None
             Axes to draw on. By default, axes of a new figure. A plot with several
             panels takes one axes object for each panel, or a single one, which is
             divided.
-        n_cols : int, default=3
-            Maximum number of panels in a row.
-        point_kw : dict or None, default=None
-            Keyword arguments for the points of the trials, see
-            ``matplotlib.axes.Axes.scatter``.
-        **plot_options : dict
+        **options : dict
             Arguments of :meth:`plot`.
 
         Returns
         -------
-        display : <class>
-            The display, already drawn.
+        display : object
+            The display, an instance of this class, already drawn.
 
         Raises
         ------
@@ -110,7 +112,7 @@ class _Display:
         sklearn.exceptions.NotFittedError
             If the search was not fitted.
         """
-        raise NotImplementedError
+        return cls(read_record(search, metric=metric)).plot(ax, **options)
 
     @classmethod
     def from_history(cls, history: Any, *args: Any, **options: Any) -> Self:
@@ -138,7 +140,7 @@ class _Display:
 
         Returns
         -------
-        self : <class>
+        self : object
             The display, with the drawn artists as attributes.
         """
         raise NotImplementedError
@@ -220,11 +222,12 @@ def get_many_axes(
 # -- docstrings -----------------------------------------------------------------------
 
 
-def _shared_entries(name: str) -> dict[str, str]:
+@cache
+def _shared_entries() -> dict[str, str]:
     """Return the entries of the docstrings of the base class by their first words."""
     entries: dict[str, str] = {}
     for thing in (_Display, _Display.from_search, _Display.plot):
-        text = inspect.cleandoc(thing.__doc__ or "").replace("<class>", name)
+        text = inspect.cleandoc(thing.__doc__ or "")
         entries |= _entries(text)
         if "Raises\n" in text:
             entries["Raises"] = text[text.index("Raises\n") :]
@@ -236,21 +239,21 @@ def _entries(text: str) -> dict[str, str]:
     return {re.split(r"\W+", part.lstrip("*"))[0]: part.rstrip() for part in parts}
 
 
-def _filled(docstring: str, entries: dict[str, str]) -> str:
+def _filled(docstring: str) -> str:
     """Substitute the shared entries, with the indentation of their placeholders."""
 
     def entry(match: re.Match[str]) -> str:
-        return re.sub(r"(?m)^(?=.)", match[1], entries[match[2]])
+        return re.sub(r"(?m)^(?=.)", match[1], _shared_entries()[match[2]])
 
     return re.sub(r"(?m)^( *)%\((\w+)\)s$", entry, inspect.cleandoc(docstring)) + "\n"
 
 
-def _completed(method: Any, entries: dict[str, str]) -> str:
+def _completed(method: Any) -> str:
     """Add the shared parameters of `from_search` or `plot`, and the other sections."""
     text = inspect.cleandoc(method.__doc__)
     summary, _, text = text.partition("\n\nParameters\n----------\n")
     own, _, raised = text.partition("\n\n")
-    entries = entries | _entries(own)
+    entries = _shared_entries() | _entries(own)
     result = entries["self"]
     if method.__name__ == "from_search":
         result, raised = entries["display"], entries["Raises"]

@@ -95,8 +95,7 @@ class ConvergenceDisplay(_Display):
         by: str = "trials",
         name: str | None = None,
         ax: Any = None,
-        line_kw: dict | None = None,
-        point_kw: dict | None = None,
+        **options: Any,
     ) -> Self:
         """Draw the convergence of a search.
 
@@ -108,11 +107,9 @@ class ConvergenceDisplay(_Display):
         name : str or None, default=None
             Name in the legend. By default, the name of the class of the search, or of
             its journal.
-        line_kw : dict or None, default=None
-            Keyword arguments for the line, see ``matplotlib.lines.Line2D``.
         """
         record = read_record(search, metric=metric, name=name)
-        return cls(record, by=by).plot(ax, line_kw=line_kw, point_kw=point_kw)
+        return cls(record, by=by).plot(ax, **options)
 
     def plot(
         self,
@@ -132,7 +129,7 @@ class ConvergenceDisplay(_Display):
         name : str or None, default=None
             Name in the legend. By default, the name of the search.
         line_kw : dict or None, default=None
-            Keyword arguments for the line.
+            Keyword arguments for the line, see ``matplotlib.lines.Line2D``.
         """
         ax, record = get_axes(ax), self.record
         before = sum(line.get_gid() == LINE for line in ax.lines)

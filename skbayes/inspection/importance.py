@@ -69,11 +69,8 @@ class Importance:
     def _table(self) -> list[tuple[str, float, float]]:
         """Name, share and standard deviation of the hyper-parameters, then of pairs."""
         singles = [(n, part, self.single_sd[n]) for n, part in self.single.items()]
-        pairs = [
-            (" × ".join(pair), part, self.pairs_sd[pair])
-            for pair, part in self.pairs.items()
-        ]
-        return singles + pairs
+        pairs = [(p, part, self.pairs_sd[p]) for p, part in self.pairs.items()]
+        return singles + [(" × ".join(pair), part, sd) for pair, part, sd in pairs]
 
     def __repr__(self) -> str:
         width = max((len(name) for name, *_ in self._table), default=0)
@@ -240,17 +237,11 @@ def importance(
     """
     if top is not None and not 0 < top <= 1:
         raise ValueError(f"top must be in (0, 1] or None, got {top!r}.")
-    params, y, own_space = _read(source, metric, space)
-    usable = np.isfinite(y)
-    params = [row for row, ok in zip(params, usable, strict=True) if ok]
-    y = y[usable]
+    params, y, space = _read(source, metric, space)
     if len(y) < 2:
         raise ValueError("source: fewer than two configurations have a score.")
-    known = space if space is not None else own_space
-    if known is None:
+    if space is None:
         space = space_of_values(params, ranges=False)
-    else:
-        space = Space.from_notation(known)
     X = space.encode(params)
     forest = RandomForestRegressor(n_estimators, random_state=random_state)
     X = np.where(np.isnan(X), INACTIVE, X)
@@ -269,26 +260,21 @@ def _average(
     n_pairs: int,
 ) -> Importance:
     """Average over the trees; constant trees explain nothing and are omitted."""
-    singles, pairs = [], []
-    for estimator in forest.estimators_:
-        total, single, pair = tree_variances(estimator.tree_, domains, floor)
-        if total > 0:
-            singles.append(single / total)
-            pairs.append(pair / total)
     D = len(labels)
-    by_column = np.array(singles).reshape(-1, D)
-    by_pair = np.array(pairs).reshape(-1, D, D)
-    if not singles:
-        by_column, by_pair = np.zeros((1, D)), np.zeros((1, D, D))
-    means, sds = by_column.mean(axis=0), by_column.std(axis=0)
-    order = np.argsort(-means, kind="stable")
-    pair_means, pair_sds = by_pair.mean(axis=0), by_pair.std(axis=0)
+    trees = [tree_variances(e.tree_, domains, floor) for e in forest.estimators_]
+    trees = [tree for tree in trees if tree[0] > 0]
+    trees = trees or [(1.0, np.zeros(D), np.zeros((D, D)))]
+    singles = np.array([single / total for total, single, _ in trees])
+    pairs = np.array([pair / total for total, _, pair in trees])
+    means, sds = singles.mean(axis=0).tolist(), singles.std(axis=0).tolist()
+    pair_means, pair_sds = pairs.mean(axis=0), pairs.std(axis=0)
+    order = np.argsort(-singles.mean(axis=0), kind="stable")
     strongest = sorted(combinations(range(D), 2), key=lambda de: -pair_means[de])
     chosen = {(labels[d], labels[e]): (d, e) for d, e in strongest[:n_pairs]}
     return Importance(
-        single={labels[d]: float(means[d]) for d in order},
+        single={labels[d]: means[d] for d in order},
         pairs={names: float(pair_means[de]) for names, de in chosen.items()},
-        single_sd={labels[d]: float(sds[d]) for d in order},
+        single_sd={labels[d]: sds[d] for d in order},
         pairs_sd={names: float(pair_sds[de]) for names, de in chosen.items()},
     )
 
@@ -298,12 +284,12 @@ def _average(
 
 def _read(
     source: Any, metric: str | None, space: Any
-) -> tuple[list[dict[str, Any]], FloatArray, Any]:
+) -> tuple[list[dict[str, Any]], FloatArray, Space | None]:
     """Return configurations, scores, and the space, if known."""
     if isinstance(getattr(source, "scores", None), np.ndarray):
         # All combinations of a table's values; some may be missing from its rows.
-        columns = {str(c.name): c.dimension for c in source.space.columns}
-        return list(source.params), source.scores[:, 0], Space([columns])
+        space = Space.from_notation([source.dimensions] if space is None else space)
+        return list(source.params), source.scores[:, 0], space
     record = read_record(source, metric=metric, search_spaces=space)
     has_results = isinstance(source, Mapping) or hasattr(source, "cv_results_")
     guide = getattr(source, "target_metric_", getattr(source, "refit", None))
@@ -388,7 +374,7 @@ class ImportanceDisplay(_Display):
         n_estimators: int = 100,
         random_state: Any = 0,
         ax: Any = None,
-        **plot_options: Any,
+        **options: Any,
     ) -> Self:
         """Compute and draw the importance of the hyper-parameters of a search.
 
@@ -414,7 +400,7 @@ class ImportanceDisplay(_Display):
             n_estimators=n_estimators,
             random_state=random_state,
         )
-        return cls(found).plot(ax, **plot_options)
+        return cls(found).plot(ax, **options)
 
     @property
     def _alt(self) -> str:
@@ -435,11 +421,10 @@ class ImportanceDisplay(_Display):
         """
         found, names = self.importance, list(self.importance.single)[:n_shown]
         pairs, n_single = list(found.pairs), len(names)
-        parts = [found.single[name] for name in names]
-        parts += [found.pairs[pair] for pair in pairs]
-        sds = [found.single_sd[name] for name in names]
-        sds += [found.pairs_sd[pair] for pair in pairs]
-        n = len(parts)
+        n = n_single + len(pairs)
+        rows = [(found.single[name], found.single_sd[name]) for name in names]
+        rows += [(found.pairs[pair], found.pairs_sd[pair]) for pair in pairs]
+        parts, sds = np.array(rows).reshape(n, 2).T
         ax = get_axes(ax, figsize=(6.0, 1.1 + 0.28 * max(n, 3)))
         if not n:
             style.annotate_empty(ax, "fewer than two trials have a score")
@@ -453,8 +438,7 @@ class ImportanceDisplay(_Display):
             self.pair_bars_ = ax.barh(y[n_single:], parts[n_single:], **bars)
             ax.legend(loc="lower right", fontsize="small")
         # Shares are between 0 and 1.
-        below, above = np.minimum(sds, parts), np.minimum(sds, 1.0 - np.array(parts))
-        reach = np.array([below, above]).reshape(2, n)
+        reach = np.array([np.minimum(sds, parts), np.minimum(sds, 1.0 - parts)])
         line: dict[str, Any] = {"ecolor": shades.foreground, "elinewidth": 1.0}
         line |= {"capsize": 2, "fmt": "none"}
         self.whiskers_ = ax.errorbar(parts, y, xerr=reach, **line)

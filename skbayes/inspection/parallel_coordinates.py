@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from skbayes.inspection import style
-from skbayes.inspection.base import _Display, get_axes
+from skbayes.inspection.base import get_axes
 from skbayes.inspection.scales import (
     ParameterScale,
-    drawn_trials,
+    _TrialsDisplay,
     name_label,
     score_label,
 )
-from skbayes.results.read import read_record
-from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["ParallelCoordinatesDisplay"]
@@ -35,7 +32,7 @@ STEP, WIDEST = 0.95, 14.0
 LETTERS = 16
 
 
-class ParallelCoordinatesDisplay(_Display):
+class ParallelCoordinatesDisplay(_TrialsDisplay):
     """Each trial as a line through its hyper-parameters to its score.
 
     Each hyper-parameter has an axis with its own scale, which is logarithmic if the
@@ -88,42 +85,14 @@ class ParallelCoordinatesDisplay(_Display):
     [('C', 'log'), ('kernel', 'options')]
     """
 
-    def __init__(
-        self, record: SearchRecord, params: Sequence[str] | None = None
-    ) -> None:
-        record, self.scales, self.values = drawn_trials(record, params)
-        super().__init__(record)
-        self.params = params
-
-    @classmethod
-    def from_search(
-        cls,
-        search: Any,
-        *,
-        params: Sequence[str] | None = None,
-        metric: str | None = None,
-        search_spaces: Any = None,
-        ax: Any = None,
-        line_kw: dict | None = None,
-    ) -> Self:
-        """Draw the trials of a search.
-
-        Parameters
-        ----------
-        line_kw : dict or None, default=None
-            Keyword arguments for the lines of the trials, see
-            ``matplotlib.collections.LineCollection``.
-        """
-        record = read_record(search, metric=metric, search_spaces=search_spaces)
-        return cls(record, params).plot(ax, line_kw=line_kw)
-
     def plot(self, ax: Any = None, *, line_kw: dict | None = None) -> Self:
         """Draw the lines and the axes.
 
         Parameters
         ----------
         line_kw : dict or None, default=None
-            Keyword arguments for the lines of the trials.
+            Keyword arguments for the lines of the trials, see
+            ``matplotlib.collections.LineCollection``.
         """
         last = len(self.scales)
         ax = get_axes(ax, (min(max(6.4, STEP * last + 1.5), WIDEST), 4.0))

@@ -116,7 +116,7 @@ class ParetoDisplay(_Display):
         *,
         objectives: Mapping[str, str] | None = None,
         ax: Any = None,
-        **plot_options: Any,
+        **options: Any,
     ) -> Self:
         """Draw the front of a search.
 
@@ -144,7 +144,7 @@ class ParetoDisplay(_Display):
         if chosen is not None and not np.all(np.isfinite(values[chosen])):
             chosen = None
         display = cls(directions, values, record.number, chosen=chosen)
-        return display.plot(ax, **plot_options)
+        return display.plot(ax, **options)
 
     @property
     def _alt(self) -> str:

@@ -142,7 +142,7 @@ class PartialDependenceDisplay(_Display):
         n_averaged: int = 128,
         random_state: int = 0,
         ax: Any = None,
-        **plot_options: Any,
+        **options: Any,
     ) -> Self:
         """Draw the partial dependence of the score of a search on its hyper-parameters.
 
@@ -165,14 +165,16 @@ class PartialDependenceDisplay(_Display):
         random_state : int, default=0
             Seed for the choice of these configurations and for a fitted surrogate.
         """
-        options = {"search_spaces": search_spaces, "random_state": random_state}
+        source = {"metric": metric, "search_spaces": search_spaces}
+        seed: dict[str, Any] = {"random_state": random_state}
         try:
-            model = score_model(search, metric=metric, surrogate=surrogate, **options)
+            model = score_model(search, surrogate=surrogate, **source, **seed)
         except NoScores:
-            return cls([]).plot(ax, **plot_options)
-        options = {"n_averaged": n_averaged, "random_state": random_state}
-        found = dependences(model, params, resolution=resolution, **options)
-        return cls._of_model(model, found).plot(ax, **plot_options)
+            return cls([]).plot(ax, **options)
+        found = dependences(
+            model, params, resolution=resolution, n_averaged=n_averaged, **seed
+        )
+        return cls._of_model(model, found).plot(ax, **options)
 
     @classmethod
     def _of_model(cls, model: ScoreModel, found: list[Dependence]) -> Self:

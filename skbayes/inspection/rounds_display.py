@@ -9,7 +9,6 @@ import numpy as np
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes, select_trials
 from skbayes.inspection.scales import plain
-from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
@@ -119,32 +118,14 @@ class RoundsDisplay(_Display):
         self.group = _groups(record)[known]
         self.best = self.record.best
 
-    @classmethod
-    def from_search(
-        cls,
-        search: Any,
-        *,
-        metric: str | None = None,
-        ax: Any = None,
-        line_kw: dict | None = None,
-    ) -> Self:
-        """Draw the learning curves of a search.
-
-        Parameters
-        ----------
-        line_kw : dict or None, default=None
-            Keyword arguments for the line of the best trial, see
-            ``matplotlib.lines.Line2D``.
-        """
-        return cls(read_record(search, metric=metric)).plot(ax, line_kw=line_kw)
-
     def plot(self, ax: Any = None, *, line_kw: dict | None = None) -> Self:
         """Draw the learning curves.
 
         Parameters
         ----------
         line_kw : dict or None, default=None
-            Keyword arguments for the line of the best trial.
+            Keyword arguments for the line of the best trial, see
+            ``matplotlib.lines.Line2D``.
         """
         from matplotlib.collections import LineCollection
 

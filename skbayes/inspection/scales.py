@@ -10,11 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection.base import select_trials
+from skbayes.inspection.base import _Display, select_trials
+from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord, dimensions_by_name
 from skbayes.space import Distribution
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
@@ -24,7 +25,6 @@ from skbayes.utils.texts import printable
 __all__ = [
     "ParameterScale",
     "are_log",
-    "drawn_trials",
     "is_log",
     "is_ordered",
     "label_of",
@@ -292,22 +292,48 @@ def _listed(dimension: Dimension) -> list[float]:
     return [float(value) for value in values]
 
 
-def drawn_trials(
-    record: SearchRecord, names: Sequence[str] | None = None
-) -> tuple[SearchRecord, list[ParameterScale], list[FloatArray]]:
-    """Return the comparable trials, on the most rows, their scales and values."""
-    scales = parameter_scales(record, names)
-    if len(np.unique(record.stage)) > 1:
-        most = record.train_fraction[record.complete].max(initial=0.0)
-        record = select_trials(record, np.flatnonzero(record.train_fraction >= most))
-    values = [scale.values(record.params) for scale in scales]
-    shares = np.unique(record.train_fraction)
-    if names is None and len(shares) > 1:
-        few = list(shares) if len(shares) <= MAX_LISTED else []
-        ends = (shares[0], shares[-1])
-        scales.append(ParameterScale("share of rows", "linear", *ends, [], marks=few))
-        values.append(record.train_fraction)
-    return record, scales, values
+class _TrialsDisplay(_Display):
+    """Base class of displays of the trials over the axes of hyper-parameters.
+
+    Parameters
+    ----------
+    %(record)s
+    %(params)s
+    """
+
+    def __init__(
+        self, record: SearchRecord, params: Sequence[str] | None = None
+    ) -> None:
+        self.params = params
+        self.scales = parameter_scales(record, params)
+        # Only the comparable trials of a search in stages.
+        if len(np.unique(record.stage)) > 1:
+            most = record.train_fraction[record.complete].max(initial=0.0)
+            comparable = np.flatnonzero(record.train_fraction >= most)
+            record = select_trials(record, comparable)
+        super().__init__(record)
+        self.values = [scale.values(record.params) for scale in self.scales]
+        shares = np.unique(record.train_fraction)
+        if params is None and len(shares) > 1:
+            few = list(shares) if len(shares) <= MAX_LISTED else []
+            name, ends = "share of rows", (shares[0], shares[-1])
+            self.scales.append(ParameterScale(name, "linear", *ends, [], marks=few))
+            self.values.append(record.train_fraction)
+
+    @classmethod
+    def from_search(
+        cls,
+        search: Any,
+        *,
+        params: Sequence[str] | None = None,
+        metric: str | None = None,
+        search_spaces: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the trials of a search."""
+        record = read_record(search, metric=metric, search_spaces=search_spaces)
+        return cls(record, params).plot(ax, **options)
 
 
 # -- texts ----------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from skbayes.inspection.scales import are_log
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
-from skbayes.space import Categorical, Integer, Ordinal, Real, Space
+from skbayes.space import Categorical, Dimension, Integer, Ordinal, Real, Space
 from skbayes.space.candidates import Candidates
 from skbayes.space.dimensions import is_number
 from skbayes.surrogates.registry import capability, make_surrogate, names_with, registry
@@ -64,7 +64,13 @@ def score_model(
     random_state: int = 0,
 ) -> ScoreModel:
     """Return the surrogate of a search, or fit one; `NoScores` if it has no score."""
-    _check_surrogate(surrogate)
+    if surrogate is not None and not _predicts(surrogate):
+        models, is_name = names_with("predicts_scores"), isinstance(surrogate, str)
+        if is_name and surrogate not in registry:
+            raise ValueError(f"surrogate must be one of {models}, got {surrogate!r}.")
+        raise ValueError(
+            f"surrogate: {surrogate!r} does not predict scores; use one of {models}."
+        )
     record = read_record(source, metric=metric, search_spaces=search_spaces)
     if surrogate is None and search_spaces is None:
         model = _own_model(source, record)
@@ -81,17 +87,6 @@ def score_model(
         y = np.where(np.isfinite(y), y, np.min(y[np.isfinite(y)]))
         model = model.fit(space.encode(params), y)
     return ScoreModel(record, space, model, rows, params, float(record.sign), 0.0)
-
-
-def _check_surrogate(surrogate: Any) -> None:
-    if surrogate is None or _predicts(surrogate):
-        return
-    models = names_with("predicts_scores")
-    if isinstance(surrogate, str) and surrogate not in registry:
-        raise ValueError(f"surrogate must be one of {models}, got {surrogate!r}.")
-    raise ValueError(
-        f"surrogate: {surrogate!r} does not predict scores; use one of {models}."
-    )
 
 
 def _predicts(surrogate: Any) -> bool:
@@ -148,28 +143,26 @@ def _trials(
 
 def space_of_values(params: Sequence[Mapping[str, Any]], ranges: bool = True) -> Space:
     """Guess a space from configurations; numbers are ranges if `ranges`, else lists."""
-    names = sorted(set().union(*params))
-    for name in names:
+    dimensions = {}
+    for name in sorted(set().union(*params)):
         if any(name not in row for row in params):
             raise ValueError(
                 f"search_spaces must be given, because {name!r} is not in every "
                 "configuration."
             )
-    make = _range if ranges else _listed
-    return Space([{name: make([row[name] for row in params]) for name in names}])
+        dimensions[name] = _dimension([row[name] for row in params], ranges)
+    return Space([dimensions])
 
 
-def _listed(values: list[Any]) -> Any:
+def _dimension(values: list[Any], ranges: bool) -> Dimension:
     different: list[Any] = []
     for value in values:
         if value not in different:
             different.append(value)
-    return (Ordinal if all(map(is_number, values)) else Categorical)(different)
-
-
-def _range(values: list[Any]) -> Any:
     if not all(map(is_number, values)):
-        return _listed(values)
+        return Categorical(different)
+    if not ranges:
+        return Ordinal(different)
     low, high = min(values), max(values)
     if low == high:
         return Categorical([low])

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
 
 from skbayes.inspection import style
-from skbayes.inspection.base import _Display, get_axes, get_many_axes
+from skbayes.inspection.base import get_axes, get_many_axes
 from skbayes.inspection.scales import (
     ParameterScale,
-    drawn_trials,
+    _TrialsDisplay,
     name_label,
     score_label,
 )
-from skbayes.results.read import read_record
-from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 __all__ = ["SliceDisplay"]
@@ -26,7 +23,7 @@ __all__ = ["SliceDisplay"]
 SPREAD = 0.28
 
 
-class SliceDisplay(_Display):
+class SliceDisplay(_TrialsDisplay):
     """Score against each hyper-parameter, with one panel for each.
 
     The shades of the points show the order of the trials. Use :meth:`from_search` or
@@ -72,29 +69,6 @@ class SliceDisplay(_Display):
     >>> [ax.get_xlabel() for ax in SliceDisplay.from_search(search).axes_]
     ['C', 'kernel']
     """
-
-    def __init__(
-        self, record: SearchRecord, params: Sequence[str] | None = None
-    ) -> None:
-        record, self.scales, self.values = drawn_trials(record, params)
-        super().__init__(record)
-        self.params = params
-
-    @classmethod
-    def from_search(
-        cls,
-        search: Any,
-        *,
-        params: Sequence[str] | None = None,
-        metric: str | None = None,
-        search_spaces: Any = None,
-        ax: Any = None,
-        n_cols: int = 3,
-        point_kw: dict | None = None,
-    ) -> Self:
-        """Draw the slices of a search."""
-        record = read_record(search, metric=metric, search_spaces=search_spaces)
-        return cls(record, params).plot(ax, n_cols=n_cols, point_kw=point_kw)
 
     def plot(
         self, ax: Any = None, *, n_cols: int = 3, point_kw: dict | None = None

@@ -9,7 +9,6 @@ import numpy as np
 from skbayes.inspection import style
 from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.scales import plain
-from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.results.stage_correlation import spearman
 from skbayes.space.candidates import key_of
@@ -84,18 +83,6 @@ class StagesDisplay(_Display):
         pairs = [self._pairs_from(stage) for stage in stages[:-1]]
         correlations = [spearman(*record.score[pair].T) for pair in pairs]
         self.rank_correlation = np.array(correlations, dtype=float)
-
-    @classmethod
-    def from_search(
-        cls,
-        search: Any,
-        *,
-        metric: str | None = None,
-        ax: Any = None,
-        point_kw: dict | None = None,
-    ) -> Self:
-        """Draw the stages of a search."""
-        return cls(read_record(search, metric=metric)).plot(ax, point_kw=point_kw)
 
     def plot(self, ax: Any = None, *, point_kw: dict | None = None) -> Self:
         """Draw the stages."""

@@ -9,7 +9,6 @@ import numpy as np
 
 from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.style import STATES, style_axes, tones
-from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
@@ -84,19 +83,6 @@ class TimelineDisplay(_Display):
         self.started, self.finished = started[order], finished[order]
         self.lane = _lanes(self.started, self.finished)
 
-    @classmethod
-    def from_search(
-        cls, search: Any, *, ax: Any = None, bar_kw: dict | None = None
-    ) -> Self:
-        """Draw the timeline of a search.
-
-        Parameters
-        ----------
-        bar_kw : dict or None, default=None
-            Keyword arguments for the bars, see ``matplotlib.axes.Axes.barh``.
-        """
-        return cls(read_record(search)).plot(ax, bar_kw=bar_kw)
-
     @property
     def idle(self) -> float:
         """Share of the time in which no trial ran; NaN if no time has passed."""
@@ -114,7 +100,7 @@ class TimelineDisplay(_Display):
         Parameters
         ----------
         bar_kw : dict or None, default=None
-            Keyword arguments for the bars.
+            Keyword arguments for the bars, see ``matplotlib.axes.Axes.barh``.
         """
         n_lanes = int(self.lane.max(initial=0)) + 1
         ax = get_axes(ax, (6.4, min(1.6 + 0.4 * n_lanes, 8.0)))

@@ -161,7 +161,7 @@ class TradeoffDisplay(_Display):
         tradeoff: float | None = None,
         score_range: tuple[float, float] | None = None,
         ax: Any = None,
-        **plot_options: Any,
+        **options: Any,
     ) -> Self:
         """Draw scores and costs of a search.
 
@@ -212,7 +212,7 @@ class TradeoffDisplay(_Display):
             sign=record.sign,
             cost_label=_UNITS.get(cost, cost.replace("_", " ")),
         )
-        return display.plot(ax, **plot_options)
+        return display.plot(ax, **options)
 
     @property
     def _alt(self) -> str:

@@ -6,7 +6,7 @@ from skbayes.benchmark.__main__ import main
 
 def test_table_of_means_and_standard_errors(tmp_path, capsys):
     arguments = ["--tables", "zh-en,ru-en", "--methods", "random", "mine=gp"]
-    arguments += ["--seeds", "3", "--cap", "25", "--out", str(tmp_path)]
+    arguments += ["--seeds", "2", "--cap", "8", "--out", str(tmp_path)]
     main(arguments)
     text = capsys.readouterr().out
     rows = [line.split("  ") for line in text.splitlines()]
@@ -15,7 +15,7 @@ def test_table_of_means_and_standard_errors(tmp_path, capsys):
     pairs = [(t, m) for t in ("zh-en", "ru-en") for m in ("random", "mine")]
     assert [tuple(row[:2]) for row in rows[1:5]] == pairs
     table = load_nmt("ru-en").first(1)
-    expected = summarize(benchmark(["random"], [table], 3, cap=25), table)
+    expected = summarize(benchmark(["random"], [table], 2, cap=8), table)
     for cell, summary in zip(rows[3][2:], expected.values(), strict=True):
         mark = "*" if summary.n_censored else ""
         assert cell == f"{summary.mean:.2f} ± {summary.se:.2f}{mark}"

@@ -90,19 +90,6 @@ def test_objectives_are_maximized(table):
     assert not table.space.allows({"rate": 0.1, "kind": "b", "width": 8})
 
 
-def test_front_by_definition():
-    scores = np.random.default_rng(0).integers(0, 6, size=(60, 3)).astype(float)
-    expected = [
-        i
-        for i, own in enumerate(scores)
-        if not any(np.all(o >= own) and np.any(o > own) for o in scores)
-    ]
-    objectives = {name: scores[:, k] for k, name in enumerate("abc")}
-    rows = [{"row": row} for row in range(60)]
-    table = LookupTable(rows, objectives, dict.fromkeys("abc", "max"))
-    assert table.front.tolist() == expected
-
-
 def test_csv_and_frame_give_the_same_table(tmp_path):
     path = tmp_path / "mine.csv"
     path.write_text("depth,kind,loss\n2,x,0.5\n4,y,0.25\n8,x,1e-3\n")

@@ -46,11 +46,10 @@ def test_docstrings_are_complete_at_run_time():
     for display in DISPLAYS:
         for thing in (display, display.from_search, display.from_history, display.plot):
             text = inspect.getdoc(thing)
-            assert "%(" not in text and "<class>" not in text
+            assert "%(" not in text
         text = inspect.getdoc(display.from_search)
         for name in inspect.signature(display.from_search).parameters:
             assert f"{name} : " in text, display
-        assert f"display : {display.__name__}" in text
 
     class Bare(base._Display):  # as with python -OO
         def plot(self, ax=None):

@@ -13,7 +13,7 @@ from skbayes import load_history
 from skbayes.evaluation.learning_curves import round_grid
 from skbayes.evaluation.trial import History
 from skbayes.inspection import RoundsDisplay, read_record
-from skbayes.inspection.report_pictures import pictures
+from skbayes.inspection.report_pictures import _plans
 from skbayes.inspection.style import EDGE
 
 CAP = {"max_rounds": 400}
@@ -176,16 +176,15 @@ def test_it_can_be_drawn_again_on_axes_of_the_user():
 
 
 def test_the_report_has_it():
-    titles = {
+    plans = {
         kind: {
-            one.title: one.alt
-            for one in pictures(drawn.search(kind), read_record(drawn.search(kind)))
+            plan.title: plan
+            for plan in _plans(drawn.search(kind), read_record(drawn.search(kind)))
         }
         for kind in ("rounds", "bayes")
     }
     title = "Scores after each round"
-    assert title not in titles["bayes"]
-    search = drawn.search("rounds")
-    assert (
-        f"with {search.best_params_['n_estimators']} rounds" in titles["rounds"][title]
-    )
+    assert title not in plans["bayes"]
+    display = plans["rounds"][title].draw(ax=plt.subplots()[1])
+    n_rounds = drawn.search("rounds").best_params_["n_estimators"]
+    assert f"with {n_rounds} rounds" in display._alt

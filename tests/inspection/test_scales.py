@@ -7,9 +7,8 @@ import pytest
 from scipy import stats
 
 from skbayes.evaluation.trial import History
-from skbayes.inspection import read_record
+from skbayes.inspection import SliceDisplay, read_record
 from skbayes.inspection.scales import (
-    drawn_trials,
     label_of,
     name_label,
     parameter_scales,
@@ -142,21 +141,21 @@ def test_wrong_names():
 
 def test_training_size_is_a_parameter_where_it_is_chosen():
     record = read_record(drawn.search("tradeoff"))
-    shown, scales, values = drawn_trials(record)
-    assert shown is record
-    assert [one.name for one in scales] == ["C", "share of rows"]
-    np.testing.assert_array_equal(values[1], record.train_fraction)
-    assert len(drawn_trials(record, ["C"])[1]) == 1
+    display = SliceDisplay(record)
+    assert display.record is record
+    assert [one.name for one in display.scales] == ["C", "share of rows"]
+    np.testing.assert_array_equal(display.values[1], record.train_fraction)
+    assert len(SliceDisplay(record, ["C"]).scales) == 1
     # But not where it grows from stage to stage: these cannot be compared.
     record = read_record(drawn.search("stages"))
-    shown, scales, values = drawn_trials(record)
-    last = record.stage == 1
+    display = SliceDisplay(record)
+    shown, last = display.record, record.stage == 1
     np.testing.assert_array_equal(shown.number, record.number[last])
     assert shown.params == [record.params[i] for i in np.flatnonzero(last)]
     for name, scores in record.scores.items():
         np.testing.assert_array_equal(shown.scores[name], scores[last])
-    assert "share of rows" not in [one.name for one in scales]
-    assert len(values[0]) == last.sum()
+    assert "share of rows" not in [one.name for one in display.scales]
+    assert len(display.values[0]) == last.sum()
     assert shown.number[shown.best] == record.number[record.best]
 
 
