@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skbayes.search import BayesSearchCV
+from skbayes.search.bayes import BayesSearchCV
 from skbayes.space import Categorical
 
 __all__ = ["skrub_search"]
