@@ -25,8 +25,15 @@ def close_figures():
         sys.modules["matplotlib.pyplot"].close("all")
 
 
-# Modules of the extras test-all and forecasting, which test does not install.
-OPTIONAL = ("array_api_strict", "distributed", "ipykernel", "liblinear", "nbclient")
+# Modules of other extras, which the extra test does not install.
+OPTIONAL = (
+    "array_api_strict",
+    "distributed",
+    "hyperactive",
+    "ipykernel",
+    "liblinear",
+    "nbclient",
+)
 OPTIONAL += ("nbformat", "numpydoc", "optuna", "proselint", "rich", "snowballstemmer")
 OPTIONAL += ("skrub", "sktime", "sphinx", "stop_words", "tqdm", "xgboost")
 
@@ -37,7 +44,7 @@ def skip_if_missing(text):
         package = name.replace("_", ".")
         pattern = rf"No module named '{name}\b|\b{package}\b.* not installed"
         if re.search(pattern, text) and not importlib.util.find_spec(name):
-            reason = f'needs {name}: pip install ".[test-all,forecasting]"'
+            reason = f'needs {name}, which ".[test-all]" or an extra for users installs'
             pytest.skip(reason, allow_module_level=True)
 
 

@@ -1,4 +1,4 @@
-"""Integration with other libraries: Optuna, skrub and sktime."""
+"""Integration with other libraries: Hyperactive, Optuna, skrub and sktime."""
 
 from __future__ import annotations
 
@@ -8,9 +8,15 @@ from skbayes.integration.data_ops import skrub_search
 
 if TYPE_CHECKING:
     from skbayes.integration.forecasting import ForecastingSkbayesSearchCV
+    from skbayes.integration.hyperactive_optimizer import HyperactiveOptimizer
     from skbayes.integration.optuna_sampler import OptunaSampler
 
-__all__ = ["ForecastingSkbayesSearchCV", "OptunaSampler", "skrub_search"]
+__all__ = [
+    "ForecastingSkbayesSearchCV",
+    "HyperactiveOptimizer",
+    "OptunaSampler",
+    "skrub_search",
+]
 __dir__ = __all__.copy
 
 if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
@@ -25,4 +31,8 @@ if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
             from skbayes.integration.forecasting import ForecastingSkbayesSearchCV
 
             return ForecastingSkbayesSearchCV
+        if name == "HyperactiveOptimizer":
+            from skbayes.integration.hyperactive_optimizer import HyperactiveOptimizer
+
+            return HyperactiveOptimizer
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
