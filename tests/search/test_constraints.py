@@ -155,6 +155,11 @@ def test_if_no_trial_keeps_the_constraints_the_nearest_is_chosen(capsys):
     printed = capsys.readouterr().out
     assert "leaves <= 1: no trial satisfies it so far" in printed
     assert "violates constraints" in printed
+    strict = clone(found)
+    with warnings.catch_warnings(), pytest.raises(UserWarning, match="none of 12"):
+        warnings.simplefilter("error", UserWarning)
+        strict.fit(X, y)
+    assert len(strict.trials_) == 12  # the first warning did not end the search
     texts = [str(one.message) for one in caught]
     assert any("the smallest of 10 values is 2." in text for text in texts)
     (chosen,) = [text for text in texts if "none of 12 trials satisfies all" in text]

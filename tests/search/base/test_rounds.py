@@ -132,19 +132,10 @@ def test_scores_of_several_metrics_and_of_a_regressor_are_those_of_plain_fits():
     assert columns < set(fitted.learning_curves_.columns)
 
 
-def test_the_rounds_are_those_with_the_best_mean_over_the_splits():
-    fitted = search(scoring="neg_log_loss").fit(X, Y)
-    frame = fitted.learning_curves_
-    for trial in complete_rows(fitted):
-        own = frame[frame["trial"] == trial.number]
-        curves = [one["test_score"].to_numpy() for _, one in own.groupby("split")]
-        shortest = min(map(len, curves))
-        mean = np.mean([curve[:shortest] for curve in curves], axis=0)
-        assert trial.rounds == own["rounds"].to_numpy()[np.argmax(mean)]
+def test_a_single_split_is_scored_at_its_own_choice():
     cv = ShuffleSplit(1, random_state=0)
     fitted = search(cv=cv, n_iter=2, scoring="neg_log_loss").fit(X, Y)
     for trial in fitted.trials_:
-        # A single split is scored at its own choice.
         assert trial.score == max(trial.folds[0].extras["curves"]["score"])
 
 
@@ -220,8 +211,13 @@ def pruning_search(**params):
     )  # fmt: skip
 
 
-def test_a_trial_without_a_chance_is_pruned_after_its_first_rounds():
-    fitted = pruning_search().fit(X, Y)
+@pytest.fixture(scope="module")
+def pruning():
+    return pruning_search().fit(X, Y)
+
+
+def test_a_trial_without_a_chance_is_pruned_after_its_first_rounds(pruning):
+    fitted = pruning
     pruned = [t for t in fitted.trials_ if t.state == TrialState.PRUNED]
     at_once = [t for t in pruned if t.rounds is None]
     assert at_once and all(fitted.cv_results_["rounds"][t.number] == 0 for t in at_once)
@@ -255,7 +251,7 @@ def same_trials(one, other):
     assert one.best_params_ == other.best_params_
 
 
-def test_workers_and_shared_steps_change_nothing():
+def test_shared_steps_change_nothing():
     estimator = make_pipeline(PCA(4, random_state=0), boosting())
     spaces = {"histgradientboostingclassifier__learning_rate": (0.02, 0.5)}
     given = {"pre_dispatch": 2, "n_iter": 7, "rounds": 12}
@@ -263,20 +259,17 @@ def test_workers_and_shared_steps_change_nothing():
     cached = search(estimator, spaces, cache=True, **given).fit(X, Y)
     same_trials(cached, expected)
     assert sum(trial.shared_time > 0.0 for trial in cached.trials_) >= 3
-    parallel = search(estimator, spaces, n_jobs=2, **given).fit(X, Y)
-    same_trials(parallel, expected)
 
 
-def test_a_journal_goes_on_where_it_was(tmp_path):
-    expected = pruning_search().fit(X, Y)
+def test_a_journal_goes_on_where_it_was(tmp_path, pruning):
     path = tmp_path / "run.journal"
     pruning_search(journal=path).set_params(n_iter=7).fit(X, Y)
     resumed = pruning_search(journal=path).fit(X, Y)
-    same_trials(resumed, expected)
+    same_trials(resumed, pruning)
+    assert resumed.learning_curves_.equals(pruning.learning_curves_)
     # Each fit in a process of its own.
     limited = search(trial_limits={"time": 60.0}, n_iter=2).fit(X, Y)
     same_trials(limited, search(n_iter=2).fit(X, Y))
-    assert resumed.learning_curves_.equals(expected.learning_curves_)
 
 
 @pytest.mark.parametrize(
