@@ -80,7 +80,7 @@ class _LightGBM(LearnerWithRounds):
         "num_round", "num_rounds", "nrounds", "num_boost_round", "max_iter",
         "n_estimators",
     )  # fmt: skip
-    unsuited_of_fit = ("init_model",)
+    unsuited_fit_params = ("init_model",)
 
     def _unsuited_setting(self, model: Any, own: dict[str, Any]) -> str | None:
         # Later rounds of "dart" change the weights of earlier trees.
@@ -140,7 +140,7 @@ class _XGBoost(LearnerWithRounds):
     library = "xgboost"
     names = ("XGBClassifier", "XGBRegressor")
     required = MappingProxyType({"early_stopping_rounds": None})
-    unsuited_of_fit = ("xgb_model",)
+    unsuited_fit_params = ("xgb_model",)
 
     def is_kind_of(self, model: Any) -> bool:
         # Forests have one round.
@@ -199,7 +199,7 @@ class _CatBoost(LearnerWithRounds):
     library = "catboost"
     names = ("CatBoostClassifier", "CatBoostRegressor")
     round_names = ("n_estimators", "num_boost_round", "num_trees", "iterations")
-    unsuited_of_fit = (
+    unsuited_fit_params = (
         *("eval_set", "use_best_model", "early_stopping_rounds"),
         *("init_model", "baseline"),
     )

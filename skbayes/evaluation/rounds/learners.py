@@ -77,7 +77,7 @@ class LearnerWithRounds:
     # Values of parameters that every fit requires.
     required: Mapping[str, Any] = MappingProxyType({})
     # Parameters of `fit` that change the number of rounds of predictions.
-    unsuited_of_fit: tuple[str, ...] = ()
+    unsuited_fit_params: tuple[str, ...] = ()
 
     def is_kind_of(self, model: Any) -> bool:
         """Return whether an estimator is of this kind, or of a subclass."""
@@ -99,8 +99,8 @@ class LearnerWithRounds:
 
     def fit_objection(self, params: Mapping[str, Any]) -> str | None:
         """Return the name of a parameter of `fit` that does not suit rounds, if any."""
-        given = (name for name in self.unsuited_of_fit if params.get(name) is not None)
-        return next(given, None)
+        names = self.unsuited_fit_params
+        return next((name for name in names if params.get(name) is not None), None)
 
     def parameter(self, model: Any) -> str:
         """Return the name of the parameter for the number of rounds."""
@@ -191,7 +191,7 @@ class _GradientBoosting(_StagedBoosting):
 
     names = ("GradientBoostingClassifier", "GradientBoostingRegressor")
     required = MappingProxyType({"n_iter_no_change": None})
-    unsuited_of_fit = ("monitor",)
+    unsuited_fit_params = ("monitor",)
     ties_are_positive = True
 
     def divisor(self, model: Any) -> float:
