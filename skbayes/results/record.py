@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.costs import TrialCosts
-from skbayes.evaluation.measure import COSTS
+from skbayes.evaluation.costs import trial_costs
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.results.curves import TrialCurves, curves_of
 from skbayes.space import Space
@@ -353,10 +352,7 @@ def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:
     names = list(dict.fromkeys(name for costs in folds for name in costs))
     shares = np.array([trial.train_fraction for trial in trials])
     relative = shares / shares.max(initial=0.0) if len(shares) else shares
-    return {
-        name: TrialCosts(name if name in COSTS else _unnamed).of_all(trials, relative)
-        for name in names
-    }
+    return {name: trial_costs(trials, name, relative) for name in names}
 
 
 def _outcomes(trials: Sequence[Trial]) -> dict[str, FloatArray]:
@@ -369,8 +365,3 @@ def _violation(trials: Sequence[Trial]) -> FloatArray | None:
     if all(trial.violation is None for trial in trials):
         return None
     return np.array([trial.violation or 0.0 for trial in trials], dtype=np.float64)
-
-
-def _unnamed(estimator: Any) -> float:
-    """Represent a cost without a name, which was measured with the trial."""
-    return math.nan

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.costs import TrialCosts
+from skbayes.evaluation.costs import parse_cost, trial_cost
 from skbayes.evaluation.trial import Trial
 from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.space.dimensions import is_number
@@ -20,14 +20,14 @@ class ScoreAndCost(GuidingMetric):
     separate_costs = True
 
     def __init__(self, search: Any, scorers: Any) -> None:
-        self.costs = TrialCosts(search.cost)
-        self.measures = self.costs.measures
+        self.cost, measure = parse_cost(search.cost)
+        self.measures = {self.cost: measure}
         self._low, self._high = _bounds(search.score_range)
         super().__init__(search, scorers)
 
     def of_trial(self, trial: Trial) -> list[float]:
         """Return the observation of a trial for the optimizer."""
-        return [self.on_unit_scale(trial.score), -self.costs.of_trial(trial)]
+        return [self.on_unit_scale(trial.score), -trial_cost(trial, self.cost)]
 
     def on_unit_scale(self, score: float) -> float:
         """Return a score relative to `score_range`; ValueError if it is required."""

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes import compat
 from skbayes.acquisition.tradeoff import RULES, envelope, relative_costs
 from skbayes.evaluation.aspect import Parameter
+from skbayes.evaluation.costs import trial_cost, trial_costs
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
 from skbayes.evaluation.trial import History, Trial, TrialState
@@ -393,7 +394,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
                     params,
                     [
                         objective.on_unit_scale(score),
-                        -objective.costs.of_trial(trial) if same_cost else np.nan,
+                        -trial_cost(trial, objective.cost) if same_cost else np.nan,
                     ],
                     noise,
                 )
@@ -451,7 +452,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         fractions = np.array([trial.train_fraction for trial in history])
         relative = fractions / self._fractions(run)[-1]
-        costs = run.objective.costs.of_all(history, relative)
+        costs = trial_costs(history, run.objective.cost, relative)
         sigma = relative_costs(costs, relative)
         scores = np.array(
             [
