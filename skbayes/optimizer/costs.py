@@ -24,6 +24,7 @@ from __future__ import annotations
 import contextlib
 import math
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from scipy.special import erfcx
@@ -40,6 +41,7 @@ __all__ = [
     "CostModel",
     "LimitTerms",
     "fit_bounded",
+    "make_process",
     "noise_variance",
     "truncated_mean",
 ]
@@ -61,6 +63,13 @@ MIN_PROBABILITY = 0.05
 N_BATCHES = 8
 
 
+def make_process(n_options: list[int] | None, **options: Any) -> GaussianProcess:
+    """Make a process for which low values matter as much as high ones."""
+    return GaussianProcess(
+        n_options=n_options, n_samples=0, winsorize_scores=False, **options
+    )
+
+
 def noise_variance(process: GaussianProcess) -> float:
     """Return the noise variance of single values, in squared units of the values."""
     return float(process.mode["noise"]) * process.units[1] ** 2
@@ -72,11 +81,8 @@ def fit_bounded(
     """Fit values and bounds with the hyper-parameters and units of a fitted process."""
     offset, unit = learner.units
     given = learner.mode | {"offset": offset, "unit": unit}
-    process = GaussianProcess(
-        learner.kernel,
-        n_options=learner.n_options,
-        winsorize_scores=False,
-        hyperparameters=given,
+    process = make_process(
+        learner.n_options, kernel=learner.kernel, hyperparameters=given
     )
     bound = sides != 0.0
     known = ~bound
@@ -134,7 +140,7 @@ class CostModel:
         self._rows: list[FloatArray] = []
         self._costs: list[float] = []
         self._censored: list[bool] = []
-        self._learner = self._process()
+        self._learner = make_process(n_options)
         self._fitted: GaussianProcess | None = None
         self._earlier: CostModel | None = None
 
@@ -159,7 +165,11 @@ class CostModel:
     def expected(self, row: FloatArray) -> float | None:
         """Return the predicted median cost; None if no cost is known."""
         if self._earlier is not None and len(self._costs) < MIN_COSTS:
-            return self._by_earlier(self._earlier, row)
+            # The costs of the two searches differ by a common factor.
+            expected = [self._earlier.expected(known) for known in [*self._rows, row]]
+            costs = np.array(expected, dtype=np.float64)
+            ratios = np.array(self._costs) / costs[:-1]
+            return float(costs[-1] * (np.median(ratios) if len(ratios) else 1.0))
         if not self._costs:
             return None
         process = self.process()
@@ -175,42 +185,19 @@ class CostModel:
             self._fitted = self._fit()
         return self._fitted
 
-    def _by_earlier(self, earlier: CostModel, row: FloatArray) -> float:
-        """Return the cost predicted by an earlier search, up to a common factor."""
-        expected = [
-            earlier.expected(configuration) for configuration in [*self._rows, row]
-        ]
-        costs = np.array(expected, dtype=np.float64)
-        ratios = np.array(self._costs) / costs[:-1]
-        return float(costs[-1] * (np.median(ratios) if len(ratios) else 1.0))
-
     def _fit(self) -> GaussianProcess:
         X, bounds = np.array(self._rows), np.log(self._costs)
         censored = np.array(self._censored)
         if not np.any(censored):
             return self._learner.fit(X, bounds)
-        learner = self._process().fit(X, self._imputed(X, bounds, censored))
-        return fit_bounded(learner, X, bounds, censored.astype(np.float64))
-
-    def _imputed(
-        self, X: FloatArray, bounds: FloatArray, censored: np.ndarray
-    ) -> FloatArray:
-        """Return log costs, with censored ones predicted from the uncensored ones."""
+        # Censored costs, predicted from the uncensored ones.
         y = bounds.copy()
         if np.sum(~censored) >= MIN_COSTS:
-            mean, sd = self._learner.fit(X[~censored], y[~censored]).predict(
-                X[censored]
-            )
+            self._learner.fit(X[~censored], y[~censored])
+            mean, sd = self._learner.predict(X[censored])
             y[censored] = truncated_mean(mean[0], sd[0], bounds[censored])
-        return y
-
-    def _process(self) -> GaussianProcess:
-        return GaussianProcess(
-            n_options=self.n_options,
-            n_samples=0,
-            # Low costs must be predicted as accurately as high costs.
-            winsorize_scores=False,
-        )
+        learner = make_process(self.n_options).fit(X, y)
+        return fit_bounded(learner, X, bounds, censored.astype(np.float64))
 
 
 class AbortedTrials:
@@ -237,16 +224,11 @@ class AbortedTrials:
         if not any(self._aborted) or len(self._aborted) < MIN_COSTS:
             return None
         if self._term is None:
-            self._term = self._fit()
+            X, sides = np.array(self._rows), np.where(self._aborted, 1.0, -1.0)
+            learner = make_process(self.n_options).fit(X, sides)
+            process = fit_bounded(learner, X, np.zeros(len(X)), sides)
+            self._term = LimitTerm(process, noise_variance(learner), 0.0)
         return self._term
-
-    def _fit(self) -> LimitTerm:
-        X, sides = np.array(self._rows), np.where(self._aborted, 1.0, -1.0)
-        learner = GaussianProcess(
-            n_options=self.n_options, n_samples=0, winsorize_scores=False
-        ).fit(X, sides)
-        process = fit_bounded(learner, X, np.zeros(len(X)), sides)
-        return LimitTerm(process, noise_variance(learner), 0.0)
 
 
 class LimitTerms:
@@ -275,17 +257,14 @@ class LimitTerms:
     def terms(self, per_cost: bool) -> list[LogTerm]:
         """Return the terms of the next proposal; `per_cost` adds the cost term."""
         terms = self._of_limits()
-        alpha = self._alpha() if per_cost else 0.0
+        alpha = 1.0 if per_cost else 0.0
+        if per_cost and self.budget is not None:
+            # The share of the budget that is left (Lee et al. 2020, section 4).
+            alpha = max(0.0, 1.0 - self._costs.total / self.budget)
         process = self._costs.process() if alpha > 0.0 else None
         if process is not None:
             terms.append(CostTerm(process, alpha))
         return terms
-
-    def _alpha(self) -> float:
-        """Return the share of the budget that is left (Lee et al. 2020, section 4)."""
-        if self.budget is None:
-            return 1.0
-        return max(0.0, 1.0 - self._costs.total / self.budget)
 
     def _of_limits(self) -> list[LogTerm]:
         terms: list[LogTerm] = []

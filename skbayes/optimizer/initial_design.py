@@ -6,8 +6,9 @@ They are proposed before the surrogate chooses.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+import numbers
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import qmc
@@ -18,17 +19,17 @@ from skbayes.space.optimum_prior import BranchPortfolio, OptimumPrior, Portfolio
 from skbayes.space.space import Space
 
 if TYPE_CHECKING:
-    from skbayes.acquisition.base import Proposer
     from skbayes.optimizer.costs import LimitTerms
-    from skbayes.optimizer.observations import ObservationList
+    from skbayes.optimizer.observations import Observation
     from skbayes.surrogates.transfer import Source, SourceModel
 
 __all__ = [
+    "check_initial_points",
+    "check_n_initial_points",
     "default_n_initial_points",
     "draw_design",
     "first_rows",
     "next_of_portfolio",
-    "usable_portfolio",
 ]
 
 # Fewest and most initial points by default.
@@ -48,15 +49,49 @@ N_BEST = 10
 LEAST_GAIN = 0.02
 
 
-def default_n_initial_points(space: Space, proposer: Proposer) -> int:
-    """Return the default number of initial points of a proposer.
+def default_n_initial_points(space: Space) -> int:
+    """Return the default number of initial points of a model.
 
     With fewer points than a linear model has coefficients, the scores do not show which
     dimensions matter.
     """
-    if proposer.n_initial_points is not None:
-        return proposer.n_initial_points
     return min(max(space.n_coefficients, MIN_INITIAL_POINTS), MAX_INITIAL_POINTS)
+
+
+def check_n_initial_points(n_initial_points: Any, auto: int) -> int:
+    """Return the number of configurations before the surrogate chooses them."""
+    if n_initial_points == "auto":
+        return auto
+    if isinstance(n_initial_points, numbers.Integral) and int(n_initial_points) >= 0:
+        return int(n_initial_points)
+    raise ValueError(
+        f"n_initial_points must be an integer >= 0 or 'auto', got {n_initial_points!r}."
+    )
+
+
+def check_initial_points(initial_points: Any, space: Space) -> list[dict[str, Any]]:
+    """Return the configurations to propose first; `space` must allow them."""
+    if initial_points is None:
+        return []
+    if isinstance(initial_points, Mapping | str):
+        remedy = ""
+        if isinstance(initial_points, Mapping):
+            remedy = f"; write initial_points=[{dict(initial_points)!r}]"
+        raise TypeError(
+            f"initial_points must be a list of dicts, got {initial_points!r}{remedy}."
+        )
+    points = []
+    for place, params in enumerate(initial_points):
+        try:
+            point = space.canonicalize(params)
+        except ValueError as error:
+            raise ValueError(f"initial_points[{place}]: {error}") from error
+        if not space.allows(point):
+            raise ValueError(
+                f"initial_points[{place}]: not allowed by the constraint: {point!r}."
+            )
+        points.append(point)
+    return points
 
 
 def draw_design(
@@ -91,49 +126,34 @@ def draw_design(
     return design
 
 
-def usable_portfolio(
-    prior: OptimumPrior | None, n_initial: int
-) -> Portfolio | BranchPortfolio | None:
-    """Return the portfolio of a prior, or None.
-
-    A proposer without initial points, such as random search, uses no portfolio.
-    """
-    return prior.portfolio if prior is not None and n_initial > 0 else None
-
-
 def next_of_portfolio(
-    portfolio: Portfolio | BranchPortfolio | None,
-    learned: ObservationList,
-    observed: ObservationList,
+    portfolio: Portfolio | BranchPortfolio,
+    learned: Sequence[Observation],
+    observed: Sequence[Observation],
     pending: Sequence[FloatArray],
     candidates: Candidates,
     limits: LimitTerms,
 ) -> FloatArray | None:
     """Return the next configuration of a portfolio; None if it is used up."""
-    if portfolio is None:
-        return None
-    rows = [*observed.rows, *pending]
-    scores = [_comparable(values) for values in observed.scores] + [math.nan] * len(
-        pending
-    )
+    # Failures count as the worst score. Scores of earlier searches, of pending
+    # configurations, and of several objectives, are not compared.
+    scores = [math.nan] * (len(observed) + len(pending))
+    for place, trial in enumerate(observed):
+        if len(trial.scores) == 1:
+            (score,) = trial.scores
+            scores[place] = -math.inf if math.isnan(score) else score
+    rows = [*(trial.configuration.row for trial in observed), *pending]
     if isinstance(portfolio, BranchPortfolio):
-        rows = [*learned.rows, *rows]
-        scores = [math.nan] * len(learned.rows) + scores
-    elif len(learned.rows) + len(rows) >= portfolio.n_first:
+        rows = [*(trial.configuration.row for trial in learned), *rows]
+        scores = [math.nan] * len(learned) + scores
+    elif len(learned) + len(rows) >= portfolio.n_first:
         return None
     free = np.flatnonzero(candidates.filter_new(portfolio.rows)).tolist()
     if (keep := limits.filter()) is not None:
         free = [place for place in free if len(keep(portfolio.rows[[place]]))]
     X = np.vstack([np.empty((0, candidates.space.n_columns)), *rows])
-    place = portfolio.choose(X, np.array(scores), free)
-    return None if place is None else portfolio.rows[place]
-
-
-def _comparable(scores: list[float]) -> float:
-    """Return one score: -inf for a failure, and NaN for several objectives."""
-    if len(scores) > 1:
-        return math.nan
-    return -math.inf if math.isnan(scores[0]) else scores[0]
+    chosen = portfolio.choose(X, np.array(scores), free)
+    return None if chosen is None else portfolio.rows[chosen]
 
 
 def first_rows(

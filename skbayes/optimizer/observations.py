@@ -4,175 +4,135 @@ from __future__ import annotations
 
 import itertools
 import math
+import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from skbayes.acquisition.base import Observations, Proposer
-from skbayes.acquisition.feasibility import Feasibility, fit_constrained
+from skbayes.acquisition.base import Observations
 from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.optimizer.costs import AbortedTrials, CostModel, LimitTerms
-from skbayes.optimizer.validation import (
-    check_cost,
-    check_cost_limit,
-    check_noises,
-    check_scores,
-)
 from skbayes.space.candidates import Candidates, Configuration, key_of
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.space import Params, Space
-from skbayes.surrogates.registry import make_surrogate
+from skbayes.surrogates.registry import capability, make_surrogate
 from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.html_table import html_table
 from skbayes.utils.ranking import best_first, least_violating, total_violation
 
 __all__ = [
-    "ConstraintModels",
-    "ObservationList",
+    "Observation",
     "ObservedTrials",
-    "join",
+    "check_cost",
+    "check_noise",
+    "check_score",
 ]
 
-# Difference between the seeds of these models and of the models of scores.
+# Difference between the seeds of the models of constraints and of those of scores.
 SEED_OFFSET = 1000
 
+# -- validation -----------------------------------------------------------------------
 
-@dataclass
-class ObservationList:
-    """Encoded configurations, their scores, and the known variances of the scores.
 
-    Scores and variances are lists with one number for each objective. A score of NaN
-    means that the trial failed. Slacks are lists with one number for each constraint on
-    outcomes, or empty lists if they are unknown.
+def _as_float(name: str, value: Any) -> float:
+    """Return a number as a float; infinity if it is too large for a float."""
+    if not isinstance(value, numbers.Real):
+        raise TypeError(f"{name} must be a number, got {value!r}.")
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def check_score(score: Any) -> float:
+    """Return the score of a trial, NaN if it is not finite."""
+    value = _as_float("score", score)
+    return value if math.isfinite(value) else math.nan
+
+
+def _check_scores(score: Any, n_objectives: int | None) -> list[float]:
+    """Return the scores of a trial, one for each objective.
+
+    A single NaN is repeated for all objectives. `n_objectives` is None before the first
+    score.
+    """
+    is_list = isinstance(score, list | tuple | np.ndarray) and np.ndim(score) > 0
+    scores = [check_score(value) for value in (score if is_list else [score])]
+    if not scores:
+        raise ValueError(f"score must be a number or a list of numbers, got {score!r}.")
+    if n_objectives in (None, len(scores)):
+        return scores
+    if len(scores) == 1 and math.isnan(scores[0]):
+        return scores * n_objectives
+    expected = "a number" if n_objectives == 1 else f"a list of {n_objectives} numbers"
+    raise ValueError(f"score must be {expected}, as before, got {score!r}.")
+
+
+def _check_noises(noise: Any, surrogate: Any, n_objectives: int) -> list[float]:
+    """Return the known variances of the scores of a trial; 0 by default."""
+    if noise is None:
+        return [0.0] * n_objectives
+    given = [noise] if np.ndim(noise) == 0 else list(noise)
+    if len(given) != n_objectives:
+        raise ValueError(
+            f"noise must have one number for each of {n_objectives} scores, got "
+            f"{noise!r}."
+        )
+    return [check_noise(variance, surrogate) for variance in given]
+
+
+def check_noise(noise: Any, surrogate: Any) -> float:
+    """Return the known variance of a score; the surrogate must support it if > 0."""
+    value = 0.0 if noise is None else _as_float("noise", noise)
+    if not 0.0 <= value < math.inf:
+        raise ValueError(f"noise must be >= 0 and finite, or None, got {noise!r}.")
+    if value > 0.0 and not capability(surrogate, "takes_noise"):
+        raise ValueError(
+            f"noise must be 0 or None with the surrogate {surrogate!r}, whose fit has "
+            "no parameter 'noise'."
+        )
+    return value
+
+
+def _check_positive(name: str, value: Any) -> float | None:
+    """Return a cost or a limit, > 0, or None."""
+    if value is None:
+        return None
+    number = _as_float(name, value)
+    if not 0.0 < number < math.inf:
+        raise ValueError(f"{name} must be > 0 and finite, or None, got {value!r}.")
+    return number
+
+
+def check_cost(cost: Any, censored: Any = False) -> float | None:
+    """Return the cost of a trial or None; a censored trial must have a cost."""
+    if not isinstance(censored, bool | np.bool_):
+        raise TypeError(f"censored must be True or False, got {censored!r}.")
+    if cost is None and censored:
+        raise ValueError(
+            "cost must be given with censored=True: the cost of the trial when it was "
+            "cut short."
+        )
+    return _check_positive("cost", cost)
+
+
+# -- trials ---------------------------------------------------------------------------
+
+
+class Observation(NamedTuple):
+    """Observed configuration, with lists of scores to maximize and of their variances.
+
+    A score of NaN means that the trial failed. Slacks are the values of constraints on
+    outcomes, or an empty list if they are unknown. Trials that are eligible can be
+    compared: they neither failed nor are censored.
     """
 
-    rows: list[FloatArray] = field(default_factory=list)
-    scores: list[list[float]] = field(default_factory=list)
-    noise: list[list[float]] = field(default_factory=list)
-    slacks: list[list[float]] = field(default_factory=list)
-
-    def add(
-        self,
-        row: FloatArray,
-        scores: list[float],
-        noise: list[float],
-        slacks: Sequence[float] = (),
-    ) -> None:
-        """Append one observation."""
-        self.slacks.append(list(slacks))
-        self.rows.append(row)
-        self.scores.append(scores)
-        # A failure is replaced by the worst score, without additional noise.
-        pairs = zip(scores, noise, strict=True)
-        self.noise.append([0.0 if math.isnan(score) else v for score, v in pairs])
-
-
-def join(
-    learned: ObservationList,
-    observed: ObservationList,
-    pending: Sequence[FloatArray],
-    n_columns: int,
-    n_objectives: int,
-    slacks: FloatArray | None = None,
-) -> Observations:
-    """Join observations and pending configurations as arrays."""
-    shape = (-1, n_objectives) if n_objectives > 1 else -1
-    scores, noise = (
-        np.array(_joined(numbers, n_objectives), dtype=np.float64).reshape(shape)
-        for numbers in (
-            learned.scores + observed.scores,
-            learned.noise + observed.noise,
-        )
-    )
-    X, waiting = (
-        np.array(rows, dtype=np.float64).reshape(len(rows), n_columns)
-        for rows in (learned.rows + observed.rows, list(pending))
-    )
-    return Observations(X, scores, noise, waiting, slacks=slacks)
-
-
-def _joined(numbers: list[list[float]], n: int) -> list[list[float]]:
-    """Return one number for each of `n` objectives, for each observation."""
-    if n == 1:
-        return numbers
-    # A failure may have one number if it came before the first list of scores.
-    return [values if len(values) == n else values * n for values in numbers]
-
-
-class ConstraintModels:
-    """Gaussian processes of constraints, one for each, for any surrogate."""
-
-    def __init__(self, candidates: Candidates, seed: int) -> None:
-        self._candidates, self._seed = candidates, seed
-        self.n: int | None = None
-        self._models: list[Any] = []
-
-    def check(self, constraints: Any) -> list[float]:
-        """Return the values of a trial, NaN where they are unknown."""
-        if constraints is None:
-            return []
-        try:
-            values = [float(slack) for slack in constraints]
-        except (TypeError, ValueError) as error:
-            raise TypeError(
-                "constraints must be a list of numbers, each <= 0 where the "
-                f"constraint is satisfied, got {constraints!r}."
-            ) from error
-        if self.n not in (None, len(values)):
-            raise ValueError(
-                f"constraints must have {self.n} values, as before, got {len(values)}."
-            )
-        self._set_n(len(values))
-        return values
-
-    def _set_n(self, n: int) -> None:
-        if self.n is not None or n == 0:
-            return
-        self.n = n
-        for place in range(n):
-            model = make_surrogate("gp", self._candidates, self._seed_of(place))
-            # Values on both sides of the bound matter equally.
-            model.winsorize_scores = False
-            self._models.append(model)
-
-    def _seed_of(self, place: int) -> int:
-        return self._seed + SEED_OFFSET + place
-
-    def violation(self, slacks: list[float]) -> float:
-        """Return the violation of a trial; infinite if its values are unknown."""
-        return float(total_violation(slacks or [math.nan] * (self.n or 0)))
-
-    def slacks(self, *lists: ObservationList) -> FloatArray | None:
-        """Return the observed values, shape (n, c); None without constraints."""
-        if self.n is None:
-            return None
-        unknown = [math.nan] * self.n
-        rows = [
-            slacks or unknown
-            for observations in lists
-            for slacks in observations.slacks
-        ]
-        return np.array(rows, dtype=np.float64).reshape(-1, self.n)
-
-    def fit(
-        self, proposer: Proposer, observations: Observations
-    ) -> tuple[Proposer, Observations]:
-        """Fit a proposer to observations; return both with constraints applied."""
-        if observations.slacks is None:
-            return proposer.fit(observations), observations
-        return fit_constrained(proposer, self._models, observations)
-
-    @staticmethod
-    def expected(
-        proposer: Proposer, row: FloatArray, improvement: float | None
-    ) -> float | None:
-        """Return an expected improvement times the probability of feasibility."""
-        for term in proposer.terms:
-            if improvement is not None and isinstance(term, Feasibility):
-                improvement *= math.exp(float(term.value(row[None, :])[0]))
-        return improvement
+    configuration: Configuration
+    scores: list[float]
+    noise: list[float]
+    slacks: list[float]
+    is_eligible: bool = False
 
 
 class ObservedTrials:
@@ -186,16 +146,18 @@ class ObservedTrials:
 
     def __init__(self, space: Space, seed: int) -> None:
         self.space = space
+        self._seed = seed
         self._costs = CostModel(space.n_options)
         self._aborted = AbortedTrials(space.n_options)
         self._limits = LimitTerms(self._costs, self._aborted)
-        self._observed, self._learned = ObservationList(), ObservationList()
-        # Trials that can be compared: neither failed nor censored. Scores to maximize.
-        self._eligible: list[tuple[list[float], Params, list[float]]] = []
+        self._observed: list[Observation] = []
+        self._learned: list[Observation] = []
         self._n_objectives: int | None = None
         self._pending: dict[bytes, FloatArray] = {}
         self._candidates = Candidates(space)
-        self._constraints = ConstraintModels(self._candidates, seed)
+        self._n_constraints: int | None = None
+        # One Gaussian process for each constraint, for any surrogate.
+        self._constraint_models: list[Any] = []
 
     def tell(
         self,
@@ -258,40 +220,70 @@ class ObservedTrials:
             scores.
         """
         cost = check_cost(cost, censored)
-        scores, variances = self._check_scores(score, noise)
-        slacks = self._constraints.check(constraints)
-        configuration = Configuration.of(self.space, params)
-        row = configuration.row
+        observation = self._checked(params, score, noise, constraints)
+        row = observation.configuration.row
         self._pending.pop(key_of(row), None)
         self._candidates.add(row)
-        self._observed.add(row, scores, variances, slacks)
-        if not (censored or any(map(math.isnan, scores))):
-            self._eligible.append((scores, configuration.params, slacks))
+        failed = any(map(math.isnan, observation.scores))
+        self._observed.append(
+            observation._replace(is_eligible=not (censored or failed))
+        )
         if cost is not None:
             self._costs.add(row, cost, censored)
         if ended or not censored:
             self._aborted.add(row, bool(ended))
 
-    def _check_scores(self, score: Any, noise: Any) -> tuple[list[float], list[float]]:
-        """Return scores to maximize, and variances.
+    def _checked(
+        self, params: Any, score: Any, noise: Any, constraints: Any
+    ) -> Observation:
+        """Return an observation with scores to maximize.
 
-        The first call sets the number of objectives.
+        The first call sets the number of objectives. Scores to be minimized are
+        negated, so that all other code maximizes, and negated again when they are
+        returned.
         """
-        scores = check_scores(score, self._n_objectives)
-        variances = check_noises(noise, self.surrogate, len(scores))
+        scores = _check_scores(score, self._n_objectives)
+        variances = _check_noises(noise, self.surrogate, len(scores))
         # A single NaN marks a failure for any number of objectives.
         if self._n_objectives is None and (
             len(scores) > 1 or not math.isnan(scores[0])
         ):
             self._set_n_objectives(len(scores))
-        return self._signed(scores), variances
+        # A failure is replaced by the worst score, without additional noise.
+        pairs = zip(scores, variances, strict=True)
+        variances = [0.0 if math.isnan(score) else v for score, v in pairs]
+        slacks = self._check_constraints(constraints)
+        configuration = Configuration.of(self.space, params)
+        return Observation(configuration, self._signed(scores), variances, slacks)
+
+    def _check_constraints(self, constraints: Any) -> list[float]:
+        """Return slacks of a trial; the first ones set the number of constraints."""
+        if constraints is None:
+            return []
+        try:
+            values = [float(slack) for slack in constraints]
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                "constraints must be a list of numbers, each <= 0 where the "
+                f"constraint is satisfied, got {constraints!r}."
+            ) from error
+        if self._n_constraints not in (None, len(values)):
+            raise ValueError(
+                f"constraints must have {self._n_constraints} values, as before, got "
+                f"{len(values)}."
+            )
+        if self._n_constraints is None and values:
+            self._n_constraints = len(values)
+            for place in range(len(values)):
+                seed = self._seed + SEED_OFFSET + place
+                model = make_surrogate("gp", self._candidates, seed)
+                # Values on both sides of the bound matter equally.
+                model.winsorize_scores = False
+                self._constraint_models.append(model)
+        return values
 
     def _signed(self, scores: Sequence[Any]) -> list[Any]:
-        """Negate the scores of objectives to be minimized.
-
-        Observed scores are negated when they are passed to the optimizer, so that all
-        other code maximizes. They are negated again when they are returned.
-        """
+        """Negate the scores of objectives to be minimized."""
         signs = itertools.cycle(self._signs)
         return [sign * score for sign, score in zip(signs, scores, strict=False)]
 
@@ -303,17 +295,8 @@ class ObservedTrials:
 
         To continue an interrupted run, pass the observations to :meth:`tell` and the
         pending configurations to this method, both in their original order. The
-        proposals that follow are then the same as without the interruption.
-
-        Parameters
-        ----------
-        params : dict
-            Configuration of the space.
-
-        Raises
-        ------
-        ValueError
-            If `params` is not a configuration of the space.
+        proposals that follow are then the same as without the interruption. A
+        ValueError is raised if it is not a configuration of the space.
         """
         row = Configuration.of(self.space, params).row
         self._pending[key_of(row)] = row
@@ -322,16 +305,8 @@ class ObservedTrials:
     def forget(self, params: Mapping[str, Any] | Configuration) -> None:
         """Drop a pending configuration whose score will not be observed.
 
-        Parameters
-        ----------
-        params : dict
-            Pending configuration. It may be proposed again, unless it was observed
-            before.
-
-        Raises
-        ------
-        ValueError
-            If it is not pending, or not a configuration of the space.
+        It may be proposed again, unless it was observed before. A ValueError is raised
+        if it is not pending, or not a configuration of the space.
         """
         configuration = Configuration.of(self.space, params)
         if key_of(configuration.row) not in self._pending:
@@ -341,7 +316,7 @@ class ObservedTrials:
     def _withdraw(self, row: FloatArray) -> None:
         key = key_of(row)
         self._pending.pop(key, None)
-        if key not in map(key_of, self._observed.rows):
+        if all(key_of(trial.configuration.row) != key for trial in self._observed):
             self._candidates.discard(row)
 
     def learn(
@@ -352,11 +327,11 @@ class ObservedTrials:
         cost: float | None = None,
         constraints: Sequence[float] | None = None,
     ) -> None:
-        """Add an observation of an earlier search.
+        """Add an observation of an earlier search, at any time.
 
         The surrogate is fitted to it, and it counts as one of `n_initial_points`. The
         configuration can still be proposed. It does not count in :attr:`n_told`, and it
-        is not eligible for :attr:`best_params`. Observations can be added at any time.
+        is not eligible for :attr:`best_params`. Exceptions are those of :meth:`tell`.
 
         Parameters
         ----------
@@ -373,61 +348,25 @@ class ObservedTrials:
             up to a common factor, until a few costs of this search are known.
         constraints : list of float, default=None
             Values of constraints, as in :meth:`tell`. None means that they are unknown.
-
-        Raises
-        ------
-        TypeError
-            If `score`, `noise` or `cost` is not a number, or `constraints` is not a
-            list of numbers.
-        ValueError
-            If `params` is not a configuration of the space, or for a reason given in
-            :meth:`tell`.
         """
-        cost = check_cost(cost, False)
-        row = Configuration.of(self.space, params).row
-        slacks = self._constraints.check(constraints)
-        self._learned.add(row, *self._check_scores(score, noise), slacks)
+        cost = check_cost(cost)
+        observation = self._checked(params, score, noise, constraints)
+        self._learned.append(observation)
         if cost is not None:
-            self._costs.learn(row, cost)
+            self._costs.learn(observation.configuration.row, cost)
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
-        """Predict the cost of a configuration.
+        """Predict the median of the cost of a configuration.
 
-        Parameters
-        ----------
-        params : dict
-            Configuration of the space.
-
-        Returns
-        -------
-        cost : float or None
-            Median of the cost, predicted by a model of all observed costs. None if no
-            cost is known.
-
-        Raises
-        ------
-        ValueError
-            If `params` is not a configuration of the space.
+        A model of all observed costs predicts it. It is None if no cost is known. A
+        ValueError is raised if `params` is not a configuration of the space.
         """
         row = Configuration.of(self.space, params).row
         with one_blas_thread():
             return self._costs.expected(row)
 
     def limit_costs(self, limit: float | None, budget: float | None) -> None:
-        """Set :attr:`cost_limit` and :attr:`cost_budget`.
-
-        Parameters
-        ----------
-        limit : float or None
-            Cost at which a trial is aborted. None means no limit.
-        budget : float or None
-            Total cost of all trials. None means that it is unknown.
-
-        Raises
-        ------
-        ValueError
-            If a number is not finite or not greater than 0.
-        """
+        """Set :attr:`cost_limit` and :attr:`cost_budget`."""
         self.cost_limit, self.cost_budget = limit, budget
 
     @property
@@ -446,7 +385,7 @@ class ObservedTrials:
 
     @cost_limit.setter
     def cost_limit(self, limit: float | None) -> None:
-        self._limits.limit = check_cost_limit("cost_limit", limit)
+        self._limits.limit = _check_positive("cost_limit", limit)
 
     @property
     def cost_budget(self) -> float | None:
@@ -461,12 +400,12 @@ class ObservedTrials:
 
     @cost_budget.setter
     def cost_budget(self, budget: float | None) -> None:
-        self._limits.budget = check_cost_limit("cost_budget", budget)
+        self._limits.budget = _check_positive("cost_budget", budget)
 
     @property
     def n_told(self) -> int:
         """Number of observations passed to :meth:`tell`."""
-        return len(self._observed.scores)
+        return len(self._observed)
 
     @property
     def n_configurations(self) -> float:
@@ -486,23 +425,31 @@ class ObservedTrials:
         trials that satisfy them, or the one that violates them least if none does. A
         ValueError is raised if there is no eligible trial or several objectives.
         """
-        if not self._eligible:
+        best = self._best()
+        if best is None:
             raise ValueError("No score has been observed yet.")
         if self._n_objectives != 1:
             raise ValueError(
                 f"best_params is not defined for {self._n_objectives} objectives; use "
                 "pareto_front."
             )
-        return dict(self._best()[1])
+        return dict(best.configuration.params)
 
-    def _best(self) -> tuple[list[float], Params, list[float]]:
-        scores = [scores for scores, *_ in self._eligible]
-        return self._eligible[best_first(scores, self._violations())[0]]
+    def _best(self) -> Observation | None:
+        trials, violations = self._eligible()
+        scores = [trial.scores for trial in trials]
+        return trials[best_first(scores, violations)[0]] if trials else None
 
-    def _violations(self) -> FloatArray:
-        """Return the violations of the constraints by the eligible trials."""
-        violation = self._constraints.violation
-        return np.array([violation(slacks) for _, _, slacks in self._eligible])
+    def _eligible(self) -> tuple[list[Observation], FloatArray]:
+        """Return the eligible trials, and their violations of the constraints."""
+        trials = [trial for trial in self._observed if trial.is_eligible]
+        slacks = [self._known_slacks(trial) for trial in trials]
+        shape = len(trials), self._n_constraints or 0
+        return trials, total_violation(np.reshape(slacks, shape))
+
+    def _known_slacks(self, trial: Observation) -> list[float]:
+        """Return the slacks of a trial, NaN where they are unknown."""
+        return trial.slacks or [math.nan] * (self._n_constraints or 0)
 
     @property
     def pareto_front(self) -> list[tuple[Params, list[float]]]:
@@ -513,63 +460,71 @@ class ObservedTrials:
         constraints, only trials that satisfy them count. If none does, only the trials
         with the smallest violation count.
         """
-        if not self._eligible:
+        trials, violations = self._eligible()
+        if not trials:
             return []
-        usable = np.ones(len(self._eligible), dtype=bool)
-        places = np.flatnonzero(least_violating(self._violations(), usable))
-        allowed = [self._eligible[place] for place in places]
-        front = is_nondominated(np.array([scores for scores, *_ in allowed]))
+        places = np.flatnonzero(least_violating(violations, np.ones(len(trials), bool)))
+        allowed = [trials[place] for place in places]
+        front = is_nondominated(np.array([trial.scores for trial in allowed]))
         return [
-            (dict(params), self._signed(scores))
-            for (scores, params, _), on_it in zip(allowed, front, strict=True)
+            (dict(trial.configuration.params), self._signed(trial.scores))
+            for trial, on_it in zip(allowed, front, strict=True)
             if on_it
         ]
 
     def _observations(self) -> Observations:
-        return join(
-            self._learned,
-            self._observed,
-            list(self._pending.values()),
-            self.space.n_columns,
-            self._n_objectives or 1,
-            self._constraints.slacks(self._learned, self._observed),
+        """Return all observations as arrays; those of earlier searches come first."""
+        trials, d = [*self._learned, *self._observed], self._n_objectives or 1
+        waiting, D = list(self._pending.values()), self.space.n_columns
+
+        def column(numbers: list[list[float]]) -> FloatArray:
+            # A failure may have one number if it came before the first list of scores.
+            rows = [values if len(values) == d else values * d for values in numbers]
+            return np.array(rows, dtype=np.float64).reshape((-1, d) if d > 1 else -1)
+
+        slacks = None
+        if self._n_constraints is not None:
+            rows = [self._known_slacks(trial) for trial in trials]
+            slacks = np.array(rows, dtype=np.float64).reshape(-1, self._n_constraints)
+        X = np.array([trial.configuration.row for trial in trials], dtype=np.float64)
+        return Observations(
+            X.reshape(len(trials), D),
+            column([trial.scores for trial in trials]),
+            column([trial.noise for trial in trials]),
+            np.array(waiting, dtype=np.float64).reshape(len(waiting), D),
+            slacks=slacks,
         )
 
     def __repr__(self) -> str:
-        facts = ", ".join(f"{label} {text}" for label, text in _facts(self))
-        return f"<{_title(self)}: {facts}>"
+        facts = ", ".join(f"{label} {text}" for label, text in self._facts())
+        return f"<{self._title()}: {facts}>"
 
     def _repr_html_(self) -> str:
-        return html_table(_title(self), _facts(self))
+        return html_table(self._title(), self._facts())
 
+    def _title(self) -> str:
+        names = ", ".join(self.space.parameter_names) or "no parameters"
+        return f"{type(self).__name__} of {names}"
 
-def _title(optimizer: Any) -> str:
-    names = ", ".join(optimizer.space.parameter_names) or "no parameters"
-    return f"{type(optimizer).__name__} of {names}"
-
-
-def _facts(optimizer: Any) -> list[tuple[str, str]]:
-    """Return the labels and values that are displayed."""
-    surrogate = optimizer.surrogate
-    if not isinstance(surrogate, str):
-        surrogate = type(surrogate).__name__
-    observed = optimizer._observed.scores
-    n_failed = sum(math.isnan(scores[0]) for scores in observed)
-    facts = [
-        ("surrogate", surrogate),
-        (
-            "observed",
-            f"{len(observed)} ({n_failed} failed)" if n_failed else str(len(observed)),
-        ),
-        ("pending", str(len(optimizer._pending))),
-    ]
-    if optimizer._learned.scores:
-        facts.append(("learned", str(len(optimizer._learned.scores))))
-    eligible = optimizer._eligible
-    if not eligible:
-        return facts
-    if len(eligible[0][0]) > 1:
-        return [*facts, ("Pareto front", str(len(optimizer.pareto_front)))]
-    scores, params, _ = optimizer._best()
-    (score,) = optimizer._signed(scores)
-    return [*facts, ("best score", f"{score:.6g}"), ("best params", repr(params))]
+    def _facts(self) -> list[tuple[str, str]]:
+        """Return the labels and values that are displayed."""
+        surrogate = self.surrogate
+        if not isinstance(surrogate, str):
+            surrogate = type(surrogate).__name__
+        n_failed = sum(math.isnan(trial.scores[0]) for trial in self._observed)
+        failed = f" ({n_failed} failed)" if n_failed else ""
+        facts = [
+            ("surrogate", surrogate),
+            ("observed", f"{self.n_told}{failed}"),
+            ("pending", str(len(self._pending))),
+        ]
+        if self._learned:
+            facts.append(("learned", str(len(self._learned))))
+        best = self._best()
+        if best is None:
+            return facts
+        if len(best.scores) > 1:
+            return [*facts, ("Pareto front", str(len(self.pareto_front)))]
+        (score,) = self._signed(best.scores)
+        params = repr(best.configuration.params)
+        return [*facts, ("best score", f"{score:.6g}"), ("best params", params)]

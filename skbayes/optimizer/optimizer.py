@@ -10,6 +10,7 @@ one proposal to the next, but only results that it would compute again identical
 from __future__ import annotations
 
 import dataclasses
+import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, overload
@@ -17,23 +18,22 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from skbayes.acquisition.base import Observations
+from skbayes.acquisition.feasibility import Feasibility, fit_constrained
 from skbayes.acquisition.registry import check_acquisition, make_proposer
 from skbayes.acquisition.terms import LogTerm, prior_terms
 from skbayes.optimizer.initial_design import (
+    check_initial_points,
+    check_n_initial_points,
     default_n_initial_points,
     draw_design,
     first_rows,
     next_of_portfolio,
-    usable_portfolio,
 )
 from skbayes.optimizer.observations import ObservedTrials
-from skbayes.optimizer.random_streams import Stream, make_generator
-from skbayes.optimizer.validation import (
-    check_direction,
-    check_initial_points,
-    check_n_initial_points,
-    check_prior,
+from skbayes.optimizer.random_streams import (
+    Stream,
     check_random_state,
+    make_generator,
 )
 from skbayes.space.candidates import Configuration, SpaceExhausted
 from skbayes.space.dimensions import FloatArray
@@ -195,23 +195,25 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         prior: OptimumPrior | None = None,
         random_state: Any = None,
     ) -> None:
-        self.space = Space.from_notation(search_spaces, constraint)
+        space = Space.from_notation(search_spaces, constraint)
         self.surrogate = check_surrogate(surrogate)
         self.acquisition = check_acquisition(acquisition)
-        self._seed = check_random_state(random_state)
-        super().__init__(self.space, self._seed)
+        super().__init__(space, check_random_state(random_state))
         self._proposer: Any = make_proposer(
             self.surrogate, self.acquisition, self._candidates, self._seed
         )
-        self._signs, n = check_direction(direction, n_objectives)
+        self._signs, n = _check_direction(direction, n_objectives)
         if n is not None:
             self._set_n_objectives(n)
-        auto = default_n_initial_points(self.space, self._proposer)
+        auto = self._proposer.n_initial_points
+        if auto is None:
+            auto = default_n_initial_points(space)
         self._n_initial = check_n_initial_points(n_initial_points, auto)
         self._n_initial_is_auto = n_initial_points == "auto"
         self._queue = self._checked_points(initial_points)
-        self.prior = check_prior(prior, self.space)
-        self._portfolio = usable_portfolio(self.prior, auto)
+        self.prior = _check_prior(prior, space)
+        # A proposer without initial points, such as random search, uses no portfolio.
+        self._portfolio = self.prior.portfolio if self.prior and auto > 0 else None
         if self._portfolio is not None and self._n_initial_is_auto:
             self._n_initial = self._portfolio.n_first
         rng = make_generator(self._seed, Stream.DESIGN)
@@ -268,26 +270,11 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         return [configuration.params for configuration in proposed]
 
     def propose(self, max_cost: float | None = None) -> Configuration:
-        """Propose one configuration, with its encoding.
+        """Propose one configuration as :meth:`ask`, with its encoding.
 
-        Parameters
-        ----------
-        max_cost : float or None, default=None
-            Maximum cost of the trial, > 0, in units of the observed costs. It limits
-            this proposal like :attr:`cost_limit`. None means no further limit.
-
-        Returns
-        -------
-        configuration : Configuration
-            Configuration as from :meth:`ask`. The other methods accept it in place of a
-            dict, and then do not encode it again.
-
-        Raises
-        ------
-        ValueError
-            If the constraint raises an exception.
-        SpaceExhausted
-            If no new configuration is left.
+        The other methods accept it in place of a dict, and then do not encode it again.
+        The maximum cost of the trial, `max_cost` > 0, limits this proposal like
+        :attr:`cost_limit`. None means no further limit.
         """
         with one_blas_thread(), self._limits.at_most(max_cost):
             configuration, improvement = self._next()
@@ -307,18 +294,9 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
     def enqueue(self, params: Mapping[str, Any]) -> None:
         """Add a configuration to the queue of configurations to propose first.
 
-        The queue initially contains `initial_points`.
-
-        Parameters
-        ----------
-        params : dict
-            Configuration of the space. It is skipped if it is already observed or
-            pending when its turn comes.
-
-        Raises
-        ------
-        ValueError
-            If it is not a configuration of the space, or the constraint forbids it.
+        The queue initially contains `initial_points`. The configuration is skipped if
+        it is already observed or pending when its turn comes. A ValueError is raised if
+        it is not a configuration of the space, or the constraint forbids it.
         """
         self._queue += self._checked_points([params])
 
@@ -337,16 +315,9 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         these. Surrogates that do not predict scores, and expected influence, only use
         the enqueued configurations.
 
-        Parameters
-        ----------
-        sources : sequence of Source
-            Earlier searches, encoded by :attr:`space`. Their scores have the same
-            direction as those of this optimizer.
-
-        Raises
-        ------
-        ValueError
-            If there are several objectives.
+        The `sources` are encoded by :attr:`space`. Their scores have the same direction
+        as those of this optimizer. A ValueError is raised if there are several
+        objectives.
         """
         if self._n_objectives not in (None, 1):
             raise ValueError(
@@ -406,23 +377,16 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
     def fitted_surrogate(self) -> Any:
         """Return the surrogate, fitted to all observations.
 
-        Returns
-        -------
-        surrogate : object
-            Surrogate conditioned on the pending configurations. Its configurations are
-            encoded by :attr:`space`. It predicts negated scores if they are minimized.
-            It is not available with several objectives.
-
-        Raises
-        ------
-        ValueError
-            If no score is known, or `surrogate` does not predict scores.
+        It is conditioned on the pending configurations. Its configurations are encoded
+        by :attr:`space`. It predicts negated scores if they are minimized. A ValueError
+        is raised if no score is known, `surrogate` does not predict scores, or there
+        are several objectives.
         """
-        if not np.any(np.isfinite(self._learned.scores + self._observed.scores)):
+        # Without constraints, because all observations may violate them.
+        observations = dataclasses.replace(self._observations(), slacks=None)
+        if not np.any(np.isfinite(observations.scores)):
             raise ValueError("No score is known yet.")
         with one_blas_thread():
-            # Without constraints, because all observations may violate them.
-            observations = dataclasses.replace(self._observations(), slacks=None)
             proposer = self._proposer.fit(observations)
         if proposer.surrogate is None:
             raise ValueError(f"surrogate: {self.surrogate!r} does not predict scores.")
@@ -444,33 +408,42 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         return Configuration(params, self.space.encode([params])[0]), improvement
 
     def _best_row(self) -> tuple[FloatArray, float | None]:
-        known = (self._learned, self._observed, list(self._pending.values()))
-        first = next_of_portfolio(
-            self._portfolio, *known, self._candidates, self._limits
-        )
-        if first is not None:
-            return first, None
-        k = len(self._observed.scores) + len(self._pending)
+        pending = list(self._pending.values())
+        if self._portfolio is not None:
+            told = self._learned, self._observed, pending
+            first = next_of_portfolio(
+                self._portfolio, *told, self._candidates, self._limits
+            )
+            if first is not None:
+                return first, None
+        k = len(self._observed) + len(pending)
         rng = make_generator(self._seed, Stream.PROPOSAL, k)
-        n_known = len(self._learned.scores) + k
         observations = self._observations()
-        if n_known >= self._n_initial and self._can_decide(observations):
-            proposer, observations = self._constraints.fit(self._proposer, observations)
-            terms = [*proposer.terms, *self._terms(observations)]
-            proposer = proposer.with_terms(terms)
-            ranked = proposer.rank(self._candidates, observations.incumbents, rng)
-            if self._proposer.needs_scores:
-                row = self._limits.first(ranked, self._candidates, rng)
-            else:
-                row = ranked[0] if len(ranked) else self._candidates.draw(rng)[0]
-            if not len(ranked):
-                return row, None
-            improvement = proposer.expected_improvement(row)
-            return row, self._constraints.expected(proposer, row, improvement)
-        design = self._design[k : k + 1]
-        if len(design) and not self._candidates.filter_new(design)[0]:
-            design = design[:0]
-        return self._limits.first(design, self._candidates, rng), None
+        if len(self._learned) + k < self._n_initial or not self._can_decide(
+            observations
+        ):
+            design = self._design[k : k + 1]
+            if len(design) and not self._candidates.filter_new(design)[0]:
+                design = design[:0]
+            return self._limits.first(design, self._candidates, rng), None
+        if observations.slacks is None:
+            proposer = self._proposer.fit(observations)
+        else:
+            proposer, observations = fit_constrained(
+                self._proposer, self._constraint_models, observations
+            )
+        proposer = proposer.with_terms([*proposer.terms, *self._terms(observations)])
+        ranked = proposer.rank(self._candidates, observations.incumbents, rng)
+        if self._proposer.needs_scores:
+            row = self._limits.first(ranked, self._candidates, rng)
+        else:
+            row = ranked[0] if len(ranked) else self._candidates.draw(rng)[0]
+        improvement = proposer.expected_improvement(row) if len(ranked) else None
+        if improvement is not None:
+            for term in proposer.terms:
+                if isinstance(term, Feasibility):
+                    improvement *= math.exp(float(term.value(row[None, :])[0]))
+        return row, improvement
 
     def _terms(self, observations: Observations) -> list[LogTerm]:
         """Return the terms that are added to the log of the acquisition function."""
@@ -485,3 +458,46 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
             return True
         # The surrogate of each objective needs at least one score.
         return bool(np.all(np.any(np.isfinite(observations.scores), axis=0)))
+
+
+def _check_prior(prior: Any, space: Space) -> OptimumPrior | None:
+    """Return the prior over the best configuration, for the space."""
+    if prior is None:
+        return None
+    if not isinstance(prior, OptimumPrior):
+        raise TypeError(f"prior must be an OptimumPrior or None, got {prior!r}.")
+    try:
+        return prior.on(space)
+    except ValueError as error:
+        raise ValueError(f"prior: {error}") from error
+
+
+def _check_direction(
+    direction: Any, n_objectives: Any
+) -> tuple[tuple[float, ...], int | None]:
+    """Return 1 or -1 to maximize or minimize objectives, and their number.
+
+    A single sign is that of all objectives. The number is None if neither argument
+    specifies it.
+    """
+    n = n_objectives
+    if n is not None and not (isinstance(n, numbers.Integral) and int(n) >= 1):
+        raise ValueError(f"n_objectives must be an integer >= 1 or None, got {n!r}.")
+    listed = [direction] if isinstance(direction, str) else direction
+    if (
+        not isinstance(listed, list | tuple)
+        or not listed
+        or any(name not in ("maximize", "minimize") for name in listed)
+    ):
+        raise ValueError(
+            "direction must be 'maximize' or 'minimize', or a list with one of them "
+            f"for each objective, got {direction!r}."
+        )
+    if not isinstance(direction, str):
+        if n not in (None, len(listed)):
+            raise ValueError(
+                f"direction must have one element for each of {n} objectives "
+                f"(n_objectives), got {direction!r}."
+            )
+        n = len(listed)
+    return tuple(1.0 if name == "maximize" else -1.0 for name in listed), n

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
 from enum import Enum
+from typing import Any
 
 import numpy as np
 
-__all__ = ["Stream", "make_generator", "make_seeds"]
+__all__ = ["Stream", "check_random_state", "make_generator", "make_seeds"]
 
 
 class Stream(Enum):
@@ -44,3 +46,19 @@ def make_generator(seed: int, stream: Stream, *indices: int) -> np.random.Genera
 def make_seeds(seed: int, n: int) -> np.ndarray:
     """Return n seeds derived from one seed."""
     return np.random.SeedSequence(seed).generate_state(n)
+
+
+def check_random_state(random_state: Any) -> int:
+    """Return a seed: an int as it is, one drawn from a source, or a new one."""
+    if random_state is None:
+        return int(np.random.SeedSequence().generate_state(1)[0])
+    if isinstance(random_state, numbers.Integral) and int(random_state) >= 0:
+        return int(random_state)
+    if isinstance(random_state, np.random.Generator):
+        return int(random_state.integers(2**31))
+    if isinstance(random_state, np.random.RandomState):
+        return int(random_state.randint(2**31 - 1))
+    raise ValueError(
+        "random_state must be an integer >= 0, a RandomState, a Generator or None, "
+        f"got {random_state!r}."
+    )

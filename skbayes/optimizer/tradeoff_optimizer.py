@@ -9,11 +9,11 @@ import numpy as np
 
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.tradeoff import RULES, TradeoffObservations, TradeoffProposer
+from skbayes.optimizer.costs import make_process
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space.candidates import Configuration
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.registry import capability
 
 __all__ = ["TradeoffOptimizer"]
@@ -72,12 +72,7 @@ class TradeoffOptimizer(Optimizer):
 
     def _set_n_objectives(self, n: int) -> None:
         if capability(self.surrogate, "predicts_scores"):
-            cost_model = GaussianProcess(
-                n_options=self.space.n_options,
-                n_samples=0,
-                # Low costs must be predicted as accurately as high costs.
-                winsorize_scores=False,
-            )
+            cost_model = make_process(self.space.n_options)
             self._proposer = TradeoffProposer(
                 self._proposer, cost_model, self._rule, self._cost_scale
             )
@@ -102,7 +97,6 @@ class TradeoffOptimizer(Optimizer):
         return TradeoffObservations(**vars(known), fractions=fractions, alpha=alpha)
 
     def _alpha(self, n_known: int) -> float:
-        """Return the tradeoff of the next proposal."""
         if self.tradeoff is not None:
             return float(self.tradeoff)
         share = make_generator(self._seed, Stream.TRADEOFF, n_known).random()

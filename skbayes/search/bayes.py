@@ -12,8 +12,8 @@ from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.acquisition.registry import ACQUISITIONS
 from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.options import parse_trial_limits
+from skbayes.optimizer.observations import check_noise
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.optimizer.validation import check_noise
 from skbayes.search._parameters import (
     ANY_SURROGATE,
     share_parameters,

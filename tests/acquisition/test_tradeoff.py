@@ -296,7 +296,7 @@ def test_the_optimizer_takes_a_score_and_a_negated_cost():
         # The best score is at 0.8; less half of the cost (which counts as 1 at its
         # median), cheaper ones are better.
         optimizer.tell(params, [0.9 - (x - 0.8) ** 2, -x])
-    tail = [params["x"] for _, params, _ in optimizer._eligible[-5:]]
+    tail = [trial.configuration.params["x"] for trial in optimizer._observed[-5:]]
     assert np.median(tail) < 0.8
     optimizer.tell({"x": 0.11}, [0.5, np.nan], noise=0.01)
     assert 0.0 <= optimizer.ask()["x"] <= 1.0

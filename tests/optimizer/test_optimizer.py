@@ -542,11 +542,8 @@ def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces, when):
     assert go_on(second, rest, 5) == go_on(first, in_flight, 5)
     # Told all that was told, then pended all that was in flight: the same again.
     third = Optimizer(spaces, initial_points=initial, random_state=3)
-    for row, value, noise in zip(
-        first._observed.rows, first._observed.scores, first._observed.noise, strict=True
-    ):
-        (params,) = first.space.decode(row[None, :])
-        third.tell(params, value, noise=noise)
+    for trial in first._observed:
+        third.tell(trial.configuration.params, trial.scores, noise=trial.noise)
     for params in in_flight:
         third.pend(params)
     assert third.ask(2) == first.ask(2)

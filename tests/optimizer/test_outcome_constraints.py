@@ -48,15 +48,10 @@ def test_the_best_is_found_at_the_bound(options, margin):
 def test_proposals_are_a_function_of_what_was_told(surrogate):
     optimizer = run(12, surrogate=surrogate, random_state=0)
     again = Optimizer(SPACE, surrogate=surrogate, random_state=0)
-    for row, scores, slacks in zip(
-        optimizer._observed.rows,
-        optimizer._observed.scores,
-        optimizer._observed.slacks,
-        strict=True,
-    ):
-        params = optimizer.space.decode(row[None])[0]
+    for trial in optimizer._observed:
+        params = trial.configuration.params
         again.pend(params)
-        again.tell(params, scores[0], constraints=slacks)
+        again.tell(params, trial.scores[0], constraints=trial.slacks)
     assert copy.deepcopy(optimizer).ask(2) == again.ask(2)
 
 

@@ -63,8 +63,8 @@ def test_the_best_of_the_sources_come_first_and_their_models_count(journal, grid
         warnings.simplefilter("error")
         search = search_of([grid], n_iter=3).fit(X, y)
         same = search_of(grid, n_iter=3).fit(X, y)
-    assert search.optimizer_._learned.scores == []
-    assert len(same.optimizer_._learned.scores) == 9
+    assert search.optimizer_._learned == []
+    assert len(same.optimizer_._learned) == 9
 
 
 @pytest.mark.parametrize("kind", TAKE)
