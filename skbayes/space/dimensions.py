@@ -393,6 +393,9 @@ class Integer(_Range):
     [1, 2, 4]
     """
 
+    # Whether it was written as a pair of ints, which may have been meant as floats.
+    is_pair = False
+
     def __init__(self, low: int, high: int, prior: Prior = "uniform") -> None:
         super().__init__(low, high, prior)
         for name, end in (("low", low), ("high", high)):

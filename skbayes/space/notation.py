@@ -353,8 +353,11 @@ def _range(low: Any, high: Any, prior: Any = "uniform", base: Any = None) -> Dim
             f"The fourth item of a range, scikit-optimize's base, has no effect: "
             f"{base!r} is ignored. Write ({low!r}, {high!r}, {prior!r}).",
         )
-    whole = isinstance(low, int) and isinstance(high, int)
-    return (Integer if whole else Real)(low, high, prior)
+    if isinstance(low, int) and isinstance(high, int):
+        integers = Integer(low, high, prior)
+        integers.is_pair = True
+        return integers
+    return Real(low, high, prior)
 
 
 def _stepped(low: Any, high: Any, step: Any) -> Dimension:

@@ -88,6 +88,7 @@ MEMBERS = {
 # Packages and modules that users do not import from.
 WITHOUT_PUBLIC_NAMES = {
     "skbayes.evaluation.aspects",
+    "skbayes.evaluation.rounds",
     "skbayes.spaces.learners",
     "skbayes.spaces.transformers",
     "skbayes.spaces.trees",
