@@ -106,26 +106,29 @@ def log_search(
     record = make_record(found)
     run = mlflow.active_run()
     _log_parent(mlflow, run, source, record)
-    new = set(_best_first(record)[:max_trials]) - logged
-    shared = _shared_tags(run, source)
-    fixed = _params_of_estimator(source)
-    ranks = _ranks(source, record.number.tolist())
+    numbers = record.number.tolist()
+    # The chosen trial and the best ones first.
+    chosen = [] if record.best is None else [record.best]
+    order = dict.fromkeys(chosen + record.order.tolist())
+    new = {numbers[place] for place in list(order)[:max_trials]} - logged
+    tags = {name: run.data.tags[name] for name in _ORIGIN if name in run.data.tags}
+    fixed: dict[str, Any] = {}
+    estimator = getattr(source, "estimator", None)
+    if estimator is not None:
+        tags |= _tags_of(estimator)
+        fixed = estimator.get_params(deep=True)
+    ranks = _ranks(source, numbers)
     trials = {trial.number: trial for trial in found.trials}
-    for place, number in enumerate(record.number.tolist()):
+    for place, number in enumerate(numbers):
         if number not in new:
             continue
         metrics = _metrics(trials[number])
         metrics |= {f"cost_{n}": costs[place] for n, costs in record.costs.items()}
         outcomes = record.outcomes.items()
         metrics |= {f"mean_constraint_{n}": means[place] for n, means in outcomes}
-        _log_trial(
-            mlflow,
-            run,
-            trials[number],
-            shared,
-            metrics | ranks.get(number, {}),
-            fixed | record.params[place],
-        )
+        metrics |= ranks.get(number, {})
+        params = fixed | record.params[place]
+        _log_trial(mlflow, run, trials[number], tags, metrics, params)
     return new
 
 
@@ -143,7 +146,6 @@ def _logged(mlflow: Any, run: Any) -> set[int]:
 
 
 def _log_parent(mlflow: Any, run: Any, source: Any, record: SearchRecord) -> None:
-    client, run_id = mlflow.MlflowClient(), run.info.run_id
     tags = {"skbayes.search": record.method or record.name}
     params: dict[str, Any] = {}
     best = {} if record.best is None else record.params[record.best]
@@ -154,12 +156,12 @@ def _log_parent(mlflow: Any, run: Any, source: Any, record: SearchRecord) -> Non
     else:
         # Parameters of a run cannot be changed, and a better trial may follow.
         tags |= {name: _text(value) for name, value in best.items()}
-    _log_batch(mlflow, client, run_id, {}, params, tags)
+    _log_batch(mlflow, run.info.run_id, {}, params, tags)
     now = int(time.time() * 1000)
     metric = mlflow.entities.Metric
     steps = [metric("best_cv_score", score, now, n) for n, score in _incumbents(record)]
     for part in _parts(steps, 1000):
-        client.log_batch(run_id, metrics=part)
+        mlflow.MlflowClient().log_batch(run.info.run_id, metrics=part)
     if hasattr(source, "cv_results_"):
         mlflow.log_text(_as_csv(source.cv_results_), "cv_results.csv")
 
@@ -210,16 +212,9 @@ def _log_trial(
         more["feasible"] = str(trial.feasible)
     if trial.error is not None:
         more["error"] = _text(trial.error.strip().rpartition("\n")[2])
-    _log_batch(mlflow, client, child.info.run_id, metrics, params, more)
+    _log_batch(mlflow, child.info.run_id, metrics, params, more)
     status = "FAILED" if trial.state == TrialState.FAILED else "FINISHED"
     client.set_terminated(child.info.run_id, status, int(end * 1000))
-
-
-def _best_first(record: SearchRecord) -> list[int]:
-    """Return the numbers of the comparable trials, the chosen and the best first."""
-    chosen = [] if record.best is None else [record.best]
-    order = dict.fromkeys([*chosen, *record.order.tolist()])
-    return [int(record.number[place]) for place in order]
 
 
 def _metrics(trial: Trial) -> dict[str, float]:
@@ -246,17 +241,6 @@ def _ranks(source: Any, numbers: Sequence[int]) -> dict[int, dict[str, float]]:
     }
 
 
-def _params_of_estimator(source: Any) -> dict[str, Any]:
-    estimator = getattr(source, "estimator", None)
-    return {} if estimator is None else estimator.get_params(deep=True)
-
-
-def _shared_tags(run: Any, source: Any) -> dict[str, str]:
-    tags = {name: run.data.tags[name] for name in _ORIGIN if name in run.data.tags}
-    estimator = getattr(source, "estimator", None)
-    return tags if estimator is None else tags | _tags_of(estimator)
-
-
 def _tags_of(estimator: Any) -> dict[str, str]:
     kind = type(estimator)
     return {
@@ -270,14 +254,13 @@ def _tags_of(estimator: Any) -> dict[str, str]:
 
 def _log_batch(
     mlflow: Any,
-    client: Any,
     run_id: str,
     metrics: Mapping[str, float],
     params: Mapping[str, Any],
     tags: Mapping[str, str],
 ) -> None:
     """Log to a run, without values that are not finite."""
-    entities = mlflow.entities
+    client, entities = mlflow.MlflowClient(), mlflow.entities
     now = int(time.time() * 1000)
     listed = [
         entities.Metric(_name(name), float(value), now, 0)

@@ -4,13 +4,12 @@ import contextlib
 import gc
 import os
 import signal
-import socket
 import sqlite3
-import struct
 import subprocess
 import sys
 
 import pytest
+from attacks.companions import bound_socket, super_journal
 from journal_samples import (
     SPACE,
     fork,
@@ -46,21 +45,14 @@ def assert_refused(read, path, match):
     assert {p: p.lstat().st_size for p in folder.iterdir()} == before
 
 
-def make_socket(path):
-    with socket.socket(socket.AF_UNIX) as one:
-        one.bind(str(path))
-
-
 @every_reader
-def test_what_is_no_regular_file_is_refused(read, path, monkeypatch):
-    # The address of a socket must be short.
-    monkeypatch.chdir(path.parent)
+def test_what_is_no_regular_file_is_refused(read, path):
     for kind, make in (
         ("a FIFO", os.mkfifo),
-        ("a socket", make_socket),
+        ("a socket", bound_socket),
         ("a folder", os.mkdir),
     ):
-        make(path.name)
+        make(path)
         assert_refused(read, path, f"journal: .* is {kind}, not a regular file")
         (os.rmdir if kind == "a folder" else os.unlink)(path)
     path.symlink_to(path)
@@ -123,15 +115,6 @@ def test_a_search_refuses_before_any_fit(name, tmp_path):
     search.set_params(error_score="raise", **{name: fifo})
     with pytest.raises(ValueError, match="journal: .* is a FIFO"):
         search.fit([[0], [1]] * 4, [0, 1] * 4)
-
-
-def super_journal(victim, n_pages, page_size=4096):
-    """Return a rollback journal that makes SQLite delete the victim file."""
-    name = os.fsencode(victim)
-    numbers = (0, 1, n_pages, 512, page_size)
-    header = struct.pack(">8s5I", ROLLBACK_MAGIC, *numbers).ljust(512, b"\0")
-    end = struct.pack(">2I", len(name), sum(name)) + ROLLBACK_MAGIC
-    return header + struct.pack(">I", 2**30 // page_size + 1) + name + end
 
 
 @every_reader
