@@ -76,7 +76,6 @@ class Rows(NamedTuple):
     bias: float
     nodes: npt.NDArray[Any] | None = None
     addresses: npt.NDArray[np.uintp] | None = None
-    is_value: npt.NDArray[np.bool_] | None = None
 
 
 def lay_out(X: sparse.csr_matrix, bias: float) -> Rows:
@@ -87,14 +86,6 @@ def lay_out(X: sparse.csr_matrix, bias: float) -> Rows:
         return Rows(X, bias)
     structures = import_library("LiblinearClassifier")
     return Rows(X, bias, *_nodes(X, bias, np.dtype(structures.feature_node)))
-
-
-def _replace_values(rows: Rows, values: npt.NDArray[np.float64]) -> Rows:
-    """Replace the nonzeros, in place if they are already in the library's layout."""
-    X = sparse.csr_matrix((values, rows.X.indices, rows.X.indptr), shape=rows.X.shape)
-    if rows.nodes is not None:
-        rows.nodes["value"][rows.is_value] = values
-    return rows._replace(X=X)
 
 
 def train(
@@ -162,7 +153,7 @@ class Problem(NamedTuple):
     """Samples and options of the binary problems of all classes."""
 
     X: sparse.csr_matrix
-    rows: Rows | None  # None if they are laid out for each class
+    rows: Rows | None  # None if each class has its own
     bias: float
     codes: npt.NDArray[Any]
     class_weight: npt.NDArray[np.float64]
@@ -176,20 +167,19 @@ class Problem(NamedTuple):
                 self.rows, self.codes, class_weight=self.class_weight, seed=seed
             )
         rest = 1.0 if len(self.class_weight) > 2 else self.class_weight[0]
-        positive = self.codes == code
-        rows = lay_out(self.X, self.bias) if self.rows is None else self.rows
-        ratios = None
+        X, positive = self.X, self.codes == code
+        ratios = np.ones(X.shape[1])
         if self.total is not None:
-            ratios = _log_count_ratios(self.X, positive, self.total)
-            rows = _replace_values(rows, self.X.data * ratios[self.X.indices])
+            ratios = _log_count_ratios(X, positive, self.total)
+            values = X.data * ratios[X.indices]
+            X = sparse.csr_matrix((values, X.indices, X.indptr), shape=X.shape)
         found = self.train(
-            rows,
+            lay_out(X, self.bias) if self.rows is None else self.rows,
             positive.astype(np.int64),
             class_weight=np.array([rest, self.class_weight[code]]),
             seed=seed,
         )
-        if ratios is not None:
-            found.weights[:, : self.X.shape[1]] *= ratios
+        found.weights[:, : X.shape[1]] *= ratios
         return found
 
 
@@ -244,8 +234,8 @@ def _run(
 
 def _nodes(
     X: sparse.csr_matrix, bias: float, dtype: np.dtype
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.uintp], npt.NDArray[np.bool_]]:
-    """Return nodes (column from 1, value), row addresses, and a mask of the values."""
+) -> tuple[npt.NDArray[Any], npt.NDArray[np.uintp]]:
+    """Return nodes (column from 1, value), and the addresses of the rows."""
     n_samples, n_features = X.shape
     extra = 2 if bias >= 0 else 1
     starts = X.indptr.astype(np.int64) + extra * np.arange(n_samples + 1)
@@ -261,7 +251,7 @@ def _nodes(
         value[starts[1:] - 2] = bias
     column[starts[1:] - 1] = -1
     addresses = nodes.ctypes.data + starts[:-1] * dtype.itemsize
-    return nodes, np.ascontiguousarray(addresses, dtype=np.uintp), is_nonzero
+    return nodes, np.ascontiguousarray(addresses, dtype=np.uintp)
 
 
 _DESCENT = re.compile(r"optimization finished, #iter = (\d+)")

@@ -328,8 +328,8 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         joint = solver.name == "MCSVM_CS"
         bias = float(self.intercept_scaling) if self.fit_intercept else -1.0
         several = not joint and n_classes > 2 and effective_n_jobs(self.n_jobs) != 1
-        # Addresses are only valid in this process, and scaling replaces the values.
-        apart = several and (solver.draws or scales)
+        # Scaling replaces the values, and addresses are only valid in this process.
+        apart = scales or (several and solver.draws)
         problem = Problem(
             X,
             None if apart else lay_out(X, bias),
