@@ -84,7 +84,7 @@ class Thoughtless:
 class ThoughtlessSearch(BayesSearchCV):
     """Search that draws its trials at random."""
 
-    def _make_optimizer(self, space: Space, seed: int) -> Any:
+    def _make_optimizer(self, run: Any) -> Any:
         return Thoughtless(["x"])
 
 

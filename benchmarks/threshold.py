@@ -54,7 +54,7 @@ def searched(task: str, seed: int) -> tuple[Any, tuple]:
         *MODELS[model],
         n_iter=10,
         scoring="roc_auc",
-        tune_threshold="balanced_accuracy",
+        refit={"threshold": "balanced_accuracy"},
         random_state=seed,
     )
     return search.fit(rows[0], rows[2]), tuple(rows)

@@ -84,7 +84,6 @@ __all__ = [
     "format_results",
     "guard_folder",
     "is_in_cross_validation",
-    "hand_on_callbacks",
     "is_real_parameter",
     "is_multimetric_scorer",
     "joblib_settings",
@@ -412,13 +411,6 @@ class TaskTree:
             yield
         finally:
             context.call_on_fit_task_end(estimator=self._search, **data)
-
-
-def hand_on_callbacks(search: Any, inner: Any) -> None:
-    """Propagate the callbacks of `search` to the search that does its work."""
-    for name in ("_skl_callbacks", "_parent_callback_ctx"):
-        if name in vars(search):
-            setattr(inner, name, getattr(search, name))
 
 
 def has_callbacks(estimator: Any) -> bool:

@@ -5,7 +5,7 @@ observes the trials of one stage. Its :class:`FoldAspect` is sent to the workers
 surrounds each fit. An aspect that is off is not in the list of a search.
 
 Three hooks of the class are called for the parameters that a search sets:
-``Aspect.prepare(search, objective, y, fit_params)`` before the search space is made,
+``Aspect.prepare(search, spaces, objective, y, fit_params)`` before the space is made,
 ``Aspect.scorer(search)`` when metadata are routed, and ``Aspect.refitting(estimator)``
 for each fit after the search. The other hooks are called in this order:
 
@@ -173,11 +173,15 @@ class Aspect:
         return any(is_given(settings.get(param.name)) for param in cls.parameters)
 
     @classmethod
-    def prepare(cls, search: Any, objective: Any, y: Any, fit_params: Any) -> Any:
-        """Check the parameters before any fit; return `run.notes` of the aspect.
+    def prepare(
+        cls, search: Any, spaces: Any, objective: Any, y: Any, fit_params: Any
+    ) -> tuple[Any, Any]:
+        """Check the parameters before any fit.
 
-        It may change `search_spaces_`.
+        Return the search space, in the notation of `search_spaces`, and the note of the
+        aspect in `run.notes`, if any.
         """
+        return spaces, None
 
     @classmethod
     def scorer(cls, search: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,6 @@ from skbayes.utils.process_tree import require_psutil
 __all__ = [
     "RULES",
     "RefitChoice",
-    "ensemble_choice",
     "memory_text",
     "oof_method",
     "parse_cache",
@@ -27,7 +26,6 @@ __all__ = [
     "refit_choice",
     "returns_all",
     "returns_estimators",
-    "rule_of",
 ]
 
 _UNITS = {
@@ -134,55 +132,80 @@ RULES: dict[str, frozenset[str]] = {
 
 @dataclass(frozen=True)
 class RefitChoice:
-    """Meaning of a value of `refit`: a rule with its options, or a metric, if any."""
+    """Meaning of a value of `refit`.
 
+    Parameters
+    ----------
+    plain : bool, str, callable or dict
+        Value that GridSearchCV accepts, or weights of objectives. For a rule, it is the
+        metric that the rule uses, or True for a single metric.
+    rule : str or None
+        Name of a rule.
+    metric : str or None
+        Metric that is named, if any.
+    options : dict
+        Options of the rule.
+    threshold : bool, str or callable
+        Metric of the decision threshold; False to keep the usual one.
+    """
+
+    plain: Any = True
     rule: str | None = None
     metric: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    threshold: Any = False
+
+    @property
+    def needs_predictions(self) -> bool:
+        """Whether the final model needs out-of-fold predictions."""
+        return self.rule == "ensemble" or self.tunes_threshold
+
+    @property
+    def tunes_threshold(self) -> bool:
+        """Whether the decision threshold is chosen."""
+        return self.threshold is not None and self.threshold is not False
 
 
-def refit_choice(refit: Any, metrics: Collection[str] | Any = ()) -> RefitChoice:
+def refit_choice(refit: Any, scoring: Any = None) -> RefitChoice:
     """Return the meaning of a value of `refit`.
 
-    A string in `metrics`, the names of the metrics if they are known, is a metric, also
-    if a rule has the same name. A dict contains the name of a rule as "rule", and may
-    contain "metric" and its options.
+    A string among several metrics of `scoring` is a metric, also if a rule has the same
+    name. A dict without "rule" and "threshold" contains the weights of objectives.
+
+    Raises
+    ------
+    ValueError
+        If a dict contains an unknown option, or a threshold without a refit.
     """
-    if isinstance(refit, str):
-        several = isinstance(metrics, Collection) and not isinstance(metrics, str)
-        named = several and refit in metrics
-        if refit in RULES and not named:
-            return RefitChoice(refit)
-        return RefitChoice(metric=refit)
-    if not isinstance(refit, Mapping):
-        metric = getattr(refit, "metric", None)
-        return RefitChoice(metric=metric if isinstance(metric, str) else None)
-    rule, metric = refit.get("rule"), refit.get("metric")
-    if rule not in RULES:
-        names = ", ".join(map(repr, sorted(RULES)))
-        raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.")
-    options = {k: v for k, v in refit.items() if k not in ("rule", "metric")}
+    is_dict = isinstance(refit, Mapping) and ("rule" in refit or "threshold" in refit)
+    options = dict(refit) if is_dict else {"rule": refit}
+    rule, metric = options.pop("rule", True), options.pop("metric", None)
+    threshold = options.pop("threshold", False)
+    several = isinstance(scoring, list | tuple | set | Mapping)
+    names = list(scoring) if several else []
+    is_rule = isinstance(rule, str) and rule in RULES and (is_dict or rule not in names)
+    known = RULES[rule] if is_rule else frozenset()
     for name in options:
-        if name not in RULES[rule]:
-            known = sorted(RULES[rule] | {"metric"})
+        if name not in known:
+            which = sorted({*known, "metric", "threshold"})
             raise ValueError(
                 f"refit: the rule {rule!r} has no option {name!r}."
-                f"{did_you_mean(name, known)} Its options are {known}."
+                f"{did_you_mean(name, which)} Its options are {which}."
             )
-    return RefitChoice(rule, metric, options)
-
-
-def rule_of(refit: Any, metrics: Collection[str] | Any = ()) -> RefitChoice:
-    """Return the meaning of `refit`; weights of objectives in a dict are no rule."""
-    if isinstance(refit, Mapping) and "rule" not in refit:
-        return RefitChoice()
-    return refit_choice(refit, metrics)
-
-
-def ensemble_choice(settings: Mapping[str, Any]) -> RefitChoice | None:
-    """Return the choice of an ensemble, or None."""
-    choice = rule_of(settings.get("refit"), settings.get("scoring"))
-    return choice if choice.rule == "ensemble" else None
+    if rule is False and threshold is not False and threshold is not None:
+        raise ValueError(
+            f"refit: the rule False and threshold={threshold!r} cannot be combined. "
+            "The threshold is that of the best estimator, which is then not fitted."
+        )
+    if is_rule:
+        plain = metric or (names[0] if names else True)
+        return RefitChoice(plain, rule, metric, options, threshold)
+    if metric is not None and rule is True:
+        rule = metric
+    if metric is None:
+        metric = rule if isinstance(rule, str) else getattr(rule, "metric", None)
+    metric = metric if isinstance(metric, str) else None
+    return RefitChoice(rule, None, metric, options, threshold)
 
 
 def returns_estimators(return_folds: Any) -> bool:

@@ -14,7 +14,7 @@ from skbayes.evaluation.aspect import is_given
 from skbayes.evaluation.fold import Inputs
 from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.limits import FitLimits
-from skbayes.evaluation.options import ensemble_choice
+from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 from skbayes.evaluation.trial import FoldResult, History, Trial, fill_scores
@@ -97,8 +97,10 @@ class SearchRun:
     It is frozen: each step of `fit` that adds something makes a copy. `settings` are
     the parameters of the search, and `params` those of `fit`, which are for the
     estimator, the scorers, the splitter, and the scorers of constrained outcomes.
-    `known` are parameters, scores and noise of earlier searches, and `ranked` the
-    trials in the rows of `cv_results_`. All stages share the `notes` of aspects.
+    `search_spaces` is the notation of `space`, with the default space in place of
+    "auto". `known` are parameters, scores and noise of earlier searches, and `ranked`
+    the trials in the rows of `cv_results_`. All stages share the `notes` of aspects and
+    of the search.
     """
 
     estimator: Any
@@ -113,6 +115,11 @@ class SearchRun:
     split_params: dict[str, Any] = field(default_factory=dict)
     tasks: compat.TaskTree | Any = None
     space: Space | Any = None
+    search_spaces: Any = None
+    untuned: list[str] = field(default_factory=list)
+    initial_points: list[dict[str, Any]] = field(default_factory=list)
+    prior: Any = None
+    refit_metric: Any = None
     options: FitOptions = field(default_factory=FitOptions)
     seed: int = 0
     splits: list[tuple[Any, Any]] = field(default_factory=list)
@@ -132,6 +139,12 @@ class SearchRun:
         """Costs that are measured for each fit, by name."""
         measures: Mapping[str, Measure] = self.objective.measures
         return measures
+
+    @cached_property
+    def refit(self) -> RefitChoice:
+        """Meaning of the parameter `refit`."""
+        metrics = self.settings.get("objectives") or self.settings.get("scoring")
+        return refit_choice(self.settings.get("refit"), metrics)
 
     @property
     def constraints(self) -> Constraints | None:
@@ -172,10 +185,8 @@ class SearchRun:
     @property
     def keeps_predictions(self) -> bool:
         """Whether out-of-fold predictions are kept."""
-        settings = self.settings
-        is_wanted = is_given(settings.get("tune_threshold"))
-        is_wanted |= ensemble_choice(settings) is not None
-        return is_wanted and not is_given(settings.get("rounds"))
+        has_rounds = is_given(self.settings.get("rounds"))
+        return self.refit.needs_predictions and not has_rounds
 
     @property
     def cuts_trials(self) -> bool:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.trial import Trial
 from skbayes.journal.json_space import readable_by
 from skbayes.journal.reader import read_journal
 from skbayes.results.warm_start import known_rows, own_params, rows_of_trials
@@ -18,16 +17,9 @@ from skbayes.space.dimensions import FloatArray, native
 from skbayes.surrogates.transfer import MIN_SCORES, Source
 from skbayes.utils.optional import warn_user
 
-__all__ = ["is_list_of_sources", "read_sources"]
+__all__ = ["read_sources"]
 
 Params = Mapping[str, Any]
-
-
-def is_list_of_sources(value: Any) -> bool:
-    """Return whether `warm_start_from` is a list of searches on other data."""
-    if not isinstance(value, list | tuple) or not value:
-        return False
-    return not any(isinstance(item, Trial) for item in value)
 
 
 def read_sources(values: Sequence[Any], space: Space, metric: str) -> list[Source]:

@@ -1,4 +1,4 @@
-"""Preparation of a run: seed, splits, journal, and checks of the configurations."""
+"""Preparation of a run: seed, splits, training subsets, journal and workers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ import dataclasses
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from itertools import zip_longest
 from numbers import Integral
-from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -21,12 +19,7 @@ from sklearn.utils import check_random_state
 from skbayes import compat
 from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.backend import Backend
-from skbayes.evaluation.evaluator import (
-    CandidateEvaluator,
-    check_candidates,
-    fold_task,
-    make_backend,
-)
+from skbayes.evaluation.evaluator import CandidateEvaluator, fold_task, make_backend
 from skbayes.evaluation.fold import Fold
 from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import (
@@ -39,53 +32,32 @@ from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.prefix_store import temporary_store
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
-from skbayes.evaluation.trial import History, Trial, TrialState
+from skbayes.evaluation.trial import History, TrialState
 from skbayes.journal.identity import describe_search, search_facts
 from skbayes.journal.journal import Journal
-from skbayes.journal.reader import read_trials
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.failures import FailingStart
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.loop.scheduler import NullJournal, Stage
-from skbayes.results.transfer import read_sources
-from skbayes.search._validation import check_responses, check_values
 from skbayes.search.out_of_fold import check_partition
-from skbayes.space import Space
-from skbayes.space.candidates import key_of
-from skbayes.surrogates.transfer import Source
 from skbayes.utils.optional import warn_or_log, warn_user
 
 __all__ = [
-    "check_configurations",
-    "check_oof_method",
+    "described",
     "draw_seed",
     "draw_splits",
     "draw_subsets",
     "failing_start",
     "fit_options",
-    "journal_trials",
-    "known_slacks",
-    "known_source",
     "open_journal",
     "plan_stages",
-    "promising",
+    "print_advice",
     "seconds_left",
     "trial_workers",
-    "verbosity",
 ]
 
 # With more trials in progress, proposals and pruning have too few finished trials.
 MAX_RACED_IN_FLIGHT = 16
-
-
-def check_oof_method(search: Any) -> None:
-    """Check that the estimator has the method for out-of-fold predictions, if any."""
-    method = oof_method(getattr(search, "return_folds", False))
-    if method is not None and not hasattr(search.estimator, method):
-        raise ValueError(
-            f"return_folds: {method!r} is not 'estimators' or a method of the "
-            "estimator."
-        )
 
 
 def fit_options(search: Any) -> FitOptions:
@@ -93,18 +65,13 @@ def fit_options(search: Any) -> FitOptions:
     return FitOptions(
         error_score if isinstance(error_score, str) else float(error_score),
         search.return_train_score,
-        verbosity(search.verbose),
+        0 if isinstance(search.verbose, str) else search.verbose,
         FitLimits(
             limits.get("time"),
             limits.get("memory"),
             parse_time("timeout", search.timeout),
         ),
     )
-
-
-def verbosity(verbose: int | str) -> int:
-    """Return the verbosity level of the printed lines."""
-    return 0 if isinstance(verbose, str) else verbose
 
 
 def seconds_left(run: SearchRun, begin: float, start_time: float) -> float | None:
@@ -121,25 +88,25 @@ def seconds_left(run: SearchRun, begin: float, start_time: float) -> float | Non
     return timeout - elapsed + min(start_time, 1.0 + 0.1 * timeout)
 
 
-def draw_seed(search: Any) -> int:
+def draw_seed(random_state: Any) -> int:
     """Return `random_state` if it is an integer, or else an integer drawn from it."""
-    if isinstance(search.random_state, Integral):
-        return int(search.random_state)
-    rng = check_random_state(search.random_state)
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    rng = check_random_state(random_state)
     return int(rng.randint(np.iinfo(np.int32).max))
 
 
 def draw_splits(search: Any, run: SearchRun) -> list[tuple]:
     """Draw the splits, once for all trials."""
     X, y, split_params = run.X, run.y, run.split_params
-    cv = check_cv(search.cv, y, classifier=is_classifier(search.estimator))
+    cv = check_cv(search.cv, y, classifier=is_classifier(run.estimator))
     compat.check_input(search, X, y, split_params)
     no_groups = split_params.get("groups") is None
     try:
         # Without groups, scikit-learn 1.6 returns empty test sets.
         if no_groups and isinstance(cv, StratifiedGroupKFold):
             raise ValueError("The 'groups' parameter should not be None.")
-        search.n_splits_ = cv.get_n_splits(X, y, **split_params)
+        n_splits = cv.get_n_splits(X, y, **split_params)
         splits = list(cv.split(X, y, **split_params))
     except ValueError as error:
         number = search.cv is None or isinstance(search.cv, Integral)
@@ -153,27 +120,27 @@ def draw_splits(search: Any, run: SearchRun) -> list[tuple]:
             "No fits were performed. Was the CV iterator empty? Were there no "
             "candidates? The parameter cv must yield at least one split."
         )
-    if len(splits) != search.n_splits_:
+    if len(splits) != n_splits:
         # scikit-learn's tests match this message, which changed in version 1.9.
         verb = "return" if compat.HAS_CALLBACKS else "returned"
         raise ValueError(
             f"cv.split and cv.get_n_splits {verb} inconsistent results. Expected "
-            f"{search.n_splits_} splits, got {len(splits)}"
+            f"{n_splits} splits, got {len(splits)}"
         )
+    if oof_method(search.return_folds) is not None:
+        check_partition(splits, run.n_samples)
     return splits
 
 
-def check_configurations(search: Any, run: SearchRun, stage: Stage) -> None:
-    """Check names and values of the parameters on an estimator."""
-
-    def assigned(params: dict[str, Any]) -> dict[str, Any]:
-        return stage.assign(0, params)[0]
-
-    for candidate in run.space.covering_sample():
-        check_candidates(search.estimator, [assigned(candidate)])
-    check_values(search.estimator, run.space, assigned)
-    scoring = getattr(search, "scoring", None)
-    check_responses(search.estimator, run.space, assigned, run.scorers, scoring)
+def described(run: SearchRun) -> dict[str, Any]:
+    """Return the attributes that are known before the first trial."""
+    return {
+        "search_spaces_": run.search_spaces,
+        "untuned_": run.untuned,
+        "initial_points_": run.initial_points,
+        "n_splits_": len(run.splits),
+        "n_points_": run.n_points,
+    }
 
 
 def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> SearchRun:
@@ -215,7 +182,6 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
             splits=run.journal.splits,
             n_points=run.journal.n_points,
         )
-    search.n_points_ = run.n_points
     return run
 
 
@@ -253,7 +219,7 @@ def _trials_in_flight(search: Any, run: SearchRun) -> int:
     if given is not None:
         return given
     if run.racing_risk is None:
-        return run.context.trials_in_flight(search.n_splits_)
+        return run.context.trials_in_flight(len(run.splits))
     # With racing, the fits of a trial run one after the other.
     return min(run.context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
 
@@ -311,7 +277,7 @@ def _warn_of_few_rows(
 
 
 def plan_stages(
-    search: Any, run: SearchRun, stages: Sequence[Stage], optimizer: Any
+    run: SearchRun, stages: Sequence[Stage], optimizer: Any
 ) -> list[PlannedStage]:
     overlap = run.context.can_overlap
     return [
@@ -346,85 +312,12 @@ def failing_start(run: SearchRun, stage: Stage, backend: Backend) -> FailingStar
     )
 
 
-def known_source(search: Any, space: Space) -> Any:
-    """Return `warm_start_from`; for a journal, its trials within the space."""
-    source = search.warm_start_from
-    if isinstance(source, str | PathLike):
-        source, n_outside = journal_trials(source, space)
-        if n_outside:
-            warn_user(
-                f"warm_start_from: {n_outside} of {n_outside + len(source)} known "
-                "configurations are ignored (outside search_spaces).",
-            )
-    return source
-
-
-def other_searches(search: Any, run: SearchRun) -> list[Source]:
-    """Return the searches on other data that `warm_start_from` lists."""
-    if not search._takes_sources:
-        raise ValueError(
-            f"warm_start_from: {type(search).__name__} does not accept a list of "
-            "searches on other data, since its trials have more than one objective. "
-            "Pass one search on the same data."
-        )
-    metric = run.objective.name or "score"
-    return read_sources(search.warm_start_from, run.space, metric)
-
-
-def known_slacks(search: Any, run: SearchRun) -> list[list[float] | None]:
-    """Return the slacks of the constraints for each known observation, None if unknown.
-
-    They are known if an earlier search measured outcomes with constraints.
-    """
-    if run.constraints is None or not run.known:
-        return [None] * len(run.known)
-    source = search.warm_start_from
-    if isinstance(source, str | PathLike):
-        source, _ = journal_trials(source, run.space)
-    trials = getattr(source, "trials_", source)
-    known: dict[bytes, list[float]] = {}
-    for trial in trials if isinstance(trials, Sequence) else []:
-        if isinstance(trial, Trial) and trial.outcomes:
-            with contextlib.suppress(ValueError):
-                params = run.space.canonicalize(trial.params)
-                slacks = run.constraints.of_trial(trial)
-                known[key_of(run.space.encode([params])[0])] = slacks
-    rows = run.space.encode([params for params, *_ in run.known])
-    return [known.get(key_of(row)) for row in rows]
-
-
-def promising(run: SearchRun, slacks: Sequence[list[float] | None] = ()) -> list[tuple]:
-    """Return the known observations that did not fail and are allowed.
-
-    If some of them satisfy the constraints, only those are returned.
-    """
-    allowed = [
-        (observation, own and all(slack <= 0.0 for slack in own))
-        for observation, own in zip_longest(run.known, slacks)
-        if not np.all(np.isnan(observation[1])) and run.space.allows(observation[0])
-    ]
-    satisfying = [observation for observation, is_kept in allowed if is_kept]
-    return satisfying or [observation for observation, _ in allowed]
-
-
-def journal_trials(path: str | PathLike, space: Space) -> tuple[Any, int]:
-    """Return the trials of a journal within the space, and the number of others."""
-    try:
-        return read_trials(path, space)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"warm_start_from: there is no journal {os.fspath(path)!r}."
-        ) from error
-
-
 @contextlib.contextmanager
 def trial_workers(
     search: Any, run: SearchRun, stages: Sequence[Stage], plan: Sequence[PlannedStage]
 ) -> Iterator[tuple[CandidateEvaluator, TrialExecutor, Callable | None]]:
     """Yield the evaluator of trials, the executor, and the callback for each trial."""
     context, n_splits = run.context, len(run.splits)
-    if oof_method(getattr(search, "return_folds", False)) is not None:
-        check_partition(run.splits, run.n_samples)
     n_planned = sum(stage.n_trials for stage in plan)
     n_points = max(run.n_points, *(stage.n_points for stage in stages))
     with _shared_results(search, run) as (X, cache):

@@ -15,7 +15,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 
 from skbayes import compat
+from skbayes.evaluation.evaluator import check_candidates
 from skbayes.evaluation.measure import check_metrics_suit
+from skbayes.evaluation.options import RULES, oof_method
+from skbayes.evaluation.run import SearchRun
+from skbayes.loop.scheduler import Stage
 from skbayes.space import Column, Space
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
@@ -23,8 +27,11 @@ from skbayes.utils.to_host import to_host
 
 __all__ = [
     "check_arguments",
+    "check_configurations",
+    "check_constraint",
     "check_data",
     "check_fit_names",
+    "check_refit",
     "check_responses",
     "check_source",
     "check_stoppers",
@@ -32,6 +39,8 @@ __all__ = [
     "check_weights",
 ]
 
+# Maximum number of configurations on which a constraint is tried before the first fit.
+MAX_ASKED = 20
 # Maximum number of values that are checked per parameter.
 MAX_VALUES = 50
 # Positions in larger ranges whose values are checked.
@@ -50,6 +59,12 @@ def check_arguments(search: Any) -> None:
                 f"{value.__name__}() with its parameters."
             )
     check_source(search, search.warm_start_from)
+    method = oof_method(search.return_folds)
+    if method is not None and not hasattr(search.estimator, method):
+        raise ValueError(
+            f"return_folds: {method!r} is not 'estimators' or a method of the "
+            "estimator."
+        )
     in_flight = search.pre_dispatch
     if not isinstance(in_flight, str) and in_flight > np.sum(search.n_iter):
         warn_user(
@@ -68,6 +83,24 @@ def check_arguments(search: Any) -> None:
         module = getattr(metric, "__module__", None) or ""
         if inspect.isfunction(metric) and module.startswith("sklearn.metrics."):
             _check_scorer(metric)
+
+
+def check_refit(search: Any) -> None:
+    """Raise ValueError for an unknown rule, or one that needs a best score."""
+    choice, given = search._refit_choice(), search.refit
+    if isinstance(given, Mapping):
+        rule = given.get("rule", True if "threshold" in given else None)
+        scoring = search.scoring
+        several = isinstance(scoring, list | tuple | set | Mapping)
+        known = [*sorted(RULES), *(scoring if several else ())]
+        if not (isinstance(rule, bool) or callable(rule) or rule in known):
+            names = ", ".join(map(repr, known))
+            raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.")
+    if choice.rule == "corrected" and "best_score_corrected_" in search._omitted:
+        raise ValueError(
+            f"refit={choice.rule!r} needs a search with one objective; "
+            f"{type(search).__name__} has several."
+        )
 
 
 def check_source(search: Any, source: Any) -> None:
@@ -207,6 +240,27 @@ def _kind(estimator: Any) -> tuple[str | None, bool]:
     # The tags of a pipeline contain its type, but not whether it requires y.
     supervised = kind in ("classifier", "regressor")
     return kind, supervised or bool(tags.target_tags.required)
+
+
+def check_constraint(space: Space) -> None:
+    """Call the rule of the configurations on each kind of them."""
+    if space.constraint is not None:
+        sample = space.covering_sample()
+        for candidate in sample[:: math.ceil(len(sample) / MAX_ASKED)]:
+            space.allows(candidate)
+
+
+def check_configurations(run: SearchRun, stage: Stage) -> None:
+    """Check names and values of the parameters on an estimator."""
+
+    def assigned(params: dict[str, Any]) -> dict[str, Any]:
+        return stage.assign(0, params)[0]
+
+    for candidate in run.space.covering_sample():
+        check_candidates(run.estimator, [assigned(candidate)])
+    check_values(run.estimator, run.space, assigned)
+    scoring = run.settings.get("scoring")
+    check_responses(run.estimator, run.space, assigned, run.scorers, scoring)
 
 
 def check_values(

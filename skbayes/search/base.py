@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
-import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from sklearn.base import clone
 from sklearn.utils import indexable
@@ -21,61 +20,31 @@ from skbayes import compat
 from skbayes.evaluation.aspects.registry import (
     aspects_of,
     check_conflicts,
+    refitting,
     requested,
 )
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.limits import unfinished_text
-from skbayes.evaluation.options import refit_choice
+from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.run import Objective, SearchRun
 from skbayes.evaluation.trial import History
 from skbayes.loop.scheduler import Budget, Outcome, Stage, run_stages
 from skbayes.results.frame import FrameAttribute, results_frame
-from skbayes.results.transfer import is_list_of_sources
 from skbayes.results.warm_start import known_trials
-from skbayes.search._parameters import parameters_of, share_parameters
-from skbayes.search._preparation import (
-    check_configurations,
-    check_oof_method,
-    draw_seed,
-    draw_splits,
-    draw_subsets,
-    failing_start,
-    fit_options,
-    known_slacks,
-    known_source,
-    open_journal,
-    other_searches,
-    plan_stages,
-    print_advice,
-    promising,
-    seconds_left,
-    trial_workers,
-)
-from skbayes.search._validation import (
-    check_arguments,
-    check_data,
-    check_fit_names,
-    check_source,
-    check_stoppers,
-    check_weights,
-)
+from skbayes.search import _knowledge as knowledge
+from skbayes.search import _preparation as prepare
+from skbayes.search import _validation as validate
+from skbayes.search._parameters import share_parameters
 from skbayes.search.choice import (
     best_attributes,
     best_row,
-    check_rule,
     choose_by_rule,
+    results_table,
 )
-from skbayes.search.default_space import (
-    parse_initial_points,
-    points_to_begin_with,
-    prior_of,
-    set_search_spaces,
-)
-from skbayes.search.final_model import FinalModel, check_final_model, refitted
+from skbayes.search.final_model import FinalModel, check_final_model
 from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import winner_fits
-from skbayes.search.results_table import results_table
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.spaces.parts import own_values
@@ -85,17 +54,13 @@ from skbayes.utils.pickled_version import PickledVersion
 
 __all__ = ["BaseBayesSearchCV"]
 
-# Maximum number of configurations on which a constraint is tried before the first fit.
-MAX_ASKED = 20
-
 
 @share_parameters
 class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSearchCV):
     """Base class of all searches with cross-validation.
 
-    All methods except `fit` are inherited from scikit-learn's `BaseSearchCV`, including
-    delegation, tags, metadata routing, scoring and the HTML representation. Subclasses
-    define `_make_optimizer` and override other hooks if necessary.
+    Delegation, tags, routing and scoring are those of scikit-learn's `BaseSearchCV`.
+    Subclasses define `_make_optimizer` and override other hooks if necessary.
 
     Parameters
     ----------
@@ -107,23 +72,26 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     Notes
     -----
-    `fit` calls these hooks in this order, and sets the attributes that they return:
+    `fit` calls these hooks in this order. They receive the run of the search and return
+    values; only `fit` sets attributes. ``found`` are the attributes so far.
 
-    1. ``_make_objective(scorers)``: the objective of the trials.
-    2. ``_make_space()``: the search space.
-    3. ``_known_results(run)``: observations of an earlier search.
-    4. ``_stages(run)``: the stages, each with its trials, fidelities and optimizer.
-    5. ``_make_optimizer(space, seed)``: the optimizer of the only stage.
-    6. ``_trial_data(run)``: data of the trials in place of `X`.
-    7. ``_ranked(history)``: the trials in the rows of ``cv_results_``.
-    8. ``_describe(run, outcome)``: the attributes that describe the trials, such as
+    1. ``_strategy(X, y, params)``: the search whose hooks are called, and the data.
+    2. ``_make_objective(scorers)``: the objective of the trials.
+    3. ``_make_space(notation)``: the search space.
+    4. ``_known_results(run)``: observations of an earlier search.
+    5. ``_stages(run)``: the stages, each with its trials, fidelities and optimizer.
+    6. ``_make_optimizer(run)``: the optimizer of the only stage.
+    7. ``_trial_data(run)``: data of the trials in place of `X`.
+    8. ``_ranked(history)``: the trials in the rows of ``cv_results_``.
+    9. ``_describe(run, outcome)``: the attributes that describe the trials, such as
        ``cv_results_``.
-    9. ``_extra_columns(run, history)``: columns of ``cv_results_`` in addition to those
-       of GridSearchCV.
-    10. ``_select(run, results, refit_metric)``: the ``best_*`` attributes.
-    11. ``_selection_scores(results)``: the scores by which the best row is chosen.
-    12. ``_refit_rows(run)``: the rows for the refit.
-    13. ``_unfitted(params)``: the estimator for the refit.
+    10. ``_extra_columns(run, history)``: columns of ``cv_results_`` in addition to
+        those of GridSearchCV.
+    11. ``_select(run, found)``: the ``best_*`` attributes.
+    12. ``_selection_scores(run, results)``: the scores by which the best row is chosen.
+    13. ``_refit_rows(run, found)``: the rows for the refit.
+    14. ``_unfitted(params)``: the estimator for the refit.
+    15. ``_refitted(model)``: the final model after the refit.
     """
 
     learning_curves_ = FrameAttribute()
@@ -149,6 +117,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     # Whether `refit` can be "ensemble".
     _has_ensembles = True
+
+    # Parameters and attributes of the base class that a subclass does not have.
+    _omitted: ClassVar[tuple[str, ...]] = ()
 
     # Name of the parameter with the sizes of training subsets, for messages.
     _subset_parameter = "train_size"
@@ -198,18 +169,26 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             if name not in known and (remedy := replaced_by(name, known)):
                 kind = type(self).__name__
                 raise ValueError(f"{kind} has no parameter {name!r}. {remedy}")
-        check_source(self, params.get("warm_start_from"))
+        validate.check_source(self, params.get("warm_start_from"))
         return super().set_params(**params)
 
     # -- hooks --------------------------------------------------------------------
 
+    def _strategy(self, X: Any, y: Any, params: dict) -> tuple[Any, Any, Any]:
+        """Return the search whose hooks `fit` calls, and the data of the trials.
+
+        It is a copy of this search if other values of parameters depend on the data.
+        """
+        return self, X, y
+
     def _make_objective(self, scorers: Any) -> Objective:
         """Return the objective of the trials."""
+        validate.check_refit(self)
         return GuidingMetric(self._with_plain_refit(), scorers)
 
-    def _make_space(self) -> Space:
+    def _make_space(self, notation: Any) -> Space:
         """Return the search space."""
-        return Space.from_notation(self.search_spaces_, constraint=self._rule())
+        return Space.from_notation(notation, constraint=self._rule())
 
     def _rule(self) -> Callable[[dict[str, Any]], bool] | None:
         """Return the rule of the configurations, if any."""
@@ -223,12 +202,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _n_spread(self) -> int | str:
         """Return the number of initial configurations for the optimizer."""
-        n_points = parse_initial_points(self.initial_points)[1]
+        n_points = knowledge.parse_initial_points(self.initial_points)[1]
         return self._n_initial_points if n_points is None else n_points
 
     def _known_results(self, run: SearchRun) -> list[tuple]:
         """Return observations of an earlier search: parameters, scores, noise."""
-        source = known_source(self, run.space)
+        source = knowledge.known_source(self, run.space)
         if source is None:
             return []
         return list(known_trials(source, run.space, run.objective.name or "score"))
@@ -238,7 +217,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return [Stage(self._first_optimizer, int(self.n_iter))]
 
     @abstractmethod
-    def _make_optimizer(self, space: Space, seed: int) -> Any:
+    def _make_optimizer(self, run: SearchRun) -> Any:
         """Return the optimizer that proposes configurations."""
 
     def _trial_data(self, run: SearchRun) -> Callable[[Any], Any] | None:
@@ -266,28 +245,29 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             columns["state"] = [trial.state for trial in history]
         return columns
 
-    def _select(
-        self, run: SearchRun, results: dict[str, Any], refit_metric: Any
-    ) -> dict[str, Any]:
+    def _select(self, run: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the ``best_*`` attributes, as far as they are defined."""
-        metric = self._metric_of_refit(refit_metric)
-        row = best_row(self, run, results, metric)
+        metric, results = self._metric_of_refit(run, found), found["cv_results_"]
+        row = best_row(self, run, found, metric)
         if row is None:
             return {}
-        if callable(self.refit):
+        if callable(run.refit.plain):
             return best_attributes(results, row)
         row, described = choose_by_rule(self, run, results, metric, row)
         return described | best_attributes(results, row, metric)
 
-    def _metric_of_refit(self, metric: Any) -> Any:
+    def _metric_of_refit(self, run: SearchRun, found: Mapping[str, Any]) -> Any:
         """Return the metric that `refit` names, if a callable returns several."""
-        if not (callable(self.scoring) and self.multimetric_):
-            return metric
+        if not (callable(self.scoring) and found["multimetric_"]):
+            return run.refit_metric
         plain = self._with_plain_refit()
-        compat.check_multimetric_refit(plain, self.trials_[0].folds[0].test_scores)
+        scores = found["trials_"][0].folds[0].test_scores
+        compat.check_multimetric_refit(plain, scores)
         return plain.refit
 
-    def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
+    def _selection_scores(
+        self, run: SearchRun, results: Mapping[str, Any]
+    ) -> FloatArray | None:
         """Return scores of shape (n_rows, n_keys) whose greatest row is the best.
 
         Later columns break ties, and NaN comes last. None selects by the rank of the
@@ -295,13 +275,18 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """
         return None
 
-    def _refit_rows(self, run: SearchRun) -> Any:
+    def _refit_rows(self, run: SearchRun, found: Mapping[str, Any]) -> Any:
         """Return the rows for the refit; None for all."""
         return None
 
     def _unfitted(self, params: Mapping[str, Any]) -> Any:
         """Return the estimator with a configuration for the refit."""
-        return with_params(self.estimator, params)
+        # Values are cloned too, so that estimators among them stay unfitted.
+        return clone(self.estimator).set_params(**clone(dict(params), safe=False))
+
+    def _refitted(self, model: Any) -> Any:
+        """Return the final model after the refit."""
+        return model
 
     # -- fit ----------------------------------------------------------------------
 
@@ -339,44 +324,50 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             exception is that of the fits or of the scorer.
         """
         begin = time.perf_counter()
-        stoppers = check_stoppers(self.stopper)
-        run, refit_metric = self._make_run(X, y, params)
-        stages = self._stages(run)
+        strategy, X, y = self._strategy(X, y, params)
+        stoppers = validate.check_stoppers(self.stopper)
+        run = strategy._make_run(X, y, params)
+        weights = run.params.get("sample_weight")
+        run = replace(run, tasks=compat.TaskTree(self, run.X, run.y, weights))
+        stages = strategy._stages(run)
         optimizer = stages[0].make_optimizer(run, History())
-        check_configurations(self, run, stages[0])
-        with autologged(self, X), run.tasks.fit(), contextlib.ExitStack() as stack:
-            run = replace(run, splits=draw_splits(self, run))
-            drawn, run = run, open_journal(self, run, stack)
+        validate.check_configurations(run, stages[0])
+        with autologged(self, run.X), run.tasks.fit(), contextlib.ExitStack() as stack:
+            run = replace(run, splits=prepare.draw_splits(strategy, run))
+            drawn, run = run, prepare.open_journal(strategy, run, stack)
             if run.seed != drawn.seed:
                 optimizer = stages[0].make_optimizer(run, History())
-            run = replace(run, subsets=draw_subsets(self, run, stages))
-            plan = plan_stages(self, run, stages, optimizer)
-            with trial_workers(self, run, stages, plan) as (
-                evaluator,
-                executor,
-                report,
-            ):
-                n_planned = sum(stage.n_trials for stage in plan)
-                stoppers = [failing_start(run, stages[0], evaluator.backend), *stoppers]
-                left = seconds_left(run, begin, evaluator.backend.start_time)
+            run = replace(run, subsets=prepare.draw_subsets(strategy, run, stages))
+            self._set(prepare.described(run))
+            plan = prepare.plan_stages(run, stages, optimizer)
+            with prepare.trial_workers(strategy, run, stages, plan) as workers:
+                evaluator, executor, report = workers
+                backend = evaluator.backend
+                first = prepare.failing_start(run, stages[0], backend)
+                left = prepare.seconds_left(run, begin, backend.start_time)
                 if left is not None:
-                    evaluator.backend.end_after(left)
-                budget = Budget(n_planned, left, stoppers=stoppers)
+                    backend.end_after(left)
+                n_planned = sum(stage.n_trials for stage in plan)
+                budget = Budget(n_planned, left, stoppers=[first, *stoppers])
                 outcome = run_stages(
                     run, stages, optimizer, evaluator, executor, budget, report
                 )
-            run = replace(run, ranked=self._ranked(outcome.history))
+            run = replace(run, ranked=strategy._ranked(outcome.history))
             # The results are kept if a later step fails.
-            self._set(self._results(run, outcome))
-            self._set(self._select(run, self.cv_results_, refit_metric))
-            self._set(winner_fits(self, run, outcome.kept))
-            if self.refit:
-                final = FinalModel(self, run)
-                self._refit(run, self._refit_rows(run), run.tasks, final)
-                self._set(final.attributes())
+            found = self._set(strategy._results(run, outcome))
+            found |= self._set(strategy._select(run, found))
+            if strategy.return_folds:
+                self._set(winner_fits(run, found["best_index_"], outcome.kept))
+            if run.refit.plain:
+                if run.refit.needs_predictions:
+                    final = FinalModel(strategy, run, found)
+                    self._refit(strategy, run, found, final.model, final.is_fitted)
+                    self._set(final.attributes(self.best_estimator_))
+                else:
+                    self._refit(strategy, run, found)
         self.total_time_ = time.perf_counter() - begin
         if run.options.verbose > 0:
-            print_advice(self)
+            prepare.print_advice(self)
         return self
 
     def get_metadata_routing(self) -> Any:
@@ -388,7 +379,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             Metadata routing. Scorers in `constraints` have the key ``constraints``.
         """
         router = super().get_metadata_routing()
-        for aspect in requested(self):
+        for aspect in requested(vars(self)):
             scorer = aspect.scorer(self)
             if scorer is not None:
                 mapping = MethodMapping().add(caller="fit", callee="score")
@@ -421,41 +412,43 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
         A rule is replaced by the metric that it uses, or True for a single metric.
         """
-        choice = refit_choice(self.refit, self.scoring)
-        if choice.rule is None:
+        choice = self._refit_choice()
+        if choice.plain is self.refit:
             return self
-        several = isinstance(self.scoring, list | tuple | set | Mapping)
-        first = next(iter(self.scoring), None) if several else None
         plain = copy.copy(self)
-        plain.refit = choice.metric or first or True
+        plain.refit = choice.plain
         return plain
+
+    def _refit_choice(self) -> RefitChoice:
+        """Return the meaning of `refit`."""
+        return refit_choice(self.refit, self.scoring)
 
     # -- before the first fit -----------------------------------------------------
 
-    def _make_run(self, X: Any, y: Any, params: dict) -> tuple[SearchRun, Any]:
-        """Check the arguments; return the run, and the metric that `refit` names."""
-        check_arguments(self)
-        settings = {name: getattr(self, name) for name in parameters_of(type(self))}
+    def _make_run(self, X: Any, y: Any, params: dict) -> SearchRun:
+        """Check the arguments, and return the run."""
+        settings = {name: getattr(self, name) for name in self._parameter_constraints}
+        validate.check_arguments(self)
         check_conflicts(settings)
         clone(self.estimator)  # detects a wrong estimator before the space is checked
         scorers, refit_metric = compat.resolve_scorers(self._with_plain_refit())
         objective = self._make_objective(scorers)
-        check_rule(self)
-        check_oof_method(self)
-        X, y = check_data(self, X, y)
-        check_fit_names(self, params)
-        check_weights(X, params)
+        X, y = validate.check_data(self, X, y)
+        validate.check_fit_names(self, params)
+        validate.check_weights(X, params)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self, params)
-        check_final_model(self, X, y)
-        facts = set_search_spaces(self, X, y)
-        notes = {
-            aspect.name: aspect.prepare(self, objective, y, routed.estimator.fit)
-            for aspect in requested(self)
-        }
-        space = self._make_space()
-        self.initial_points_ = points_to_begin_with(self, space)
-        self._prior = prior_of(self, space, facts)
+        if self._refit_choice().needs_predictions:
+            check_final_model(self, y)
+        notation, untuned, facts = knowledge.resolved_spaces(self, X, y)
+        notes = {}
+        for aspect in requested(vars(self)):
+            notation, note = aspect.prepare(
+                self, notation, objective, y, routed.estimator.fit
+            )
+            if note is not None:
+                notes[aspect.name] = note
+        space = self._make_space(notation)
         run = SearchRun(
             estimator=self.estimator,
             objective=objective,
@@ -467,24 +460,22 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             fit_params=routed.estimator.fit,
             score_params=routed.scorer.score,
             split_params=routed.splitter.split,
-            tasks=compat.TaskTree(self, X, y, params.get("sample_weight")),
             # A copy, without cached results of the constraint.
             space=space.with_constraint(space.constraint),
-            options=fit_options(self),
-            seed=draw_seed(self),
+            search_spaces=notation,
+            untuned=untuned,
+            initial_points=knowledge.points_to_begin_with(self, space),
+            prior=knowledge.prior_of(self, space, facts),
+            refit_metric=refit_metric,
+            options=prepare.fit_options(self),
+            seed=prepare.draw_seed(self.random_state),
             outcome_params=compat.routed_outcome_params(routed),
-            notes={name: note for name, note in notes.items() if note is not None},
+            notes=notes,
         )
-        if space.constraint is not None:
-            # Check that it can be called on each kind of configuration.
-            sample = run.space.covering_sample()
-            for candidate in sample[:: math.ceil(len(sample) / MAX_ASKED)]:
-                run.space.allows(candidate)
-        if is_list_of_sources(self.warm_start_from):
-            run = replace(run, sources=other_searches(self, run))
-        else:
-            run = replace(run, known=self._known_results(run))
-        return run, refit_metric
+        validate.check_constraint(run.space)
+        if knowledge.is_list_of_sources(self.warm_start_from):
+            return replace(run, sources=knowledge.other_searches(self, run))
+        return replace(run, known=self._known_results(run))
 
     def _own_values(self) -> dict[str, Any]:
         """Return the current parameters of the estimator."""
@@ -492,7 +483,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _first_optimizer(self, run: SearchRun, history: History) -> Any:
         """Return the optimizer of the first stage."""
-        optimizer = self._make_optimizer(run.space, run.seed)
+        optimizer = self._make_optimizer(run)
         self._warm_start(optimizer, run)
         return optimizer
 
@@ -500,19 +491,20 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """Pass the observations of earlier searches to an optimizer."""
         if run.sources:
             optimizer.transfer(run.sources)
-        slacks = known_slacks(self, run)
+        slacks = knowledge.known_slacks(self, run)
         for (params, score, noise, *cost), own in zip(run.known, slacks, strict=True):
             optimizer.learn(params, score, noise, *cost[:1], constraints=own)
         # The best known configuration is tried again, so the result is not worse.
-        for params in run.objective.best_known(promising(run, slacks)):
+        for params in run.objective.best_known(knowledge.promising(run, slacks)):
             optimizer.enqueue(params)
 
     # -- after the last trial -----------------------------------------------------
 
-    def _set(self, attributes: Mapping[str, Any]) -> None:
-        """Set attributes of the fitted search."""
+    def _set(self, attributes: dict[str, Any]) -> dict[str, Any]:
+        """Set attributes of the fitted search, and return them."""
         for name, value in attributes.items():
             setattr(self, name, value)
+        return attributes
 
     def _results(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
         """Return the attributes of the results."""
@@ -579,12 +571,29 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             split_params=routed.splitter.split,
         )
 
-    def _refit(self, run: SearchRun, rows: Any, *final: Any) -> None:
-        """Fit the final model on some rows, or all."""
-        self._set(refitted(self, run, rows, *final))
-
-
-def with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
-    """Clone an estimator with other parameters."""
-    # Values are cloned too, so that estimators among them stay unfitted.
-    return clone(estimator).set_params(**clone(dict(params), safe=False))
+    def _refit(
+        self,
+        strategy: Any,
+        run: SearchRun,
+        found: Mapping[str, Any],
+        model: Any = None,
+        is_fitted: bool = False,
+    ) -> None:
+        """Fit a model, by default the best configuration; set its attributes."""
+        if model is None:
+            model = strategy._unfitted(found["best_params_"])
+        X, y, fit_params = run.X, run.y, run.fit_params
+        rows = strategy._refit_rows(run, found)
+        if rows is not None:
+            X, y = compat.safe_split(run.estimator, X, y, rows)
+            fit_params = compat.check_fit_params(run.X, fit_params, rows)
+        self.best_estimator_ = model  # also if its fit fails
+        tasks = run.tasks.refitting(model) if run.tasks else contextlib.nullcontext()
+        with tasks, refitting(vars(strategy), model):
+            begin = time.time()
+            if not is_fitted:
+                model.fit(X, *([] if y is None else [y]), **fit_params)
+            self.refit_time_ = time.time() - begin
+        self.best_estimator_ = strategy._refitted(model)
+        if hasattr(model, "feature_names_in_"):
+            self.feature_names_in_ = model.feature_names_in_

@@ -12,15 +12,16 @@ from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.acquisition.registry import ACQUISITIONS
 from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.options import parse_trial_limits
+from skbayes.evaluation.run import SearchRun
 from skbayes.optimizer.observations import check_noise
 from skbayes.optimizer.optimizer import Optimizer
+from skbayes.search._knowledge import parse_initial_points
 from skbayes.search._parameters import (
     ANY_SURROGATE,
     share_parameters,
     surrogate_parameter,
 )
 from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.default_space import parse_initial_points
 from skbayes.space import Space
 from skbayes.space.candidates import key_of
 from skbayes.surrogates.parzen import ParzenEstimator
@@ -144,17 +145,17 @@ class BayesSearchCV(BaseBayesSearchCV):
     ) -> None:
         self._store(locals())
 
-    def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
-        return self._optimizer_for(space, seed, self.n_iter)
+    def _make_optimizer(self, run: SearchRun) -> Optimizer:
+        return self._optimizer_for(run, self.n_iter)
 
-    def _optimizer_for(self, space: Space, seed: int, n_iter: int) -> Optimizer:
+    def _optimizer_for(self, run: SearchRun, n_iter: int) -> Optimizer:
         """Make the optimizer of a search with `n_iter` trials."""
-        points = list(self.initial_points_)
+        points, space = list(run.initial_points), run.space
         # If all configurations are tried, their order is that of GridSearchCV, so that
         # ties have the same result.
         open_ended = self.timeout is not None or self.stopper is not None
         everything = not open_ended and space.n_configurations <= n_iter
-        rest = _all_points(self.search_spaces_, space) if everything else []
+        rest = _all_points(run.search_spaces, space) if everything else []
         if everything and parse_initial_points(self.initial_points)[0] is None:
             points = []  # included in the rest
         if self.racing or parse_trial_limits(self.trial_limits):
@@ -167,8 +168,8 @@ class BayesSearchCV(BaseBayesSearchCV):
             acquisition=acquisition,
             n_initial_points=self._n_spread(),
             initial_points=points + rest or None,
-            prior=self._prior,
-            random_state=seed,
+            prior=run.prior,
+            random_state=run.seed,
         )
         self._warn_of_untried(points, space, n_iter)
         return optimizer

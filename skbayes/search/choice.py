@@ -1,17 +1,19 @@
-"""Choice of the best row of `cv_results_`, and comparison with the own values."""
+"""Table of the trials, choice of its best row, and comparison with the own values."""
 
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from skbayes import compat
-from skbayes.evaluation.options import refit_choice, rule_of
+from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.trial import TrialState
+from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.results.correction import corrected_best_score
 from skbayes.results.frame import fold_scores
 from skbayes.space.candidates import key_of
@@ -22,29 +24,65 @@ from skbayes.utils.ranking import best_first, least_violating
 __all__ = [
     "best_attributes",
     "best_row",
-    "check_rule",
     "choose_by_rule",
     "gain_of",
+    "rank",
+    "results_table",
     "warned_rows",
 ]
 
 
+# -- table ----------------------------------------------------------------------------
+
+
+def results_table(search: Any, run: SearchRun, history: History) -> dict[str, Any]:
+    """Return `cv_results_` of some trials."""
+    more = search._extra_columns(run, history)
+    params = [dict(trial.params) for trial in history]
+    for aspect in aspects_of(run):
+        # Parameters that an aspect sets, such as the number of rounds.
+        for row, trial in zip(params, history, strict=True):
+            row |= aspect.row_params(trial)
+    folds = [fold.as_dict() for fold in history.folds]
+    with warnings.catch_warnings():
+        if all(trial.state.is_partial or _is_finite(trial) for trial in history):
+            # Unfinished trials have no mean score by design.
+            warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
+        return compat.format_results(search, params, len(run.splits), folds, more)
+
+
+def _is_finite(trial: Trial) -> bool:
+    tables = [trial.scores, trial.train_scores]
+    return all(np.isfinite(row).all() for t in tables for row in t.values())
+
+
+def rank(scores: FloatArray) -> np.ndarray:
+    """Rank scores from 1, the greatest; rows without a score share the last rank."""
+    order = np.where(np.isfinite(scores), -scores, np.inf)
+    return rankdata(order, method="min").astype(np.int32)
+
+
+# -- choice ---------------------------------------------------------------------------
+
+
 def best_row(
-    search: Any, run: SearchRun, results: Mapping[str, Any], metric: Any
+    search: Any, run: SearchRun, found: Mapping[str, Any], metric: Any
 ) -> int | None:
     """Return the row that `refit` chooses, before rules; None if it chooses none."""
-    if not search.refit and search.multimetric_:
+    refit, results = run.refit.plain, found["cv_results_"]
+    if not refit and found["multimetric_"]:
         return None
-    scores = None if callable(search.refit) else search._selection_scores(results)
-    if not callable(search.refit) and scores is None and run.constraints is not None:
-        scores = results[f"mean_test_{metric}"]
+    scores = None
+    if not callable(refit):
+        scores = search._selection_scores(run, results)
+        if scores is None and run.constraints is not None:
+            scores = results[f"mean_test_{metric}"]
     if scores is None:
-        refit = search._with_plain_refit().refit
         row: int = compat.select_best_index(refit, metric, results)
     else:
-        row = best_allowed_row(run, scores)
+        row = _best_allowed_row(run, scores)
     best = run.ranked[row]
-    if best.state.is_partial and callable(search.refit):
+    if best.state.is_partial and callable(refit):
         raise ValueError(
             f"refit chose row {row}, a trial that was not finished: "
             f"cv_results_['state'] says it was {best.state}."
@@ -67,18 +105,6 @@ def best_attributes(
     return attributes
 
 
-def check_rule(search: Any) -> None:
-    """Raise ValueError if the search has no best score, by which a rule chooses."""
-    rule = rule_of(search.refit, search.scoring).rule
-    if rule == "corrected" and "best_score_corrected_" in getattr(
-        search, "_omitted", ()
-    ):
-        raise ValueError(
-            f"refit={rule!r} needs a search with one objective; "
-            f"{type(search).__name__} has several."
-        )
-
-
 def choose_by_rule(
     search: Any, run: SearchRun, results: Mapping[str, Any], metric: str, best: int
 ) -> tuple[int, dict[str, Any]]:
@@ -87,14 +113,19 @@ def choose_by_rule(
     The rule "corrected" chooses the own values unless the score of the best row is
     still better after the correction of its optimism.
     """
-    allowed = allowed_rows(run)
-    before = int(np.sum(allowed[:best]))
-    table, n_splits = restricted(results, allowed), search.n_splits_
+    complete = [trial.state == TrialState.COMPLETE for trial in run.ranked]
+    allowed = least_violating(run.ranked.violations, complete)
+    before, n_splits = int(np.sum(allowed[:best])), len(run.splits)
+    table = {
+        name: column[allowed]
+        for name, column in results.items()
+        if isinstance(column, np.ndarray)
+    }
     corrected = corrected_best_score(table, before, n_splits, metric)
     scores = fold_scores(results, metric, n_splits)
-    own = own_row(search, run, allowed & np.isfinite(scores).all(axis=1), best)
+    own = _own_row(search, run, allowed & np.isfinite(scores).all(axis=1), best)
     row = best
-    if refit_choice(search.refit, search.scoring).rule == "corrected":
+    if run.refit.rule == "corrected":
         if own is not None and not corrected > scores[own].mean():
             row = own
     score = float(results[f"mean_test_{metric}"][row])
@@ -110,7 +141,7 @@ def choose_by_rule(
     }
 
 
-def own_row(search: Any, run: SearchRun, usable: np.ndarray, best: int) -> int | None:
+def _own_row(search: Any, run: SearchRun, usable: np.ndarray, best: int) -> int | None:
     """Return the row of the estimator's own values with the training sets of the best.
 
     None if they were not tried, or if the row is not in the boolean array `usable`.
@@ -147,16 +178,6 @@ def gain_of(scores: FloatArray, own: FloatArray, n_splits: int) -> tuple[float, 
     return float(difference.mean()), math.sqrt(factor * np.var(difference, ddof=1))
 
 
-def allowed_rows(run: SearchRun) -> np.ndarray:
-    """Return a boolean array of the trials that violate the constraints least.
-
-    These are the trials that satisfy all constraints, if a complete trial does. Without
-    constraints, these are all trials.
-    """
-    complete = [trial.state == TrialState.COMPLETE for trial in run.ranked]
-    return least_violating(run.ranked.violations, complete)
-
-
 def warned_rows(run: SearchRun, usable: np.ndarray) -> np.ndarray:
     """Return which rows violate the constraints least; warn if none satisfies them."""
     allowed = least_violating(run.ranked.violations, usable)
@@ -166,7 +187,7 @@ def warned_rows(run: SearchRun, usable: np.ndarray) -> np.ndarray:
     return allowed
 
 
-def best_allowed_row(run: SearchRun, scores: FloatArray) -> int:
+def _best_allowed_row(run: SearchRun, scores: FloatArray) -> int:
     """Return the row of the greatest score among those that violate constraints least.
 
     Scores have shape (n_rows,) or (n_rows, n_keys). Later columns break ties, and rows
@@ -192,14 +213,3 @@ def _warn(run: SearchRun, chosen: int) -> None:
         f"constraints: none of {len(run.ranked)} trials satisfies all of them; trial "
         f"{trial.number}, which violates them least, is chosen: {', '.join(broken)}.",
     )
-
-
-def restricted(results: Mapping[str, Any], rows: np.ndarray) -> dict[str, Any]:
-    """Return the rows of `cv_results_` that a boolean array selects."""
-    if np.all(rows):
-        return dict(results)
-    places = np.flatnonzero(rows)
-    return {
-        name: [column[i] for i in places] if name == "params" else column[places]
-        for name, column in results.items()
-    }

@@ -318,22 +318,24 @@ def _largest(weights: Weights, n: int) -> dict[int, float]:
 # -- decision threshold ---------------------------------------------------------------
 
 
-def threshold_scorer(search: Any, metric: str | None, scorers: Any) -> Any:
+def threshold_scorer(
+    run: SearchRun, scoring: Any, metric: str | None, scorers: Any
+) -> Any:
     """Return the scorer for the threshold; ValueError if it uses no classes."""
-    wanted = search.tune_threshold
+    wanted = run.refit.threshold
     if wanted is not True:
         scorer = get_scorer(wanted) if isinstance(wanted, str) else wanted
     else:
         scorer = scorers[metric] if isinstance(scorers, Mapping) else scorers
-        if search.scoring is None:
-            scorer = check_scoring(search.estimator, scoring="accuracy")
+        if scoring is None:
+            scorer = check_scoring(run.estimator, scoring="accuracy")
         methods = compat.response_methods(scorer)
         if methods and methods != ("predict",):
             scorer = get_scorer("balanced_accuracy")
     methods = compat.response_methods(scorer)
     if methods and methods != ("predict",):
         raise ValueError(
-            f"tune_threshold={wanted!r}: the metric does not depend on the decision "
+            f"refit: threshold={wanted!r}: the metric does not depend on the decision "
             "threshold; use a metric of predicted classes, such as 'f1'."
         )
     return scorer

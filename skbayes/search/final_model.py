@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any
 
@@ -18,10 +16,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
-from skbayes.evaluation.aspect import is_given
 from skbayes.evaluation.aspects.predictions import KeptPredictions
-from skbayes.evaluation.aspects.registry import refitting
-from skbayes.evaluation.options import ensemble_choice
 from skbayes.evaluation.responses import (
     Response,
     Target,
@@ -46,39 +41,44 @@ from skbayes.search.ensemble import (
 from skbayes.search.out_of_fold import fits_of_trial
 from skbayes.utils.optional import warn_or_log
 
-__all__ = ["FinalModel", "check_final_model", "refitted"]
+__all__ = ["FinalModel", "check_final_model"]
 
 # Number of trials whose folds are fitted again if there are no predictions.
 N_REFITTED = 5
 
 
-def check_final_model(search: Any, X: Any, y: Any) -> None:
+def check_final_model(search: Any, y: Any) -> None:
     """Check the options of an ensemble and of a threshold, before any fit."""
-    settings = {"refit": search.refit, "scoring": search.scoring}
-    choice = ensemble_choice(settings)
-    if choice is not None:
+    choice, estimator = search._refit_choice(), search.estimator
+    if choice.rule == "ensemble":
         if not search._has_ensembles:
             raise ValueError(
                 f"refit={search.refit!r}: {type(search).__name__} chooses by score and "
                 "cost. Use another search, such as BayesSearchCV, for an ensemble."
             )
-        check_averaging(search.estimator, y, f"refit={search.refit!r}")
+        check_averaging(estimator, y, f"refit={search.refit!r}")
         _check_options(choice.options)
-        pairwise = get_tags(search.estimator).input_tags.pairwise
+        pairwise = get_tags(estimator).input_tags.pairwise
         if choice.options.get("members") == "folds" and pairwise:
             raise ValueError(
                 "refit: members='folds' is not possible for precomputed kernels; use "
                 "members='refit'."
             )
-    if is_given(search.tune_threshold):
-        if not is_classifier(search.estimator) or type_of_target(y) != "binary":
-            raise ValueError("tune_threshold requires a classifier and two classes.")
+    if choice.tunes_threshold:
+        threshold = choice.threshold
+        if not (isinstance(threshold, bool | str) or callable(threshold)):
+            raise ValueError(
+                "refit: threshold must be True, the name of a metric or a scorer, got "
+                f"{threshold!r}."
+            )
+        if not is_classifier(estimator) or type_of_target(y) != "binary":
+            raise ValueError("refit: threshold requires a classifier and two classes.")
         if not any(
-            hasattr(search.estimator, method)
+            hasattr(estimator, method)
             for method in ("predict_proba", "decision_function")
         ):
             raise ValueError(
-                "tune_threshold requires a classifier with predict_proba or "
+                "refit: threshold requires a classifier with predict_proba or "
                 "decision_function."
             )
 
@@ -98,45 +98,33 @@ def _check_options(options: Mapping[str, Any]) -> None:
             raise ValueError(f"refit: {name} must be a number >= 0, got {value!r}.")
 
 
-@dataclass
 class FinalModel:
-    """Final model of a search.
+    """Final model of a search: an ensemble, a model with a threshold, or both.
 
-    Parameters
+    Attributes
     ----------
-    search : BaseBayesSearchCV
-        Search whose ``best_index_`` was chosen.
-    run : SearchRun
-        Its run, with the trials.
+    model : estimator
+        Model for the refit, which is fitted if its members are the fits of the splits.
     """
 
-    search: Any
-    run: SearchRun
-
-    def __post_init__(self) -> None:
-        self.choice = ensemble_choice(self.run.settings)
-        self.tunes_threshold = is_given(self.search.tune_threshold)
+    def __init__(self, search: Any, run: SearchRun, found: Mapping[str, Any]) -> None:
+        self.search, self.run, self.found = search, run, found
+        self.best = run.ranked[found["best_index_"]]
         self.fits: dict[int, list[Any]] = {}
         self.responses: dict[int, list[Response]] = {}
-        self.weights: dict[int, float] = {}
-        self.model: Any = None
+        self.weights: dict[int, float] = {self.best.number: 1.0}
         self.ensemble: EnsembleResult | None = None
         self.is_fitted = False
-        if self.choice is None and not self.tunes_threshold:
-            return
         self._find_predictions()
-        self.weights = {self.best.number: 1.0}
-        if self.choice is not None:
+        if run.refit.rule == "ensemble":
             self._select()
-
-    @property
-    def best(self) -> Trial:
-        """Best trial."""
-        return self.run.ranked[self.search.best_index_]
+        else:
+            self.model = search._unfitted(found["best_params_"])
 
     def _find_predictions(self) -> None:
         """Find the predictions of trials that can be compared with the best one."""
         run, best = self.run, self.best
+        selects = run.refit.rule == "ensemble"
         kept: KeptPredictions | None = run.notes.get("predictions")
         if kept is not None:
             self.responses, self.fits = kept.responses, kept.fits
@@ -149,7 +137,7 @@ class FinalModel:
             and (trial.stage, trial.train_fraction, trial.subset)
             == (best.stage, best.train_fraction, best.subset)
         ]
-        if kept is None and self.choice is not None:  # rounds
+        if kept is None and selects:  # rounds
             scores = [-trial.score for trial in comparable]
             order = np.argsort(scores, kind="stable")[:N_REFITTED]
             for trial in [comparable[place] for place in order]:
@@ -163,7 +151,7 @@ class FinalModel:
             if trial.number in self.responses
             and all(part.method == method for part in self.responses[trial.number])
         ]
-        if kept is not None and self.choice is not None:
+        if kept is not None and selects:
             dropped = [t.number for t in comparable if t.number in kept.dropped]
             if dropped:
                 warn_or_log(
@@ -176,7 +164,7 @@ class FinalModel:
     def _fit_again(self, trial: Trial) -> None:
         """Fit the folds of a trial, and predict their test sets."""
         run = self.run
-        fits = fits_of_trial(self.search, run, trial)
+        fits = fits_of_trial(run, trial)
         target, parts = Target.of(run.estimator, run.y), []
         for model, (train, test) in zip(fits, run.splits, strict=True):
             X_test, _ = compat.safe_split(run.estimator, run.X, None, test, train)
@@ -186,23 +174,21 @@ class FinalModel:
         self.fits[trial.number], self.responses[trial.number] = fits, parts
 
     def _scorer(self, for_threshold: bool = False) -> FoldScorer:
-        search, run = self.search, self.run
-        plain, metric = search._with_plain_refit().refit, None
-        if search.multimetric_:
-            metric = plain if isinstance(plain, str) else search.target_metric_
+        run, metric = self.run, None
+        if self.found["multimetric_"]:
+            plain = self.search._with_plain_refit().refit
+            metric = plain if isinstance(plain, str) else self.found["target_metric_"]
         scorers, params = compat.public_scorers(run.scorers), run.score_params
         if for_threshold:
-            scorer = threshold_scorer(search, metric, scorers)
+            scorer = threshold_scorer(run, self.search.scoring, metric, scorers)
             return FoldScorer(run, self.responses, scorer)
         if isinstance(scorers, Mapping):
-            several = run.scorers if params else scorers[metric]
-            return FoldScorer(run, self.responses, several, metric, params)
+            scorers = run.scorers if params else scorers[metric]
         return FoldScorer(run, self.responses, scorers, metric, params)
 
     def _select(self) -> None:
         """Select the members and their weights."""
-        assert self.choice is not None
-        options = dict(self.choice.options)
+        options = dict(self.run.refit.options)
         options.pop("memory_limit", None)
         members = options.pop("members", "auto")
         if members == "auto":
@@ -240,7 +226,7 @@ class FinalModel:
         """Make the ensemble; with fits of the splits, it is fitted."""
         search, run = self.search, self.run
         trials = {trial.number: k for k, trial in enumerate(run.ranked)}
-        params = search.cv_results_["params"]
+        params = self.found["cv_results_"]["params"]
         kind = WeightedEnsembleRegressor
         if is_classifier(run.estimator):
             kind = WeightedEnsembleClassifier
@@ -253,17 +239,17 @@ class FinalModel:
             for number in self.weights:
                 if number not in self.fits:
                     place = trials[number]
-                    self.fits[number] = fits_of_trial(search, run, run.ranked[place])
+                    self.fits[number] = fits_of_trial(run, run.ranked[place])
             fitted = [model for number in self.weights for model in self.fits[number]]
             self.model._set_members(fitted, run.X, run.y)
             self.is_fitted = True
 
-    def attributes(self) -> dict[str, Any]:
-        """Return the attributes of an ensemble and of a threshold."""
+    def attributes(self, fitted: Any) -> dict[str, Any]:
+        """Return the attributes of an ensemble and of a threshold of a fitted model."""
         found = {} if self.ensemble is None else {"ensemble_": self.ensemble}
-        return found | (self._tuned() if self.tunes_threshold else {})
+        return found | (self._tuned(fitted) if self.run.refit.tunes_threshold else {})
 
-    def _tuned(self) -> dict[str, Any]:
+    def _tuned(self, fitted: Any) -> dict[str, Any]:
         """Return the fitted model with the best decision threshold."""
         weights = list(self.weights.values())
         parts = [self.responses[number] for number in self.weights]
@@ -273,44 +259,14 @@ class FinalModel:
         ]
         method = parts[0][0].method
         if method == "predict":
-            raise ValueError("tune_threshold: the best estimator has only predict.")
+            raise ValueError("refit: threshold: the best estimator has only predict.")
         threshold = best_threshold(self._scorer(True), averages, method)
         model = FixedThresholdClassifier(
-            FrozenEstimator(self.search.best_estimator_),
+            FrozenEstimator(fitted),
             threshold=threshold,
             response_method=method,
         ).fit(self.run.X, self.run.y)
         return {"best_threshold_": threshold, "best_estimator_": model}
-
-
-def refitted(
-    search: Any,
-    run: SearchRun,
-    rows: Any,
-    tasks: Any = None,
-    final: FinalModel | None = None,
-) -> dict[str, Any]:
-    """Fit the final model on some rows, or all; return the attributes of the refit."""
-    X, y, fit_params = run.X, run.y, run.fit_params
-    if rows is not None:
-        X, y = compat.safe_split(search.estimator, X, y, rows)
-        fit_params = compat.check_fit_params(run.X, fit_params, rows)
-    best: Any = None if final is None else final.model
-    is_fitted = final is not None and final.is_fitted
-    if best is None:
-        best = search._unfitted(search.best_params_)
-    search._set({"best_estimator_": best})  # also if its fit fails
-    reporting = contextlib.nullcontext() if tasks is None else tasks.refitting(best)
-    with reporting, refitting(search, best):
-        begin = time.time()
-        if y is None:
-            best.fit(X, **fit_params)
-        elif not is_fitted:
-            best.fit(X, y, **fit_params)
-        attributes: dict[str, Any] = {"refit_time_": time.time() - begin}
-    if hasattr(best, "feature_names_in_"):
-        attributes["feature_names_in_"] = best.feature_names_in_
-    return attributes
 
 
 def _folds_suffice(run: SearchRun) -> bool:

@@ -227,8 +227,8 @@ def _best(search: Any) -> list[tuple[str, str]]:
     if "best_score_" not in known:
         return []
     metric = known.get("target_metric_", "score")
-    if isinstance(search.refit, str):
-        metric = search.refit if search.refit in _metrics(search) else metric
+    named = search._refit_choice().metric
+    metric = named if named in _metrics(search) else metric
     name = "Best score" if metric == "score" else f"Best {metric}"
     text = f"{search.best_score_:.4g}"
     spread = search.cv_results_.get(f"std_test_{metric}")

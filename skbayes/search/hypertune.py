@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -17,19 +18,19 @@ from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.evaluator import check_candidates
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
-from skbayes.evaluation.trial import History, Trial, TrialState
+from skbayes.evaluation.trial import History, TrialState
 from skbayes.loop.scheduler import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
+from skbayes.search._knowledge import parse_initial_points
 from skbayes.search._parameters import (
     SurrogateNames,
     share_parameters,
     surrogate_parameter,
 )
 from skbayes.search.bayes import BayesSearchCV
-from skbayes.search.default_space import parse_initial_points
+from skbayes.search.choice import rank
 from skbayes.search.monotonicity import check_monotonicity
-from skbayes.search.results_table import rank
 from skbayes.search.small_samples import (
     MonotonicityPlan,
     RoundRobinOptimizer,
@@ -251,17 +252,16 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     # -- the two parts of the search ----------------------------------------------
 
-    def _make_optimizer(self, space: Space, seed: int) -> Any:
-        self._plan: MonotonicityPlan | None = None
-        if self._n_small(space) == 0:
-            return super()._make_optimizer(space, seed)
-        self._on_all_data(space, seed, None)  # detects errors early
-        seeds = make_seeds(seed, self.n_subsets)
+    def _make_optimizer(self, run: SearchRun) -> Any:
+        if self._n_small(run) == 0:
+            return super()._make_optimizer(run)
+        self._on_all_data(run, None)  # detects errors early
+        seeds = make_seeds(run.seed, self.n_subsets)
         surrogate, acquisition = self._model()
         return RoundRobinOptimizer(
             [
                 Optimizer(
-                    space,
+                    run.space,
                     surrogate=surrogate,
                     acquisition=acquisition,
                     n_initial_points=self._n_initial(),
@@ -276,9 +276,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         given = self._n_spread()
         return N_INITIAL_POINTS if isinstance(given, str) else given
 
-    def _n_small(self, space: Space) -> int:
+    def _n_small(self, run: SearchRun) -> int:
         """Return the number of trials on each small sample; 0 if none are searched."""
-        if not self.signs_ or space.n_configurations <= self.n_iter:
+        if not run.notes["signs"] or run.space.n_configurations <= self.n_iter:
             return 0
         most = int(SMALL_SHARE * self.n_iter) // self.n_subsets
         if self.n_small_iter == "auto":
@@ -293,16 +293,16 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         check_candidates(self.estimator, run.space.covering_sample())
-        self.signs_ = check_monotonicity(self.complexity, self.estimator, run.space)
-        if self.complexity == "auto" and not self.signs_:
+        signs = check_monotonicity(self.complexity, self.estimator, run.space)
+        run.notes["signs"] = signs
+        if self.complexity == "auto" and not signs:
             warn_user(
                 "complexity='auto' finds no sign for any parameter in search_spaces. "
                 "No small samples are searched, and the search is that of "
                 "BayesSearchCV. Set complexity to a dict of signs by name.",
             )
-        n_small = self._n_small(run.space) * self.n_subsets
-        self._two_parts = n_small > 0
-        if not self._two_parts:
+        n_small = self._n_small(run) * self.n_subsets
+        if n_small == 0:
             return super()._stages(run)
         size, min_rows = float(self.subset_fraction), self._min_rows(run)
 
@@ -312,7 +312,7 @@ class HyperTuneSearchCV(BayesSearchCV):
 
         return [
             Stage(
-                lambda run, history: self._make_optimizer(run.space, run.seed),
+                lambda run, history: self._make_optimizer(run),
                 n_small,
                 assign,
                 [assign(k, {})[1] for k in range(self.n_subsets)],
@@ -332,16 +332,18 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     def _second(self, run: SearchRun, history: History) -> Optimizer:
         """Make the optimizer of the search on all data."""
-        self._plan = plan_monotonicity(run.space, self.signs_, history, run.seed)
-        if self._plan is None:
+        signs = run.notes["signs"]
+        plan = plan_monotonicity(run.space, signs, history, run.seed)
+        run.notes["monotonicity"] = plan
+        if plan is None:
             warn_user(
                 "No trial on a small sample has a score; the search on all data "
                 "continues without signs.",
             )
-        elif self._plan.weakened:
+        elif plan.weakened:
             names = ", ".join(
-                f"{name!r} ({self._plan.disagreement[name]:.2f} of the range)"
-                for name in self._plan.weakened
+                f"{name!r} ({plan.disagreement[name]:.2f} of the range)"
+                for name in plan.weakened
             )
             # Logged instead of a Python warning: if the scores hardly depend on a
             # parameter, small samples disagree although nothing is wrong.
@@ -350,14 +352,12 @@ class HyperTuneSearchCV(BayesSearchCV):
                 "parameters carry less weight.",
                 names,
             )
-        optimizer = self._on_all_data(run.space, run.seed, self._plan)
+        optimizer = self._on_all_data(run, plan)
         self._warm_start(optimizer, run)
         return optimizer
 
-    def _on_all_data(
-        self, space: Space, seed: int, plan: MonotonicityPlan | None
-    ) -> Optimizer:
-        points = list(self.initial_points_)
+    def _on_all_data(self, run: SearchRun, plan: MonotonicityPlan | None) -> Optimizer:
+        points, space = list(run.initial_points), run.space
         surrogate, acquisition = self._model()
         n_initial = self._n_spread()
         if plan is not None:
@@ -366,15 +366,15 @@ class HyperTuneSearchCV(BayesSearchCV):
             if space.allows(center):
                 default = parse_initial_points(self.initial_points)[0] is None
                 points.insert(0 if default else len(points), center)
-            surrogate = self._signed_model(space, plan, seed)
+            surrogate = self._signed_model(space, plan, run.seed)
         return Optimizer(
             space,
             surrogate=surrogate,
             acquisition=acquisition,
             n_initial_points=n_initial,
             initial_points=points or None,
-            prior=self._prior,
-            random_state=seed,
+            prior=run.prior,
+            random_state=run.seed,
         )
 
     def _signed_model(
@@ -394,7 +394,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
         history = outcome.history
         attributes = super()._describe(run, outcome)
-        attributes |= self._on_small_samples(run.space, history)
+        attributes |= self._on_small_samples(run, history)
         results = attributes["cv_results_"]
         whole = results["stage"] > 0
         if not np.any(whole):
@@ -410,7 +410,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         return attributes
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
-        stages = np.array([self._stage(trial) for trial in history])
+        stages = np.array(self._parts(run, history))
         subsets = np.array([trial.subset for trial in history])
         return super()._extra_columns(run, history) | {
             "stage": list(stages),
@@ -418,15 +418,18 @@ class HyperTuneSearchCV(BayesSearchCV):
             "subset": list(np.where(stages == 0, subsets, -1)),
         }
 
-    def _stage(self, trial: Trial) -> int:
-        """Return 0 for a trial on a small sample, and 1 for one on all data."""
-        return trial.stage if self._two_parts else 1
+    def _parts(self, run: SearchRun, history: History) -> list[int]:
+        """Return 0 for each trial on a small sample, and 1 for each one on all data."""
+        has_two = self._n_small(run) > 0
+        return [trial.stage if has_two else 1 for trial in history]
 
-    def _on_small_samples(self, space: Space, history: History) -> dict[str, Any]:
+    def _on_small_samples(self, run: SearchRun, history: History) -> dict[str, Any]:
         """Return the attributes that describe the results on small samples."""
-        plan = self._plan
+        plan, signs = run.notes.get("monotonicity"), run.notes["signs"]
+        space = run.space
         if plan is None:
             return {
+                "signs_": signs,
                 "small_optimum_": None,
                 "small_optima_": [],
                 "sign_points_": [],
@@ -435,21 +438,23 @@ class HyperTuneSearchCV(BayesSearchCV):
                 "signs_in_force_": {},
             }
         return {
+            "signs_": signs,
             "small_optimum_": space.decode(plan.center[None])[0],
             "small_optima_": space.decode(plan.optima),
             "sign_points_": space.decode(plan.points),
             "disagreement_": plan.disagreement,
             "weakened_": plan.weakened,
-            "signs_in_force_": self._signs_in_force(space, history, plan),
+            "signs_in_force_": self._signs_in_force(run, history, plan),
         }
 
     def _signs_in_force(
-        self, space: Space, history: History, plan: MonotonicityPlan
+        self, run: SearchRun, history: History, plan: MonotonicityPlan
     ) -> dict[str, int]:
+        space = run.space
         scored = [
             trial
-            for trial in history
-            if self._stage(trial) > 0 and trial.state == TrialState.COMPLETE
+            for part, trial in zip(self._parts(run, history), history, strict=True)
+            if part > 0 and trial.state == TrialState.COMPLETE
         ]
         if not scored:
             return {}
@@ -459,22 +464,22 @@ class HyperTuneSearchCV(BayesSearchCV):
             np.array([trial.score for trial in scored]),
         )
         names = {space.columns[column].name for column in model.columns_in_force_}
-        return {n: s for n, s in self.signs_.items() if n in names}
+        return {n: s for n, s in run.notes["signs"].items() if n in names}
 
-    def _selection_scores(self, results: dict[str, Any]) -> FloatArray | None:
+    def _selection_scores(
+        self, run: SearchRun, results: Mapping[str, Any]
+    ) -> FloatArray | None:
         if not rule_and_bounds(self.constraints)[1]:
             return None
         # Trials on small samples are chosen only if there are no others.
         whole = np.asarray(results["stage"]) > 0
-        scores = results[f"mean_test_{self.target_metric_}"]
+        scores = results[f"mean_test_{run.objective.name}"]
         return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]
 
-    def _select(
-        self, run: SearchRun, results: dict[str, Any], refit_metric: Any
-    ) -> dict[str, Any]:
-        attributes = super()._select(run, results, refit_metric)
+    def _select(self, run: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
+        attributes, results = super()._select(run, found), found["cv_results_"]
         chosen = attributes.get("best_index_")
-        if not callable(self.refit) or chosen is None:
+        if not callable(run.refit.plain) or chosen is None:
             return attributes
         if results["stage"][chosen] < results["stage"].max():
             raise ValueError(

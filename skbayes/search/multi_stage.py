@@ -18,11 +18,10 @@ from skbayes.loop.scheduler import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.stage_correlation import stage_correlation
+from skbayes.search._knowledge import promising
 from skbayes.search._parameters import share_parameters
-from skbayes.search._preparation import promising
 from skbayes.search.bayes import BayesSearchCV
-from skbayes.search.results_table import results_table
-from skbayes.space import Space
+from skbayes.search.choice import results_table
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates.multi_fidelity import MultiFidelity
 from skbayes.surrogates.registry import (
@@ -139,12 +138,6 @@ class MultiStageSearchCV(BayesSearchCV):
         - `n_next`: number of trials of the next stage;
         - `model_correlation`: Spearman correlation of the scores of these trials with
           the scores that the surrogate of the previous stage predicts.
-    best_score_ : float
-        Mean score of the best trial over the splits. Available unless `refit` is
-        callable, or ``refit=False`` with several metrics.
-    trials_ : History
-        Trials of all stages in the order in which they were proposed, as
-        :class:`~skbayes.evaluation.Trial`.
     optimizer_ : Optimizer
         Optimizer of the last stage, with all of its observations.
     optimizers_ : list of Optimizer
@@ -287,8 +280,8 @@ class MultiStageSearchCV(BayesSearchCV):
             )
         return [int(n) for n in given]
 
-    def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
-        return self._optimizer_for(space, seed, self._n_trials()[0])
+    def _make_optimizer(self, run: SearchRun) -> Optimizer:
+        return self._optimizer_for(run, self._n_trials()[0])
 
     def _mixes_fidelities(self) -> bool:
         """Return whether surrogates use earlier stages; ValueError if they cannot."""
@@ -326,7 +319,7 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _first_on_samples(self, run: SearchRun, history: History) -> Optimizer:
         """Make the optimizer of the first of several stages."""
-        optimizer = self._make_optimizer(run.space, run.seed)
+        optimizer = self._make_optimizer(run)
         if run.sources:
             optimizer.transfer(run.sources)
         # Known scores are not used, since they are scores on all rows.
@@ -348,8 +341,8 @@ class MultiStageSearchCV(BayesSearchCV):
             surrogate=self._informed_surrogate(run, fidelity, history),
             acquisition=self._model()[1],
             n_initial_points=len(promoted) or self._n_spread(),
-            initial_points=promoted or self.initial_points_ or None,
-            prior=self._prior if self._prior is None else self._prior.densities_only(),
+            initial_points=promoted or run.initial_points or None,
+            prior=run.prior and run.prior.densities_only(),
             random_state=run.seed,
         )
 

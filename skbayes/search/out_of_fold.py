@@ -33,7 +33,7 @@ def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
         )
 
 
-def fits_of_trial(search: Any, run: SearchRun, trial: Trial) -> list[Any]:
+def fits_of_trial(run: SearchRun, trial: Trial) -> list[Any]:
     """Fit a trial again on each split, with the parameters of its score there."""
     inputs, aspects = run.inputs, aspects_of(run)
     X, y = inputs.X, inputs.y
@@ -43,30 +43,26 @@ def fits_of_trial(search: Any, run: SearchRun, trial: Trial) -> list[Any]:
         params = dict(trial.params)
         for aspect in aspects:
             params |= aspect.row_params(trial, split)
-        model = clone(search.estimator).set_params(**clone(params, safe=False))
+        model = clone(run.estimator).set_params(**clone(params, safe=False))
         train, _ = inputs.split(split, fidelity)
         X_train, y_train = compat.safe_split(model, X, y, train)
         cut = compat.check_fit_params(X, inputs.fit_params, train)
         data = (X_train,) if y is None else (X_train, y_train)
-        with refitting(search, model):
+        with refitting(run.settings, model):
             fitted.append(model.fit(*data, **cut))
     return fitted
 
 
-def winner_fits(
-    search: Any, run: SearchRun, kept: Mapping[int, list]
-) -> dict[str, Any]:
+def winner_fits(run: SearchRun, best: int, kept: Mapping[int, list]) -> dict[str, Any]:
     """Return `fold_estimators_` and `oof_predictions_`, if they are requested."""
-    asked = search.return_folds
-    if not asked:
-        return {}
+    asked = run.settings["return_folds"]
 
     def results(trial: Trial) -> dict[str, Any]:
         fits = kept.get(trial.number)
         if fits is None:
             # The trial was fitted in an earlier run, whose journal contains no
             # estimators, or with more rounds.
-            fits = fits_of_trial(search, run, trial)
+            fits = fits_of_trial(run, trial)
         found: dict[str, Any] = {}
         if returns_estimators(asked):
             found["fold_estimators_"] = fits
@@ -76,7 +72,6 @@ def winner_fits(
             found["oof_predictions_"] = predicted
         return found
 
-    best = search.best_index_
     if not returns_all(asked):
         return results(run.ranked[best])
     rows = [

@@ -15,17 +15,16 @@ from skbayes import compat
 from skbayes.acquisition.hypervolume import choose_point, hypervolumes, is_nondominated
 from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.objectives import Objectives
+from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.run import SearchRun
 from skbayes.loop.scheduler import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of
+from skbayes.search._knowledge import known_source
 from skbayes.search._parameters import OF_BEST_SCORE, share_parameters
-from skbayes.search._preparation import known_source
 from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.choice import best_attributes, warned_rows
-from skbayes.search.results_table import rank
-from skbayes.space import Space
+from skbayes.search.choice import best_attributes, rank, warned_rows
 from skbayes.space.candidates import key_of
 
 __all__ = ["ParetoSearchCV"]
@@ -246,18 +245,19 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     def _make_objective(self, scorers: Any) -> Objectives:
         objectives = Objectives(self.objectives)
-        _check_choice(self.refit, objectives.names, "refit")
+        choice = self._refit_choice()
+        _check_choice(choice.rule or choice.plain, objectives.names, "refit")
         return objectives
 
-    def _make_optimizer(self, space: Space, seed: int) -> Optimizer:
+    def _make_optimizer(self, run: SearchRun) -> Optimizer:
         return Optimizer(
-            space,
+            run.space,
             surrogate=self.surrogate,
             n_initial_points=self._n_spread(),
-            initial_points=self.initial_points_ or None,
+            initial_points=run.initial_points or None,
             n_objectives=len(self.objectives),
-            prior=self._prior,
-            random_state=seed,
+            prior=run.prior,
+            random_state=run.seed,
         )
 
     def _known_results(self, run: SearchRun) -> list[tuple]:
@@ -310,11 +310,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
                 del results[key]
         return attributes
 
-    def _select(
-        self, run: SearchRun, results: dict[str, Any], refit_metric: Any
-    ) -> dict[str, Any]:
-        objectives = run.objective
-        Y = objectives.of_results(results, self.trials_)
+    def _select(self, run: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
+        objectives, results = run.objective, found["cv_results_"]
+        Y = objectives.of_results(results, found["trials_"])
         Y[~warned_rows(run, np.all(np.isfinite(Y), axis=1))] = np.nan
         if not np.any(np.all(np.isfinite(Y), axis=1)):
             raise ValueError(
@@ -331,13 +329,16 @@ class ParetoSearchCV(BaseBayesSearchCV):
             "pareto_params_": [dict(results["params"][row]) for row in rows],
             "pareto_front_": {"trial": rows, **means},
         }
-        if self.refit is not False:
-            attributes |= self._chosen(self.refit, "refit", rows)
+        choice = run.refit.plain
+        if choice is not False:
+            attributes |= self._chosen(choice, "refit", rows, found)
         return attributes
 
-    def _chosen(self, choice: Any, parameter: str, rows: np.ndarray) -> dict[str, Any]:
+    def _chosen(
+        self, choice: Any, parameter: str, rows: np.ndarray, found: Mapping[str, Any]
+    ) -> dict[str, Any]:
         """Return the ``best_*`` attributes of one of the trials on the front."""
-        objectives, results = Objectives(self.objectives), self.cv_results_
+        objectives, results = Objectives(self.objectives), found["cv_results_"]
         _check_choice(choice, objectives.names, parameter)
         if callable(choice):
             index = compat.select_best_index(choice, None, results)
@@ -349,7 +350,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
                 )
             index = int(choice)
         else:
-            Y = objectives.of_results(results, self.trials_)[rows]
+            Y = objectives.of_results(results, found["trials_"])[rows]
             index = int(rows[choose_point(Y, choice, objectives.names)])
         return best_attributes(results, index, self._scored_by(choice))
 
@@ -396,15 +397,19 @@ class ParetoSearchCV(BaseBayesSearchCV):
             choice = int(choice)  # the row of a data frame may hold floats only
         run = self._run_of_refit(X, y, params)
         rows = vars(self)["pareto_front_"]["trial"]
-        self._set(self._chosen(choice, "choice", rows))
-        self._refit(run, None)
+        found = self._set(self._chosen(choice, "choice", rows, vars(self)))
+        self._refit(self, run, found)
         return self
 
+    def _refit_choice(self) -> RefitChoice:
+        return refit_choice(self.refit, self.objectives)
+
     def _with_plain_refit(self) -> Any:
-        if self.refit is False:
+        choice = self._refit_choice().plain
+        if choice is False:
             return self
         plain = copy.copy(self)
-        plain.refit = self._scored_by(self.refit)
+        plain.refit = self._scored_by(choice)
         return plain
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
+import copy
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -23,11 +25,11 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Parameter
-from skbayes.evaluation.options import oof_method
+from skbayes.evaluation.options import oof_method, parse_cache
+from skbayes.evaluation.run import SearchRun
+from skbayes.search._knowledge import parse_initial_points
 from skbayes.search._parameters import share_parameters
 from skbayes.search.bayes import BayesSearchCV
-from skbayes.search.counting_search import CountingSearch
-from skbayes.search.default_space import parse_initial_points
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.space import Space
 from skbayes.text.liblinear import LiblinearClassifier
@@ -40,8 +42,8 @@ from skbayes.text.search_spaces import (
     with_steps,
     without_auto,
 )
+from skbayes.text.shared_counts import counted_texts
 from skbayes.text.tokens import check_labeled_texts
-from skbayes.tracking.autolog import autologged
 
 __all__ = ["TextRepresentationSearchCV"]
 
@@ -162,8 +164,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
           testing;
         - otherwise, 5-fold stratified cross-validation, repeated twice. Most trials are
           evaluated on the first folds only (see `racing`).
-    error_score : "raise" or number, default=np.nan
-        Score of a fit that fails, for example because no n-grams remain.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search, as for :class:`~skbayes.BayesSearchCV`. A list
         contains searches on other documents.
@@ -195,23 +195,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         of skbayes, and snowballstemmer if a stemmer was chosen, but neither
         liblinear-official nor stop-words. The pickle contains no documents, trials or
         counts.
-    best_params_ : dict
-        Best configuration.
-    best_score_ : float
-        Mean score of the best configuration on the test documents.
-    best_index_ : int
-        Row of the best configuration in ``cv_results_``.
+    {all_cv_results_}
     cv_results_ : dict of str to ndarray
         Results with one row per trial of the last stage and the columns of
         GridSearchCV.
-    all_cv_results_ : dict of str to ndarray
-        Results of all stages, without ranks.
-    stop_reason_ : str
-        Reason for the end of the search.
     n_splits_ : int
         Number of splits; 1 with `dev` and without `cv`.
-    scorer_ : callable or dict of str to callable
-        Scorer of the fits.
     {attributes}
 
     See Also
@@ -253,13 +242,27 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             "search_spaces",
             [Mapping, list, tuple, Space, compat.StrOptions({"auto"}), None],
         ),
-        Parameter("space", [compat.StrOptions(set(SPACES)), None]),
-        Parameter("dev", [tuple, list, Mapping, None]),
-        Parameter("language", [str, None]),
+        # Trials depend on these by the documents, the splits and the search space.
+        Parameter(
+            "space", [compat.StrOptions(set(SPACES)), None], changes_trials=False
+        ),
+        Parameter(
+            "dev", [tuple, list, Mapping, None], changes_trials=False, is_sent=False
+        ),
+        Parameter("language", [str, None], changes_trials=False),
         Parameter("stages", [list, tuple, np.ndarray, compat.StrOptions({"auto"})]),
     )
     # LIBLINEAR has no rounds. The best trial is one of the last stage.
     _omitted: ClassVar[tuple[str, ...]] = ("rounds", "best_of")
+    best_of = "last_stage"
+
+    _n_initial_points = "auto"
+    _cache_limit = 4e9
+
+    # Of a search over pipelines: the number of configurations of the user, without
+    # warnings of others that are not tried, and the number of documents for the refit.
+    _n_own: int | None = None
+    _n_refit: int | None = None
 
     def __init__(
         self,
@@ -276,61 +279,69 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     ) -> None:
         self._store(locals())
 
-    @compat.fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any = None, **params: Any) -> Self:
-        """Search for the best representation and classifier, and refit them.
+    # -- hooks --------------------------------------------------------------------
 
-        Parameters
-        ----------
-        X : list, array or Series of str
-            Documents; a data frame with one column is also accepted.
-        y : array-like of shape (n_texts,), default=None
-            Labels of the documents. None for an estimator that needs no labels.
-        **params : dict of str to object
-            Metadata, passed on as by GridSearchCV. Arrays with one entry per document
-            cannot be combined with `dev`.
-
-        Returns
-        -------
-        self : object
-            Fitted search.
-
-        Raises
-        ------
-        ImportError
-            If the space needs a library that is not installed.
-        TypeError, ValueError
-            If an argument, the documents or the labels are wrong, before any fit; or if
-            every fit failed.
-        """
-        begin = time.perf_counter()
+    def _strategy(self, X: Any, y: Any, params: dict) -> tuple[Any, Any, Any]:
+        """Return a search over pipelines, and the documents with those of `dev`."""
         texts = check_labeled_texts(X, y, self._is_classifier(), "X", "y")
-        n_texts = len(texts)
-        cv, n_refit = self._splitter(y, len(texts)), None
+        n_texts, cv, n_refit = len(texts), self._splitter(y, len(texts)), None
         if self.dev is not None:
             dev_texts, dev_labels, is_refitted = self._checked_dev(params, y)
-            n = len(texts)
-            cv = [(np.arange(n), np.arange(n, n + len(dev_texts)))]
+            cv = [(np.arange(n_texts), np.arange(n_texts, n_texts + len(dev_texts)))]
             if self.cv is not None:
                 folds = check_cv(self.cv, y, classifier=self._is_classifier())
                 cv += list(folds.split(texts, y))
             texts = texts + dev_texts
             if y is not None:
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
-            n_refit = None if is_refitted else n
-        search = self._search(cv, n_texts, sum(map(len, texts)))
-        search.n_refit = n_refit
-        with autologged(self, texts):
-            try:
-                search.fit(texts, y, **params)
-            finally:
-                # Keep the results even if the refit fails.
-                for name, value in vars(search).items():
-                    public = name.endswith("_") and not name.startswith("_")
-                    if public or name == "_ranked_numbers":
-                        setattr(self, name, value)
-        self.total_time_ = time.perf_counter() - begin
-        return self
+            n_refit = None if is_refitted else n_texts
+        strategy = self._over_pipelines(cv, n_texts, sum(map(len, texts)))
+        strategy._n_refit = n_refit
+        return strategy, texts, y
+
+    def _over_pipelines(
+        self, cv: Any, n_texts: int | None = None, n_characters: int | None = None
+    ) -> Self:
+        """Return a copy of this search with the parameters of MultiStageSearchCV."""
+        strategy = copy.copy(self)
+        strategy.estimator = self._pipeline()
+        space = self._full_space(strategy.estimator, n_characters)
+        strategy.search_spaces, strategy.cv = space, cv
+        strategy.initial_points = self._points(space)
+        for name, value in self._stage_arguments(n_texts).items():
+            setattr(strategy, name, value)
+        strategy._n_own = len(parse_initial_points(self.initial_points)[0] or [])
+        return strategy
+
+    def _trial_data(self, run: SearchRun) -> Callable[[Any], Any] | None:
+        rules, limit = parse_cache(self.cache, self._cache_limit)
+        if not (rules and _has_vectorizer(run)):
+            return None
+        return partial(counted_texts, run.X, limit=limit)
+
+    def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
+        super()._warn_of_untried(points[: self._n_own], space, n_iter)
+
+    def _refit_rows(self, run: SearchRun, found: Mapping[str, Any]) -> Any:
+        return None if self._n_refit is None else np.arange(self._n_refit)
+
+    def _unfitted(self, params: Mapping[str, Any]) -> Any:
+        """Return a pipeline that solves the problems of the classes in parallel."""
+        pipeline = super()._unfitted(params)
+        learner = _last_step(pipeline)
+        if isinstance(learner, LiblinearClassifier) and learner.n_jobs is None:
+            learner.set_params(n_jobs=self.n_jobs)
+        return pipeline
+
+    def _refitted(self, model: Any) -> Any:
+        """Return the final model, which does not start workers."""
+        own = getattr(_last_step(self.estimator), "n_jobs", None)
+        members = getattr(model, "estimators_", [model])
+        unfitted = model.estimators if hasattr(model, "weights_") else []
+        for member in [*members, *unfitted]:
+            if isinstance(_last_step(member), LiblinearClassifier):
+                _last_step(member).set_params(n_jobs=own)
+        return model
 
     # -- before the search --------------------------------------------------------
 
@@ -420,29 +431,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             classifier=CLASSIFIER if self.estimator is None else None,
         )
 
-    def _search(
-        self, cv: Any, n_texts: int | None = None, n_characters: int | None = None
-    ) -> CountingSearch:
-        """Make the search over pipelines."""
-        pipeline = self._pipeline()
-        space = self._full_space(pipeline, n_characters)
-        arguments = {
-            name: getattr(self, name)
-            for name in MultiStageSearchCV._get_param_names()
-            if name != "best_of"
-        }
-        arguments |= {
-            "estimator": pipeline,
-            "search_spaces": space,
-            "initial_points": self._points(space),
-            **self._stage_arguments(n_texts),
-            "cv": cv,
-        }
-        search = CountingSearch(**arguments)
-        search.n_own_points = len(parse_initial_points(self.initial_points)[0] or [])
-        compat.hand_on_callbacks(self, search)
-        return search
-
     def _points(self, space: Any) -> Any:
         """Return the initial configurations: the user's, then those of the space."""
         own, number = parse_initial_points(self.initial_points)
@@ -502,7 +490,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         routing : MetadataRouter
             Metadata routing.
         """
-        return self._search(self.cv).get_metadata_routing()
+        strategy = self if self._n_own is not None else self._over_pipelines(self.cv)
+        return super(TextRepresentationSearchCV, strategy).get_metadata_routing()
 
     def __sklearn_tags__(self) -> Any:
         tags = clone(self._search_stub()).__sklearn_tags__()
@@ -518,3 +507,15 @@ def _can_be_stratified(labels: Any) -> bool:
     """Return whether both parts of a split can contain all classes."""
     counts = np.unique(labels, return_counts=True)[1]
     return counts.min() > 1 and len(counts) <= TEST_SHARE * len(labels)
+
+
+def _last_step(estimator: Any) -> Any:
+    """Return the last step of a pipeline."""
+    return estimator[-1] if isinstance(estimator, Pipeline) else estimator
+
+
+def _has_vectorizer(run: SearchRun) -> bool:
+    """Return whether some trials use a vectorizer that can share its counts."""
+    params = [run.estimator.get_params(deep=True), *run.space.covering_sample()]
+    values = itertools.chain.from_iterable(by_name.values() for by_name in params)
+    return any(isinstance(value, NGramVectorizer) for value in values)

@@ -25,6 +25,7 @@ from skbayes.loop.scheduler import Outcome, Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, known_trials
+from skbayes.search._knowledge import journal_trials, known_source
 from skbayes.search._parameters import (
     ANY_SURROGATE,
     OF_BEST_SCORE,
@@ -32,11 +33,10 @@ from skbayes.search._parameters import (
     share_parameters,
     surrogate_parameter,
 )
-from skbayes.search._preparation import journal_trials, known_source
+from skbayes.search._validation import check_refit
 from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.choice import best_attributes, best_row
-from skbayes.search.results_table import rank
-from skbayes.search.score_and_cost import ScoreAndCost
+from skbayes.search.choice import best_attributes, best_row, rank
+from skbayes.search.guiding_metric import ScoreAndCost
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
@@ -109,8 +109,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     score_range : tuple of (float, float), default=None
         Scores that correspond to 0 and 1, such as ``(-1.0, 0.0)`` for a negated loss
         that is never above 1. With None, all scores must be between 0 and 1.
-    n_iter : int, default=20
-        Maximum number of configurations to try.
+    {n_iter}
     surrogate : str, surrogate object or tuple, default="gp"
         Model of the scores, as for :class:`~skbayes.BayesSearchCV`. "tpe" is not
         supported, since it does not predict scores. Costs are modeled by a separate
@@ -184,13 +183,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     best_estimator_ : estimator
         Estimator with the chosen configuration, fitted on this fraction of all data.
         Available unless ``refit=False``.
-    best_score_ : float
-        Mean cross-validated score of the chosen trial, not necessarily the highest.
-        Available unless `refit` is callable, or ``refit=False`` with several metrics.
-    best_params_ : dict
-        Chosen configuration. Available unless ``refit=False`` with several metrics.
-    best_index_ : int
-        Row of the chosen trial in ``cv_results_``; the first one if several tie.
     train_fractions_ : list of float
         Fraction of the training rows for each size in ascending order, averaged over
         the splits.
@@ -326,18 +318,18 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             raise ValueError(f"train_sizes has duplicates: {self.train_sizes!r}.")
         return sorted(sizes)
 
-    def _make_space(self) -> Space:
-        space, sizes = super()._make_space(), Ordinal(self._sizes())
+    def _make_space(self, notation: Any) -> Space:
+        space, sizes = super()._make_space(notation), Ordinal(self._sizes())
         if SIZE in space.parameter_names:
             raise ValueError(
                 f"search_spaces must not contain {SIZE!r}, which is the name of the "
                 "training size that train_sizes defines. A parameter of the estimator "
                 "with the same name cannot be tuned."
             )
-        if isinstance(self.search_spaces_, Space):
+        if isinstance(notation, Space):
             return space.extended(SIZE, sizes)
         # Add the training size to each space.
-        spaces = parse_spaces(self.search_spaces_)
+        spaces = parse_spaces(notation)
         return Space([{**by_name, SIZE: sizes} for by_name in spaces], self._rule())
 
     def _own_values(self) -> dict[str, Any]:
@@ -348,12 +340,12 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         first = self._first_optimizer
         return [Stage(first, int(self.n_iter), _split_size, fidelities, weight=1.0)]
 
-    def _make_optimizer(self, space: Space, seed: int) -> TradeoffOptimizer:
+    def _make_optimizer(self, run: SearchRun) -> TradeoffOptimizer:
         largest = self._sizes()[-1]
-        points = [{SIZE: largest, **point} for point in self.initial_points_]
+        points = [{SIZE: largest, **point} for point in run.initial_points]
         surrogate, acquisition = self._model()
         return TradeoffOptimizer(
-            space,
+            run.space,
             None if self.all_tradeoffs else float(self.tradeoff),
             functools.partial(_relative_sizes, largest),
             surrogate=surrogate,
@@ -361,12 +353,13 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             cost_scale=self.cost_scale,
             n_initial_points=self._n_spread(),
             initial_points=points or None,
-            prior=self._prior,
-            random_state=seed,
+            prior=run.prior,
+            random_state=run.seed,
         )
 
     def _make_objective(self, scorers: Any) -> ScoreAndCost:
-        return ScoreAndCost(self, scorers)
+        check_refit(self)
+        return ScoreAndCost(self._with_plain_refit(), scorers)
 
     # -- what is known already ----------------------------------------------------
 
@@ -383,7 +376,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             trials = self._own_trials(source)
             same_cost = bool(trials) and source.cost == self.cost
         if not trials:
-            return self._known_of_others(objective)
+            return self._known_of_others(run)
         known = []
         for trial in trials:
             with warnings.catch_warnings():
@@ -424,9 +417,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             for trial in source.trials_
         ]
 
-    def _known_of_others(self, objective: ScoreAndCost) -> list[tuple]:
+    def _known_of_others(self, run: SearchRun) -> list[tuple]:
         """Return results of other searches, on the largest size at unknown cost."""
-        space = Space.from_notation(self.search_spaces_)
+        objective, space = run.objective, Space.from_notation(run.search_spaces)
         largest = self._sizes()[-1]
         return [
             (
@@ -472,10 +465,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             "rank_tradeoff_score": list(rank(tradeoff)),
         }
 
-    def _select(
-        self, run: SearchRun, results: dict[str, Any], refit_metric: Any
-    ) -> dict[str, Any]:
-        unit_scores = self._unit_scores(results)
+    def _select(self, run: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
+        results = found["cv_results_"]
+        unit_scores = self._unit_scores(results, found["trials_"])
         if not np.any(np.isfinite(unit_scores)):
             raise ValueError(
                 "No trial has both a score and a cost; see cv_results_ and trials_ "
@@ -483,25 +475,29 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             )
         attributes = {
             "_subset_seed": run.seed,
-            "tradeoff_curve_": _curve(results, unit_scores, self.target_metric_),
+            "tradeoff_curve_": _curve(results, unit_scores, found["target_metric_"]),
         }
-        metric = self._metric_of_refit(refit_metric)
-        if (row := best_row(self, run, results, metric)) is not None:
-            attributes |= _best(results, row, None if callable(self.refit) else metric)
+        metric = self._metric_of_refit(run, found)
+        if (row := best_row(self, run, found, metric)) is not None:
+            metric = None if callable(run.refit.plain) else metric
+            attributes |= _best(results, row, metric)
         return attributes
 
-    def _selection_scores(self, results: dict[str, Any]) -> FloatArray:
+    def _selection_scores(
+        self, run: SearchRun, results: Mapping[str, Any]
+    ) -> FloatArray:
         # The cheapest of ties, as in `tradeoff_curve_`.
         return _by_cost(results["tradeoff_score"], results["relative_cost"])
 
-    def _unit_scores(self, results: Mapping[str, Any]) -> FloatArray:
+    def _unit_scores(self, results: Mapping[str, Any], trials: History) -> FloatArray:
         """Return scores from 0 to 1, NaN for trials that cannot be chosen."""
         scores = results["tradeoff_score"] + self.tradeoff * results["relative_cost"]
-        allowed = least_violating(self.trials_.violations, np.isfinite(scores))
+        allowed = least_violating(trials.violations, np.isfinite(scores))
         return np.where(allowed, scores, np.nan)
 
-    def _refit_rows(self, run: SearchRun) -> Any:
-        size = self._sizes()[self.train_fractions_.index(self.best_train_fraction_)]
+    def _refit_rows(self, run: SearchRun, found: Mapping[str, Any]) -> Any:
+        place = found["train_fractions_"].index(found["best_train_fraction_"])
+        size = self._sizes()[place]
         fidelity = Fidelity(train_size=size)
         everything = np.arange(run.n_samples)
         subsets = Subsets.draw(
@@ -554,11 +550,11 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         run = self._run_of_refit(X, y, params)
         results, metric = self.cv_results_, self.target_metric_
         costs = results["relative_cost"]
-        scores = self._unit_scores(results) - tradeoff * costs
+        scores = self._unit_scores(results, self.trials_) - tradeoff * costs
         row = int(best_first(_by_cost(scores, costs))[0])
         self._set(_best(results, row, metric))
         run = dataclasses.replace(run, seed=self._subset_seed)
-        self._refit(run, self._refit_rows(run))
+        self._refit(self, run, vars(self))
         return self
 
 

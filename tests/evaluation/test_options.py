@@ -17,27 +17,46 @@ from skbayes.evaluation.options import (
 )
 from skbayes.results import OneStandardError
 
+BY_F1 = OneStandardError(metric="f1")
+
 
 @pytest.mark.parametrize(
-    ("refit", "metrics", "expected"),
+    ("refit", "scoring", "expected"),
     [
-        (True, (), RefitChoice()),
-        (False, ("f1",), RefitChoice()),
-        ("f1", ("f1", "recall"), RefitChoice(metric="f1")),
-        ("ensemble", ("f1",), RefitChoice("ensemble")),
-        ("ensemble", {"ensemble": None}, RefitChoice(metric="ensemble")),
-        ("ensemble", None, RefitChoice("ensemble")),
-        ("ensemble", max, RefitChoice("ensemble")),
-        (OneStandardError(metric="f1"), (), RefitChoice(metric="f1")),
+        (True, None, RefitChoice(True)),
+        (False, ["f1"], RefitChoice(False)),
+        ("f1", ["f1", "recall"], RefitChoice("f1", metric="f1")),
+        ("ensemble", ["f1"], RefitChoice("f1", "ensemble")),
+        ("ensemble", {"ensemble": 0}, RefitChoice("ensemble", metric="ensemble")),
+        ("ensemble", None, RefitChoice(True, "ensemble")),
+        ("ensemble", max, RefitChoice(True, "ensemble")),
+        (BY_F1, None, RefitChoice(BY_F1, metric="f1")),
         (
             {"rule": "ensemble", "metric": "f1", "max_members": 3},
-            (),
-            RefitChoice("ensemble", "f1", {"max_members": 3}),
+            None,
+            RefitChoice("f1", "ensemble", "f1", {"max_members": 3}),
+        ),
+        ({"threshold": "f1"}, None, RefitChoice(True, threshold="f1")),
+        (
+            {"metric": "f1", "threshold": True},
+            ["recall", "f1"],
+            RefitChoice("f1", metric="f1", threshold=True),
+        ),
+        (
+            {"rule": "corrected", "threshold": True},
+            ["recall", "f1"],
+            RefitChoice("recall", "corrected", threshold=True),
+        ),
+        ({"rule": BY_F1}, ["f1"], RefitChoice(BY_F1, metric="f1")),
+        (
+            {"f1": 1, "fit_time": 2},
+            None,
+            RefitChoice({"f1": 1, "fit_time": 2}),
         ),
     ],
 )
-def test_meaning_of_refit(refit, metrics, expected):
-    assert refit_choice(refit, metrics) == expected
+def test_meaning_of_refit(refit, scoring, expected):
+    assert refit_choice(refit, scoring) == expected
 
 
 @pytest.mark.parametrize(

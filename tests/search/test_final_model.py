@@ -90,7 +90,10 @@ class CountedTree(DecisionTreeClassifier):
 
 def test_no_model_is_fitted_after_the_search(monkeypatch):
     monkeypatch.setattr(CountedTree, "n_fits", 0)
-    search = fitted(estimator=CountedTree(random_state=0), tune_threshold=True)
+    search = fitted(
+        estimator=CountedTree(random_state=0),
+        refit={"rule": "ensemble", "threshold": True},
+    )
     assert CountedTree.n_fits == 6 * 3
     assert len(search.ensemble_.weights) > 1
 
@@ -241,12 +244,16 @@ def test_limits_of_members_and_of_the_time_for_predictions():
         ({"refit": {"rule": "ensemble", "min_gain": -1}}, "min_gain must be"),
         ({"kind": TradeoffSearchCV}, "TradeoffSearchCV chooses by score and cost"),
         ({"data": (X,), "scoring": None}, "neither|target y is None"),
-        ({"tune_threshold": True, "refit": False}, "cannot be combined"),
-        ({"tune_threshold": "roc_auc"}, "does not depend on the decision"),
-        ({"tune_threshold": True, "data": load_iris(return_X_y=True)}, "two classes"),
+        ({"refit": {"rule": False, "threshold": True}}, "cannot be combined"),
+        ({"refit": {"threshold": 0.5}}, "must be True, the name of a metric"),
+        ({"refit": {"threshold": "roc_auc"}}, "does not depend on the decision"),
+        (
+            {"refit": {"threshold": True}, "data": load_iris(return_X_y=True)},
+            "two classes",
+        ),
         (
             {
-                "tune_threshold": True,
+                "refit": {"threshold": True},
                 "estimator": Ridge(),
                 "space": {"alpha": [1.0, 2.0]},
                 "scoring": None,
@@ -285,7 +292,7 @@ def test_the_threshold_maximizes_the_score_of_the_out_of_fold_predictions(
         }
     names = np.array(["bad", "good"])[y]
     metric = make_scorer(f1_score, pos_label="bad")
-    search = fitted(refit=refit, tune_threshold=metric, data=(X, names), **more)
+    search = fitted(refit={"rule": refit, "threshold": metric}, data=(X, names), **more)
     best = search.best_estimator_
     assert isinstance(best, FixedThresholdClassifier)
     assert best.threshold == search.best_threshold_
@@ -304,7 +311,7 @@ def test_the_threshold_is_similar_to_that_of_further_fits():
     model = make_pipeline(StandardScaler(), LogisticRegression())
     space = {"logisticregression__C": [0.1, 1.0]}
     arguments = {"estimator": model, "space": space, "data": (X, rare), "cv": 5}
-    search = fitted(tune_threshold="balanced_accuracy", refit=True, **arguments)
+    search = fitted(refit={"threshold": "balanced_accuracy"}, **arguments)
     plain = fitted(refit=True, **arguments)
     tuned = TunedThresholdClassifierCV(plain.best_estimator_).fit(X, rare)
     assert 0.05 < search.best_threshold_ < 0.5
@@ -314,12 +321,24 @@ def test_the_threshold_is_similar_to_that_of_further_fits():
 
 
 def test_the_metric_of_a_threshold_is_that_of_the_search_if_it_uses_classes():
-    by_f1 = fitted(scoring="f1", refit=True, tune_threshold=True)
-    named = fitted(scoring="f1", refit=True, tune_threshold="f1")
+    by_f1 = fitted(scoring="f1", refit={"threshold": True})
+    named = fitted(scoring="f1", refit={"threshold": "f1"})
     assert by_f1.best_threshold_ == named.best_threshold_
-    default = fitted(refit=True, tune_threshold=True)
-    named = fitted(refit=True, tune_threshold="balanced_accuracy")
+    default = fitted(refit={"threshold": True})
+    named = fitted(refit={"threshold": "balanced_accuracy"})
     assert default.best_threshold_ == named.best_threshold_
+
+
+@pytest.mark.parametrize("rule", [False, "knee", "accuracy", {"accuracy": 1.0}])
+def test_a_point_of_a_front_has_a_threshold_too(rule):
+    objectives = {"accuracy": "max", "leaves": ("min", leaves)}
+    refit = {"rule": rule, "threshold": "f1"} if rule else {"threshold": "f1"}
+    search = ParetoSearchCV(
+        TREE, SPACE, objectives=objectives, refit=refit, n_iter=6, cv=3, random_state=0
+    ).fit(X, y)
+    plain = clone(search).set_params(refit=rule or "knee").fit(X, y)
+    assert search.best_params_ == plain.best_params_
+    assert type(search.best_estimator_) is FixedThresholdClassifier
 
 
 class Weighted(LogisticRegression):

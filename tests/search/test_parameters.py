@@ -15,7 +15,7 @@ from skbayes.evaluation.options import (
     parse_trial_limits,
     returns_estimators,
 )
-from skbayes.search.default_space import parse_initial_points
+from skbayes.search._knowledge import parse_initial_points
 from skbayes.utils.did_you_mean import REPLACED
 
 
@@ -25,7 +25,7 @@ def parameters(kind):
 
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_the_number_of_parameters(kind):
-    assert len(parameters(kind)) <= (25 if kind is BayesSearchCV else 30)
+    assert len(parameters(kind)) <= (24 if kind is BayesSearchCV else 30)
 
 
 @pytest.mark.parametrize("kind", SEARCHES)

@@ -523,7 +523,7 @@ def counting(monkeypatch):
             finally:
                 events.append("removed")
 
-    monkeypatch.setattr("skbayes.search.counting_search.counted_texts", recorded)
+    monkeypatch.setattr("skbayes.search.text.counted_texts", recorded)
     return events
 
 
@@ -537,7 +537,7 @@ def test_counts_are_removed_before_the_refit_and_after_an_error(counting, monkey
     with pytest.raises(ZeroDivisionError):
         _fitted(stopper=stopper)
     assert counting == ["counted", "removed"]
-    monkeypatch.setattr("skbayes.search.text.CountingSearch._refit", refit)
+    monkeypatch.setattr("skbayes.search.text.TextRepresentationSearchCV._refit", refit)
     _fitted()
     assert counting[2:] == ["counted", "removed", "refit"]
 

@@ -139,15 +139,17 @@ class OutcomeConstraints(Aspect):
         self._n_complete = 0
 
     @classmethod
-    def prepare(cls, search: Any, objective: Any, y: Any, fit_params: Any) -> Any:
-        """Return the bounds, if any, and check scorers on the target."""
+    def prepare(
+        cls, search: Any, spaces: Any, objective: Any, y: Any, fit_params: Any
+    ) -> tuple[Any, Constraints | None]:
+        """Return the space and the bounds, if any; check scorers on the target."""
         constraints = _parsed(search, objective)
         if constraints is not None and y is not None:
             scorers = constraints.scorers.items()
             labels = {f"constraints[{k!r}]": v for k, v in scorers}
             named = {k: v for k, v in labels.items() if isinstance(v, str)}
             check_metrics_suit(search.estimator, named, y)
-        return constraints
+        return spaces, constraints
 
     @classmethod
     def scorer(cls, search: Any) -> Any:
@@ -155,7 +157,7 @@ class OutcomeConstraints(Aspect):
 
         Wrong constraints are reported by `fit`, not here.
         """
-        scorers, _ = compat.resolve_scorers(search)
+        scorers, _ = compat.resolve_scorers(search._with_plain_refit())
         try:
             constraints = _parsed(search, search._make_objective(scorers))
         except (TypeError, ValueError):

@@ -102,8 +102,8 @@ class KeptFits(Aspect):
 
     def learn(self, trial: Trial) -> None:
         """Drop the estimators of a trial that is not the best one."""
-        settings = self.run.settings
-        if callable(settings["refit"]) or returns_all(settings["return_folds"]):
+        everything = returns_all(self.run.settings["return_folds"])
+        if callable(self.run.refit.plain) or everything:
             return  # a callable may choose any trial
         candidates = History([trial] if self._best is None else [self._best, trial])
         self._best = candidates.best

@@ -6,15 +6,14 @@ import io
 import logging
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect, Parameter
+from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.options import ensemble_choice
 from skbayes.evaluation.responses import Response, Target, respond
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
@@ -169,51 +168,16 @@ class _FoldPredictions(FoldAspect):
 
 
 class Predictions(Aspect):
-    """Out-of-fold predictions of complete trials, within a memory limit.
-
-    Parameters
-    ----------
-    tune_threshold : bool, str or callable, default=False
-        Whether to choose the decision threshold of a binary classifier. It maximizes
-        the mean score of the out-of-fold predictions over the splits, without further
-        fits. ``best_estimator_`` is then a
-        :class:`~sklearn.model_selection.FixedThresholdClassifier`. True uses the metric
-        of the search if it depends on predicted classes, otherwise balanced accuracy. A
-        metric can also be given by its name or as a scorer.
-
-    Attributes
-    ----------
-    best_threshold_ : float
-        Decision threshold, if `tune_threshold` is set.
-    ensemble_ : EnsembleResult
-        Members, weights and scores of the ensemble, with ``refit="ensemble"``; see
-        :class:`skbayes.search.EnsembleResult`.
-    """
+    """Out-of-fold predictions of complete trials, within a memory limit."""
 
     name = "predictions"
-    parameters = (
-        Parameter(
-            "tune_threshold",
-            ["boolean", str, callable],
-            default=False,
-            changes_trials=False,
-        ),
-    )
-    conflicts = (
-        Conflict(
-            "tune_threshold",
-            "refit",
-            [False],
-            "The threshold is that of the best estimator, which refit fits.",
-        ),
-    )
     condition = "keeps_predictions"
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
-        choice = ensemble_choice(run.settings)
-        options: Mapping[str, Any] = {} if choice is None else choice.options
-        keeps_fits = choice is not None and options.get("members", "auto") != "refit"
+        options = run.refit.options
+        selects = run.refit.rule == "ensemble"
+        keeps_fits = selects and options.get("members", "auto") != "refit"
         self.keeps_fits = keeps_fits
         journal = run.settings.get("journal")
         folder = None if journal is None else Path(f"{os.fspath(journal)}.predictions")

@@ -40,16 +40,16 @@ def aspects_of(run: SearchRun) -> list[Aspect]:
     return [aspect(run) for aspect in ASPECTS if aspect.is_on(run)]
 
 
-def requested(search: Any) -> list[type[Aspect]]:
-    """Return the aspects whose parameters a search sets."""
-    return [aspect for aspect in ASPECTS if aspect.is_requested(vars(search))]
+def requested(settings: Mapping[str, Any]) -> list[type[Aspect]]:
+    """Return the aspects whose parameters are set."""
+    return [aspect for aspect in ASPECTS if aspect.is_requested(settings)]
 
 
 @contextlib.contextmanager
-def refitting(search: Any, estimator: Any) -> Iterator[None]:
-    """Fit an estimator in this context as the aspects of a search require it."""
+def refitting(settings: Mapping[str, Any], estimator: Any) -> Iterator[None]:
+    """Fit an estimator in this context as the aspects that are set require it."""
     with contextlib.ExitStack() as stack:
-        for aspect in requested(search):
+        for aspect in requested(settings):
             stack.enter_context(aspect.refitting(estimator))
         yield
 

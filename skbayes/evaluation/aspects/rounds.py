@@ -134,9 +134,11 @@ class Rounds(Aspect):
         self._known: dict[tuple, list[tuple[FloatArray, FloatArray]]] = {}
 
     @classmethod
-    def prepare(cls, search: Any, objective: Any, y: Any, fit_params: Any) -> Any:
-        """Remove the numbers of rounds from the search space; return their limits."""
-        return take_rounds_out(search, objective.guide, fit_params)
+    def prepare(
+        cls, search: Any, spaces: Any, objective: Any, y: Any, fit_params: Any
+    ) -> tuple[Any, RoundLimits]:
+        """Return the space without the numbers of rounds, and their limits."""
+        return take_rounds_out(search, spaces, objective.guide, fit_params)
 
     @classmethod
     @contextlib.contextmanager

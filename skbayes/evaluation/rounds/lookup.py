@@ -127,10 +127,10 @@ def _with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
 
 
 def take_rounds_out(
-    search: Any, guide: Guide, fit_params: Mapping[str, Any]
-) -> RoundLimits:
-    """Remove the numbers of rounds from `search_spaces_`; return their limits."""
-    rounds, spaces = search.rounds, search.search_spaces_
+    search: Any, spaces: Any, guide: Guide, fit_params: Mapping[str, Any]
+) -> tuple[Any, RoundLimits]:
+    """Return a search space without the numbers of rounds, and their limits."""
+    rounds = search.rounds
     if isinstance(rounds, bool):
         raise ValueError(
             f"rounds must be an int, 'auto' or None, but it is {rounds}. "
@@ -148,13 +148,14 @@ def take_rounds_out(
         cap = max(map(_largest, _values_of(spaces, name, path)), default=0)
         if cap:
             caps[name] = cap
-    search.search_spaces_ = _without(spaces, names, path)
-    if not search.search_spaces_:
+    spaces = _without(spaces, names, path)
+    if not spaces:
         raise ValueError(
             f"rounds={rounds!r} removes {', '.join(sorted(names))} from search_spaces, "
             "which has no other parameter."
         )
-    return RoundLimits(None if rounds == "auto" else int(rounds), caps, guide)
+    most = None if rounds == "auto" else int(rounds)
+    return spaces, RoundLimits(most, caps, guide)
 
 
 def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:

@@ -149,8 +149,8 @@ def test_failures_and_times_of_a_study_are_learned(grid):
     learned = []
 
     class Watched(BayesSearchCV):
-        def _make_optimizer(self, space, seed):
-            optimizer = super()._make_optimizer(space, seed)
+        def _make_optimizer(self, run):
+            optimizer = super()._make_optimizer(run)
             learn = optimizer.learn
 
             def watched(params, score, noise=None, cost=None, **more):

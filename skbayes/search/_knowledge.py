@@ -1,77 +1,93 @@
-"""Search space "auto" of a search, and its initial configurations."""
+"""Search space of a search, initial configurations, and results of earlier searches."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+import os
+from collections.abc import Callable, Mapping, Sequence
+from itertools import zip_longest
 from numbers import Integral
+from os import PathLike
 from typing import Any
 
+import numpy as np
 from sklearn.model_selection import check_cv
 
-from skbayes.results.transfer import is_list_of_sources
-from skbayes.search._preparation import verbosity
+from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.trial import Trial
+from skbayes.journal.reader import read_trials
+from skbayes.results.transfer import read_sources
 from skbayes.space import OptimumPrior, Space
+from skbayes.space.candidates import key_of
 from skbayes.spaces.catalog import DataFacts, n_samples_of
 from skbayes.spaces.default import reason_not_tuned, space_of_parts, unknown_parts
 from skbayes.spaces.learned_prior import learned_prior
 from skbayes.spaces.parts import parts_of
+from skbayes.surrogates.transfer import Source
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
 __all__ = [
+    "is_list_of_sources",
+    "journal_trials",
+    "known_slacks",
+    "known_source",
+    "other_searches",
     "parse_initial_points",
     "points_to_begin_with",
     "prior_of",
-    "set_search_spaces",
+    "promising",
+    "resolved_spaces",
 ]
 
 # Assumed fraction of training rows if it is not known before splitting.
 CAUTIOUS_SHARE = 0.5
 
-
 # Function that returns the facts about the data of a fit.
 Facts = Callable[[], DataFacts]
 
 
-def set_search_spaces(search: Any, X: Any, y: Any) -> Facts:
-    """Set `search_spaces_`, the space without "auto", and `untuned_`.
+def resolved_spaces(search: Any, X: Any, y: Any) -> tuple[Any, list[str], Facts]:
+    """Return the search space without "auto", and the parts that are not tuned.
 
     The returned function computes the facts about the data once, when they are needed.
     """
 
     @functools.cache
     def facts() -> DataFacts:
-        own_score = getattr(search, "scoring", None) is None
-        return DataFacts.of(X, y, train_share(search, X, y), own_score)
+        share = train_share(search, X, y)
+        return DataFacts.of(X, y, share, search.scoring is None)
 
-    search.untuned_ = []
-    given = search.search_spaces
+    given, untuned = search.search_spaces, list[str]()
     if isinstance(given, str) and given != "auto":
         raise TypeError(
             f"search_spaces must be 'auto', a dict or a list of dicts, got {given!r}."
         )
+
+    def resolved(space: Any) -> Any:
+        if not (space is None or isinstance(space, str) or _is_laid_over(space)):
+            return space
+        space, unknown = _resolved(search, space, facts)
+        untuned.extend(name for name in unknown if name not in untuned)
+        return space
+
     if isinstance(given, list | tuple) and any(map(_is_laid_over, given)):
-        search.search_spaces_ = [
-            _resolved(search, space, facts) if _is_laid_over(space) else space
-            for space in given
-        ]
-    elif given is None or isinstance(given, str) or _is_laid_over(given):
-        search.search_spaces_ = _resolved(search, given, facts)
+        spaces = [resolved(space) if _is_laid_over(space) else space for space in given]
     else:
-        search.search_spaces_ = given
-    if search.untuned_ and verbosity(search.verbose) > 0:
-        names = ", ".join(search.untuned_)
+        spaces = resolved(given)
+    if untuned and search.verbose not in (0, False, "progress"):
+        names = ", ".join(untuned)
         print(f"search_spaces='auto': {names} are not known and keep their values.")
-    return facts
+    return spaces, untuned, facts
 
 
 def _is_laid_over(space: Any) -> bool:
     return isinstance(space, Mapping) and "auto" in space
 
 
-def _resolved(search: Any, given: Any, facts: Facts) -> Any:
-    """Return the default space, updated with the entries of a dict."""
+def _resolved(search: Any, given: Any, facts: Facts) -> tuple[Any, list[str]]:
+    """Return the default space with the entries of a dict, and its unknown parts."""
     changes = dict(given) if isinstance(given, Mapping) else {"auto": True}
     if not isinstance(auto := changes.pop("auto"), bool):
         raise TypeError(
@@ -79,15 +95,14 @@ def _resolved(search: Any, given: Any, facts: Facts) -> Any:
             f"or False, got {auto!r}."
         )
     if not auto:
-        return changes
+        return changes, []
     known = facts()
     parts = parts_of(search.estimator, known)
-    search.untuned_ = unknown_parts(parts)
     space = space_of_parts(parts, known)
     _check_removed(search, space, changes)
     if (reason := reason_not_tuned(parts)) and not changes:
         warn_user(reason)
-    return space | changes if changes else space
+    return (space | changes if changes else space), unknown_parts(parts)
 
 
 def _check_removed(search: Any, space: Any, changes: Mapping[Any, Any]) -> None:
@@ -181,3 +196,84 @@ def prior_of(search: Any, space: Space, facts: Facts) -> OptimumPrior | None:
         return None
     parts = parts_of(search.estimator, facts())
     return learned_prior(parts, space, search._own_values())
+
+
+# -- results of earlier searches ------------------------------------------------------
+
+
+def known_source(search: Any, space: Space) -> Any:
+    """Return `warm_start_from`; for a journal, its trials within the space."""
+    source = search.warm_start_from
+    if isinstance(source, str | PathLike):
+        source, n_outside = journal_trials(source, space)
+        if n_outside:
+            warn_user(
+                f"warm_start_from: {n_outside} of {n_outside + len(source)} known "
+                "configurations are ignored (outside search_spaces).",
+            )
+    return source
+
+
+def is_list_of_sources(value: Any) -> bool:
+    """Return whether `warm_start_from` is a list of searches on other data."""
+    if not isinstance(value, list | tuple) or not value:
+        return False
+    return not any(isinstance(item, Trial) for item in value)
+
+
+def other_searches(search: Any, run: SearchRun) -> list[Source]:
+    """Return the searches on other data that `warm_start_from` lists."""
+    if not search._takes_sources:
+        raise ValueError(
+            f"warm_start_from: {type(search).__name__} does not accept a list of "
+            "searches on other data, since its trials have more than one objective. "
+            "Pass one search on the same data."
+        )
+    metric = run.objective.name or "score"
+    return read_sources(search.warm_start_from, run.space, metric)
+
+
+def known_slacks(search: Any, run: SearchRun) -> list[list[float] | None]:
+    """Return the slacks of the constraints for each known observation, None if unknown.
+
+    They are known if an earlier search measured outcomes with constraints.
+    """
+    if run.constraints is None or not run.known:
+        return [None] * len(run.known)
+    source = search.warm_start_from
+    if isinstance(source, str | PathLike):
+        source, _ = journal_trials(source, run.space)
+    trials = getattr(source, "trials_", source)
+    known: dict[bytes, list[float]] = {}
+    for trial in trials if isinstance(trials, Sequence) else []:
+        if isinstance(trial, Trial) and trial.outcomes:
+            with contextlib.suppress(ValueError):
+                params = run.space.canonicalize(trial.params)
+                slacks = run.constraints.of_trial(trial)
+                known[key_of(run.space.encode([params])[0])] = slacks
+    rows = run.space.encode([params for params, *_ in run.known])
+    return [known.get(key_of(row)) for row in rows]
+
+
+def promising(run: SearchRun, slacks: Sequence[list[float] | None] = ()) -> list[tuple]:
+    """Return the known observations that did not fail and are allowed.
+
+    If some of them satisfy the constraints, only those are returned.
+    """
+    allowed = [
+        (observation, own and all(slack <= 0.0 for slack in own))
+        for observation, own in zip_longest(run.known, slacks)
+        if not np.all(np.isnan(observation[1])) and run.space.allows(observation[0])
+    ]
+    satisfying = [observation for observation, is_kept in allowed if is_kept]
+    return satisfying or [observation for observation, _ in allowed]
+
+
+def journal_trials(path: str | PathLike, space: Space) -> tuple[Any, int]:
+    """Return the trials of a journal within the space, and the number of others."""
+    try:
+        return read_trials(path, space)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"warm_start_from: there is no journal {os.fspath(path)!r}."
+        ) from error
