@@ -51,7 +51,6 @@ if TYPE_CHECKING:
 __all__ = [
     "CurveScores",
     "FoldCurveRace",
-    "GainModel",
     "Guide",
     "check_rounds",
     "choose_by_others",
@@ -202,44 +201,6 @@ class CurveScores(FoldScores):
         return np.array([curve[k] for curve, k in zip(curves, chosen, strict=True)])
 
 
-class GainModel:
-    """Model of the remaining gain of a curve after its first part."""
-
-    def __init__(self, curves: Sequence[FloatArray], scores: Sequence[float]) -> None:
-        self.ready = len(curves) >= MIN_TRIALS
-        self._ends = np.cumsum([len(curve) for curve in curves])
-        # Stored as one array, because it is sent to the workers.
-        self._points = np.concatenate([*curves, []])
-        self._scores = np.asarray(scores, dtype=np.float64)
-
-    def log_gain(self, first: FloatArray) -> tuple[float, float, float]:
-        """Return center and scale of the log of gain plus noise, and the noise."""
-        curves = np.split(self._points, self._ends[:-1])
-        parts = [curve[: len(first)] for curve in curves]
-        noise = self._noise([*parts, first])
-        gains = self._scores - np.array([np.max(part) for part in parts])
-        slopes, curvatures = np.transpose([_shape(part, noise) for part in parts])
-        ratios = np.log(np.maximum(gains, 0.0) + noise) - slopes
-        slope, curvature = _shape(first, noise)
-        ratio, sd = _predict(curvatures, ratios, curvature)
-        return slope + ratio, sd, noise
-
-    def gains(self, first: FloatArray, shares: FloatArray) -> FloatArray:
-        """Return quantiles of the gain."""
-        center, sd, noise = self.log_gain(first)
-        logs = center + sd * stats.t.ppf(shares, self.df)
-        return np.maximum(np.exp(np.minimum(logs, MAX_LOG)) - noise, 0.0)
-
-    @property
-    def df(self) -> int:
-        """Degrees of freedom of the error."""
-        return len(self._scores) - 2 + PRIOR_DF
-
-    def _noise(self, parts: list[FloatArray]) -> float:
-        rough = math.sqrt(float(np.mean([_roughness(part) for part in parts])))
-        return max(rough + NOISE_SHARE * float(np.std(self._scores)), 1e-12)
-
-
 class FoldCurveRace:
     """Comparison of a trial with the best one during its first fold.
 
@@ -265,16 +226,19 @@ class FoldCurveRace:
     def __init__(
         self, curves: Sequence[FloatArray], scores: Sequence[float], race: Race
     ) -> None:
-        self._model = GainModel(curves, scores)
+        self.ready = len(curves) >= MIN_TRIALS and race.ready
         self._race = race
-        self.ready = self._model.ready and race.ready
+        self._ends = np.cumsum([len(curve) for curve in curves])
+        # Stored as one array, because it is sent to the workers.
+        self._points = np.concatenate([*curves, []])
+        self._scores = np.asarray(scores, dtype=np.float64)
 
     def chance(self, first: FloatArray) -> float:
         """Return the probability that the mean over all folds exceeds the best one."""
         first = np.asarray(first, dtype=np.float64)
         if not self.ready or not _has_started(first):
             return 1.0
-        scores = np.max(first) + self._model.gains(first, QUANTILES)
+        scores = np.max(first) + self._gains(first, QUANTILES)
         return float(np.mean(self._race.chances(scores[:, np.newaxis])))
 
     def estimate(self, first: FloatArray) -> tuple[float, float | None]:
@@ -290,11 +254,29 @@ class FoldCurveRace:
         first = np.asarray(first, dtype=np.float64)
         if not self.ready or not _has_started(first):
             return self._race.estimate([float(np.max(first))])
-        gain, high = self._model.gains(first, np.array([0.5, 0.975]))
+        gain, high = self._gains(first, np.array([0.5, 0.975]))
         score, variance = self._race.estimate([float(np.max(first) + gain)])
         assert variance is not None
         lacking = max(self._race.best - score, 0.0)
         return score, variance + float((high - gain) / 2.0) ** 2 + lacking**2 / 12.0
+
+    def _gains(self, first: FloatArray, shares: FloatArray) -> FloatArray:
+        """Return quantiles of the gain."""
+        curves = np.split(self._points, self._ends[:-1])
+        parts = [curve[: len(first)] for curve in curves]
+        noise = self._noise([*parts, first])
+        gains = self._scores - np.array([np.max(part) for part in parts])
+        slopes, curvatures = np.transpose([_shape(part, noise) for part in parts])
+        ratios = np.log(np.maximum(gains, 0.0) + noise) - slopes
+        slope, curvature = _shape(first, noise)
+        ratio, sd = _predict(curvatures, ratios, curvature)
+        df = len(self._scores) - 2 + PRIOR_DF
+        logs = slope + ratio + sd * stats.t.ppf(shares, df)
+        return np.maximum(np.exp(np.minimum(logs, MAX_LOG)) - noise, 0.0)
+
+    def _noise(self, parts: list[FloatArray]) -> float:
+        rough = math.sqrt(float(np.mean([_roughness(part) for part in parts])))
+        return max(rough + NOISE_SHARE * float(np.std(self._scores)), 1e-12)
 
 
 def _has_started(first: FloatArray) -> bool:
