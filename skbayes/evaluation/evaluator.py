@@ -222,12 +222,6 @@ class CandidateEvaluator:
     def __post_init__(self) -> None:
         self.aspects = aspects_of(self.run)
 
-    @property
-    def kept(self) -> dict[int, list]:
-        """Fitted estimators by trial number."""
-        kept = (getattr(aspect, "kept", None) for aspect in self.aspects)
-        return next((fits for fits in kept if fits is not None), {})
-
     def prepare(self, number: int, params: Params) -> Evaluation:
         """Prepare the evaluation of a proposal; called in the main thread."""
         self.backend.restore()

@@ -484,13 +484,12 @@ class Stage:
 class Outcome:
     """Outcome of a search: optimizers and trials of the stages that have begun.
 
-    `kept` are fitted estimators by trial number, `stop_reason` that of the last stage,
-    and `unfinished` the configurations that were dropped at the end of the timeout.
+    `stop_reason` is that of the last stage, and `unfinished` are the configurations
+    that were dropped at the end of the timeout.
     """
 
     optimizers: list[Any]
     history: History = dataclasses.field(default_factory=History)
-    kept: dict[int, list] = dataclasses.field(default_factory=dict)
     stop_reason: str = StopReason.N_ITER
     unfinished: dict[int, Params] = dataclasses.field(default_factory=dict)
 
@@ -550,7 +549,6 @@ def run_stages(
         )
         backend = evaluator.backend
         outcome.stop_reason = scheduler.run(backend.stop, backend.renew)
-        outcome.kept |= its_evaluator.kept
         outcome.unfinished |= scheduler.unfinished
         if outcome.stop_reason in (StopReason.INTERRUPTED, StopReason.CALLBACK):
             break

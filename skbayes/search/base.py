@@ -357,7 +357,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             found = self._set(strategy._results(run, outcome))
             found |= self._set(strategy._select(run, found))
             if strategy.return_folds:
-                self._set(winner_fits(run, found["best_index_"], outcome.kept))
+                self._set(winner_fits(run, found["best_index_"]))
             if run.refit.plain:
                 if run.refit.needs_predictions:
                     final = FinalModel(strategy, run, found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -53,12 +53,12 @@ def fits_of_trial(run: SearchRun, trial: Trial) -> list[Any]:
     return fitted
 
 
-def winner_fits(run: SearchRun, best: int, kept: Mapping[int, list]) -> dict[str, Any]:
+def winner_fits(run: SearchRun, best: int) -> dict[str, Any]:
     """Return `fold_estimators_` and `oof_predictions_`, if they are requested."""
     asked = run.settings["return_folds"]
 
     def results(trial: Trial) -> dict[str, Any]:
-        fits = kept.get(trial.number)
+        fits = run.notes.get("kept_fits", {}).get(trial.number)
         if fits is None:
             # The trial was fitted in an earlier run, whose journal contains no
             # estimators, or with more rounds.

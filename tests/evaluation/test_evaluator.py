@@ -249,10 +249,11 @@ def test_fits_are_kept(refit, expected):
         trial = trial_of(run, number, {"C": C})
         assert not hasattr(trial.folds[0], "estimator")
         run.learn(trial)
-    assert sorted(run.kept) == expected
+    kept = run.run.notes["kept_fits"]
+    assert sorted(kept) == expected
     predicted = [
         fit.score(X[test], y[test])
-        for fit, (_, test) in zip(run.kept[1], SPLITS, strict=True)
+        for fit, (_, test) in zip(kept[1], SPLITS, strict=True)
     ]
     np.testing.assert_array_equal(
         predicted, cross_val_score(SVC(C=1.0), X, y, cv=SPLITS)

@@ -84,7 +84,8 @@ class KeptFits(Aspect):
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
-        self.kept: dict[int, list] = {}
+        # All stages share the fits, by number of the trial.
+        self.kept: dict[int, list] = run.notes.setdefault(self.name, {})
         self._best: Trial | None = None
 
     def fold_aspect(self) -> FoldAspect:
