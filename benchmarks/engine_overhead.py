@@ -130,7 +130,7 @@ def a_journal(wanted: bool) -> Iterator[Journal | NullJournal]:
     splits = [(np.arange(80), np.arange(80, 100))] * N_FOLDS
     with (
         tempfile.TemporaryDirectory() as folder,
-        Journal.open(
+        Journal(
             os.path.join(folder, "journal"),
             space=space,
             identity={},

@@ -73,22 +73,11 @@ _HOMES = {
     "load_history": "skbayes.journal.reader",
 }
 
-
 # Subpackages, which are also imported on first use.
-_PACKAGES = [
-    "acquisition",
-    "benchmark",
-    "evaluation",
-    "inspection",
-    "integration",
-    "loop",
-    "results",
-    "space",
-    "spaces",
-    "surrogates",
-    "text",
-    "tracking",
-]
+_PACKAGES = (
+    *("acquisition", "benchmark", "evaluation", "inspection", "integration", "loop"),
+    *("results", "space", "spaces", "surrogates", "text", "tracking"),
+)
 
 
 # A folder of the distribution "sklearn-bayes", which has the same import name.

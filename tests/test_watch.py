@@ -113,7 +113,7 @@ def test_a_damaged_file_is_reported(serve, tmp_path):
 
 def _recorded(path):
     """Open a journal, as a search does, and propose a trial."""
-    journal = Journal.open(
+    journal = Journal(
         path,
         space=Space.from_notation(SPACE),
         identity={},

@@ -33,7 +33,7 @@ SPLITS = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(20, 30))
 
 
 def opened(path: Path) -> Journal:
-    return Journal.open(
+    return Journal(
         path,
         space=SPACE,
         identity={"estimator": "SVC()", "X": "array"},

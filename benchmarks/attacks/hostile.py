@@ -313,7 +313,7 @@ def hostile_journal(files: list[bytes], rng: random.Random) -> tuple[str, int, b
 
 
 def read_as_search(path: str, kind: int) -> None:
-    with Journal.open(
+    with Journal(
         path,
         space=SPACE,
         identity=identities(kind),

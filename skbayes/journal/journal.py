@@ -12,6 +12,7 @@ from skbayes.evaluation.trial import Trial
 from skbayes.journal.code_digest import DECLARED, same_but_for_code
 from skbayes.journal.content import (
     Content,
+    StoredTrial,
     make_row,
     pack_split,
     result_row,
@@ -34,29 +35,17 @@ MAX_SHOWN, BEFORE, AFTER = 160, 40, 80
 class Journal(AbstractContextManager):
     """File with the trials of a search, open during one `fit`.
 
-    Use :meth:`open` as a context manager. A proposal is durable before its evaluation,
-    and a result is durable before the next proposal is made from it.
+    It starts a journal, or continues that of the same search. If `seed` or `n_points`
+    is None, that of the journal is used, or the drawn seed and the default of a new
+    one. The splits are those of the journal, if they fit `n_samples` rows. A file that
+    is refused by an error is not changed.
+
+    A proposal is durable before its evaluation, and a result is durable before the next
+    proposal is made from it.
     """
 
-    def __init__(self, file: JournalFile, space: Space) -> None:
-        self._file = file
-        self._space = space
-        with guarded(file.path):
-            content = Content(file.rows)
-        file.rows = []
-        self.seed, self.n_points = content.seed, content.n_points
-        self.stages, self.identity = content.stages, content.identity
-        self._content = content
-        self._n_proposed = len(content.trials)
-        self._finished = {trial.number for trial in content.trials if trial.details}
-        self.splits: Splits = []
-        self.proposals: list[dict[str, Any]] = []
-        self.expected_improvements: list[float | None] = []
-        self.results: dict[int, Trial] = {}
-
-    @classmethod
-    def open(
-        cls,
+    def __init__(
+        self,
         path: str | os.PathLike[str],
         *,
         space: Space,
@@ -68,13 +57,7 @@ class Journal(AbstractContextManager):
         default_n_points: int = 1,
         facts: Mapping[str, Any] | None = None,
         n_samples: int | None = None,
-    ) -> Journal:
-        """Start a journal, or continue a journal of the same search.
-
-        If `seed` or `n_points` is None, that of the journal is used, or the drawn seed
-        and the default of a new one. The splits are those of the journal, if they fit
-        `n_samples` rows. A file that is refused by an error is not changed.
-        """
+    ) -> None:
         header = {
             "seed": int(drawn_seed if seed is None else seed),
             "n_points": int(default_n_points if n_points is None else n_points),
@@ -82,49 +65,37 @@ class Journal(AbstractContextManager):
             "identity": identity,
             "facts": {**(facts or {}), "space": to_outline(space)},
         }
-        file = JournalFile(path, [make_row("search", header)])
+        self._space = space
+        self._file = JournalFile(path, [make_row("search", header)])
         try:
-            journal = cls(file, space)
-            journal._check({"pre_dispatch": n_points, "random_state": seed}, identity)
-            journal._load(splits, n_samples)
+            with guarded(self._file.path):
+                content = Content(self._file.rows)
+                self._file.rows = []
+                given = {"pre_dispatch": n_points, "random_state": seed}
+                _check(self._file.path, content, given, identity)
+                # The splits of a stranger are not much larger than those given.
+                sizes = (len(part) for pair in splits for part in pair)
+                limit = 1000 + 4 * max(sizes, default=0)
+                self.splits: Splits = []
+                for pair in content.splits:
+                    train, test = (unpack_split(x, limit, n_samples) for x in pair)
+                    self.splits.append((train, test))
+                self._load(content.trials)
         except BaseException:
-            file.close()
+            self._file.close()
             raise
-        return journal
+        self.seed, self.n_points = content.seed, content.n_points
+        self.stages = content.stages
 
-    def _check(
-        self, given: Mapping[str, int | None], identity: Mapping[str, str]
-    ) -> None:
-        stored = {"pre_dispatch": self.n_points, "random_state": self.seed}
-        differences = [
-            f"{name}: {stored[name]} in the journal, {number} now"
-            for name, number in given.items()
-            if number is not None and number != stored[name]
-        ]
-        for part in sorted(self.identity.keys() | identity.keys()):
-            old, new = self.identity.get(part, "nothing"), identity.get(part, "nothing")
-            if old != new and not same_but_for_code(old, new):
-                old, new = _excerpts(old, new)
-                differences.append(f"{part}: {old} in the journal, {new} now")
-        if differences:
-            raise _mismatch(self._file.path, differences)
-
-    def _load(self, given: Splits, n_samples: int | None) -> None:
-        """Read the splits, whose size is limited by those given, and the trials."""
-        limit = 1000 + 4 * max(
-            (len(part) for pair in given for part in pair), default=0
-        )
-        with guarded(self._file.path):
-            for pair in self._content.splits:
-                train, test = (unpack_split(part, limit, n_samples) for part in pair)
-                self.splits.append((train, test))
-            for stored in self._content.trials:
-                params = from_record(self._space, stored.record, stored.row)
-                self.proposals.append(params)
-                self.expected_improvements.append(stored.expected_improvement)
-                if stored.details is not None:
-                    self.results[stored.number] = stored.trial(params)
-        del self._content
+    def _load(self, trials: Sequence[StoredTrial]) -> None:
+        self.proposals = [from_record(self._space, t.record, t.row) for t in trials]
+        self.expected_improvements = [trial.expected_improvement for trial in trials]
+        self.results = {
+            stored.number: stored.trial(params)
+            for stored, params in zip(trials, self.proposals, strict=True)
+            if stored.details is not None
+        }
+        self._n_proposed, self._finished = len(trials), set(self.results)
 
     def record_stage(self, stage: int, first: int) -> None:
         """Record the number of the first trial of a stage, if it is new."""
@@ -171,7 +142,27 @@ class Journal(AbstractContextManager):
         self.close()
 
 
-def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
+def _check(
+    path: str,
+    content: Content,
+    given: Mapping[str, int | None],
+    identity: Mapping[str, str],
+) -> None:
+    """Raise a ValueError that names the differences from the search of a journal."""
+    stored = {"pre_dispatch": content.n_points, "random_state": content.seed}
+    differences = [
+        f"{name}: {stored[name]} in the journal, {number} now"
+        for name, number in given.items()
+        if number is not None and number != stored[name]
+    ]
+    for part in sorted(content.identity.keys() | identity.keys()):
+        old = content.identity.get(part, "nothing")
+        new = identity.get(part, "nothing")
+        if old != new and not same_but_for_code(old, new):
+            old, new = _excerpts(old, new)
+            differences.append(f"{part}: {old} in the journal, {new} now")
+    if not differences:
+        return
     listed = "".join(f"\n- {difference}" for difference in differences)
     if "[code " in listed:
         listed += (
@@ -183,7 +174,7 @@ def _mismatch(path: str, differences: Sequence[str]) -> ValueError:
     parts = {difference.partition(":")[0] for difference in differences}
     if "X" in parts and parts <= {"X", "y", "splits"}:
         hint = "In nested cross-validation, leave journal=None. "
-    return ValueError(
+    raise ValueError(
         f"journal: {path!r} is the journal of another search and was not changed. Use "
         f"another file name for this search. {hint}Differences:{listed}"
     )

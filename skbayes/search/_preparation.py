@@ -159,7 +159,7 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
                 "cross-validation, once for each outer fold, and a journal contains "
                 "one search. Set journal=None."
             )
-        journal = Journal.open(
+        journal = Journal(
             search.journal,
             space=run.space,
             identity=describe_search(

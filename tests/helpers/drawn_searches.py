@@ -104,7 +104,7 @@ def running_journal(path, n_done=2, n_running=2):
     """Write the journal of a running search; return the data of the search."""
     space = Space.from_notation({"C": (1e-2, 1e3, "log-uniform"), "k": ["a", "b"]})
     params = space.decode(space.from_uniform(np.random.default_rng(0).random((9, 2))))
-    with Journal.open(
+    with Journal(
         path,
         space=space,
         identity={},

@@ -38,7 +38,7 @@ def open_journal(path, **changes):
         "n_points": 2,
         "splits": SPLITS,
     }
-    return Journal.open(path, **(arguments | changes))
+    return Journal(path, **(arguments | changes))
 
 
 def params_of(number):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from itertools import pairwise
 
 import joblib
 import numpy as np
@@ -324,45 +325,41 @@ def test_probabilities_far_from_all_classes(three_classes):
     assert model.predict_log_proba(X).max() == 0
 
 
+def _unsorted(X):
+    """Return rows whose entries are reversed, and halved twice."""
+    rows = sparse.csr_matrix(X)
+    entries = [np.tile(np.arange(b, e)[::-1], 2) for b, e in pairwise(rows.indptr)]
+    places = np.concatenate(entries)
+    arrays = rows.data[places] / 2, rows.indices[places], 2 * rows.indptr
+    return sparse.csr_matrix(arrays, shape=X.shape)
+
+
+def _wide(X):
+    """Return rows with long indices in memory that is read-only."""
+    rows = sparse.csr_matrix(X)
+    rows.indices, rows.indptr = rows.indices.astype("i8"), rows.indptr.astype("i8")
+    for array in (rows.data, rows.indices, rows.indptr):
+        array.flags.writeable = False
+    return rows
+
+
+FORMS = [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix, _unsorted, _wide]
+
+
 @both
-@pytest.mark.parametrize(
-    "make", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix]
-)
-def test_sparse_and_dense_agree(make):
+@pytest.mark.parametrize("form", FORMS)
+def test_all_forms_of_a_matrix_give_the_same(form):
     X, y = load_digits(return_X_y=True)
     X, y = X[:200] / 16, y[:200]
-    rows = make(X)
+    rows, before = form(X), form(X)
     dense = LiblinearClassifier(random_state=0).fit(X, y)
     thin = LiblinearClassifier(random_state=0).fit(rows, y)
     np.testing.assert_array_equal(dense.coef_, thin.coef_)
     np.testing.assert_allclose(
         dense.decision_function(X), thin.decision_function(rows), rtol=1e-9
     )
-
-
-@both
-def test_unsorted_and_repeated_entries():
-    indices = np.array([2, 0, 0, 1, 1])
-    X = sparse.csr_matrix((np.arange(1.0, 6), indices, [0, 3, 5]), shape=(2, 3))
-    before = X.indices.copy(), X.data.copy()
-    a = LiblinearClassifier(loss="logistic", random_state=0).fit(X, [0, 1])
-    b = LiblinearClassifier(loss="logistic", random_state=0).fit(X.toarray(), [0, 1])
-    np.testing.assert_array_equal(a.coef_, b.coef_)
-    np.testing.assert_array_equal(X.indices, before[0])
-    np.testing.assert_array_equal(X.data, before[1])
-
-
-@both
-def test_wide_indices_and_read_only_memory(two_classes):
-    X, y = two_classes
-    wide = sparse.csr_matrix(X)
-    wide.indices, wide.indptr = wide.indices.astype("i8"), wide.indptr.astype("i8")
-    for array in (wide.data, wide.indices, wide.indptr):
-        array.flags.writeable = False
-    a = LiblinearClassifier(solver=0).fit(wide, y)
-    np.testing.assert_array_equal(
-        a.coef_, LiblinearClassifier(solver=0).fit(X, y).coef_
-    )
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(rows, name), getattr(before, name))
 
 
 @pytest.mark.parametrize(
@@ -627,22 +624,12 @@ def test_scaling_needs_binary_problems(three_classes):
         model.fit(*three_classes)
 
 
-@pytest.mark.parametrize("solver", [0, 3, 7])
-@pytest.mark.parametrize("scaling", [None, "log-count-ratio"])
-def test_classes_side_by_side_give_the_same(solver, scaling, three_classes):
-    model = LiblinearClassifier(
-        solver=solver, C=0.1, feature_scaling=scaling, random_state=0
-    )
-    alone = clone(model).fit(*three_classes)
-    together = clone(model).set_params(n_jobs=2).fit(*three_classes)
-    np.testing.assert_array_equal(together.coef_, alone.coef_)
-    assert together.n_iter_ == alone.n_iter_
-
-
 @pytest.mark.parametrize("solver", [0, 7])
 @pytest.mark.parametrize("scaling", [None, "log-count-ratio"])
 @pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_backends_of_the_user(solver, scaling, backend, two_classes, three_classes):
+def test_classes_side_by_side_give_the_same(
+    solver, scaling, backend, two_classes, three_classes
+):
     # Memory that the library reads is that of this process.
     for data in (two_classes, three_classes):
         model = LiblinearClassifier(
@@ -652,3 +639,6 @@ def test_backends_of_the_user(solver, scaling, backend, two_classes, three_class
         with joblib.parallel_config(backend, n_jobs=2):
             found = clone(model).fit(*data)
         np.testing.assert_array_equal(found.coef_, alone.coef_)
+        assert found.n_iter_ == alone.n_iter_
+    together = clone(model).set_params(n_jobs=2).fit(*three_classes)
+    np.testing.assert_array_equal(together.coef_, alone.coef_)
