@@ -41,7 +41,7 @@ search = BayesSearchCV(
     space,
     scoring="precision",
     constraints={"recall": ">= 0.75"},
-    n_iter=25,
+    n_iter=15,
     cv=4,
     random_state=0,
 ).fit(X_train, y_train)

@@ -53,13 +53,13 @@ class NearTheBest:
 # Run the benchmark
 # -----------------
 #
-# Each method runs with 30 seeds. The table shows the mean number of rows until the best
+# Each method runs with 10 seeds. The table shows the mean number of rows until the best
 # row is found, with its standard error. The mean of random search can also be computed
 # exactly. The condition is necessary because the command line imports this file.
 if __name__ == "__main__":
     methods = {"near the best": NearTheBest, "random": "random", "skbayes": "skbayes"}
     found = {
-        name: summarize(benchmark({name: method}, [table], 30), table)["ftb"]
+        name: summarize(benchmark({name: method}, [table], 10), table)["ftb"]
         for name, method in methods.items()
     }
     for name, ftb in found.items():

@@ -26,13 +26,13 @@ X, y = load_digits(return_X_y=True)
 search = ParetoSearchCV(
     RandomForestClassifier(random_state=0),
     {
-        "n_estimators": (1, 60, "log-uniform"),
+        "n_estimators": (1, 30, "log-uniform"),
         "max_depth": (1, 15),
         "max_features": (1, 30),
     },
     objectives={"accuracy": "max", "model_size": "min"},
     constraints={"accuracy": ">= 0.8"},
-    n_iter=20,
+    n_iter=16,
     cv=3,
     random_state=0,
 ).fit(X, y)

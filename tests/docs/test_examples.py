@@ -216,7 +216,7 @@ def test_own_method_is_imported_without_a_run(capsys):
     assert names["NearTheBest"]
 
 
-def test_many_workers(run):
+def test_many_workers(run, fewer_rows):
     printed, names = run("deployment/many_workers")
     assert "same configurations: True" in printed
     assert len(names["search"].trials_) == 9

@@ -66,10 +66,9 @@ def _values(search, name, step="vectorizer"):
     return [params[f"{step}__{name}"] for params in search.cv_results_["params"]]
 
 
-def _assert_same_scores(one, other):
-    np.testing.assert_array_equal(
-        one.cv_results_["mean_test_score"], other.cv_results_["mean_test_score"]
-    )
+def _assert_same_scores(*searches):
+    scores = (search.cv_results_["mean_test_score"] for search in searches)
+    np.testing.assert_array_equal(*scores)
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
@@ -254,11 +253,16 @@ def test_other_transformers_get_the_texts():
     _assert_same_scores(_fitted(pipeline, grid, space=None), expected)
 
 
-def test_scorers_get_the_texts():
-    splits = [(np.arange(60), np.arange(60, 90))]
-    search = _fitted(cv=splits, scoring=mean_length)
-    expected = np.mean([len(text) for text in TEXTS[60:]])
-    assert search.best_score_ == pytest.approx(expected)
+def test_scorers_and_kept_estimators_get_the_texts():
+    kept = {"return_folds": ["estimators", "predict"]}
+    search, lengths = _fitted(cv=3, scoring=mean_length, **kept), []
+    splits = StratifiedKFold(3).split(TEXTS, LABELS)
+    for (_, test), estimator in zip(splits, search.fold_estimators_, strict=True):
+        texts = [TEXTS[i] for i in test]
+        lengths.append(np.mean([len(text) for text in texts]))
+        predicted = estimator.predict(texts)
+        np.testing.assert_array_equal(search.oof_predictions_[test], predicted)
+    assert search.best_score_ == pytest.approx(np.mean(lengths))
 
 
 def test_clustering_without_labels():
@@ -331,22 +335,12 @@ def test_first_steps_without_a_vectorizer_of_this_package_are_shared(counting):
     search = _fitted(pipeline, SMOOTH, space=None, n_iter=3)
     assert counting == []
     assert all(trial.shared_time > 0.0 for trial in search.trials_[1:])
-    _assert_same_scores(
-        search, _fitted(pipeline, SMOOTH, space=None, n_iter=3, cache=False)
-    )
+    plain = _fitted(pipeline, SMOOTH, space=None, n_iter=3, cache=False)
+    _assert_same_scores(search, plain)
     # A vectorizer among the values of a step has counts.
     space = {"tfidf": [TfidfVectorizer(), NGramVectorizer()], "C": [0.1, 1.0]}
     _fitted(pipeline, space, space=None)
     assert counting == ["counted", "removed"]
-
-
-def test_kept_estimators_take_raw_texts():
-    kept = {"return_folds": ["estimators", "predict"]}
-    search = _fitted(cv=3, **kept)
-    splits = StratifiedKFold(3).split(TEXTS, LABELS)
-    for (_, test), estimator in zip(splits, search.fold_estimators_, strict=True):
-        found = estimator.predict([TEXTS[i] for i in test])
-        np.testing.assert_array_equal(search.oof_predictions_[test], found)
 
 
 def test_nested():
