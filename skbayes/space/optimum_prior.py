@@ -18,13 +18,15 @@ import copy
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayes.space.dimensions import Dimension, FloatArray, key_of, nearest
-from skbayes.space.space import Column, Space
+
+if TYPE_CHECKING:
+    from skbayes.space.space import Column, Space
 
 __all__ = [
     "BranchPortfolio",

@@ -338,6 +338,21 @@ def series(low: float, high: float) -> list[float]:
     return [number for number in numbers if low <= number <= high]
 
 
+def gamma(facts: DataFacts, option: Any, unit: float | None = None) -> Ordinal | tuple:
+    """Return kernel widths relative to the variance of the columns, or another unit.
+
+    The current option of the estimator is placed at the value that it stands for.
+    """
+    unit = facts.x_variance if unit is None else unit
+    low, high = 1e-5 / unit, 10.0 / unit
+    if option is not None and not isinstance(option, str):
+        return (low, high, LOG)
+    values: list[Any] = series(low, high)
+    place = 1.0 / (facts.n_features or 16) / (unit if option == "scale" else 1.0)
+    values.insert(sum(value < place for value in values), option)
+    return Ordinal(values)
+
+
 def counts_or(option: Any, low: int, high: int) -> Any:
     """Return a range of counts, or a list of them if an option is not a number.
 

@@ -19,6 +19,7 @@ from skbayes.spaces.catalog import (
     class_weights,
     counts_or,
     fitting,
+    gamma,
     known,
     register,
     series,
@@ -208,21 +209,6 @@ def partial_least_squares(params: Params, facts: DataFacts) -> Notation:
 
 
 # -- support vector machines ----------------------------------------------------------
-
-
-def gamma(facts: DataFacts, option: Any, unit: float | None = None) -> Ordinal | tuple:
-    """Return kernel widths relative to the variance of the columns, or another unit.
-
-    The current option of the estimator is placed at the value that it stands for.
-    """
-    unit = facts.x_variance if unit is None else unit
-    low, high = 1e-5 / unit, 10.0 / unit
-    if option is not None and not isinstance(option, str):
-        return (low, high, LOG)
-    values: list[Any] = series(low, high)
-    place = 1.0 / (facts.n_features or 16) / (unit if option == "scale" else 1.0)
-    values.insert(sum(value < place for value in values), option)
-    return Ordinal(values)
 
 
 def kernel(

@@ -18,11 +18,11 @@ from skbayes.spaces.catalog import (
     components,
     counts_or,
     fitting,
+    gamma,
     known,
     register,
     series,
 )
-from skbayes.spaces.learners import gamma
 
 __all__: list[str] = []
 

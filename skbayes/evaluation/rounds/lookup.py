@@ -21,9 +21,8 @@ from skbayes.evaluation.rounds.learners import (
     base_of,
     replaced,
 )
-from skbayes.space import Choice, Integer, Real
-from skbayes.space.notation import pairs_of, with_sub_spaces
-from skbayes.spaces.default import EditableSpace
+from skbayes.space.dimensions import Integer, Real
+from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
 
 __all__ = [
     "RoundLimits",
@@ -257,9 +256,9 @@ def _without(notation: Any, names: set[str], path: str) -> Any:
         for key, value in notation.items()
         if key not in names
     }
-    if not isinstance(notation, EditableSpace):
+    if not isinstance(notation, dict):
         return kept
-    space = copy.copy(notation)
+    space = copy.copy(notation)  # of the same class, such as a default space
     space.clear()
     space.update(kept)
     return space
