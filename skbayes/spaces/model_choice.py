@@ -91,30 +91,28 @@ def _preprocessing(table: Table, scaled: bool) -> Any:
     from sklearn.feature_extraction.text import TfidfVectorizer
     from sklearn.impute import SimpleImputer
 
-    def converted(kind: str, *steps: Any) -> Any:
-        convert = kind != "categories" or table.converted & set(table.kinds[kind])
-        steps = (ColumnConverter(kind_to[kind]), *steps) if convert else steps
-        return steps[0] if len(steps) == 1 else make_pipeline(*steps)
-
-    kind_to = {"categories": "strings", "dates": "dates", "documents": "documents"}
-    fill: list[Any] = []
-    if scaled:
-        fill = [SimpleImputer(strategy="median", add_indicator=True)]
-    numbers: list[Any] = []
-    if table.converted & set(table.kinds.get("numbers", ())):
-        numbers.append(ColumnConverter())
     if table.is_sparse:
         return preprocessing.MaxAbsScaler() if scaled else "passthrough"
-    if scaled:
-        numbers += [
-            *(fill if table.has_missing else []),
-            preprocessing.StandardScaler(),
-        ]
-    remainder = make_pipeline(*numbers) if len(numbers) > 1 else [*numbers, None][0]
-    if set(table.kinds) == {"numbers"}:
-        return remainder or "passthrough"
+    kinds = table.kinds
+
+    def chain(*steps: Any) -> Any:
+        if len(steps) > 1:
+            return make_pipeline(*steps)
+        return steps[0] if steps else "passthrough"
+
+    def converter(kind: str, to: str) -> list[Any]:
+        is_needed = table.converted.intersection(kinds.get(kind, ()))
+        return [ColumnConverter(to)] if is_needed else []
+
+    fill = [SimpleImputer(strategy="median", add_indicator=True)] if scaled else []
+    scale = [preprocessing.StandardScaler()] if scaled else []
+    numbers = chain(
+        *converter("numbers", "numbers"), *(fill if table.has_missing else []), *scale
+    )
+    if set(kinds) == {"numbers"}:
+        return numbers
     transformers: list[tuple[str, Any, Any]] = []
-    if keys := table.kinds.get("categories"):
+    if keys := kinds.get("categories"):
         encoder = preprocessing.OneHotEncoder(
             handle_unknown="infrequent_if_exist", max_categories=100
         )
@@ -124,18 +122,19 @@ def _preprocessing(table: Table, scaled: bool) -> Any:
                 unknown_value=-1,
                 encoded_missing_value=-1,
             )
-        transformers.append(("categories", converted("categories", encoder), keys))
-    if keys := table.kinds.get("dates"):
-        scaler = [*fill, preprocessing.StandardScaler()] if scaled else []
-        transformers.append(("dates", converted("dates", *scaler), keys))
-    for place, key in enumerate(table.kinds.get("documents", [])):
+        steps = [*converter("categories", "strings"), encoder]
+        transformers.append(("categories", chain(*steps), keys))
+    if keys := kinds.get("dates"):
+        steps = [ColumnConverter("dates"), *fill, *scale]
+        transformers.append(("dates", chain(*steps), keys))
+    for place, key in enumerate(kinds.get("documents", [])):
         words = TfidfVectorizer(max_features=None if scaled else WORDS_TREES)
-        name = f"documents{place or ''}"
-        transformers.append((name, converted("documents", words), [key]))
-    if keys := table.kinds.get("ignored"):
+        steps = [ColumnConverter("documents"), words]
+        transformers.append((f"documents{place or ''}", chain(*steps), [key]))
+    if keys := kinds.get("ignored"):
         transformers.append(("ignored", "drop", keys))
     threshold = {} if scaled else {"sparse_threshold": 0}
-    rest = (remainder or "passthrough") if "numbers" in table.kinds else "drop"
+    rest = numbers if "numbers" in kinds else "drop"
     return ColumnTransformer(transformers, remainder=rest, **threshold)
 
 
