@@ -393,8 +393,6 @@ def _foreign(value: Any) -> Dimension:
     frozen = getattr(value, "dist", None)
     if getattr(frozen, "name", None) == "randint" and not value.kwds.get("loc"):
         low, high = value.support()
-        if not low <= high:
-            raise ValueError(f"randint has no values: {value.args!r}.")
         if low < high and high - low < 2**48:
             return Integer(int(low), int(high))
     from skbayes.space.distribution import Distribution

@@ -310,21 +310,18 @@ def at_most(high: int, n: int | None, share: float = 1.0, unknown: int = 20) -> 
 
 def feature_shares(params: Params, facts: DataFacts) -> Ordinal:
     """Return fractions of the features, with the own option at its position."""
-    option = params.get("max_features")
-    d = facts.n_features
-    shares: list[Any] = [
-        share for share in SHARES if d is None or share * d >= 1.0
-    ] or [1.0]
-    place = {"sqrt": (d or 16) ** -0.5, None: 1.0}.get(option) if _simple(option) else 0
-    if option == "log2":
-        place = max(1.0, float((d or 16).bit_length() - 1)) / (d or 16)
-    if place and (option is None or isinstance(option, str)):
-        near = min(shares, key=lambda share: abs(share - place))
-        if abs(near - place) < 0.02 or option is None:
-            shares[shares.index(near)] = option
-        else:
-            shares = sorted([*shares, place])
-            shares[shares.index(place)] = option
+    option, d = params.get("max_features"), facts.n_features
+    shares: list[Any] = [s for s in SHARES if d is None or s * d >= 1.0] or [1.0]
+    n = d or 16
+    stands_for = {"sqrt": n**-0.5, "log2": max(1, n.bit_length() - 1) / n, None: 1.0}
+    if not _simple(option) or option not in stands_for:
+        return Ordinal(shares)
+    own = stands_for[option]
+    near = min(shares, key=lambda share: abs(share - own))
+    if option is None or abs(near - own) < 0.02:
+        shares[shares.index(near)] = option
+    else:
+        shares.insert(sum(share < own for share in shares), option)
     return Ordinal(shares)
 
 
