@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 
 from skbayes.space.dimensions import is_number
 from skbayes.space.lists import OptionKey, Ordinal
-from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
+from skbayes.space.notation import Choice, pairs_of, parse_spaces, with_sub_spaces
 from skbayes.spaces import learners, transformers, trees  # noqa: F401
 from skbayes.spaces.catalog import DataFacts, Notation
 from skbayes.spaces.parts import Part, is_k_means, parts_of, space_of
@@ -93,16 +93,21 @@ def _contradiction(
     )
 
 
-def _conditions(space: Notation) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
+def _conditions(space: Any) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
     """Yield the parameters under options, each with its choice and options."""
-    for owner, choice in space.items():
-        if not isinstance(choice, Choice):
-            continue
+    choices = [
+        (owner, choice)
+        for alternative in parse_spaces(space)
+        for owner, choice in alternative.items()
+        if isinstance(choice, Choice)
+    ]
+    for owner, choice in choices:
         found: dict[str, list[Any]] = {}
         for option, opened in pairs_of(choice):
-            for inner in opened or {}:
+            names = [name for sub in parse_spaces(opened) for name in sub]
+            for inner in dict.fromkeys(names):
                 found.setdefault(inner, []).append(option)
-            yield from _conditions(opened or {})
+            yield from _conditions(opened)
         yield from ((inner, (owner, options)) for inner, options in found.items())
 
 
@@ -117,8 +122,10 @@ def _replaced(space: Notation, name: str, value: Any) -> Notation:
     return _mapped(space, name, value)
 
 
-def _mapped(space: Notation, name: str, value: Any) -> Notation:
+def _mapped(space: Any, name: str, value: Any) -> Any:
     """Return a space with all entries of a name replaced, or removed for None."""
+    if isinstance(space, list | tuple):
+        return [_mapped(alternative, name, value) for alternative in space]
     return {
         key: value
         if key == name

@@ -110,6 +110,14 @@ def test_a_choice_of_the_user_stands_for_itself():
     assert _options(changed) == {"rbf": {"C": [1]}}
 
 
+def test_an_option_may_have_alternative_sub_spaces():
+    alternatives = [{"gamma": [1]}, {"gamma": [2], "degree": [3]}]
+    space = SPACE | {"kernel": Choice({"rbf": alternatives, "linear": {}})}
+    assert _options(space)["rbf"] == alternatives
+    changed = _options(space | {"degree": [4, 5]} | {"gamma": None})
+    assert changed == {"rbf": [{}, {"degree": [4, 5]}], "linear": {}}
+
+
 def test_none_removes_an_entry():
     assert set(SPACE | {"C": None}) == {"kernel"}
     options = _options(SPACE | {"gamma": None})
