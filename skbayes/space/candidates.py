@@ -113,10 +113,7 @@ def order_to_check(n: int) -> Iterator[int]:
 
 
 def perturb(
-    space: Space,
-    X: FloatArray,
-    sds: Sequence[float],
-    random_state: np.random.Generator,
+    space: Space, X: FloatArray, sds: Sequence[float], random_state: np.random.Generator
 ) -> FloatArray:
     """Perturb half of the columns of rows, with one of the standard deviations each.
 

@@ -148,7 +148,7 @@ def parse_spaces(search_spaces: Any) -> list[Mapping[str, Any]]:
         warn_user(
             "search_spaces: the numbers of trials in scikit-optimize's [(space, n)] "
             f"have no effect: all dicts share n_iter. Write {dicts} and "
-            f"n_iter={sum(n_trials)}.",
+            f"n_iter={sum(n_trials)}."
         )
     return spaces
 
@@ -351,7 +351,7 @@ def _range(low: Any, high: Any, prior: Any = "uniform", base: Any = None) -> Dim
     if base is not None:
         warn_user(
             f"The fourth item of a range, scikit-optimize's base, has no effect: "
-            f"{base!r} is ignored. Write ({low!r}, {high!r}, {prior!r}).",
+            f"{base!r} is ignored. Write ({low!r}, {high!r}, {prior!r})."
         )
     if isinstance(low, int) and isinstance(high, int):
         integers = Integer(low, high, prior)
@@ -554,9 +554,7 @@ def _warn_of_repeats(name: str, dimension: Dimension) -> None:
     if repeated:
         shown = ", ".join(map(repr, repeated[:MAX_SHOWN]))
         more = ", …" if len(repeated) > MAX_SHOWN else ""
-        warn_user(
-            f"Parameter {name!r}: repeated values are dropped: {shown}{more}.",
-        )
+        warn_user(f"Parameter {name!r}: repeated values are dropped: {shown}{more}.")
 
 
 def _may_overlap(

@@ -92,9 +92,7 @@ class Space:
 
     @classmethod
     def from_notation(
-        cls,
-        search_spaces: Any,
-        constraint: Callable[[Params], bool] | None = None,
+        cls, search_spaces: Any, constraint: Callable[[Params], bool] | None = None
     ) -> Space:
         """Create a space from the notation of a search.
 

@@ -247,9 +247,7 @@ def _parts_within(estimator: Any, name: str, parts: Sequence[Part]) -> list[Part
 
 
 def _implied(
-    places: Mapping[int, list[Path]],
-    columns: set[int],
-    space: Space,
+    places: Mapping[int, list[Path]], columns: set[int], space: Space
 ) -> Path | None:
     """Return the path to a dict of a list that does not contain a parameter."""
     for place, _ in space.tree:

@@ -104,8 +104,7 @@ register(
 register("GaussianNB", var_smoothing=(1e-12, 1.0, LOG))
 register("QuadraticDiscriminantAnalysis", reg_param=(0.0, 1.0))
 register(
-    "NearestCentroid",
-    shrink_threshold=Ordinal([None, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0]),
+    "NearestCentroid", shrink_threshold=Ordinal([None, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0])
 )
 _GAMMA_PRIORS: dict[str, Any] = dict.fromkeys(
     ("alpha_1", "alpha_2", "lambda_1", "lambda_2"), (1e-10, 1e-2, LOG)

@@ -106,10 +106,7 @@ def polynomial_features(params: Params, facts: DataFacts) -> Notation:
     if not isinstance(params["degree"], int):
         return {}
     few = facts.n_features is not None and facts.n_features <= 15
-    return {
-        "degree": [1, 2, 3] if few else [1, 2],
-        "interaction_only": [False, True],
-    }
+    return {"degree": [1, 2, 3] if few else [1, 2], "interaction_only": [False, True]}
 
 
 @known("SplineTransformer")
@@ -132,9 +129,7 @@ def _samples(n_rows: int | None) -> tuple[int, int, str]:
 
 
 register(
-    "Nystroem",
-    n_components=lambda params, facts: _samples(facts.n_rows),
-    gamma=_width,
+    "Nystroem", n_components=lambda params, facts: _samples(facts.n_rows), gamma=_width
 )
 register("RBFSampler", n_components=_samples(None), gamma=_width)
 
@@ -484,10 +479,7 @@ def near_miss(params: Params, facts: DataFacts) -> Notation:
 @known("EditedNearestNeighbours", "AllKNN", package="imblearn")
 @known("RepeatedEditedNearestNeighbours", package="imblearn")
 def edited_neighbors(params: Params, facts: DataFacts) -> Notation:
-    return {
-        **_neighbors("n_neighbors", params, facts, 10),
-        "kind_sel": ["all", "mode"],
-    }
+    return {**_neighbors("n_neighbors", params, facts, 10), "kind_sel": ["all", "mode"]}
 
 
 @known("NeighbourhoodCleaningRule", package="imblearn")
