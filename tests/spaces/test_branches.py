@@ -79,15 +79,11 @@ def test_a_density_belongs_to_the_branch_of_its_class(notation, own):
     logs = prior.log_density(X)
     kinds = np.array([model_of(one, type(own).__name__) for one in params])
     assert len(set(kinds)) >= 2
+    C = np.array([one.get("clf__C", 1.0) for one in params])
     for kind in set(kinds):
-        found = logs[kinds == kind]
-        if kind == "RandomForestClassifier":
-            np.testing.assert_array_equal(found, 0.0)
-            continue
-        position = np.log10([one["clf__C"] for one in params if "clf__C" in one])
-        position = position[kinds[["clf__C" in one for one in params]] == kind]
-        expected = SLOPES[kind] * position
-        np.testing.assert_allclose(found - found[0], expected - expected[0], atol=1e-4)
+        offset = (logs - SLOPES.get(kind, 0.0) * np.log10(C))[kinds == kind]
+        np.testing.assert_allclose(offset, offset[0], atol=1e-4)
+        assert (offset[0] == 0.0) == (kind == "RandomForestClassifier")
 
 
 @pytest.mark.parametrize("notation", NOTATIONS)
@@ -122,13 +118,13 @@ def test_each_option_begins_with_the_portfolio_of_its_class(notation):
 def test_there_is_no_branch_without_a_choice_among_models():
     svc = make_pipeline(StandardScaler(), PCA(), SVC())
     spaces = [
-        {"svc__C": C, "svc__kernel": Choice({"rbf": {}, "linear": {}})},
-        {"svc__C": C, "standardscaler": [StandardScaler(), MinMaxScaler()]},
-        {"svc__C": C, "pca": [PCA(), "passthrough"]},
-        {"svc__C": C, "svc": [SVC()]},
-        [{"svc__C": C, "svc__kernel": ["rbf"]}, {"svc__kernel": ["linear"]}],
+        {"svc__kernel": Choice({"rbf": {}, "linear": {}})},
+        {"standardscaler": [StandardScaler(), MinMaxScaler()]},
+        {"pca": [PCA(), "passthrough"]},
+        {"svc": [SVC()]},
     ]
-    for notation in spaces:
+    lists = [[{"svc__C": C, "svc__kernel": ["rbf"]}, {"svc__kernel": ["linear"]}]]
+    for notation in [{"svc__C": C, **space} for space in spaces] + lists:
         space = Space.from_notation(notation)
         parts = parts_of(svc, DataFacts())
         assert model_branches(parts, space, own_values(svc)) == []
@@ -138,13 +134,8 @@ def test_there_is_no_branch_without_a_choice_among_models():
 
 def test_models_within_models():
     trees = [DecisionTreeClassifier(max_depth=depth) for depth in (1, 2)]
-    inner = Choice(
-        [
-            (trees[0], {"clf__estimator__max_depth": (1, 10)}),
-            (trees[1], {}),
-            (SVC(), {}),
-        ]
-    )
+    depth = {"clf__estimator__max_depth": (1, 10)}
+    inner = Choice([(trees[0], depth), (trees[1], {}), (SVC(), {})])
     boosted = AdaBoostClassifier(random_state=0)
     notation = {
         "scale": [StandardScaler(), "passthrough"],

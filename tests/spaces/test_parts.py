@@ -119,45 +119,49 @@ def test_a_scaler_is_a_choice_that_begins_with_the_own_one():
     robust = RobustScaler(quantile_range=(10.0, 90.0))
     space = default_space(Pipeline([("scale", robust), ("svc", SVC())]), X, y)
     assert space["scale"][0] is robust
-    kinds = [type(one) for one in space["scale"]]
+    kinds = [type(scaler) for scaler in space["scale"]]
     assert len(set(kinds)) == len(kinds) > 2
 
 
 @pytest.mark.parametrize(
-    "scaler", [StandardScaler(with_mean=False), MinMaxScaler()], ids=repr
+    ("scaler", "model", "stays"),
+    [
+        (StandardScaler(with_mean=False), SVC(), True),  # for sparse data
+        (MinMaxScaler(), SVC(), True),  # for positive data
+        (StandardScaler(), RandomForestClassifier(), True),
+        (StandardScaler(), DecisionTreeClassifier(), True),
+        (StandardScaler(), AdaBoostClassifier(LEARNER), False),
+    ],
+    ids=repr,
 )
-def test_a_scaler_for_sparse_or_positive_data_stays(scaler):
-    space = default_space(make_pipeline(scaler, SVC()), X, y)
-    assert all(name.startswith("svc__") for name in space)
+def test_a_scaler_without_a_substitute_or_an_effect_stays(scaler, model, stays):
+    space = default_space(Pipeline([("scale", scaler), ("model", model)]), X, y)
+    assert ("scale" not in space) == stays
 
 
-def test_a_scaler_before_trees_stays():
-    trees = [RandomForestClassifier(), DecisionTreeClassifier()]
-    for tree in trees:
-        space = default_space(make_pipeline(StandardScaler(), tree), X, y)
-        assert "standardscaler" not in space
-    boosted = AdaBoostClassifier(LogisticRegression())
-    space = default_space(make_pipeline(StandardScaler(), boosted), X, y)
-    assert "standardscaler" in space
+N = "n_features"
+COLUMNS = ColumnTransformer([("t", PCA(), [0, 1, 3]), ("u", PCA(n_components=1), 2)])
+TARGET = TransformedTargetRegressor(Lasso(), func=np.log, inverse_func=np.exp)
 
 
-def _facts(estimator, prefix, X=X, y=y):
-    found = {
-        part.prefix: part.facts for part in parts_of(estimator, DataFacts.of(X, y))
-    }
-    return found[prefix]
-
-
-def test_columns_are_counted_as_far_as_they_are_known():
-    steps = make_pipeline(SimpleImputer(), StandardScaler(), SVC())
-    assert _facts(steps, "svc__").n_features == 5
-    steps = make_pipeline(OneHotEncoder(), SVC())
-    assert _facts(steps, "svc__").n_features is None
-    columns = ColumnTransformer(
-        [("t", PCA(), [0, 1, 3]), ("u", PCA(n_components=1), 2)]
-    )
-    assert _facts(columns, "t__").n_features == 3
-    assert _facts(columns, "u__").n_features is None
+@pytest.mark.parametrize(
+    ("estimator", "prefix", "name", "value"),
+    [
+        (make_pipeline(SimpleImputer(), StandardScaler(), SVC()), "svc__", N, 5),
+        (make_pipeline(OneHotEncoder(), SVC()), "svc__", N, None),
+        (COLUMNS, "t__", N, 3),
+        (COLUMNS, "u__", N, None),
+        # Rows of inner folds, and the scale of a transformed target.
+        (CalibratedClassifierCV(SVC(), cv=3), "estimator__", "n_rows", 40),
+        (ClassifierChain(SVC()), "", "n_rows", 60),
+        (TARGET, "regressor__", "y_scale", 1.0),
+        (TransformedTargetRegressor(Ridge()), "regressor__", "y_scale", 1000.0),
+    ],
+)
+def test_parts_have_the_facts_about_their_data(estimator, prefix, name, value):
+    facts = DataFacts.of(X, 1000.0 * y if name == "y_scale" else y)
+    parts = {part.prefix: part for part in parts_of(estimator, facts)}
+    assert getattr(parts[prefix].facts, name) == value
 
 
 @pytest.mark.parametrize("format", ["csr", "csc", "coo", "lil", "dok", "dia"])
@@ -188,15 +192,3 @@ def test_the_variance_is_that_of_known_numbers(unknown):
     steps = make_pipeline(SimpleImputer(), SVC())
     assert "simpleimputer__strategy" in default_space(steps, holes, y)
     assert "simpleimputer__strategy" not in default_space(steps, X, y)
-
-
-def test_rows_of_inner_folds_are_counted():
-    assert _facts(CalibratedClassifierCV(SVC(), cv=3), "estimator__").n_rows == 40
-    assert _facts(ClassifierChain(SVC()), ClassifierChain(SVC()) and "").n_rows == 60
-
-
-def test_a_transformed_target_has_another_scale():
-    estimator = TransformedTargetRegressor(Lasso(), func=np.log, inverse_func=np.exp)
-    assert _facts(estimator, "regressor__", y=1000.0 * y).y_scale == 1.0
-    plain = TransformedTargetRegressor(Ridge())
-    assert _facts(plain, "regressor__", y=1000.0 * y).y_scale == 1000.0
