@@ -9,7 +9,12 @@ from sklearn.metrics import make_scorer, recall_score
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes.evaluation.aspects.constraints import N_FIRST, OutcomeConstraints
-from skbayes.evaluation.constraints import Bound, Constraints, parse_bound
+from skbayes.evaluation.constraints import (
+    Bound,
+    Constraints,
+    parse_bound,
+    parse_constraints,
+)
 from skbayes.evaluation.measure import COSTS, Measure, predict_time
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import FoldResult, History, Trial, mean_outcomes
@@ -33,6 +38,15 @@ def test_bounds_are_parsed(text, is_upper, limit):
 def test_other_texts_are_refused(text):
     with pytest.raises(ValueError, match=r"constraints\['a'\] must be a bound"):
         parse_bound("a", text, False)
+
+
+def test_only_measures_have_logarithmic_slacks():
+    given = {"cost": "<= 3", "recall": ">= 3", "model_size": "<= 3", "f1": ">= 0.5"}
+    metrics = {"cost": "cost", "recall": "recall"}
+    found = parse_constraints(given, metrics, ["cost"], False)
+    assert [bound.is_log for bound in found.bounds] == [True, False, True, False]
+    assert found.metrics == metrics and found.scorers == {"f1": "f1"}
+    assert found.measures == {"model_size": COSTS["model_size"]}
 
 
 @pytest.mark.parametrize("is_log", [False, True])

@@ -127,6 +127,15 @@ def test_a_single_split_is_scored_at_its_own_choice():
         assert trial.score == max(trial.folds[0].extras["curves"]["score"])
 
 
+def test_a_fit_stops_if_its_score_does_not_improve():
+    spaces = {"learning_rate": [0.9]}
+    fitted = search(spaces=spaces, rounds=300, n_iter=1, scoring="neg_log_loss")
+    (trial,) = fitted.fit(X, Y).trials_
+    # The best score is reached early. The patience is a third of the maximum, or 50.
+    assert trial.rounds < 50 and fitted.learning_curves_["rounds"].max() < 150
+    assert trial.folds[0].extras["max_rounds"] == 300
+
+
 def test_epochs_are_counted_by_passes_and_refitted_by_passes():
     model = make_pipeline(StandardScaler(), SGDClassifier(random_state=0))
     spaces = {"sgdclassifier__alpha": (1e-6, 1e-1, "log-uniform")}
