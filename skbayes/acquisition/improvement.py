@@ -51,10 +51,8 @@ class Utility(NamedTuple):
     ----------
     value : ndarray
         Values, greater is better.
-    by_mean : ndarray
-        Derivatives with respect to the predicted means.
-    by_sd : ndarray
-        Derivatives with respect to the predicted standard deviations.
+    by_mean, by_sd : ndarray
+        Derivatives with respect to the predicted means and standard deviations.
     """
 
     value: FloatArray
@@ -124,28 +122,15 @@ class Acquisition:
         raise NotImplementedError
 
     def average(self, utility: Utility) -> tuple[FloatArray, FloatArray]:
-        """Average over samples of the hyper-parameters, the first axis.
+        """Average values (S, m) over samples of the hyper-parameters, the first axis.
 
-        Parameters
-        ----------
-        utility : Utility
-            Values and derivatives of shape (S, m).
-
-        Returns
-        -------
-        value : ndarray of shape (m,)
-            Averages.
-        shares : ndarray of shape (S, m)
-            Derivatives of the averages with respect to the values.
+        Return the averages (m,), and their derivatives (S, m) by the values.
         """
         return average(utility.value, self.is_log)
 
 
 def average(value: FloatArray, is_log: bool) -> tuple[FloatArray, FloatArray]:
-    """Average values (S, m), or the exponentials of logarithms, over the first axis.
-
-    Return the averages (m,), and their derivatives (S, m) by the values.
-    """
+    """Average values (S, m), or the exponentials of logarithms, over the first axis."""
     if not is_log:
         return value.mean(axis=0), np.full(value.shape, 1.0 / len(value))
     # Shifted by the maximum, so that the sum of exponentials cannot underflow.

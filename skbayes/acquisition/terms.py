@@ -166,15 +166,13 @@ class PriorTerm(LogTerm):
         return self.prior.sample(N_DRAWN, random_state)
 
 
-def prior_terms(
-    prior: OptimumPrior | None, observations: Observations
-) -> list[LogTerm]:
+def prior_terms(prior: OptimumPrior, observations: Observations) -> list[LogTerm]:
     """Return the term of a prior, or an empty list if its weight is 0.
 
     After n observations, the weight of the logarithm is 5 / n times the `agreement` of
     the prior with the scores.
     """
-    if prior is None or prior.is_flat:
+    if prior.is_flat:
         return []
     weight = BETA / max(len(observations.X), 1) * agreement(prior, observations)
     return [PriorTerm(prior, weight)] if weight > 0.0 else []

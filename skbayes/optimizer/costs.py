@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import contextlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -118,11 +118,9 @@ def truncated_mean(mean: FloatArray, sd: FloatArray, bound: FloatArray) -> Float
 class CostModel:
     """Gaussian process of the logarithms of trial costs.
 
-    The hyper-parameters are learned with each censored cost replaced by its mean
-    (:func:`truncated_mean`), given the bound and the prediction from the uncensored
-    costs. If there are too few uncensored costs, the bound itself is used. The final
-    fit treats censored costs as bounds, by expectation propagation
-    (:func:`fit_bounded`). Predictions depend only on the costs that were added.
+    The hyper-parameters are learned with each censored cost replaced by its mean, given
+    the bound and the prediction from the uncensored costs, or by the bound if there are
+    few of them. The final fit treats censored costs as bounds (:func:`fit_bounded`).
 
     Examples
     --------
@@ -238,8 +236,8 @@ class LimitTerms:
     `budget` that is left, or 1 without a budget.
     """
 
-    def __init__(self, costs: CostModel, aborted: AbortedTrials) -> None:
-        self._costs, self._aborted = costs, aborted
+    def __init__(self, n_options: list[int]) -> None:
+        self.costs, self.aborted = CostModel(n_options), AbortedTrials(n_options)
         self.limit: float | None = None
         self.budget: float | None = None
 
@@ -260,28 +258,25 @@ class LimitTerms:
         alpha = 1.0 if per_cost else 0.0
         if per_cost and self.budget is not None:
             # The share of the budget that is left (Lee et al. 2020, section 4).
-            alpha = max(0.0, 1.0 - self._costs.total / self.budget)
-        process = self._costs.process() if alpha > 0.0 else None
+            alpha = max(0.0, 1.0 - self.costs.total / self.budget)
+        process = self.costs.process() if alpha > 0.0 else None
         if process is not None:
             terms.append(CostTerm(process, alpha))
         return terms
 
     def _of_limits(self) -> list[LogTerm]:
         terms: list[LogTerm] = []
-        process = None if self.limit is None else self._costs.process()
+        process = None if self.limit is None else self.costs.process()
         if process is not None and self.limit is not None:
             noise = noise_variance(process)
             terms.append(LimitTerm(process, noise, math.log(self.limit)))
-        if (memory := self._aborted.term()) is not None:
+        if (memory := self.aborted.term()) is not None:
             terms.append(memory)
         return terms
 
-    def filter(self) -> Callable[[FloatArray], FloatArray] | None:
-        """Return a filter that drops rows (m, D) that are probably aborted, or None."""
-        terms = self._of_limits()
-        if not terms:
-            return None
-        return lambda X: X[sum_values(terms, X) >= math.log(MIN_PROBABILITY)]
+    def likely(self, X: FloatArray) -> np.ndarray:
+        """Return a mask of the rows (m, D) that are probably not aborted."""
+        return sum_values(self._of_limits(), X) >= math.log(MIN_PROBABILITY)
 
     def first(
         self, X: FloatArray, candidates: Candidates, rng: np.random.Generator
@@ -292,14 +287,13 @@ class LimitTerms:
         is raised if all rows are probably aborted. In other spaces, a row that is
         probably aborted is returned in this case.
         """
-        keep = self.filter()
-        if keep is None:
+        if not self._of_limits():
             return X[0] if len(X) else candidates.draw(rng)[0]
-        if len(likely := keep(X)):
+        if len(likely := X[self.likely(X)]):
             return likely[0]
         if candidates.is_enumerated:
             unseen = rng.permutation(candidates.unseen())
-            if not len(likely := keep(unseen)):
+            if not len(likely := unseen[self.likely(unseen)]):
                 raise SpaceExhausted(
                     f"Each of the {len(unseen)} remaining configurations has a "
                     f"probability below {MIN_PROBABILITY} of ending before the limit "
@@ -308,6 +302,6 @@ class LimitTerms:
             return candidates.allowed_first(likely)[0]
         for _ in range(N_BATCHES):
             drawn = candidates.draw(rng)
-            if len(likely := keep(drawn)):
+            if len(likely := drawn[self.likely(drawn)]):
                 return likely[0]
         return drawn[0]

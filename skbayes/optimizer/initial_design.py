@@ -148,9 +148,8 @@ def next_of_portfolio(
         scores = [math.nan] * len(learned) + scores
     elif len(learned) + len(rows) >= portfolio.n_first:
         return None
-    free = np.flatnonzero(candidates.filter_new(portfolio.rows)).tolist()
-    if (keep := limits.filter()) is not None:
-        free = [place for place in free if len(keep(portfolio.rows[[place]]))]
+    is_free = candidates.filter_new(portfolio.rows) & limits.likely(portfolio.rows)
+    free = np.flatnonzero(is_free).tolist()
     X = np.vstack([np.empty((0, candidates.space.n_columns)), *rows])
     chosen = portfolio.choose(X, np.array(scores), free)
     return None if chosen is None else portfolio.rows[chosen]

@@ -12,7 +12,7 @@ import numpy as np
 
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.hypervolume import is_nondominated
-from skbayes.optimizer.costs import AbortedTrials, CostModel, LimitTerms
+from skbayes.optimizer.costs import LimitTerms
 from skbayes.space.candidates import Candidates, Configuration, key_of
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.space import Params, Space
@@ -147,9 +147,7 @@ class ObservedTrials:
     def __init__(self, space: Space, seed: int) -> None:
         self.space = space
         self._seed = seed
-        self._costs = CostModel(space.n_options)
-        self._aborted = AbortedTrials(space.n_options)
-        self._limits = LimitTerms(self._costs, self._aborted)
+        self._limits = LimitTerms(space.n_options)
         self._observed: list[Observation] = []
         self._learned: list[Observation] = []
         self._n_objectives: int | None = None
@@ -229,9 +227,9 @@ class ObservedTrials:
             observation._replace(is_eligible=not (censored or failed))
         )
         if cost is not None:
-            self._costs.add(row, cost, censored)
+            self._limits.costs.add(row, cost, censored)
         if ended or not censored:
-            self._aborted.add(row, bool(ended))
+            self._limits.aborted.add(row, bool(ended))
 
     def _checked(
         self, params: Any, score: Any, noise: Any, constraints: Any
@@ -353,7 +351,7 @@ class ObservedTrials:
         observation = self._checked(params, score, noise, constraints)
         self._learned.append(observation)
         if cost is not None:
-            self._costs.learn(observation.configuration.row, cost)
+            self._limits.costs.learn(observation.configuration.row, cost)
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
         """Predict the median of the cost of a configuration.
@@ -363,7 +361,7 @@ class ObservedTrials:
         """
         row = Configuration.of(self.space, params).row
         with one_blas_thread():
-            return self._costs.expected(row)
+            return self._limits.costs.expected(row)
 
     def limit_costs(self, limit: float | None, budget: float | None) -> None:
         """Set :attr:`cost_limit` and :attr:`cost_budget`."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from skbayes.acquisition.base import Observations
+from skbayes.acquisition.base import Observations, Proposer
 from skbayes.acquisition.feasibility import Feasibility, fit_constrained
 from skbayes.acquisition.registry import check_acquisition, make_proposer
 from skbayes.acquisition.terms import LogTerm, prior_terms
@@ -55,15 +55,14 @@ Params = dict[str, Any]
 class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
     """Bayesian optimizer with an ask-and-tell interface.
 
-    :meth:`ask` proposes a configuration, and :meth:`tell` passes its score back. Scores
-    are maximized, or minimized with ``direction="minimize"``. The optimizer needs no
-    estimator and no data, so it can optimize any Python function.
+    :meth:`ask` proposes a configuration, and :meth:`tell` passes its score back. The
+    optimizer needs no estimator and no data, so it can optimize any Python function.
 
     For several objectives, pass a list of scores. The optimizer fits one independent
-    surrogate for each objective. It proposes the configurations with the greatest
-    expected improvement of the hypervolume that the Pareto front dominates. Objectives
-    that are minimized and never negative, such as times, are modeled by their
-    logarithm. The same applies to negated times that are maximized.
+    surrogate for each objective, and maximizes the expected improvement of the
+    hypervolume that the Pareto front dominates. Objectives that are minimized and never
+    negative, such as times, are modeled by their logarithm. The same applies to negated
+    times that are maximized.
 
     Parameters
     ----------
@@ -90,19 +89,14 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         any object with ``fit(X, y)``, ``predict(X, gradient)`` and ``condition(X)``.
         For scores with `noise`, the object needs ``fit(X, y, noise)``.
     acquisition : {"ei", "ei-per-second", "pi", "ucb", "eif"} or object, default="ei"
-        Acquisition function, which each proposal maximizes:
-
-        - "ei": expected improvement.
-        - "ei-per-second": expected improvement per unit of the expected cost; see
-          :attr:`cost_budget`.
-        - "pi": probability of improvement.
-        - "ucb": upper confidence bound.
-        - "eif": expected influence, for the surrogate "graph".
-
-        An instance of a class of :mod:`skbayes.acquisition` is also accepted. Keep the
-        default "ei" with the surrogates "tpe", "random" and "sobol", which do not
-        evaluate an acquisition function. Also keep it with several objectives, where it
-        stands for the expected improvement of the hypervolume.
+        Acquisition function, which each proposal maximizes: expected improvement,
+        expected improvement per unit of the expected cost (see :attr:`cost_budget`),
+        probability of improvement, upper confidence bound, or, for the surrogate
+        "graph", expected influence. An instance of a class of
+        :mod:`skbayes.acquisition` is also accepted. Keep the default "ei" with the
+        surrogates "tpe", "random" and "sobol", which do not evaluate an acquisition
+        function, and with several objectives, where it stands for the expected
+        improvement of the hypervolume.
     n_initial_points : int or "auto", default="auto"
         Number of configurations before the surrogate chooses the proposals. This number
         includes the configurations passed to :meth:`tell` or :meth:`learn`, pending
@@ -199,9 +193,7 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         self.surrogate = check_surrogate(surrogate)
         self.acquisition = check_acquisition(acquisition)
         super().__init__(space, check_random_state(random_state))
-        self._proposer: Any = make_proposer(
-            self.surrogate, self.acquisition, self._candidates, self._seed
-        )
+        self._proposer: Any = self._make_proposer(self.surrogate)
         self._signs, n = _check_direction(direction, n_objectives)
         if n is not None:
             self._set_n_objectives(n)
@@ -282,11 +274,14 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         self.last_expected_improvement = improvement
         return configuration
 
+    def _make_proposer(self, surrogate: Any, n_objectives: int = 1) -> Proposer:
+        return make_proposer(
+            surrogate, self.acquisition, self._candidates, self._seed, n_objectives
+        )
+
     def _set_n_objectives(self, n: int) -> None:
         if n > 1:
-            self._proposer = make_proposer(
-                self.surrogate, self.acquisition, self._candidates, self._seed, n
-            )
+            self._proposer = self._make_proposer(self.surrogate, n)
         super()._set_n_objectives(n)
 
     # -- pending, queued and earlier configurations -------------------------------
@@ -307,29 +302,24 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
     def transfer(self, sources: Sequence[Source]) -> None:
         """Use the results of earlier searches on other data.
 
-        Call this method before the first score is observed. The weight of the model of
-        each earlier search depends on how well its ranking agrees with the observed
-        scores (:class:`~skbayes.surrogates.TransferSurrogate`). At most three of the
-        best configurations of these searches are enqueued. With
-        ``n_initial_points="auto"``, the surrogate chooses all configurations after
-        these. Surrogates that do not predict scores, and expected influence, only use
-        the enqueued configurations.
-
-        The `sources` are encoded by :attr:`space`. Their scores have the same direction
-        as those of this optimizer. A ValueError is raised if there are several
-        objectives.
+        Call this method before the first score is observed. The `sources` are encoded
+        by :attr:`space`, and their scores have the same direction as those of this
+        optimizer. The weight of the model of each source depends on how well its
+        ranking agrees with the observed scores
+        (:class:`~skbayes.surrogates.TransferSurrogate`). At most three of the best
+        configurations are enqueued. With ``n_initial_points="auto"``, the surrogate
+        chooses all configurations after these. Surrogates that do not predict scores,
+        and expected influence, only use the enqueued configurations. A ValueError is
+        raised if there are several objectives.
         """
         if self._n_objectives not in (None, 1):
             raise ValueError(
                 "sources: earlier searches on other data can be used with one "
                 f"objective only, but the optimizer has {self._n_objectives}."
             )
-        sources = [
-            dataclasses.replace(source, y=self._signed([source.y])[0])
-            for source in sources
-        ]
-        from skbayes.surrogates.transfer import TransferSurrogate
+        from skbayes.surrogates.transfer import Source, TransferSurrogate
 
+        sources = [Source(each.X, self._signed([each.y])[0]) for each in sources]
         surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
         surrogate.prepare(self._candidates)
         rows = first_rows(self.space, sources, surrogate.models)
@@ -337,35 +327,19 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
             Configuration(params, row)
             for params, row in zip(self.space.decode(rows), rows, strict=True)
         ]
-        if (
-            capability(self.surrogate, "predicts_scores")
-            and not self.acquisition.needs_graph
-        ):
-            self._proposer = make_proposer(
-                surrogate, self.acquisition, self._candidates, self._seed
-            )
+        predicts = capability(self.surrogate, "predicts_scores")
+        if predicts and not self.acquisition.needs_graph:
+            self._proposer = self._make_proposer(surrogate)
             if self._n_initial_is_auto:
                 self._n_initial = min(self._n_initial, len(self._queue))
 
     def predict(self, params: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, ...]:
-        """Predict the scores of configurations.
+        """Predict the scores of configurations of the space, observed or not.
 
-        Parameters
-        ----------
-        params : sequence of dict
-            Configurations of the space, observed or not.
-
-        Returns
-        -------
-        mean, sd : ndarray of shape (n,)
-            Means and standard deviations of the predicted scores, over all samples of
-            the surrogate's hyper-parameters.
-
-        Raises
-        ------
-        ValueError
-            If no score is known, `surrogate` does not predict scores, or one of
-            `params` is not a configuration of the space.
+        Return means and standard deviations of shape (n,), over all samples of the
+        surrogate's hyper-parameters. A ValueError is raised if no score is known,
+        `surrogate` does not predict scores, or one of `params` is not a configuration
+        of the space.
         """
         X = self.space.encode(list(params))
         with one_blas_thread():
@@ -449,9 +423,10 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         """Return the terms that are added to the log of the acquisition function."""
         if not self._proposer.needs_scores:
             return []
-        per_cost = getattr(self.acquisition, "per_cost", False)
-        prior = prior_terms(self.prior, observations)
-        return [*prior, *self._limits.terms(per_cost)]
+        terms = self._limits.terms(getattr(self.acquisition, "per_cost", False))
+        if self.prior is not None:
+            terms = [*prior_terms(self.prior, observations), *terms]
+        return terms
 
     def _can_decide(self, observations: Observations) -> bool:
         if not self._proposer.needs_scores:

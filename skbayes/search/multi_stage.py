@@ -23,12 +23,12 @@ from skbayes.search._parameters import share_parameters
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.choice import results_table
 from skbayes.space.candidates import Candidates
-from skbayes.surrogates.multi_fidelity import MultiFidelity
 from skbayes.surrogates.registry import (
     capability,
     check_surrogate,
     make_surrogate,
 )
+from skbayes.surrogates.transfer import MultiFidelity
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first
 

@@ -32,10 +32,8 @@ def test_what_does_not_go_together(surrogate, acquisition):
 @pytest.mark.parametrize(
     ("surrogate", "acquisition"),
     [
-        ("graph", "eif"),
         (GraphField("matern52"), ExpectedInfluence("best")),
         ("graph", "ucb"),
-        ("tpe", "ei"),
         (ParzenEstimator(), "ei"),
     ],
 )

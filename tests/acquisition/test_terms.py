@@ -166,7 +166,6 @@ def test_the_weight_falls_with_the_number_of_observations():
         (term,) = prior_terms(PRIOR, observed(X, PRIOR.log_density(X)))
         assert term.weight == 5.0 / n
     known = observed(rows(3), np.zeros(3))
-    assert prior_terms(None, known) == []
     assert prior_terms(OptimumPrior(SPACE, {"c": [2.0, 2.0]}), known) == []
 
 

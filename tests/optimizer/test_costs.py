@@ -8,7 +8,6 @@ from skbayes import Optimizer
 from skbayes.optimizer.costs import (
     MIN_COSTS,
     MIN_PROBABILITY,
-    AbortedTrials,
     CostModel,
     LimitTerms,
     fit_bounded,
@@ -315,10 +314,9 @@ def test_random_search_stays_random():
 
 
 def test_the_probability_follows_the_costs():
-    costs, ended = CostModel([0]), AbortedTrials([0])
-    limits = LimitTerms(costs, ended)
-    limits.limit = 10.0
-    assert limits.terms(per_cost=True) == [] and limits.filter() is None
+    limits = LimitTerms([0])
+    costs, limits.limit = limits.costs, 10.0
+    assert limits.terms(per_cost=True) == [] and np.all(limits.likely(np.eye(1)))
     for x in np.linspace(0.0, 1.0, 9):
         row = np.array([x])
         costs.add(row, min(10.0 ** (4 * x - 2), 10.0), censored=bool(x > 0.75))
@@ -327,15 +325,13 @@ def test_the_probability_follows_the_costs():
     probability = np.exp(term.value(X))
     assert np.all(probability[X[:, 0] < 0.6] > 0.9)
     assert np.all(probability[X[:, 0] > 0.9] < 0.1)
-    kept = limits.filter()(X)
-    np.testing.assert_array_equal(kept, X[probability >= MIN_PROBABILITY])
+    np.testing.assert_array_equal(limits.likely(X), probability >= MIN_PROBABILITY)
 
 
 def test_costs_are_cooled_by_the_share_of_the_budget_that_is_left():
-    costs = CostModel([0])
-    limits = LimitTerms(costs, AbortedTrials([0]))
+    limits = LimitTerms([0])
     for x in range(5):
-        costs.add(np.array([x / 4]), 2.0)
+        limits.costs.add(np.array([x / 4]), 2.0)
     assert limits.terms(True)[0].alpha == 1.0
     limits.budget = 40.0
     assert limits.terms(True)[0].alpha == pytest.approx(0.75)

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from skbayes.acquisition import UpperConfidenceBound
 from skbayes.optimizer import Optimizer, SpaceExhausted
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import MAX_LISTED
@@ -299,13 +298,6 @@ def test_the_design_grows_with_the_space(space, n):
         expected.append(optimizer.last_expected_improvement)
         optimizer.tell(params, len(expected) % 3)
     assert expected[:n] == [None] * n and expected[n] is not None
-
-
-@pytest.mark.parametrize("acquisition", ["ei", "pi", "ucb", UpperConfidenceBound(0.5)])
-def test_acquisitions(acquisition):
-    optimizer = Optimizer({"x": (0.0, 1.0)}, acquisition=acquisition, random_state=0)
-    run(optimizer, 12, lambda params: -abs(params["x"] - 0.3))
-    assert abs(optimizer.best_params["x"] - 0.3) < 0.1
 
 
 @pytest.mark.parametrize(

@@ -256,27 +256,3 @@ def test_eight_trials_come_before_the_model():
         asked.append(optimizer.ask())
         optimizer.tell(asked[-1], -asked[-1]["x"])
     assert asked[:8] == design
-
-
-def test_it_beats_random_search_on_average():
-    """The space is a tree of conditional parameters, for which TPE is well suited."""
-    space = {
-        "kind": Choice({"a": {"x": (0.0, 1.0)}, "b": {"y": (0.0, 1.0)}, "c": {}}),
-        "z": [1, 2, 3, 4, 5],
-        "w": (0.0, 1.0),
-    }
-
-    def objective(p):
-        value = -abs(p["z"] - 4) - 3 * abs(p["w"] - 0.8)
-        return value - 3 * abs(p.get("x", 1.5) - 0.2)
-
-    best = {}
-    for surrogate in ("tpe", "random"):
-        best[surrogate] = []
-        for seed in range(6):
-            optimizer = Optimizer(space, surrogate=surrogate, random_state=seed)
-            for _ in range(40):
-                params = optimizer.ask()
-                optimizer.tell(params, objective(params))
-            best[surrogate].append(objective(optimizer.best_params))
-    assert np.mean(best["tpe"]) > 0.7 * np.mean(best["random"])

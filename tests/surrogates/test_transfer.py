@@ -3,12 +3,15 @@ import pickle
 
 import numpy as np
 import pytest
+from differences import assert_gradient
 
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import Candidates
+from skbayes.surrogates import GaussianProcess
 from skbayes.surrogates.transfer import (
     MAX_POINTS,
     N_BOOTSTRAP,
+    MultiFidelity,
     Source,
     SourceModel,
     TransferSurrogate,
@@ -205,3 +208,68 @@ def test_the_same_scores_give_the_same_model():
         np.testing.assert_array_equal(
             model.predict(candidates)[0], other.predict(candidates)[0]
         )
+
+
+RNG = np.random.default_rng(0)
+EARLIER = RNG.random((12, 2))
+KNOWN, NEW = RNG.random((5, 2)), RNG.random((7, 2))
+
+
+def f(X):
+    return np.sin(5 * X[:, 0]) + X[:, 1]
+
+
+def with_fidelity(inner=None, fidelity=1.0):
+    inner = GaussianProcess(n_options=[0, 0]) if inner is None else inner
+    return MultiFidelity(inner, EARLIER, f(EARLIER), np.full(12, 0.4), fidelity)
+
+
+def with_column(X, fidelity):
+    return np.column_stack([X, np.full(len(X), fidelity)])
+
+
+def test_it_is_the_surrogate_with_one_more_column():
+    wrapped = with_fidelity().fit(KNOWN, f(KNOWN) + 1)
+    plain = GaussianProcess(n_options=[0, 0, 0]).fit(
+        np.vstack([with_column(KNOWN, 1.0), with_column(EARLIER, 0.4)]),
+        np.concatenate([f(KNOWN) + 1, f(EARLIER)]),
+    )
+    for one, other in zip(
+        wrapped.predict(NEW), plain.predict(with_column(NEW, 1.0)), strict=True
+    ):
+        np.testing.assert_allclose(one, other)
+    pending = wrapped.condition(NEW[:2])
+    expected = plain.condition(with_column(NEW[:2], 1.0))
+    np.testing.assert_allclose(
+        pending.predict(NEW)[1], expected.predict(with_column(NEW, 1.0))[1]
+    )
+    # The model itself knows of nothing pending.
+    np.testing.assert_allclose(
+        wrapped.predict(NEW)[1], plain.predict(with_column(NEW, 1.0))[1]
+    )
+
+
+def test_gradients_of_multi_fidelity():
+    wrapped = with_fidelity().fit(KNOWN, f(KNOWN))
+    mean, sd, d_mean, d_sd = wrapped.predict(NEW, gradient=True)
+    assert d_mean.shape == (*mean.shape, 2)
+    for place, gradient in enumerate((d_mean, d_sd)):
+        assert_gradient(
+            lambda X, place=place: wrapped.predict(X)[place], NEW, gradient, atol=1e-4
+        )
+
+
+def test_noise_is_that_of_the_scores_at_the_target():
+    noisy = with_fidelity().fit(KNOWN, f(KNOWN), noise=np.full(5, 4.0))
+    sure = with_fidelity().fit(KNOWN, f(KNOWN))
+    at_known = noisy.predict(KNOWN)[1].mean(), sure.predict(KNOWN)[1].mean()
+    assert at_known[0] > at_known[1]
+
+
+def test_the_original_is_not_changed_and_copies_are_independent():
+    inner = GaussianProcess(n_options=[0, 0])
+    one = with_fidelity(inner)
+    other = copy.deepcopy(one)
+    one.fit(KNOWN, f(KNOWN))
+    assert inner.n_options == [0, 0] and not hasattr(inner, "thetas_")
+    assert not hasattr(other.surrogate, "thetas_")

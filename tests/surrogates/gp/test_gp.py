@@ -215,18 +215,6 @@ def test_the_scale_of_the_scores_and_their_variances_does_not_matter(scale):
     np.testing.assert_allclose(scaled_sd / scale, sd, rtol=1e-4)
 
 
-def test_the_noise_is_learned():
-    rng = np.random.default_rng(0)
-    X = rng.random((60, 1))
-    clean = np.sin(5 * X[:, 0])
-    noisy = clean + 0.5 * rng.standard_normal(60)
-    learned = [
-        np.exp(GaussianProcess(n_samples=0).fit(X, y).thetas_[0, -1])
-        for y in (clean, noisy)
-    ]
-    assert learned[0] < 0.01 < 0.1 < learned[1]
-
-
 def test_a_column_that_does_not_matter_gets_a_long_length_scale():
     rng = np.random.default_rng(0)
     X = rng.random((40, 2))
