@@ -132,8 +132,8 @@ class Study:
     `run(method, task, seed, options)` returns a record for JSON, and is a function of a
     module, because other processes import it. `figures` computes one array of
     `columns` for each run. It receives the runs of all methods that are stored, because
-    the best known score of a task depends on them. `smallest` are the arguments of a
-    run that takes a few seconds, which the tests use.
+    the best known score of a task depends on them. Methods that it adds are shown, too.
+    `smallest` are the arguments of a run that takes a few seconds, which the tests use.
     """
 
     name: str
@@ -375,9 +375,11 @@ def main(
     )
     labels = dict.fromkeys([*shown, *store.labels()])
     found = study.figures({label: store.load(label) for label in labels}, options)
+    # Not the stored labels that were not asked for, but rows that figures adds.
     kept = {
         label: {k: v for k, v in found[label].items() if k[0] in tasks}
-        for label in shown
+        for label in dict.fromkeys([*shown, *found])
+        if label in found and (label in shown or label not in labels)
     }
     found = {label: runs for label, runs in kept.items() if runs}
     summary = study.summarize(study, found, study.columns(options))

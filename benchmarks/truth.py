@@ -31,7 +31,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from harness import HERE, Record, Runs, Study, load, main, mean_se, means_text
+from harness import HERE, Record, Runs, Study, load, main
 from lightgbm import LGBMClassifier, LGBMRegressor
 from sklearn import datasets
 from sklearn.base import clone
@@ -439,47 +439,19 @@ def recorded() -> dict[tuple[str, int], Record]:
 
 
 def replay(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
-    """Return the figures of all rules, of shape (n_rules, n_columns), by search."""
-    found = {}
+    """Return the figures of each rule on the searches; each rule is a row."""
+    found: dict[str, dict] = {rule: {} for rule in RULES}
     records = recorded() if options["recorded"] else runs["search"]
     for key, run in records.items():
         search = Recorded(run)
         loss, own = search.loss, search.loss[search.own]
-        rows = [rule(search) for rule in RULES.values()]
-        found[key] = np.array(
-            [
-                (
-                    100.0 * (loss[i] > own * (1.0 + 1e-9)),
-                    1000.0 * np.log(loss[i] / own),
-                    1000.0 * np.log(search.averaged[i] / own),
-                    1000.0 * np.log(loss[i] / np.nanmin(loss)),
-                )
-                for i in rows
-            ]
-        )
-    return {"search": found}
-
-
-def by_rule(study: Study, found: dict[str, dict], columns: Sequence[str]) -> Record:
-    """Print and return means by rule, and differences from the best mean."""
-    summary: Record = {"columns": list(columns), "groups": {}}
-    print(f"columns: {list(columns)}; differences are from the best mean")
-    runs = next(iter(found.values()), {})
-    for group in ("all", *HALVES):
-        keys = [key for key in runs if group in ("all", half(key[0]))]
-        if not keys:
-            continue
-        values = np.array([runs[key] for key in keys])
-        entries = summary["groups"][group] = {}
-        for place, rule in enumerate(RULES):
-            entry: Record = {"runs": len(keys), **mean_se(values[:, place])}
-            entry["minus_first"] = mean_se(values[:, place] - values[:, 0])
-            entries[rule] = entry
-            print(
-                f"{group:10}{rule:28}{len(keys):4} runs {means_text(entry)}   "
-                f"apart {means_text(entry['minus_first'], '+')}"
-            )
-    return summary
+        for name, rule in RULES.items():
+            i = rule(search)
+            is_worse = loss[i] > own * (1.0 + 1e-9)
+            ratios = (loss[i] / own, search.averaged[i] / own)
+            ratios += (loss[i] / np.nanmin(loss),)
+            found[name][key] = np.array([100.0 * is_worse, *(1000.0 * np.log(ratios))])
+    return found
 
 
 STUDY = Study(
@@ -492,7 +464,6 @@ STUDY = Study(
     group=half,
     options={"trials": N_TRIALS, "predictions": "", "recorded": False},
     seeds=5,
-    summarize=by_rule,
     smallest=("--tasks", "iris:linear", "--trials", "4", "--seeds", "1"),
 )
 

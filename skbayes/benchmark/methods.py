@@ -39,24 +39,13 @@ class Method(Protocol):
     """Protocol of methods, which propose configurations and observe their scores."""
 
     def ask(self) -> Mapping[str, Any]:
-        """Propose a configuration with a value for each column of the table.
-
-        Returns
-        -------
-        params : dict
-            Proposed configuration.
-        """
+        """Propose a configuration with a value for each column of the table."""
         ...
 
     def tell(self, params: Params, score: Score) -> None:
         """Record the score of a row, which can differ from the proposal.
 
-        Parameters
-        ----------
-        params : dict
-            Configuration of the row.
-        score : float or list of float
-            Score, or one score for each objective; greater is better.
+        With several objectives, there is a score for each. Greater is better.
         """
         ...
 

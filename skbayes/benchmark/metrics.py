@@ -176,19 +176,15 @@ def curves(runs: Sequence[Run], table: LookupTable, length: int) -> FloatArray:
         the number of rows of the front found so far. After the end of a run, its last
         value is repeated.
     """
-    gains = np.zeros(len(table))
-    gains[table.front] = 1.0
-    result = np.empty((len(runs), length))
-    for line, run in zip(result, runs, strict=True):
+    score, lines = table.scores[:, 0], []
+    for run in runs:
         rows = run.rows[:length]
         if table.n_objectives > 1:
-            progress = np.cumsum(gains[rows])
+            progress = np.cumsum(np.isin(rows, table.front), dtype=float)
         else:
-            score = table.scores[:, 0]
             progress = score.max() - np.maximum.accumulate(score[rows])
-        line[: len(rows)] = progress
-        line[len(rows) :] = progress[-1]
-    return result
+        lines.append(np.pad(progress, (0, length - len(rows)), mode="edge"))
+    return np.array(lines)
 
 
 def error_curves(runs: Sequence[Run]) -> FloatArray:
@@ -332,7 +328,15 @@ def rank_correlations(
     >>> n_common
     50
     """
-    scores = [_scores_by_key(table, same or {}) for table in tables]
+    same = same or {}
+    scores = []
+    for table in tables:
+        names = sorted(table.columns)
+        keys = [
+            tuple(same.get(name, {}).get(row[name], row[name]) for name in names)
+            for row in table.params
+        ]
+        scores.append(dict(zip(keys, table.scores[:, 0], strict=True)))
     common = [key for key in scores[0] if all(key in other for other in scores)]
     if len(common) < 3:
         raise ValueError(
@@ -340,14 +344,3 @@ def rank_correlations(
         )
     ranks = [rankdata([score[key] for key in common]) for score in scores]
     return np.corrcoef(ranks), len(common)
-
-
-def _scores_by_key(
-    table: LookupTable, same: Mapping[str, Mapping[Any, Any]]
-) -> dict[tuple, float]:
-    names = sorted(table.columns)
-    keys = [
-        tuple(same.get(name, {}).get(row[name], row[name]) for name in names)
-        for row in table.params
-    ]
-    return dict(zip(keys, table.scores[:, 0], strict=True))

@@ -142,7 +142,14 @@ class LookupTable:
         self.columns = list(self.params[0])
         if any(set(row) != set(self.columns) for row in self.params):
             raise ValueError("params: all rows need the same hyper-parameters.")
-        self.dimensions = self._read_dimensions(scales or {})
+        scales = scales or {}
+        unknown = sorted(set(scales) - set(self.columns))
+        if unknown:
+            raise ValueError(f"scales: {unknown} are no hyper-parameters.")
+        self.dimensions = {
+            name: self._dimension(name, scales.get(name, "auto"))
+            for name in self.columns
+        }
         self.space = RowSpace(self.dimensions, self.params)
         # The order of the columns differs from that of the space.
         order = [column.name for column in self.space.columns]
@@ -173,9 +180,8 @@ class LookupTable:
         missing = [name for name in names if name not in frame]
         if missing:
             raise ValueError(f"frame: there are no columns {missing}.")
-        lists = {name: list(frame[name]) for name in hyperparameters}
-        rows = zip(*lists.values(), strict=True)
-        params = [dict(zip(lists, row, strict=True)) for row in rows]
+        rows = zip(*(frame[name] for name in hyperparameters), strict=True)
+        params = [dict(zip(hyperparameters, row, strict=True)) for row in rows]
         objectives = {name: list(frame[name]) for name in directions}
         if isinstance(hyperparameters, Mapping):
             options = {"scales": hyperparameters} | options
@@ -202,29 +208,20 @@ class LookupTable:
         options = {"name": Path(path).stem} | options
         return cls.from_frame(frame, hyperparameters, directions, **options)
 
-    def _read_dimensions(self, scales: Mapping[str, str]) -> dict[str, Dimension]:
-        unknown = sorted(set(scales) - set(self.columns))
-        if unknown:
-            raise ValueError(f"scales: {unknown} are no hyper-parameters.")
-        dimensions: dict[str, Dimension] = {}
-        for name in self.columns:
-            scale = scales.get(name, "auto")
-            if scale not in _SCALES:
-                raise ValueError(
-                    f"scales: that of {name!r} must be one of {list(_SCALES)}, "
-                    f"got {scale!r}."
-                )
-            values = list(dict.fromkeys(row[name] for row in self.params))
-            if scale == "auto" and not all(map(is_number, values)):
-                scale = "categorical"
-            if scale == "categorical":
-                dimensions[name] = Categorical(values)
-                continue
-            try:
-                dimensions[name] = Ordinal(values, scale)  # type: ignore[arg-type]
-            except ValueError as error:
-                raise ValueError(f"scales: {name!r}: {error}") from error
-        return dimensions
+    def _dimension(self, name: str, scale: str) -> Dimension:
+        if scale not in _SCALES:
+            raise ValueError(
+                f"scales: that of {name!r} must be one of {list(_SCALES)}, "
+                f"got {scale!r}."
+            )
+        values = list(dict.fromkeys(row[name] for row in self.params))
+        is_numeric = all(map(is_number, values))
+        if scale == "categorical" or (scale == "auto" and not is_numeric):
+            return Categorical(values)
+        try:
+            return Ordinal(values, scale)  # type: ignore[arg-type]
+        except ValueError as error:
+            raise ValueError(f"scales: {name!r}: {error}") from error
 
     def _read_scores(
         self, objectives: Mapping[str, Any], directions: Mapping[str, str]

@@ -127,6 +127,14 @@ def test_methods_with_fewer_runs_are_compared_on_these():
     assert entries["long"]["minus_first"]["mean"] == [0.0, 3.0]
 
 
+def test_figures_may_add_rows():
+    def figures(runs, options):
+        return {"rule": harness.single(runs, options)["x"]}
+
+    groups = _main("--methods", "x", figures=figures)["groups"]
+    assert list(groups["all"]) == ["rule"] and groups["all"]["rule"]["runs"] == 6
+
+
 def test_results_and_plot(tmp_path, monkeypatch):
     monkeypatch.setattr(harness, "HERE", tmp_path / "benchmarks")
     summary = _main("--save", "saved", "--plot", str(tmp_path / "plot.png"))
