@@ -36,7 +36,6 @@ __all__ = [
     "Record",
     "Runs",
     "Study",
-    "all_texts",
     "load",
     "main",
     "mean_se",
@@ -403,11 +402,3 @@ def load() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
-
-
-def all_texts(sets: dict) -> tuple[list[str], np.ndarray]:
-    """Join the training texts and the development texts, if there are any."""
-    texts, labels = sets["train"]
-    if sets.get("dev") is None:
-        return list(texts), np.asarray(labels)
-    return list(texts) + list(sets["dev"][0]), np.concatenate([labels, sets["dev"][1]])

@@ -165,10 +165,10 @@ class ConvergenceDisplay(_Display):
         from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator
 
-        ax.set(xlabel=UNITS[self.by], ylabel=plain(self.record.label))
+        label = plain(self.record.label)
+        style.style_axes(ax, xlabel=UNITS[self.by], ylabel=label)
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        style.style_axes(ax)
         drawn = {c.get_gid() for c in ax.collections if len(c.get_offsets())}
         handles = [
             line

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.inspection.scales import is_log, is_ordered, option_places
+from skbayes.inspection.scales import option_places, scale_of
 from skbayes.inspection.score_model import ScoreModel, column_labels
 from skbayes.space import Dimension, Distribution, Space
 from skbayes.space.candidates import Candidates, sobol
@@ -21,7 +21,7 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import posterior_of_mean
 from skbayes.utils.blas import one_blas_thread
 
-__all__ = ["BackgroundSample", "Dependence", "dependences", "marginal", "scale_of"]
+__all__ = ["BackgroundSample", "Dependence", "dependences", "marginal"]
 
 # Maximum number of values of a single hyper-parameter, and of each hyper-parameter of a
 # pair.
@@ -61,13 +61,6 @@ class Dependence:
         if self.scales[axis] == "options":
             return option_places(list(values))
         return np.array(values, dtype=float)
-
-
-def scale_of(dimension: Dimension) -> str:
-    """Return the type of axis of a dimension: "linear", "log" or "options"."""
-    if not is_ordered(dimension):
-        return "options"
-    return "log" if is_log(dimension) else "linear"
 
 
 def dependences(

@@ -446,7 +446,7 @@ class ImportanceDisplay(_Display):
         labels += [" × ".join(name_label(name, 20) for name in pair) for pair in pairs]
         ax.set_yticks(y, labels)
         ax.invert_yaxis()
-        ax.set(xlim=(0.0, None), xlabel="share of the variance of the score")
         ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
-        style.style_axes(ax, "x")
+        xlabel = "share of the variance of the score"
+        style.style_axes(ax, "x", xlim=(0.0, None), xlabel=xlabel)
         return self._drawn_on(ax)

@@ -18,7 +18,6 @@ from skbayes.acquisition.hypervolume import (
 from skbayes.inspection.base import _Display, get_many_axes
 from skbayes.inspection.scales import plain
 from skbayes.inspection.style import (
-    COST_SPAN,
     has_log_span,
     mixed,
     star,
@@ -220,7 +219,7 @@ class ParetoDisplay(_Display):
             better = "higher" if sign > 0 else "lower"
             axis.set_label_text(f"{plain(name.replace('_', ' '))} ({better} is better)")
             finite = self.values[:, j][np.isfinite(self.values[:, j])]
-            if len(finite) and costs[j] and has_log_span(finite, COST_SPAN):
+            if len(finite) and costs[j] and has_log_span(finite):
                 axis._set_axes_scale("log")
         style_axes(ax, "both")
 
@@ -248,8 +247,7 @@ class ParetoDisplay(_Display):
                 at = (self.numbers[size - 1], self.hypervolume[size - 1])
                 ax.plot(*at, "o", color=shade)
         ylabel = "hypervolume (share of the box)"
-        ax.set(xlabel="trial", ylabel=ylabel, ylim=(0.0, 1.02))
-        style_axes(ax)
+        style_axes(ax, xlabel="trial", ylabel=ylabel, ylim=(0.0, 1.02))
 
 
 def _sizes(n: int, n_fronts: int) -> list[int]:

@@ -186,8 +186,7 @@ class RoundsDisplay(_Display):
         (self.star_,) = ax.plot(*dot, **style.star(ax, 13.0, label=label))
 
     def _describe(self, ax: Any, curves: list[tuple[np.ndarray, FloatArray]]) -> None:
-        ax.set(xlabel="rounds", ylabel=plain(self.record.label))
-        style.style_axes(ax)
+        style.style_axes(ax, xlabel="rounds", ylabel=plain(self.record.label))
         ends = [mean[x >= x[-1] / LAST_PART] for x, mean in curves]
         style.set_robust_ylim(ax, self.record.sign, np.concatenate([[], *ends]))
         if curves:

@@ -25,14 +25,13 @@ from skbayes.utils.texts import printable
 __all__ = [
     "ParameterScale",
     "are_log",
-    "is_log",
-    "is_ordered",
     "label_of",
     "name_label",
     "option_places",
     "option_ticks",
     "parameter_scales",
     "plain",
+    "scale_of",
     "score_label",
     "score_name",
     "shorten",
@@ -192,16 +191,10 @@ def _round_numbers(low: float, high: float) -> Any:
 
 
 def parameter_scales(
-    record: SearchRecord,
-    names: Sequence[str] | None = None,
-    params: Sequence[dict[str, Any]] | None = None,
+    record: SearchRecord, names: Sequence[str] | None = None
 ) -> list[ParameterScale]:
     """Return the scales of the hyper-parameters of a search."""
-    tried = [
-        *record.params,
-        *(trial.params for trial in record.running),
-        *(params or []),
-    ]
+    tried = [*record.params, *(trial.params for trial in record.running)]
     dimensions = dimensions_by_name(record.space)
     for row in tried:
         for name in row:
@@ -227,46 +220,39 @@ def _scale(
     name: str, dimensions: Sequence[Dimension], tried: Sequence[dict[str, Any]]
 ) -> ParameterScale:
     seen = [row[name] for row in tried if name in row]
+    listed = [list(getattr(dimension, "values", ())) for dimension in dimensions]
+    known = [value for values in listed for value in values]
+    kinds = set(map(scale_of, dimensions))
     numbers = all(is_number(value) and math.isfinite(value) for value in seen)
-    if not numbers or not all(map(is_ordered, dimensions)):
-        return _options(name, dimensions, seen)
-    ends = [float(value) for value in seen]
-    for dimension in dimensions:
-        ends += _ends(dimension)
+    if not numbers or "options" in kinds:
+        # Sorted by type and value, so that the plot is independent of the order.
+        seen.sort(key=lambda v: (type(v).__name__, _number_of(v), label_of(v)))
+        keys = dict.fromkeys(map(OptionKey, [*known, *seen]))
+        options = [key.value for key in keys]
+        if len(options) > MAX_OPTIONS:
+            options.sort(key=lambda v: (is_number(v), _number_of(v)))
+        return ParameterScale(name, "options", 0.0, option_places(options)[-1], options)
+    ends = [*map(float, seen), *(end for d in dimensions for end in _ends(d))]
     low, high = min(ends), max(ends)
-    if dimensions:
-        log = low > 0 and any(map(is_log, dimensions))
-    else:
-        log = are_log([low, high])
+    log = low > 0 and "log" in kinds if dimensions else are_log(ends)
     whole = all(float(value).is_integer() for value in seen)
-    marks = sorted({value for d in dimensions for value in _listed(d)})
-    if not all(_listed(d) for d in dimensions) or len(marks) > MAX_LISTED:
-        marks = []
+    few = all(listed) and len(set(known)) <= MAX_LISTED
+    marks = sorted(map(float, set(known))) if few else []
     return ParameterScale(name, "log" if log else "linear", low, high, [], whole, marks)
 
 
-def _options(
-    name: str, dimensions: Sequence[Dimension], seen: Sequence[Any]
-) -> ParameterScale:
-    known = [v for d in dimensions for v in getattr(d, "values", ())]
-    listed = [*known, *_sorted(seen)]
-    options = [key.value for key in dict.fromkeys(map(OptionKey, listed))]
-    if len(options) > MAX_OPTIONS:
-        options.sort(key=lambda v: (is_number(v), v if is_number(v) else 0))
-    return ParameterScale(name, "options", 0.0, option_places(options)[-1], options)
+def _number_of(value: Any) -> Any:
+    return value if is_number(value) else 0
 
 
-def _sorted(values: Sequence[Any]) -> list[Any]:
-    """Sort by type and value, so that the plot is independent of the order."""
-    return sorted(
-        values, key=lambda v: (type(v).__name__, v if is_number(v) else 0, label_of(v))
-    )
-
-
-def is_ordered(dimension: Dimension) -> bool:
-    """Return whether the values of a dimension are ordered numbers."""
+def scale_of(dimension: Dimension) -> str:
+    """Return the type of axis of a dimension: "linear", "log" or "options"."""
     values = dimension.decode(np.array([0.0, 0.5, 1.0]))
-    return not dimension.is_categorical and all(map(is_number, values))
+    if dimension.is_categorical or not all(map(is_number, values)):
+        return "options"
+    low, high = _ends(dimension)
+    # A logarithmic axis spans a factor of ten at least.
+    return "log" if dimension.is_log and 0.0 < 10.0 * low <= high else "linear"
 
 
 def _ends(dimension: Dimension) -> list[float]:
@@ -279,17 +265,6 @@ def are_log(values: Sequence[float]) -> bool:
     """Return whether values without a search space are shown on a log scale."""
     low, high = min(values), max(values)
     return low > 0 and high / low >= LOG_SPAN
-
-
-def is_log(dimension: Dimension) -> bool:
-    """Return whether the values are logarithmic and span a factor of ten."""
-    least, most = _ends(dimension)
-    return dimension.is_log and 0.0 < 10.0 * least <= most
-
-
-def _listed(dimension: Dimension) -> list[float]:
-    values = getattr(dimension, "values", ())
-    return [float(value) for value in values]
 
 
 class _TrialsDisplay(_Display):

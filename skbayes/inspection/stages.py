@@ -95,9 +95,9 @@ class StagesDisplay(_Display):
         self.best_point_ = None
         if best is not None and np.isfinite(score[best]):
             self.best_point_ = style.mark_best(ax, x[best], score[best], 110, 1.8)
-        ax.set(xlim=(-0.5, n_stages - 0.5), ylabel=plain(record.label))
         ax.set_xticks(stages, [self._name(stage) for stage in stages])
-        style.style_axes(ax)
+        xlim = (-0.5, n_stages - 0.5)
+        style.style_axes(ax, xlim=xlim, ylabel=plain(record.label))
         style.set_robust_ylim(ax, record.sign)
         self.texts_ = self._write_correlations(ax)
         return self._drawn_on(ax)

@@ -200,11 +200,11 @@ def score_colors(dark: bool = False, sign: int = 1) -> Any:
     return colors if sign > 0 else colors.reversed()
 
 
-def style_axes(ax: Any, grid: str | None = "y") -> None:
-    """Remove the frame, and draw a grid in the background."""
+def style_axes(ax: Any, grid: Any = "y", **properties: Any) -> None:
+    """Set properties, remove the frame, and draw a grid in the background."""
+    ax.set(**properties)
     ax.spines[["top", "right"]].set_visible(False)
-    if grid is not None:
-        ax.grid(axis=grid, color=tones(ax).faint, linewidth=0.6, alpha=0.7)
+    ax.grid(axis=grid, color=tones(ax).faint, linewidth=0.6, alpha=0.7)
     ax.set_axisbelow(True)
 
 
@@ -294,10 +294,10 @@ def merged(defaults: Mapping[str, Any], given: Mapping[str, Any] | None) -> dict
     return {**defaults, **normalize_kwargs(dict(given or {}), Line2D)}
 
 
-def has_log_span(values: FloatArray, span: float) -> bool:
-    """Return whether numbers are positive and their ratio exceeds `span`."""
-    low, high = np.min(values), np.max(values)
-    return bool(low > 0 and high > span * low)
+def has_log_span(costs: FloatArray) -> bool:
+    """Return whether costs are positive and vary enough for a logarithmic scale."""
+    low, high = np.min(costs), np.max(costs)
+    return bool(low > 0 and high > COST_SPAN * low)
 
 
 def annotate_empty(ax: Any, text: str = "no trial has a score") -> None:

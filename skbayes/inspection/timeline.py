@@ -153,14 +153,14 @@ class TimelineDisplay(_Display):
             text += f", up to {n_lanes} in parallel"
         if np.isfinite(self.idle):
             text += f"; no trial ran for {self.idle:.0%} of the time"
-        ax.set(
+        style_axes(
+            ax,
+            "x",
             xlabel=f"seconds since the first trial began\n{text}",
             ylabel="running trials",
             ylim=(0.4, n_lanes + 0.6),
         )
         ax.yaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        style_axes(ax, "x")
-        ax.grid(axis="x", color=tones(ax).faint, linewidth=0.6)
         if self.bars_:
             place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0)}
             n_states = len(self.bars_)

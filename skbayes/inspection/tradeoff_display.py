@@ -123,29 +123,13 @@ class TradeoffDisplay(_Display):
         self.score_range = _range(self.score[usable], self.score_range)
         self.relative_cost = relative_costs(self.cost, self.fraction)
         low, high = self.score_range
-        self._unit_score = np.where(usable, (self.score - low) / (high - low), np.nan)
-        self.rows, self.begins = envelope(self._unit_score, self.relative_cost)
+        unit_score = np.where(usable, (self.score - low) / (high - low), np.nan)
+        self.rows, self.begins = envelope(unit_score, self.relative_cost)
         if self.chosen is None:
             self.chosen = self.choice(self.tradeoff or 0.0)
 
     def choice(self, tradeoff: float) -> int:
-        """Return the row of the best trial for a tradeoff.
-
-        Parameters
-        ----------
-        tradeoff : float
-            Tradeoff, 0 or more.
-
-        Returns
-        -------
-        row : int
-            Row of the trial.
-
-        Raises
-        ------
-        ValueError
-            If no trial has both a score and a cost.
-        """
+        """Return the row of the best trial for a tradeoff of 0 or more."""
         if not len(self.rows):
             raise ValueError("No trial has both a score and a cost.")
         place = np.searchsorted(self.begins, tradeoff, side="right") - 1
@@ -188,11 +172,9 @@ class TradeoffDisplay(_Display):
             cost = cost if cost in record.costs else "fit_time"
         if cost not in costs:
             raise ValueError(f"cost must be one of {sorted(costs)}, got {cost!r}.")
-        chosen = record.best if tradeoff is None else None
-        if chosen is not None and not np.isfinite(
-            record.score[chosen] + costs[cost][chosen]
-        ):
-            chosen = None
+        usable = np.isfinite(record.score) & np.isfinite(costs[cost])
+        is_chosen = tradeoff is None and record.best is not None and usable[record.best]
+        chosen = record.best if is_chosen else None
         tradeoff = settings.get("tradeoff") if tradeoff is None else tradeoff
         if tradeoff is not None and not (is_number(tradeoff) and tradeoff >= 0):
             raise ValueError(f"tradeoff must be a number >= 0, got {tradeoff!r}.")
@@ -246,7 +228,7 @@ class TradeoffDisplay(_Display):
         at = (self.cost[self.rows], shown[self.rows])
         (self.envelope_,) = ax.plot(*at, "--o", label="best for some α", **line)
         costs = self.cost[np.isfinite(shown) & np.isfinite(self.cost)]
-        if style.has_log_span(costs, style.COST_SPAN):
+        if style.has_log_span(costs):
             ax.set_xscale("log")
         else:
             ax.locator_params(axis="x", nbins=5)
@@ -255,9 +237,9 @@ class TradeoffDisplay(_Display):
         label = f"trial {self.numbers[self.chosen]}, chosen"
         at = (self.cost[self.chosen], shown[self.chosen])
         ax.plot(*at, **style.star(ax, 15, label=label))
-        ax.set(xlabel=plain(self.cost_label), ylabel=plain(self.label))
         ax.legend(fontsize="small")
-        style.style_axes(ax, "both")
+        labels = {"xlabel": plain(self.cost_label), "ylabel": plain(self.label)}
+        style.style_axes(ax, "both", **labels)
 
     def _draw_utility(self, ax: Any, costs: FloatArray) -> Any:
         limits = ax.get_ylim()

@@ -18,8 +18,8 @@ from skbayes.inspection.dependence import (
     dependences,
     marginal,
     positions_of,
-    scale_of,
 )
+from skbayes.inspection.scales import scale_of
 from skbayes.inspection.score_model import score_model, space_of_values
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
 from skbayes.surrogates import GaussianProcess
