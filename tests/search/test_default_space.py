@@ -2,6 +2,7 @@
 
 import functools
 import warnings
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -176,13 +177,10 @@ def test_neighbors_are_no_more_than_rows():
 
 
 def test_the_data_are_examined_once(monkeypatch):
-    calls, examine = [], DataFacts.of.__func__
-    monkeypatch.setattr(
-        DataFacts, "of", lambda *facts: calls.append(1) or examine(DataFacts, *facts)
-    )
-    spaces = [{"auto": True, "C": [1.0]}, {"auto": True, "C": [10.0]}]
-    _of_svc(spaces, n_iter=1)
-    assert len(calls) == 1
+    spy = Mock(wraps=DataFacts.of)
+    monkeypatch.setattr(DataFacts, "of", spy)
+    _of_svc([{"auto": True, "C": [1.0]}, {"auto": True, "C": [10.0]}], n_iter=1)
+    assert spy.call_count == 1
 
 
 # -- initial points -------------------------------------------------------------------

@@ -110,6 +110,8 @@ def test_the_single_best_is_that_of_a_search_without_an_ensemble():
     assert clone(search).get_params()["refit"] == "ensemble"
 
 
+IRIS = load_iris(return_X_y=True)
+RIDGE = {"estimator": Ridge(), "space": {"alpha": [1.0, 2.0]}, "scoring": None}
 SMOOTH = {"C": (0.01, 100.0, "log-uniform")}
 # Options that meet an ensemble, several at once.
 OPTIONS = {
@@ -148,7 +150,7 @@ OPTIONS = {
         "estimator": SVC(decision_function_shape="ovo"),
         "space": SMOOTH,
         "scoring": "accuracy",
-        "data": load_iris(return_X_y=True),
+        "data": IRIS,
     },
     "rounds": {
         "estimator": HistGradientBoostingClassifier(max_iter=20),
@@ -247,19 +249,8 @@ def test_limits_of_members_and_of_the_time_for_predictions():
         ({"refit": {"rule": False, "threshold": True}}, "cannot be combined"),
         ({"refit": {"threshold": 0.5}}, "must be True, the name of a metric"),
         ({"refit": {"threshold": "roc_auc"}}, "does not depend on the decision"),
-        (
-            {"refit": {"threshold": True}, "data": load_iris(return_X_y=True)},
-            "two classes",
-        ),
-        (
-            {
-                "refit": {"threshold": True},
-                "estimator": Ridge(),
-                "space": {"alpha": [1.0, 2.0]},
-                "scoring": None,
-            },
-            "requires a classifier",
-        ),
+        ({"refit": {"threshold": True}, "data": IRIS}, "two classes"),
+        ({"refit": {"threshold": True}, **RIDGE}, "requires a classifier"),
     ],
 )
 def test_options_that_are_impossible_are_errors_before_any_fit(arguments, text):
@@ -267,29 +258,14 @@ def test_options_that_are_impossible_are_errors_before_any_fit(arguments, text):
         fitted(**arguments)
 
 
-def test_a_search_for_several_objectives_has_no_ensemble():
-    objectives = {"accuracy": "max", "fit_time": "min"}
-    search = ParetoSearchCV(TREE, SPACE, objectives=objectives, refit="ensemble")
-    with pytest.raises(ValueError, match="refit must be one of the objectives"):
-        search.fit(X, y)
-
-
 # -- decision threshold ---------------------------------------------------------------
 
 
-@pytest.mark.parametrize("refit", [True, "ensemble"])
-@pytest.mark.parametrize("rounds", [None, 20])
+@pytest.mark.parametrize("refit, options", [(True, "rounds"), ("ensemble", None)])
 def test_the_threshold_maximizes_the_score_of_the_out_of_fold_predictions(
-    refit, rounds
+    refit, options
 ):
-    more = {}
-    if rounds:
-        more = {
-            "estimator": HistGradientBoostingClassifier(random_state=0),
-            "space": {"learning_rate": (0.05, 0.5, "log-uniform")},
-            "rounds": rounds,
-            "n_iter": 2,
-        }
+    more = OPTIONS[options] if options else {}
     names = np.array(["bad", "good"])[y]
     metric = make_scorer(f1_score, pos_label="bad")
     search = fitted(refit={"rule": refit, "threshold": metric}, data=(X, names), **more)
@@ -297,9 +273,8 @@ def test_the_threshold_maximizes_the_score_of_the_out_of_fold_predictions(
     assert isinstance(best, FixedThresholdClassifier)
     assert best.threshold == search.best_threshold_
     positive = search.predict_proba(X)[:, 1] >= search.best_threshold_
-    np.testing.assert_array_equal(
-        search.predict(X), best.classes_[positive.astype(int)]
-    )
+    expected = best.classes_[positive.astype(int)]
+    np.testing.assert_array_equal(search.predict(X), expected)
     assert search.classes_.tolist() == ["bad", "good"]
     again = pickle.loads(pickle.dumps(best))
     np.testing.assert_array_equal(again.predict(X), search.predict(X))
@@ -333,9 +308,8 @@ def test_the_metric_of_a_threshold_is_that_of_the_search_if_it_uses_classes():
 def test_a_point_of_a_front_has_a_threshold_too(rule):
     objectives = {"accuracy": "max", "leaves": ("min", leaves)}
     refit = {"rule": rule, "threshold": "f1"} if rule else {"threshold": "f1"}
-    search = ParetoSearchCV(
-        TREE, SPACE, objectives=objectives, refit=refit, n_iter=6, cv=3, random_state=0
-    ).fit(X, y)
+    more = {"objectives": objectives, "n_iter": 6, "cv": 3, "random_state": 0}
+    search = ParetoSearchCV(TREE, SPACE, refit=refit, **more).fit(X, y)
     plain = clone(search).set_params(refit=rule or "knee").fit(X, y)
     assert search.best_params_ == plain.best_params_
     assert type(search.best_estimator_) is FixedThresholdClassifier

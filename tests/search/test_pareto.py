@@ -48,9 +48,8 @@ def search(journal):
 
 def test_the_front_holds_what_nothing_dominates(search):
     results = search.cv_results_
-    means = np.column_stack(
-        [results["mean_test_accuracy"], -results["mean_test_leaves"]]
-    )
+    accuracy, leaves = results["mean_test_accuracy"], results["mean_test_leaves"]
+    means = np.column_stack([accuracy, -leaves])
     for name, values in zip(OBJECTIVES, means.T, strict=True):
         # The best first, whatever the direction.
         ranks = results[f"rank_test_{name}"]
@@ -65,8 +64,7 @@ def test_the_front_holds_what_nothing_dominates(search):
     assert front["accuracy"].is_monotonic_decreasing
     for place, row in front.iterrows():
         trial = int(row["trial"])
-        assert row["accuracy"] == results["mean_test_accuracy"][trial]
-        assert row["leaves"] == results["mean_test_leaves"][trial]
+        assert (row["accuracy"], row["leaves"]) == (accuracy[trial], leaves[trial])
         assert search.pareto_params_[place] == results["params"][trial]
         assert row["param_max_depth"] == results["params"][trial]["max_depth"]
 
@@ -108,15 +106,12 @@ def test_half_measured_trials_do_not_count_for_the_hypervolume():
 
 def test_the_hypervolume_grows_toward_that_of_all_trials(search):
     results = search.cv_results_
-    # A cost counts by its logarithm.
-    Y = np.column_stack(
-        [results["mean_test_accuracy"], -np.log(results["mean_test_leaves"])]
-    )
+    costs = np.log(results["mean_test_leaves"])  # a cost counts by its logarithm
+    Y = np.column_stack([results["mean_test_accuracy"], -costs])
     front = Y[search.pareto_front_["trial"]]
     reference = front.min(axis=0) - 0.2 * np.ptp(front, axis=0)
-    np.testing.assert_allclose(
-        search.reference_point_, [reference[0], np.exp(-reference[1])]
-    )
+    expected = [reference[0], np.exp(-reference[1])]
+    np.testing.assert_allclose(search.reference_point_, expected)
     box = np.prod(Y.max(axis=0) - reference)
     expected = [hypervolume(Y[: i + 1], reference) / box for i in range(len(Y))]
     np.testing.assert_allclose(search.hypervolume_, expected)

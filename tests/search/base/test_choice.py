@@ -153,13 +153,13 @@ def test_wrong_options_of_a_rule_are_refused_before_any_fit(refit, text):
         make(refit=refit).fit(X, Y)
 
 
-@pytest.mark.parametrize("search", [ParetoSearchCV, TradeoffSearchCV])
-def test_searches_with_several_objectives_have_no_rules(search):
-    several = search(LogisticRegression(), {"C": (0.1, 1.0)}, refit="corrected")
-    if search is ParetoSearchCV:
-        several.set_params(objectives={"accuracy": "max", "fit_time": "min"})
-    with pytest.raises(ValueError, match="refit"):
-        several.fit(X, Y)
+@pytest.mark.parametrize("rule", ["corrected", "ensemble"])
+def test_searches_with_several_objectives_have_no_rules(rule):
+    goals = {"accuracy": "max", "fit_time": "min"}
+    for kind, more in ((ParetoSearchCV, {"objectives": goals}), (TradeoffSearchCV, {})):
+        search = kind(LogisticRegression(), {"C": (0.1, 1.0)}, refit=rule, **more)
+        with pytest.raises(ValueError, match="refit"):
+            search.fit(X, Y)
 
 
 def test_advice_reports_a_gain_that_may_be_chance():
