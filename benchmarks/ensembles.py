@@ -22,7 +22,7 @@ import numpy as np
 import truth
 from harness import Record, Study, main
 
-from skbayes.search.combination import select
+from skbayes.search.combination import Scorer, select
 
 # Options of the selections that are compared.
 SELECTIONS: dict[str, dict[str, Any]] = {
@@ -61,18 +61,25 @@ def weights_of(method: str, data: dict[str, np.ndarray]) -> dict[int, float]:
     if method not in SELECTIONS:
         first = order[: 1 if method == "best" else 5]
         return dict.fromkeys(first, 1 / len(first))
-    known: dict[Any, float] = {}
+    scorer = _Losses(y, oof, folds, loss_of)
+    return select(scorer, folds.max() + 1, usable, **SELECTIONS[method])[0]
 
-    def score(fold: int, weights: Any) -> float:
+
+class _Losses(Scorer):
+    """Negated losses of averages of the out-of-fold predictions."""
+
+    def __init__(self, y: Any, oof: Any, folds: Any, loss_of: Any) -> None:
+        self.y, self.oof, self.folds, self.loss_of = y, oof, folds, loss_of
+        self.known: dict[Any, float] = {}
+
+    def __call__(self, fold: int, weights: Any) -> float:
         total = sum(weights.values())
         key = fold, frozenset((k, w / total) for k, w in weights.items())
-        if key not in known:
-            part = folds == fold
-            mean = sum(w / total * oof[k][part] for k, w in weights.items())
-            known[key] = -loss_of(y[part], mean)
-        return known[key]
-
-    return select(score, folds.max() + 1, usable, **SELECTIONS[method])[0]
+        if key not in self.known:
+            part = self.folds == fold
+            mean = sum(w / total * self.oof[k][part] for k, w in weights.items())
+            self.known[key] = -self.loss_of(self.y[part], mean)
+        return self.known[key]
 
 
 def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:

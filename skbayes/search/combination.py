@@ -6,11 +6,12 @@ Both use out-of-fold predictions of the trials, and do not fit models.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils import get_tags
@@ -36,8 +37,11 @@ MAX_MEMBERS, N_START, N_ROUNDS = 10, 5, 25
 # Number of thresholds that are compared.
 N_THRESHOLDS = 100
 
+# Differences between a fast formula and a scorer that are rounding errors.
+MARGIN = 1e-9
+
 Weights = Mapping[int, float]
-Score = Callable[[int, Weights], float]
+Metric = Callable[[np.ndarray, FloatArray], float]
 
 
 @dataclass(frozen=True)
@@ -131,8 +135,43 @@ class _StoredRegressor(_Stored, RegressorAverages):
     pass
 
 
+class Scorer:
+    """Scores of weighted averages on the splits."""
+
+    def __call__(self, fold: int, weights: Weights) -> float:
+        """Return the score on one split; minus infinity if it is not finite."""
+        raise NotImplementedError
+
+    def mean(self, weights: Weights, folds: Sequence[int]) -> float:
+        """Return the mean score over some splits."""
+        return float(np.mean([self(fold, weights) for fold in folds]))
+
+    def best(
+        self, options: Sequence[Weights], folds: Sequence[int]
+    ) -> tuple[Weights, float]:
+        """Return the first option with the greatest mean score, and the score.
+
+        The scorer is called only for options that are not clearly worse than others by
+        a fast formula of the metric.
+        """
+        fast = self._fast_scores(options, folds)
+        if fast is not None and np.isfinite(fast).all():
+            least = np.max(fast) - MARGIN * max(1.0, np.max(np.abs(fast)))
+            near = zip(options, fast, strict=True)
+            options = [option for option, score in near if score >= least]
+        scores = [self.mean(option, folds) for option in options]
+        best = int(np.argmax(scores))
+        return options[best], scores[best]
+
+    def _fast_scores(
+        self, options: Sequence[Weights], folds: Sequence[int]
+    ) -> FloatArray | None:
+        """Return the mean scores by fast formulas; None if there is none."""
+        return None
+
+
 @dataclass
-class FoldScorer:
+class FoldScorer(Scorer):
     """Scores of averaged predictions on the test set of a split.
 
     Parameters
@@ -145,6 +184,8 @@ class FoldScorer:
         Scorer, for one metric or several.
     metric : str or None
         Metric to choose if there are several.
+    name : str or None
+        Name of the metric in scikit-learn, if it has one.
     """
 
     run: SearchRun
@@ -152,6 +193,7 @@ class FoldScorer:
     scorer: Any
     metric: str | None = None
     score_params: Mapping[str, Any] = field(default_factory=dict)
+    name: str | None = None
     _known: dict[Any, float] = field(default_factory=dict, init=False)
     _data: dict[int, tuple[Any, Any, dict]] = field(default_factory=dict, init=False)
 
@@ -163,16 +205,48 @@ class FoldScorer:
         self._kind = _StoredClassifier if classifies else _StoredRegressor
 
     def __call__(self, fold: int, weights: Weights) -> float:
-        """Return the score; minus infinity if it is not finite."""
-        total = sum(weights.values())
-        key = fold, frozenset((k, w / total) for k, w in weights.items())
+        """Return the score on one split; minus infinity if it is not finite."""
+        shares = _shares(weights)
+        key = fold, frozenset(shares.items())
         if key not in self._known:
             parts = [self.responses[k][fold] for k in weights]
-            values = [part.values for part in parts]
-            mean = mean_response(values, [w / total for w in weights.values()])
+            mean = mean_response([part.values for part in parts], shares.values())
             score = self.of(fold, self.stand_in(mean, parts[0].method))
             self._known[key] = score if math.isfinite(score) else -math.inf
         return self._known[key]
+
+    def _fast_scores(
+        self, options: Sequence[Weights], folds: Sequence[int]
+    ) -> FloatArray | None:
+        member = next(iter(options[0]))
+        metric = fast_metric(self.name, self.responses[member][0].method, self.target)
+        if metric is None or self.score_params or len(options) < 2:
+            return None
+        scores = np.zeros((len(folds), len(options)))
+        for row, fold in zip(scores, folds, strict=True):
+            y = np.asarray(self._test_set(fold)[1])
+            if self.target.classes is not None:
+                if not np.array_equal(np.unique(y), self.target.classes):
+                    return None
+                y = np.searchsorted(self.target.classes, y)
+            for place, mean in enumerate(self._averages(options, fold)):
+                row[place] = metric(y, mean)
+        return scores.mean(axis=0)
+
+    def _averages(self, options: Sequence[Weights], fold: int) -> Iterator[np.ndarray]:
+        """Yield the averages of options, equal to those of `mean_response`."""
+        last: list[tuple[int, float]] | None = None
+        for option in options:
+            *most, (added, share) = _shares(option).items()
+            # Most options add a member to the same ones.
+            if most != last:
+                values = [self.responses[k][fold].values for k, _ in most]
+                shape = self.responses[added][fold].values.shape
+                partial = np.zeros(shape)
+                if values:
+                    partial = mean_response(values, [weight for _, weight in most])
+                last = most
+            yield partial + share * self.responses[added][fold].values
 
     def stand_in(self, values: np.ndarray, method: str) -> Any:
         """Return a fitted estimator with these predictions."""
@@ -186,6 +260,7 @@ class FoldScorer:
         return float(score[self.metric] if isinstance(score, Mapping) else score)
 
     def _test_set(self, fold: int) -> tuple[Any, Any, dict]:
+        """Return the test set, and the metadata of its rows for the scorer."""
         if fold not in self._data:
             run = self.run
             train, test = run.splits[fold]
@@ -197,8 +272,86 @@ class FoldScorer:
         return self._data[fold]
 
 
+def fast_metric(name: str | None, method: str, target: Target) -> Metric | None:
+    """Return a function of classes or targets, and of averages; None if there is none.
+
+    It equals the metric of scikit-learn with this name, except for rounding errors.
+    Classes are numbers from 0, and all of them are present.
+    """
+    if target.n_outputs:
+        return None
+    if target.classes is None:
+        return _REGRESSION.get(name or "")
+    is_binary = len(target.classes) == 2
+    if method == "predict_proba":
+        if name == "neg_log_loss":
+            return _neg_log_loss
+        if name == "roc_auc" and is_binary:
+            return lambda y, p: _area(y, p[:, 1] / p.sum(axis=1))
+    elif method == "decision_function" and name == "roc_auc" and is_binary:
+        return lambda y, values: _area(y, values[:, -1])
+    known = ["accuracy", "balanced_accuracy"]
+    if np.array_equal(target.classes, [0, 1]):
+        known.append("f1")
+    if name not in known:
+        return None
+    limit = 0.0 if method == "decision_function" else 0.5
+
+    def of_predictions(y: np.ndarray, values: FloatArray) -> float:
+        single = values.shape[1] == 1
+        predicted = values[:, 0] > limit if single else np.argmax(values, axis=1)
+        hits = predicted == y
+        if name == "accuracy":
+            return float(np.mean(hits))
+        if name == "f1":
+            n_hits = 2.0 * np.sum(hits & (y == 1))
+            return float(n_hits / max(np.sum(predicted) + np.sum(y), 1))
+        return float(np.mean(np.bincount(y, hits) / np.bincount(y)))
+
+    return of_predictions
+
+
+def _neg_log_loss(y: np.ndarray, p: FloatArray) -> float:
+    eps = np.finfo(p.dtype).eps
+    likelihood = p[np.arange(len(y)), y] / p.sum(axis=1)
+    return float(np.mean(np.log(np.clip(likelihood, eps, 1.0 - eps))))
+
+
+def _area(y: np.ndarray, values: FloatArray) -> float:
+    """Return the area under the ROC curve, from the sum of the ranks of class 1."""
+    n_positive = np.sum(y)
+    above = np.sum(rankdata(values)[y == 1]) - n_positive * (n_positive + 1) / 2
+    return float(above / (n_positive * (len(y) - n_positive)))
+
+
+def _r2(y: np.ndarray, values: FloatArray) -> float:
+    return float(1.0 - np.sum((y - values[:, 0]) ** 2) / np.sum((y - y.mean()) ** 2))
+
+
+def _mean_square(y: np.ndarray, values: FloatArray) -> float:
+    return float(np.mean((y - values[:, 0]) ** 2))
+
+
+_REGRESSION: dict[str, Metric] = {
+    "r2": _r2,
+    "neg_mean_squared_error": lambda y, values: -_mean_square(y, values),
+    "neg_root_mean_squared_error": lambda y, v: -math.sqrt(_mean_square(y, v)),
+    "neg_mean_absolute_error": lambda y, v: -float(np.mean(np.abs(y - v[:, 0]))),
+}
+
+
+def _shares(weights: Weights) -> dict[int, float]:
+    """Return weights divided by their sum."""
+    total = sum(weights.values())
+    return {k: weight / total for k, weight in weights.items()}
+
+
+# -- selection ------------------------------------------------------------------------
+
+
 def select_members(
-    score: Callable[[Weights], float],
+    scorer: Scorer,
+    folds: Sequence[int],
     candidates: Sequence[int],
     *,
     max_members: int = MAX_MEMBERS,
@@ -206,42 +359,27 @@ def select_members(
     n_rounds: int = N_ROUNDS,
     is_allowed: Callable[[Weights], bool] = lambda weights: True,
 ) -> dict[int, float]:
-    """Select members greedily and with replacement [1]_.
+    """Select members on some splits greedily and with replacement [1]_.
 
     The selection begins with the average of the best candidates that has the greatest
-    score, and then adds the member that increases the score most, until none does.
-
-    Parameters
-    ----------
-    score : callable
-        ``score(weights)`` returns the score of the average with these weights.
-    candidates : sequence of int
-        Candidates, the best one first.
-    max_members : int, default=10
-        Maximum number of distinct members.
-    min_gain : float, default=0
-        Increase of the score that another member must exceed.
-    n_rounds : int, default=25
-        Maximum number of members with repetition.
-    is_allowed : callable, optional
-        Whether members are permitted together; single ones always are.
-
-    Returns
-    -------
-    weights : dict of int to float
-        Number of times that each member was selected.
+    score, and then adds the member that increases the score by most, and by more than
+    `min_gain`. `candidates` begin with the best one. Single members are always
+    allowed. Return the number of times that each member was selected.
 
     References
     ----------
     .. [1] R. Caruana, A. Niculescu-Mizil, G. Crew and A. Ksikes, "Ensemble selection
        from libraries of models", ICML 2004. https://doi.org/10.1145/1015330.1015432
     """
-    chosen: dict[int, float] = {candidates[0]: 1}
-    value = score(chosen)
+    chosen: Weights = {candidates[0]: 1}
+    value = scorer.mean(chosen, folds)
     for size in range(2, 1 + min(N_START, max_members, n_rounds, len(candidates))):
         start: dict[int, float] = dict.fromkeys(candidates[:size], 1)
-        if is_allowed(start) and score(start) > value + min_gain:
-            chosen, value = start, score(start)
+        if (
+            is_allowed(start)
+            and (score := scorer.mean(start, folds)) > value + min_gain
+        ):
+            chosen, value = start, score
     while sum(chosen.values()) < n_rounds:
         options = [
             {**chosen, k: chosen.get(k, 0) + 1}
@@ -255,16 +393,15 @@ def select_members(
         ]
         if not options:
             break
-        scores = [score(option) for option in options]
-        best = int(np.argmax(scores))
-        if not scores[best] > value + min_gain:
+        option, score = scorer.best(options, folds)
+        if not score > value + min_gain:
             break
-        chosen, value = options[best], scores[best]
-    return chosen
+        chosen, value = option, score
+    return dict(chosen)
 
 
 def select(
-    score: Score,
+    scorer: Scorer,
     n_folds: int,
     candidates: Sequence[int],
     *,
@@ -278,41 +415,34 @@ def select(
     best candidate on all splits; otherwise, members are selected on all of them.
     """
 
-    def mean_score(weights: Weights, folds: Sequence[int]) -> float:
-        return float(np.mean([score(fold, weights) for fold in folds]))
-
     def selected(folds: Sequence[int]) -> dict[int, float]:
-        chosen = select_members(
-            lambda weights: mean_score(weights, folds),
-            sorted(candidates, key=lambda k: (-mean_score({k: 1}, folds), k)),
-            max_members=max_members,
-            **options,
-        )
-        return {k: count / sum(chosen.values()) for k, count in chosen.items()}
+        means = {k: scorer.mean({k: 1}, folds) for k in candidates}
+        best_first = sorted(candidates, key=lambda k: (-means[k], k))
+        options["max_members"] = max_members
+        return _shares(select_members(scorer, folds, best_first, **options))
 
     everything = range(n_folds)
     left_out, weights = math.nan, dict[int, float]()
     if n_folds > 1:
-        parts = [[f for f in everything if f != fold] for fold in everything]
-        bags = [selected(part) for part in parts]
-        left_out = float(np.mean([score(fold, bags[fold]) for fold in everything]))
+        bags = [selected([f for f in everything if f != fold]) for fold in everything]
+        left_out = float(np.mean([scorer(fold, bags[fold]) for fold in everything]))
         for bag in bags:
             for k, weight in bag.items():
                 weights[k] = weights.get(k, 0.0) + weight / n_folds
         weights = _largest(weights, max_members)
-    best = max(mean_score({k: 1}, everything) for k in candidates)
+    best = max(scorer.mean({k: 1}, everything) for k in candidates)
     is_allowed = options.get("is_allowed")
     too_costly = is_allowed is not None and not is_allowed(weights)
-    if not weights or too_costly or mean_score(weights, everything) < best:
+    if not weights or too_costly or scorer.mean(weights, everything) < best:
         weights = _largest(selected(everything), max_members)
-    return weights, mean_score(weights, everything), left_out
+    return weights, scorer.mean(weights, everything), left_out
 
 
 def _largest(weights: Weights, n: int) -> dict[int, float]:
     """Return the n greatest weights, which sum to 1, in descending order."""
-    kept = sorted(weights, key=lambda k: (-weights[k], k))[:n]
-    total = sum(weights[k] for k in kept)
-    return {k: weights[k] / total for k in kept}
+    return _shares(
+        {k: weights[k] for k in sorted(weights, key=lambda k: (-weights[k], k))[:n]}
+    )
 
 
 # -- decision threshold ---------------------------------------------------------------

@@ -4,8 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from skbayes.search.combination import select, select_members
+from skbayes import BayesSearchCV
+from skbayes.search.combination import FoldScorer, Scorer, select, select_members
 
 RNG = np.random.default_rng(0)
 TARGET = RNG.normal(size=60)
@@ -17,43 +20,45 @@ def models(n, noise=1.0, seed=0):
     return [TARGET + noise * rng.normal(size=60) for _ in range(n)]
 
 
-def scores_of(predictions):
-    def score(fold, weights):
+class Squares(Scorer):
+    """Negated mean square error of averages on each fold."""
+
+    def __init__(self, predictions):
+        self.predictions = predictions
+
+    def __call__(self, fold, weights):
         total = sum(weights.values())
-        mean = sum(w / total * predictions[k] for k, w in weights.items())
+        mean = sum(w / total * self.predictions[k] for k, w in weights.items())
         rows = FOLDS[fold]
         return -float(np.mean((mean[rows] - TARGET[rows]) ** 2))
 
-    return score
+    def overall(self, weights):
+        return self.mean(weights, range(5))
 
-
-def overall(predictions):
-    score = scores_of(predictions)
-    return lambda weights: np.mean([score(fold, weights) for fold in range(5)])
-
-
-def best_first(score, n):
-    return sorted(range(n), key=lambda k: -score({k: 1}))
+    def members(self, **options):
+        """Select members on all folds."""
+        places = range(len(self.predictions))
+        order = sorted(places, key=lambda k: -self.overall({k: 1}))
+        return order, select_members(self, range(5), order, **options)
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_weights_sum_to_one_and_the_ensemble_is_not_worse_than_the_best(seed):
-    predictions = models(12, seed=seed)
-    weights, score, left_out = select(scores_of(predictions), 5, range(12))
+    scorer = Squares(models(12, seed=seed))
+    weights, score, left_out = select(scorer, 5, range(12))
     assert sum(weights.values()) == pytest.approx(1.0)
     assert list(weights.values()) == sorted(weights.values(), reverse=True)
-    single = max(overall(predictions)({k: 1}) for k in range(12))
+    single = max(scorer.overall({k: 1}) for k in range(12))
     assert score >= single
-    assert score == pytest.approx(overall(predictions)(weights))
+    assert score == pytest.approx(scorer.overall(weights))
     # The members were not selected on the splits of this score.
     assert left_out < score + 1e-12
 
 
 @pytest.mark.parametrize("seed", range(5))
 def test_two_members_equal_an_exhaustive_search(seed):
-    predictions = models(2, seed=seed)
-    score, n_rounds = overall(predictions), 8
-    chosen = select_members(score, best_first(score, 2), n_rounds=n_rounds)
+    scorer, n_rounds = Squares(models(2, seed=seed)), 8
+    _, chosen = scorer.members(n_rounds=n_rounds)
     mixtures = [
         {0: a, 1: b}
         for a, b in itertools.product(range(n_rounds + 1), repeat=2)
@@ -61,37 +66,85 @@ def test_two_members_equal_an_exhaustive_search(seed):
     ]
     # The loss is convex: greedy steps reach the best mixture of their own size.
     same_size = [m for m in mixtures if sum(m.values()) == sum(chosen.values())]
-    assert score(chosen) == pytest.approx(max(map(score, same_size)))
+    assert scorer.overall(chosen) == pytest.approx(max(map(scorer.overall, same_size)))
 
 
 def test_the_order_of_candidates_and_copies_do_not_matter():
     predictions = models(8)
-    weights, score, _ = select(scores_of(predictions), 5, range(8))
-    again = select(scores_of(predictions), 5, [5, 3, 7, 1, 0, 2, 4, 6])
+    weights, score, _ = select(Squares(predictions), 5, range(8))
+    again = select(Squares(predictions), 5, [5, 3, 7, 1, 0, 2, 4, 6])
     assert again[0] == pytest.approx(weights)
     # Of equal candidates, only the first one is selected.
     copied = [*predictions, *predictions]
-    with_copies = select(scores_of(copied), 5, range(16), n_rounds=1)
+    with_copies = select(Squares(copied), 5, range(16), n_rounds=1)
     assert set(with_copies[0]) <= set(range(8))
 
 
 def test_limits_of_the_members():
     predictions = models(20)
-    score = overall(predictions)
-    order = best_first(score, 20)
-    assert len(select_members(score, order, max_members=3)) <= 3
-    assert select_members(score, order, max_members=1) == {order[0]: 1}
-    assert select_members(score, order, min_gain=1e9) == {order[0]: 1}
-    none = select_members(score, order, is_allowed=lambda weights: False)
-    assert none == {order[0]: 1}
-    few = select(scores_of(predictions), 5, range(20), max_members=2)[0]
+    scorer = Squares(predictions)
+    order, few = scorer.members(max_members=3)
+    assert len(few) <= 3
+    for options in (
+        {"max_members": 1},
+        {"min_gain": 1e9},
+        {"is_allowed": lambda weights: False},
+    ):
+        assert scorer.members(**options)[1] == {order[0]: 1}
+    few = select(Squares(predictions), 5, range(20), max_members=2)[0]
     assert len(few) == 2
     assert sum(few.values()) == pytest.approx(1.0)
 
 
 def test_one_split_gives_no_score_of_splits_that_were_left_out():
     predictions = models(4)
-    weights, score, left_out = select(scores_of(predictions), 1, range(4))
+    weights, score, left_out = select(Squares(predictions), 1, range(4))
     assert weights
     assert np.isnan(left_out)
     assert np.isfinite(score)
+
+
+CLASSES = ["accuracy", "balanced_accuracy", "neg_log_loss"]
+USUAL = [
+    *((load_breast_cancer, name) for name in [*CLASSES, "roc_auc", "f1", None]),
+    *((load_iris, name) for name in CLASSES),
+    *(
+        (load_diabetes, f"neg_{name}_error")
+        for name in ("mean_squared", "mean_absolute")
+    ),
+    *((load_diabetes, name) for name in ("neg_root_mean_squared_error", "r2", None)),
+]
+
+
+@pytest.mark.parametrize(("load", "scoring"), USUAL)
+def test_fast_formulas_of_usual_metrics_give_the_same_ensemble(
+    load, scoring, monkeypatch
+):
+    X, y = load(return_X_y=True)
+    is_regression = load is load_diabetes
+    kind = DecisionTreeRegressor if is_regression else DecisionTreeClassifier
+    search = BayesSearchCV(
+        kind(random_state=0),
+        {"max_depth": (1, 20), "min_samples_leaf": (1, 40)},
+        n_iter=6,
+        cv=3,
+        surrogate="random",
+        scoring=scoring,
+        refit="ensemble",
+        random_state=0,
+    )
+    compared, fast_scores = [], FoldScorer._fast_scores
+
+    def fast(scorer, options, folds):
+        scores = fast_scores(scorer, options, folds)
+        if len(options) > 1:
+            exact = [scorer.mean(option, folds) for option in options]
+            np.testing.assert_allclose(scores, exact, rtol=1e-12, atol=1e-14)
+            compared.append(len(options))
+        return scores
+
+    monkeypatch.setattr(FoldScorer, "_fast_scores", fast)
+    found = search.fit(X, y).ensemble_
+    assert compared
+    monkeypatch.setattr(FoldScorer, "_fast_scores", lambda *args: None)
+    assert search.fit(X, y).ensemble_.weights == found.weights
