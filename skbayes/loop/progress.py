@@ -49,16 +49,9 @@ def _score(trial: Trial) -> str:
 
 @dataclass(frozen=True)
 class PlannedStage:
-    """Facts about a stage before it begins.
+    """Stage of at most `n_trials` before it begins, with `n_in_flight` in parallel.
 
-    Parameters
-    ----------
-    n_trials : int
-        Maximum number of trials.
-    weight : float, default=1.0
-        Expected time of a trial, relative to trials of other stages.
-    n_in_flight : int, default=1
-        Number of trials in parallel.
+    `weight` is the expected time of a trial, relative to trials of other stages.
     """
 
     n_trials: int

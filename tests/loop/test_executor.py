@@ -193,8 +193,7 @@ def test_fits_that_are_threads_share_those_of_blas(backend, before, inside):
         assert blas_threads() == {before}
 
 
-# --- the executor
-# ------------------------------------------------------------------------
+# --- the executor --------------------------------------------------------------------
 
 
 class Task:

@@ -131,24 +131,17 @@ def test_a_timeout_bounds_what_is_left(capsys):
     assert capsys.readouterr().out.endswith("left 0.0s\n")
 
 
-def test_parameters(capsys):
-    plan = [PlannedStage(1)]
-    lines = Lines(plan, None, with_params=True, clock=Clock(0.0, 1.0))
-    told(lines, [Trial(0, {"C": 2.5, "kernel": "rbf"}, [FOLD], 0.5)])
-    assert (
-        capsys.readouterr().out.splitlines()[1] == "[1/1] trial 0: C=2.5, kernel='rbf'"
-    )
-
-
-def test_no_text_of_a_user_controls_the_terminal(capsys):
+def test_parameters_are_shown_and_do_not_control_the_terminal(capsys):
     class Shown:
         def __repr__(self):
             return "Pipeline(\n    \x1b[31mred)"
 
     lines = Lines([PlannedStage(1)], None, with_params=True, clock=Clock(0.0, 1.0))
-    told(lines, [Trial(0, {"a\x1b": Shown()}, [FOLD], 0.5)])
+    params = {"C": 2.5, "kernel": "rbf", "a\x1b": Shown()}
+    told(lines, [Trial(0, params, [FOLD], 0.5)])
     shown = capsys.readouterr().out.splitlines()
-    assert shown[1:] == ["[1/1] trial 0: a\ufffd=Pipeline( \ufffd[31mred)"]
+    given = "C=2.5, kernel='rbf', a\ufffd=Pipeline( \ufffd[31mred)"
+    assert shown[1:] == [f"[1/1] trial 0: {given}"]
 
 
 @pytest.fixture

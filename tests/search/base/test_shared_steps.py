@@ -29,7 +29,6 @@ from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import (
     SelectFromModel,
     SelectKBest,
@@ -309,14 +308,6 @@ def test_sparse_matrices_stay_sparse(iris):
     assert_as_plain(
         pipeline(binner, model=model), X, iris[1], {"clf__alpha": (0.1, 9.0)}
     )
-
-
-def test_texts(log):
-    texts = ["one two three", "two three four", "five six", "six five seven"] * 6
-    y = [0, 0, 1, 1] * 6
-    estimator = pipeline(TfidfVectorizer(), model=MultinomialNB())
-    shared, _ = assert_as_plain(estimator, texts, y, {"clf__alpha": (0.1, 9.0)})
-    assert np.all(shared_times(shared)[1:] > 0.0)
 
 
 def test_frames_stay_frames(iris):
