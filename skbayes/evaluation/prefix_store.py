@@ -12,7 +12,6 @@ import math
 import mmap
 import os
 import sqlite3
-import struct
 import uuid
 import zlib
 from collections.abc import Callable, Iterator, Mapping
@@ -28,8 +27,8 @@ from skbayes.utils.optional import warn_or_log
 
 __all__ = ["PrefixStore", "temporary_store"]
 
-# Checksum at the end of a file.
-CHECKSUM = struct.Struct("<I")
+# Size in bytes of the checksum at the end of a file.
+CHECKSUM = 4
 
 # Minimum size in bytes of files and arrays that are mapped instead of copied.
 MAPPED = 1_000_000
@@ -47,15 +46,20 @@ PATIENCE = 1e6
 Arrays = Mapping[str, npt.NDArray]
 
 
+def _digest(part: Any, before: bytes = b"") -> bytes:
+    """Return the checksum of some content, after that of the content before it."""
+    return zlib.crc32(part, int.from_bytes(before)).to_bytes(CHECKSUM)
+
+
 class _CheckedFile:
     """File whose checksum is computed while it is written."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
-        self.checksum = 0
+        self.checksum = _digest(b"")
 
     def write(self, part: Any) -> None:
-        self.checksum = zlib.crc32(part, self.checksum)
+        self.checksum = _digest(part, self.checksum)
         self._file.write(part)
 
 
@@ -99,8 +103,7 @@ class PrefixStore:
     def _read(self, key: str, access: int | None, least: int = 0) -> Any:
         """Return a value; None if it is missing or damaged.
 
-        Read-only arrays are verified when they are written only, since many fits map
-        them.
+        Read-only arrays are not verified, since each fit maps them.
         """
         path = os.path.join(self.folder, key)
         try:
@@ -110,10 +113,9 @@ class PrefixStore:
                 else:
                     mapped = mmap.mmap(file.fileno(), 0, access=access)
                     view = memoryview(mapped)
-            content, checksum = view[: -CHECKSUM.size], view[-CHECKSUM.size :]
-            if access != mmap.ACCESS_READ:
-                if CHECKSUM.pack(zlib.crc32(content)) != checksum:
-                    return None
+            content, checksum = view[:-CHECKSUM], view[-CHECKSUM:]
+            if access != mmap.ACCESS_READ and _digest(content) != checksum:
+                return None
             os.utime(path)
             return temporary_files.read(content, least if access else math.inf)
         except Exception:
@@ -145,7 +147,7 @@ class PrefixStore:
             with open(draft, "wb") as file:
                 checked = _CheckedFile(file)
                 temporary_files.write(checked, value, exact=True)
-                file.write(CHECKSUM.pack(checked.checksum))
+                file.write(checked.checksum)
             self._make_room(draft.stat().st_size)
             os.replace(draft, folder / key)
         except OSError:
