@@ -49,10 +49,8 @@ from skbayes.spaces.parts import Part, is_estimator, own_values, parts_of
 __all__ = [
     "Library",
     "ModelBranch",
-    "branch_portfolio",
     "conditional_parts",
     "knowledge_of",
-    "learned_portfolio",
     "learned_prior",
     "library",
     "log_density",
@@ -89,15 +87,12 @@ def library() -> Library:
     return json.loads(text)
 
 
-def knowledge_of(part: Part, known: Library | None = None) -> Mapping[str, Any] | None:
+def knowledge_of(part: Part) -> Mapping[str, Any] | None:
     """Return the entry of the class of a part or its nearest base class, or None."""
-    known = library() if known is None else known
     if part.known is None:
         return None
-    for cls in type(part.estimator).__mro__:
-        if cls.__name__ in known:
-            return known[cls.__name__]
-    return None
+    names = (cls.__name__ for cls in type(part.estimator).__mro__)
+    return next((library()[name] for name in names if name in library()), None)
 
 
 def log_density(
@@ -122,7 +117,7 @@ def _log_density(density: Mapping[str, Any], value: Any, unit: float) -> float:
 
 @dataclasses.dataclass(frozen=True)
 class ModelBranch:
-    """Branch of a space with one option of a choice among models."""
+    """Branch of a space with an option of a choice among models, or the whole space."""
 
     # Index of the option of each column that leads to the branch.
     path: Path
@@ -261,38 +256,31 @@ def _implied(
     return None
 
 
-def learned_portfolio(
-    parts: Sequence[Part],
-    space: Space,
-    params: Mapping[str, Any],
-    known: Library | None = None,
-    path: Path | None = None,
-) -> Portfolio | None:
+def _learned_portfolio(branch: ModelBranch, space: Space) -> Portfolio | None:
     """Return the portfolio of an estimator as configurations of a space.
 
     Configuration k has the values of configuration k of each part with a portfolio. All
     other parameters, and those with a number outside of the space, keep the estimator's
     own value. A configuration is omitted if it needs an option that the space does not
     contain. It is also omitted if a parameter is missing from the space and the
-    configuration needs an option of it other than the estimator's. The portfolio
-    belongs to the branch at `path`, by default to the whole space. None if fewer than
+    configuration needs an option of it other than the estimator's. None if fewer than
     two configurations remain.
     """
     found = [
         (part, knowledge)
-        for part in parts
-        if (knowledge := knowledge_of(part, known)) is not None
+        for part in branch.parts
+        if (knowledge := knowledge_of(part)) is not None
     ]
     n = min((len(knowledge["portfolio"]) for _, knowledge in found), default=0)
     places = paths(space.tree)
-    columns = [space.columns[k] for k in places if compatible(places, k, path or {})]
+    columns = [space.columns[k] for k in places if compatible(places, k, branch.path)]
     points: dict[bytes, Params] = {}
     ranks = []
     for k in range(n):
         learned: Params = {}
         for part, knowledge in found:
             learned |= _full_names(knowledge["portfolio"][k], part, knowledge)
-        point = _inside(space, columns, learned, params, path)
+        point = _inside(space, columns, learned, branch)
         if point is None or not space.allows(point):
             continue
         key = key_of(space.encode([point])[0])
@@ -308,8 +296,8 @@ def learned_portfolio(
     return Portfolio(space, list(points.values()), regrets / 100.0, n_first)
 
 
-def branch_portfolio(
-    branches: Sequence[ModelBranch], space: Space, known: Library | None = None
+def _branch_portfolio(
+    branches: Sequence[ModelBranch], space: Space
 ) -> BranchPortfolio | None:
     """Return the portfolios of the models of a choice; None if fewer than two remain.
 
@@ -318,9 +306,7 @@ def branch_portfolio(
     """
     found = []
     for branch in branches:
-        portfolio = learned_portfolio(
-            branch.parts, space, branch.values, known, branch.path
-        )
+        portfolio = _learned_portfolio(branch, space)
         if portfolio is None:
             row = _own_row(branch, space)
             if row is None:
@@ -360,11 +346,10 @@ def _inside(
     space: Space,
     columns: Sequence[Column],
     learned: Mapping[str, Any],
-    params: Mapping[str, Any],
-    path: Path | None,
+    branch: ModelBranch,
 ) -> Params | None:
     """Return the configuration with the learned values in the space, or None."""
-    values = {**params, **learned}
+    values, own = {**branch.values, **learned}, branch.values
     dimensions: dict[str, list[Dimension]] = {}
     for column in columns:
         if column.name is not None:
@@ -372,20 +357,20 @@ def _inside(
     for name in learned:
         if name not in dimensions:
             effect = name.rpartition("__")[2] != WITHOUT_EFFECT
-            own = is_number(values[name]) or values[name] == params.get(name)
-            if effect and not own:
+            same = is_number(values[name]) or values[name] == own.get(name)
+            if effect and not same:
                 return None
         elif is_number(values[name]):
             near = [(d, _nearest(d, values[name])) for d in dimensions[name]]
             inside = [value for dimension, value in near if dimension.contains(value)]
-            values[name] = [*inside, params.get(name)][0]
+            values[name] = [*inside, own.get(name)][0]
     for column in columns:
         if column.name is not None and column.name not in learned:
             if column.dimension.n_values == 1:  # required by an option
                 (values[column.name],) = column.dimension.decode(column.dimension.grid)
-    if path is None:
+    if not branch.path:
         return space.selection(values)
-    row, complete = _row_of(space, values, path)
+    row, complete = _row_of(space, values, branch.path)
     return space.decode(row[None])[0] if complete else None
 
 
@@ -427,7 +412,6 @@ def learned_prior(
     parts: Sequence[Part],
     space: Space,
     params: Mapping[str, Any],
-    known: Library | None = None,
 ) -> OptimumPrior | None:
     """Return the learned densities and portfolio for the parameters of a space.
 
@@ -435,20 +419,17 @@ def learned_prior(
     step that has the parameter, is of this class. None if there is no learned density
     or portfolio for the space.
     """
-    densities = _densities(parts, space, known)
+    densities = _densities(parts, space)
     shared = densities.pop((), {})
     conditional = [(dict(key), found) for key, found in densities.items()]
     branches = model_branches(parts, space, params)
-    portfolio = branch_portfolio(branches, space, known) or learned_portfolio(
-        parts, space, params, known
-    )
+    whole = ModelBranch({}, [], list(parts), dict(params))
+    portfolio = _branch_portfolio(branches, space) or _learned_portfolio(whole, space)
     prior = OptimumPrior(space, shared, portfolio, conditional)
     return None if portfolio is None and prior.is_flat else prior
 
 
-def _densities(
-    parts: Sequence[Part], space: Space, known: Library | None
-) -> dict[tuple, dict[int, Any]]:
+def _densities(parts: Sequence[Part], space: Space) -> dict[tuple, dict[int, Any]]:
     """Return the densities of columns, by the conditions under which they apply."""
     choices = {
         k for found in paths(space.tree).values() for path in found for k in path
@@ -458,7 +439,7 @@ def _densities(
         by_name.setdefault(column.name or "", []).append(place)
     densities: dict[tuple, dict[int, Any]] = {}
     for part, conditions in conditional_parts(parts, space):
-        knowledge = knowledge_of(part, known) or {}
+        knowledge = knowledge_of(part) or {}
         scaled = knowledge.get("y_scaled", ())
         for name, density in knowledge.get("densities", {}).items():
             unit = part.facts.y_scale if name in scaled else 1.0

@@ -1,5 +1,7 @@
 """Learned priors of searches among models: each class has its own."""
 
+from unittest import mock
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
@@ -12,6 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes.space import Choice, Space
 from skbayes.space.optimum_prior import BranchPortfolio
+from skbayes.spaces import learned_prior as learned_priors
 from skbayes.spaces.catalog import DataFacts
 from skbayes.spaces.learned_prior import learned_prior, model_branches
 from skbayes.spaces.parts import own_values, parts_of
@@ -59,7 +62,8 @@ def pipeline(model=MODELS[0]):
 def prior_of(estimator, notation, known=KNOWN):
     space = Space.from_notation(notation)
     parts = parts_of(estimator, DataFacts())
-    return learned_prior(parts, space, own_values(estimator), known)
+    with mock.patch.object(learned_priors, "library", lambda: known):
+        return learned_prior(parts, space, own_values(estimator))
 
 
 def model_of(params, own="LogisticRegression"):

@@ -1,9 +1,16 @@
 import json
 from importlib.resources import files
+from unittest import mock
 
 import numpy as np
 import pytest
-from sklearn.linear_model import ElasticNet, Lasso, LogisticRegression, Ridge
+from sklearn.linear_model import (
+    ElasticNet,
+    HuberRegressor,
+    Lasso,
+    LogisticRegression,
+    Ridge,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -11,10 +18,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes.space import Space
 from skbayes.spaces import default_space
+from skbayes.spaces import learned_prior as learned_priors
 from skbayes.spaces.catalog import CATALOG, DataFacts
 from skbayes.spaces.learned_prior import (
     knowledge_of,
-    learned_portfolio,
     learned_prior,
     library,
     log_density,
@@ -38,14 +45,17 @@ def toy(**knowledge):
     return {"SVC": {**KNOWN["Toy"], **knowledge}}
 
 
-def prior_of(estimator, space, known=None, y=None, learned=learned_prior):
+def prior_of(estimator, space, known, y=None):
     parts = parts_of(estimator, DataFacts.of(None, y))
-    return learned(parts, Space.from_notation(space), own_values(estimator), known)
+    space, values = Space.from_notation(space), own_values(estimator)
+    with mock.patch.object(learned_priors, "library", lambda: known):
+        return learned_prior(parts, space, values)
 
 
-def portfolio_of(estimator, space, known=None, y=None):
-    found = prior_of(estimator, space, known, y, learned_portfolio)
-    return None if found is None else Space.from_notation(space).decode(found.rows)
+def portfolio_of(estimator, space, known, y=None):
+    prior = prior_of(estimator, space, known, y)
+    found = prior and prior.portfolio
+    return None if found is None else prior.space.decode(found.rows)
 
 
 def test_the_file_is_complete_and_consistent():
@@ -77,8 +87,7 @@ def test_all_points_of_a_portfolio_are_in_the_default_space(estimator):
     X, y = np.random.default_rng(0).random((90, 12)), np.repeat([0, 1], [70, 20])
     space = Space.from_notation(default_space(estimator, X, y))
     parts = parts_of(estimator, DataFacts.of(X, y))
-    portfolio = learned_portfolio(parts, space, own_values(estimator))
-    assert portfolio is not None
+    portfolio = learned_prior(parts, space, own_values(estimator)).portfolio
     assert len(portfolio.rows) == len(library()[type(estimator).__name__]["portfolio"])
     for params in space.decode(portfolio.rows):
         estimator.set_params(**params)
@@ -91,8 +100,8 @@ class Mine(SVC):
 def test_a_class_has_the_knowledge_of_its_nearest_base():
     (part,) = parts_of(Mine(), DataFacts())
     assert knowledge_of(part) is library()["SVC"]
-    (part,) = parts_of(Lasso(), DataFacts())
-    assert knowledge_of(part, {}) is None
+    (part,) = parts_of(HuberRegressor(), DataFacts())
+    assert knowledge_of(part) is None
     assert prior_of(Lasso(), {"alpha": (0.1, 1.0)}, {}) is None
 
 
