@@ -88,32 +88,19 @@ MAX_OPTIONS = 8
 
 @dataclass(frozen=True)
 class Observations:
-    """Observations and pending configurations, on which a proposal depends.
+    """Observations and pending configurations, on which a proposal depends."""
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, D)
-        Configurations of earlier searches, followed by those of this search, in order.
-    scores : ndarray of shape (n,) or (n, d)
-        Scores of the configurations, NaN for failures. With several objectives, one
-        column for each.
-    noise : ndarray of shape (n,) or (n, d)
-        Known variances of the scores.
-    pending : ndarray of shape (p, D)
-        Configurations that were proposed and not observed yet.
-    slacks : ndarray of shape (n, c) or None, default=None
-        Values of the constraints on outcomes: <= 0 if satisfied, NaN if unknown. None
-        means that there are no constraints.
-    pending_kept : ndarray of shape (p,), bool, or None, default=None
-        Mask of the pending configurations that are expected to satisfy the constraints.
-        By default, all.
-    """
-
+    # (n, D), configurations of earlier searches, then those of this search, in order.
     X: FloatArray
+    # (n,) or (n, d), scores, NaN for failures, with a column for each objective.
     scores: FloatArray
+    # (n,) or (n, d), known variances of the scores.
     noise: FloatArray
+    # (p, D), configurations that were proposed and not observed yet.
     pending: FloatArray
+    # (n, c), values of the constraints on outcomes: <= 0 if satisfied, NaN if unknown.
     slacks: FloatArray | None = field(default=None, kw_only=True)
+    # (p,), mask of the pending configurations that probably satisfy the constraints.
     pending_kept: np.ndarray | None = field(default=None, kw_only=True)
 
     @property
@@ -153,10 +140,7 @@ class Observations:
 
     @property
     def is_rival(self) -> np.ndarray:
-        """Mask (n + p,) of the known configurations that satisfy the constraints.
-
-        These are the configurations to improve on.
-        """
+        """Mask (n + p,) of the configurations to improve on, which are feasible."""
         pending = self.pending_kept
         if pending is None:
             pending = np.ones(len(self.pending), dtype=bool)
@@ -190,29 +174,18 @@ def in_blocks(
 
 
 class Proposer(ABC):
-    """Base class of proposers, which rank configurations.
+    """Base class of proposers, which rank configurations."""
 
-    Attributes
-    ----------
-    needs_scores : bool
-        Whether it requires at least one score.
-    n_initial_points : int or None
-        Number of known configurations before it makes proposals. By default, it depends
-        on the space.
-    has_gradients : bool
-        Whether :meth:`scores_and_gradient` can be called.
-    surrogate : object
-        Fitted surrogate; None if there is none.
-    terms : sequence of LogTerm
-        Terms that are added to the logarithm of the acquisition function.
-    term_unit : float
-        Scale of the terms relative to the scores: 1 if scores are logarithms.
-    """
-
+    # Whether it requires at least one score.
     needs_scores = True
+    # Known configurations before it makes proposals; None depends on the space.
     n_initial_points: int | None = None
+    # Whether `scores_and_gradient` can be called.
     has_gradients = False
+    # Fitted surrogate, if there is one.
     surrogate: Any = None
+    # Terms that are added to the logarithm of the acquisition function, and their scale
+    # relative to the scores, which is 1 if scores are logarithms.
     terms: Sequence[LogTerm] = ()
     term_unit: float = 1.0
 

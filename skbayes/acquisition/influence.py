@@ -68,9 +68,8 @@ class ExpectedInfluence:
 
         - "linear": Labels are linear in the score, 0 for the worst and 1 for the best.
         - "best": The label of the best score is 1, and all others are 0.
-        - "random-walk": The label of the best score is 1. Another label is 1 if a
-          random walk from the best configuration probably reaches the configuration
-          before it returns, and 0 otherwise.
+        - "random-walk": As "best", but the label is also 1 if a random walk from the
+          best configuration probably reaches the configuration before it returns.
         - "released": Labels as for "best", but with the formula of the authors'
           released code. The weight of the two cases is half of the relative distance of
           the unscaled prediction from the best score toward the lowest prediction. Only
@@ -99,13 +98,12 @@ class ExpectedInfluence:
 
     The result of "random-walk" on sw-en is over 10 seeds.
 
-    Only "linear" is similar to the published results, within one published standard
-    deviation on five tables. With the labels 0 and 1 of the literal interpretation,
-    most nodes probably have the label 0. The nodes with the most influence are then
-    probably bad. The results strongly depend on the choice of neighbors among the
-    equally near nodes of a grid, which the paper does not specify. If only the first
-    ones in the table are neighbors, and not all of them, "linear" takes 69 trials on
-    zh-en.
+    Only "linear" is within one published standard deviation on five tables. With the
+    labels 0 and 1 of the literal interpretation, most nodes probably have the label 0,
+    and the nodes with the most influence are probably bad. The results strongly depend
+    on the choice of neighbors among the equally near nodes of a grid, which the paper
+    does not specify. If only the first ones in the table are neighbors, "linear" takes
+    69 trials on zh-en.
 
     References
     ----------

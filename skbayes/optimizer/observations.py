@@ -138,7 +138,7 @@ class Observation(NamedTuple):
 class ObservedTrials:
     """Trials of an optimizer: observed ones, pending ones, and those of other searches.
 
-    The base class of optimizers sets `surrogate`, and proposes configurations.
+    The derived class sets `surrogate` and `_signs`, and proposes configurations.
     """
 
     surrogate: Any

@@ -10,9 +10,9 @@ import numpy as np
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.tradeoff import RULES, TradeoffObservations, TradeoffProposer
 from skbayes.optimizer.costs import make_process
+from skbayes.optimizer.observations import Observation
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import Stream, make_generator
-from skbayes.space.candidates import Configuration
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.registry import capability
 
@@ -50,25 +50,12 @@ class TradeoffOptimizer(Optimizer):
         self._rule, self._cost_scale = RULES[acquisition], cost_scale
         super().__init__(search_spaces, n_objectives=2, **options)
 
-    def tell(
-        self, params: Mapping[str, Any] | Configuration, score: Any, **more: Any
-    ) -> None:
-        """Observe the score and the cost of a configuration."""
-        if isinstance(more.get("noise"), float):
-            more["noise"] = [more["noise"], 0.0]
-        super().tell(params, score, **more)
-
-    def learn(
-        self,
-        params: Mapping[str, Any],
-        score: Any,
-        noise: Any = None,
-        cost: Any = None,
-        constraints: Any = None,
-    ) -> None:
-        """Add an observation of an earlier search."""
-        noise = None if noise is None else [noise, 0.0]
-        super().learn(params, score, noise, cost, constraints)
+    def _checked(
+        self, params: Any, score: Any, noise: Any, constraints: Any
+    ) -> Observation:
+        if noise is not None and np.ndim(noise) == 0:
+            noise = [noise, 0.0]  # that of the score
+        return super()._checked(params, score, noise, constraints)
 
     def _set_n_objectives(self, n: int) -> None:
         if capability(self.surrogate, "predicts_scores"):

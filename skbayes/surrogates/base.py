@@ -41,13 +41,10 @@ class Surrogate(ABC):
     """Base class of the surrogates, the models of the scores of configurations.
 
     Derive from this class to write a custom surrogate. A subclass declares its
-    capabilities by the attributes below, which the optimizer, the searches and the
-    displays read. The optimizer sets an attribute `n_options` that is None to the
-    options of the search space.
-
-    In the descriptions of shapes, n is the number of observations, m the number of
-    configurations, D the number of columns, and S the number of samples of the
-    surrogate's hyper-parameters.
+    capabilities by the attributes below. The optimizer sets an attribute `n_options`
+    that is None to the options of the search space. In the descriptions of shapes, n is
+    the number of observations, m the number of configurations, D the number of columns,
+    and S the number of samples of the surrogate's hyper-parameters.
 
     Attributes
     ----------

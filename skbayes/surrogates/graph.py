@@ -247,11 +247,10 @@ def _labeled(graph: NeighborGraph, nodes: list[int]) -> HarmonicFunction:
 class GraphField(Surrogate):
     """Gaussian field on a graph, for finite spaces of up to 2,000 configurations.
 
-    Each configuration is a node, and edges join it to its nearest configurations
-    (``skbayes.surrogates.graph.NeighborGraph``). The influence of an observed score
-    spreads along the edges. The marginal likelihood determines the strength of the
-    edges, and the decrease of the influence with the distance. Scores are assumed to be
-    exact.
+    Each configuration is a node, and edges join it to its nearest configurations. The
+    influence of an observed score spreads along the edges. The marginal likelihood
+    determines the strength of the edges, and the decrease of the influence with the
+    distance. Scores are assumed to be exact.
 
     Parameters
     ----------

@@ -58,8 +58,7 @@ SAMPLE_POINTS = 200
 def n_learning_points(n: int) -> int:
     """Return the number of observations from which the hyper-parameters are learned.
 
-    This is `n` up to 20. Beyond, it is the greatest number up to `n` of a series that
-    grows by 10% at each step.
+    Above 20, it is the greatest number up to `n` of a series that grows by 10%.
     """
     if n <= LEARN_ALWAYS:
         return n

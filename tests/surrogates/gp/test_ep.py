@@ -15,7 +15,7 @@ def posterior(mean, covariance, sites):
 
 
 @given(st.floats(-40, 40), st.floats(0.01, 100), st.sampled_from([-1.0, 1.0]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_one_sign_gives_the_moments_of_the_truncated_normal(mean, variance, sign):
     """With one sign, expectation propagation is exact."""
     sd = np.sqrt(variance)

@@ -120,20 +120,17 @@ def test_it_agrees_with_rejection_sampling(
 @kernels
 @pytest.mark.parametrize("sign", [1, -1])
 def test_noisy_monotone_data_stay_monotone_in_the_declared_range(kernel, sign):
-    for seed in range(2):
-        rng = np.random.default_rng(seed)
-        X = rng.random((12, 1))
-        y = sign * np.tanh(3 * X[:, 0]) + 0.25 * rng.standard_normal(12)
-        at = np.linspace(0, 1, 21)[:, None]
-        grid = np.linspace(0, 1, 201)[:, None]
-        model = MonotonicGP(kernel, sign_points=at, signs=np.full((21, 1), sign)).fit(
-            X, y
-        )
-        means = model.predict(grid)[0]
-        assert model.converged_
-        assert np.all(sign * np.diff(means, axis=1) > -1e-3 * np.ptp(means))
-        loose = GaussianProcess(kernel, hyperparameters=fixed(1, 0.1, 0.01)).fit(X, y)
-        assert np.any(sign * np.diff(loose.predict(grid)[0]) < -1e-2)
+    rng = np.random.default_rng(0)
+    X = rng.random((12, 1))
+    y = sign * np.tanh(3 * X[:, 0]) + 0.25 * rng.standard_normal(12)
+    at = np.linspace(0, 1, 21)[:, None]
+    grid = np.linspace(0, 1, 201)[:, None]
+    model = MonotonicGP(kernel, sign_points=at, signs=np.full((21, 1), sign)).fit(X, y)
+    means = model.predict(grid)[0]
+    assert model.converged_
+    assert np.all(sign * np.diff(means, axis=1) > -1e-3 * np.ptp(means))
+    loose = GaussianProcess(kernel, hyperparameters=fixed(1, 0.1, 0.01)).fit(X, y)
+    assert np.any(sign * np.diff(loose.predict(grid)[0]) < -1e-2)
 
 
 def test_one_column_knows_of_its_own_signs_only():
