@@ -16,9 +16,8 @@ from skbayes.inspection.slices import SliceDisplay
 from skbayes.inspection.stages import StagesDisplay
 from skbayes.inspection.timeline import TimelineDisplay
 from skbayes.inspection.tradeoff_display import TradeoffDisplay
-from skbayes.results.curves import TrialCurves
 from skbayes.results.read import read_record
-from skbayes.results.record import RunningTrial, SearchRecord
+from skbayes.results.record import RunningTrial, SearchRecord, TrialCurves
 
 __all__ = [
     "ConvergenceDisplay",

@@ -1,8 +1,7 @@
 """Results of searches: data frames, refit rules, corrected scores and warm starts."""
 
-from skbayes.results.correction import corrected_best_score
 from skbayes.results.frame import results_frame
-from skbayes.results.refit import FastestWithin, OneStandardError
+from skbayes.results.scores import FastestWithin, OneStandardError, corrected_best_score
 from skbayes.results.warm_start import known_results
 
 __all__ = [

@@ -1,7 +1,4 @@
-"""Data frames of the results of searches, and access to their scores.
-
-All functions also accept the `cv_results_` of scikit-learn's searches.
-"""
+"""Data frames of the results of searches, also of those of scikit-learn."""
 
 from __future__ import annotations
 
@@ -12,52 +9,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skbayes.space.dimensions import FloatArray, native
+from skbayes.results.scores import metrics_of
+from skbayes.space.dimensions import native
 
 __all__ = ["FrameAttribute", "results_frame"]
 
-_MEAN = "mean_test_"
-
 # Largest integer in a column of a data frame.
 _MAX_INT = 2**63 - 1
-
-
-# -- scores ---------------------------------------------------------------------------
-
-
-def mean_scores(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
-    """Return mean test scores, with NaN for failed and not comparable candidates."""
-    if _MEAN + metric not in cv_results:
-        raise ValueError(
-            f"there are no scores {_MEAN + metric!r} among the results; the metrics "
-            f"are {_metrics(cv_results)}"
-        )
-    means = np.array(cv_results[_MEAN + metric], dtype=float)
-    means[~np.isfinite(means)] = np.nan
-    for key in ("n_resources", "train_fraction"):
-        if key in cv_results:
-            amounts = np.asarray(cv_results[key])
-            means[amounts < amounts.max(initial=0)] = np.nan
-    return means
-
-
-def _metrics(cv_results: Mapping[str, Any]) -> list[str]:
-    return [key[len(_MEAN) :] for key in cv_results if key.startswith(_MEAN)]
-
-
-def fold_scores(
-    cv_results: Mapping[str, Any], metric: str, n_splits: int | None = None
-) -> FloatArray:
-    """Return the test scores of every fold, of shape (n_candidates, n_splits)."""
-    folds: list[FloatArray] = []
-    while n_splits is None or len(folds) < n_splits:
-        key = f"split{len(folds)}_test_{metric}"
-        if key not in cv_results:
-            break
-        folds.append(np.asarray(cv_results[key], dtype=float))
-    if not folds or (n_splits is not None and len(folds) < n_splits):
-        raise ValueError(f"there are no scores 'split{len(folds)}_test_{metric}'")
-    return np.column_stack(folds)
 
 
 # -- data frames ----------------------------------------------------------------------
@@ -184,7 +142,7 @@ def _order(cv_results: Mapping[str, Any], sort_by: str | None) -> np.ndarray:
     key = f"rank_test_{sort_by}"
     if key not in cv_results:
         raise ValueError(
-            f"sort_by must be one of {_metrics(cv_results)} or None, got {sort_by!r}"
+            f"sort_by must be one of {metrics_of(cv_results)} or None, got {sort_by!r}"
         )
     return np.argsort(cv_results[key], kind="stable")
 

@@ -1,15 +1,21 @@
-"""Warm starts from the results of earlier searches."""
+"""Warm starts from the results of earlier searches, also of those on other data."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skbayes.evaluation.trial import History, Trial, TrialState
-from skbayes.results.frame import mean_scores
+from skbayes.journal.json_space import readable_by
+from skbayes.journal.reader import read_journal
+from skbayes.results.scores import mean_scores
 from skbayes.space import Space
+from skbayes.space.dimensions import FloatArray, native
+from skbayes.surrogates.transfer import MIN_SCORES, Source
 from skbayes.utils.optional import warn_user
 from skbayes.utils.optuna_study import results_of_study, study_of
 
@@ -20,6 +26,7 @@ __all__ = [
     "known_trials",
     "n_rounds",
     "own_params",
+    "read_sources",
     "rows_of_trials",
     "study_of",
 ]
@@ -304,3 +311,86 @@ def rows_of_trials(trials: Iterable[Trial], metric: str, guiding: str) -> list[K
             # The noise of a partial mean is only known for the guiding metric.
             rows.append((trial.params, np.nan, None))
     return rows
+
+
+# -- searches on other data ------------------------------------------------------------
+
+
+def read_sources(values: Sequence[Any], space: Space, metric: str) -> list[Source]:
+    """Read searches on other data as sources with at least three scores in a space.
+
+    Searches with fewer scores are ignored with a warning. The errors TypeError,
+    ValueError and OSError name a source as ``warm_start_from[i]``.
+    """
+    sources = []
+    for place, value in enumerate(values):
+        name = f"warm_start_from[{place}]"
+        try:
+            trials = list(_finite(_source_rows(value, space, metric)))
+        except (TypeError, ValueError, OSError) as error:
+            text = str(error).removeprefix("warm_start_from").removeprefix(":")
+            joint = "" if str(error).startswith("warm_start_from ") else ": "
+            message = f"{name}{joint}{text.strip() if joint else text}"
+            raise _plain_type(error)(message) from error
+        rows = [(_encode(space, params), score) for params, score in trials]
+        inside = [(row, score) for row, score in rows if row is not None]
+        if len(inside) < MIN_SCORES:
+            warn_user(
+                f"{name} is ignored: {len(inside)} of its {len(trials)} trials with a "
+                f"score are within search_spaces, but {MIN_SCORES} are needed.",
+            )
+            continue
+        sources.append(
+            Source(
+                np.array([row for row, _ in inside]),
+                np.array([score for _, score in inside], dtype=float),
+            )
+        )
+    return sources
+
+
+def _plain_type(error: Exception) -> type[Exception]:
+    """Return the class of an error, or a base class that takes one message."""
+    own = (FileNotFoundError, PermissionError, OSError, TypeError)
+    return next((kind for kind in own if isinstance(error, kind)), ValueError)
+
+
+def _source_rows(value: Any, space: Space, metric: str) -> Sequence[tuple]:
+    if not isinstance(value, str | os.PathLike):
+        return known_rows(value, metric)
+    try:
+        _, stored = read_journal(value)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"there is no journal {os.fspath(value)!r}.") from error
+    trials = [
+        item.trial({k: readable_by(space, k, v) for k, v in item.record.items()})
+        for item in stored
+        if item.details is not None
+    ]
+    return rows_of_trials(trials, metric, "score")
+
+
+def _finite(rows: Sequence[tuple]) -> Iterator[tuple[Mapping[str, Any], float]]:
+    for params, score, *_ in rows:
+        if isinstance(params, Mapping) and math.isfinite(score):
+            yield params, float(score)
+
+
+def _encode(space: Space, params: Mapping[str, Any]) -> FloatArray | None:
+    """Encode the known part of a configuration; None if it is empty or outside."""
+    try:
+        return space.encode([own_params(space, params)])[0]
+    except ValueError:
+        pass
+    row = np.full(space.n_columns, np.nan)
+    inside, outside = set(), set()
+    for place, column in enumerate(space.columns):
+        name = column.name
+        if name is None or name not in params:
+            continue
+        try:
+            row[place] = column.dimension.encode([native(params[name])])[0]
+            inside.add(name)
+        except (TypeError, ValueError):
+            outside.add(name)
+    return row if inside and not outside - inside else None

@@ -17,7 +17,7 @@ from sklearn.model_selection import check_cv
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import Trial
 from skbayes.journal.reader import read_trials
-from skbayes.results.transfer import read_sources
+from skbayes.results.warm_start import read_sources
 from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import key_of
 from skbayes.spaces.catalog import DataFacts, n_samples_of

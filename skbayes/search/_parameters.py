@@ -303,17 +303,7 @@ class SurrogateNames(compat.StrOptions):
 
 
 class _WithAcquisition(compat.HasMethods):
-    """Tuples of a surrogate and an acquisition function.
-
-    Parameters
-    ----------
-    surrogates : list
-        Surrogates that are possible, in scikit-learn's format.
-    names : collection of str
-        Names of acquisition functions.
-    kinds : tuple of type
-        Classes of acquisition functions.
-    """
+    """Tuples of a surrogate and an acquisition function, given by name or class."""
 
     def __init__(
         self, surrogates: list[Any], names: Collection[str], kinds: tuple[type, ...]
@@ -346,10 +336,7 @@ class _WithAcquisition(compat.HasMethods):
 def surrogate_parameter(
     surrogates: list[Any], names: Collection[str], kinds: tuple[type, ...] = ()
 ) -> Parameter:
-    """Return the parameter for a surrogate, or a tuple with an acquisition function.
-
-    The arguments are those of `_WithAcquisition`.
-    """
+    """Return the parameter for a surrogate, or a tuple with an acquisition function."""
     allowed = [*surrogates, _WithAcquisition(surrogates, names, kinds)]
     return Parameter("surrogate", allowed, default="gp")
 

@@ -14,8 +14,7 @@ from skbayes import compat
 from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial, TrialState
-from skbayes.results.correction import corrected_best_score
-from skbayes.results.frame import fold_scores
+from skbayes.results.scores import corrected_best_score, fold_scores
 from skbayes.space.candidates import key_of
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.optional import warn_user

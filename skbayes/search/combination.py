@@ -172,28 +172,14 @@ class Scorer:
 
 @dataclass
 class FoldScorer(Scorer):
-    """Scores of averaged predictions on the test set of a split.
-
-    Parameters
-    ----------
-    run : SearchRun
-        Run of the search.
-    responses : dict of int to list of Response
-        Predictions by trial.
-    scorer : callable
-        Scorer, for one metric or several.
-    metric : str or None
-        Metric to choose if there are several.
-    name : str or None
-        Name of the metric in scikit-learn, if it has one.
-    """
+    """Scores of averaged predictions on the test set of a split."""
 
     run: SearchRun
-    responses: Mapping[int, Sequence[Response]]
+    responses: Mapping[int, Sequence[Response]]  # predictions by trial and split
     scorer: Any
-    metric: str | None = None
+    metric: str | None = None  # metric to choose if the scorer has several
     score_params: Mapping[str, Any] = field(default_factory=dict)
-    name: str | None = None
+    name: str | None = None  # name of the metric in scikit-learn, if it has one
     _known: dict[Any, float] = field(default_factory=dict, init=False)
     _data: dict[int, tuple[Any, Any, dict]] = field(default_factory=dict, init=False)
 

@@ -23,24 +23,9 @@ class GuidingMetric:
     With a callable `scoring`, the names of the metrics are checked after the first fit,
     since they are not available earlier.
 
-    Parameters
-    ----------
-    search : BaseBayesSearchCV
-        Search with the parameters `scoring`, `refit` and `error_score`.
-    scorers : callable
-        Scorer of the fits.
-
-    Attributes
-    ----------
-    name : str or None
-        Name of the metric; "score" if there is only one, None while it is not known.
-    metrics : list of str
-        Names of all metrics; empty while they are not known.
-
-    Raises
-    ------
-    ValueError
-        If a rule of `refit` chooses by a metric that is not among those of `scoring`.
+    `name` is "score" if there is only one, and None while it is not known. `metrics`
+    are the names of all metrics. A ValueError is raised if a rule of `refit` chooses by
+    another metric.
     """
 
     measures: Mapping[str, Any] = {}

@@ -50,16 +50,6 @@ class RoundRobinOptimizer:
 
     Each optimizer observes only its own trials. As long as at most B trials are in
     progress, the proposals do not depend on their number.
-
-    Parameters
-    ----------
-    optimizers : sequence of Optimizer
-        B optimizers on the same space.
-
-    Attributes
-    ----------
-    last_expected_improvement : float or None
-        Expected improvement of the last proposal.
     """
 
     def __init__(self, optimizers: Sequence[Any]) -> None:
@@ -139,28 +129,15 @@ class RoundRobinOptimizer:
 class MonotonicityPlan:
     """Signs for the search on all data, and the points at which they are assumed.
 
-    Parameters
-    ----------
-    optima : ndarray of shape (B, D)
-        Best configurations on the samples that have one.
-    center : ndarray of shape (D,)
-        Robust center of the optima.
-    points : ndarray of shape (N, D)
-        Sign points.
-    signs : ndarray of shape (N, D)
-        Signs: +1, -1 or 0.
-    nu : ndarray of shape (D,)
-        Widths of the likelihoods of the signs.
-    disagreement : dict of str to float
-        Median distance of the optima from the center for each parameter with a sign, as
-        a fraction of its range.
+    `disagreement` is the median distance of the optima from the center for each
+    parameter with a sign, as a fraction of its range.
     """
 
-    optima: FloatArray
-    center: FloatArray
-    points: FloatArray
-    signs: FloatArray
-    nu: FloatArray
+    optima: FloatArray  # (B, D), of the samples that have one
+    center: FloatArray  # (D,)
+    points: FloatArray  # (N, D), the sign points
+    signs: FloatArray  # (N, D), +1, -1 or 0
+    nu: FloatArray  # (D,), widths of the likelihoods of the signs
     disagreement: dict[str, float]
 
     @property

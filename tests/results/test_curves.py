@@ -4,7 +4,7 @@ import drawn_searches as drawn
 import numpy as np
 
 from skbayes.evaluation.learning_curves import round_grid
-from skbayes.results.curves import curves_of
+from skbayes.results.record import curves_of
 
 
 def trial(*curves, **more):

@@ -17,7 +17,7 @@ from sklearn.model_selection import (
 )
 
 from skbayes import BayesSearchCV
-from skbayes.results.refit import FastestWithin, OneStandardError
+from skbayes.results.scores import FastestWithin, OneStandardError
 
 RULES = [
     OneStandardError(),

@@ -24,7 +24,7 @@ from skbayes import (
     load_history,
 )
 from skbayes.inspection import read_record
-from skbayes.results.refit import OneStandardError
+from skbayes.results.scores import OneStandardError
 from skbayes.tracking import export_to_optuna
 
 pytestmark = pytest.mark.filterwarnings(

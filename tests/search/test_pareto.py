@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import ParetoSearchCV
 from skbayes.acquisition.hypervolume import hypervolume, hypervolumes
-from skbayes.results.refit import OneStandardError
+from skbayes.results.scores import OneStandardError
 from skbayes.space import Choice
 
 X, y = load_iris(return_X_y=True)

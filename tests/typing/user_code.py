@@ -33,7 +33,7 @@ from skbayes.inspection import (
     importance,
 )
 from skbayes.loop.stopping import NoImprovement, TargetScore
-from skbayes.results.refit import OneStandardError
+from skbayes.results.scores import OneStandardError
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
 from skbayes.surrogates import GaussianProcess
 

@@ -18,8 +18,7 @@ from sklearn.model_selection import GridSearchCV, ParameterGrid
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes.results.correction import corrected_best_score
-from skbayes.results.refit import OneStandardError
+from skbayes.results.scores import OneStandardError, corrected_best_score
 from skbayes.space import candidates
 
 X, y = load_iris(return_X_y=True)
