@@ -167,8 +167,7 @@ class SearchRun:
     @property
     def has_limits(self) -> bool:
         """Whether there are limits of a trial, or of the time of the search."""
-        limits = self.options.limits
-        return limits.of_trials or limits.timeout is not None
+        return self.options.limits != FitLimits()
 
     @property
     def keeps_fits(self) -> bool:
@@ -191,7 +190,8 @@ class SearchRun:
     @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be skipped."""
-        return self.options.limits.of_trials or self.racing_risk is not None
+        limits_trials = self.has_limits and self.options.limits.of_trials
+        return limits_trials or self.racing_risk is not None
 
     @property
     def n_samples(self) -> int:
