@@ -30,23 +30,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = [
-    "HERE",
-    "Cache",
-    "Record",
-    "Runs",
-    "Study",
-    "load",
-    "main",
-    "mean_se",
-    "means_text",
-    "names",
-    "plot",
-    "save_results",
-    "single",
-    "summarize",
-]
-
 HERE = Path(__file__).resolve().parent
 Record = dict[str, Any]
 Key = tuple[str, int]  # task and seed

@@ -15,18 +15,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = [
-    "METHODS",
-    "Categories",
-    "Float",
-    "Int",
-    "Method",
-    "Params",
-    "Space",
-    "as_notation",
-    "make_method",
-]
-
 Params = dict[str, Any]
 
 

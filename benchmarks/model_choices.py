@@ -180,7 +180,7 @@ def search_table(method: str, task: str, seed: int, options: dict[str, Any]) -> 
         cls: Any = HistGradientBoostingClassifier
         if classes is None:
             cls = HistGradientBoostingRegressor
-        _, sub = [o for o in space["model"].options.items() if type(o[0]) is cls][0]
+        _, sub = [o for o in space["model"].options if type(o[0]) is cls][0]
         columns = sub["columns"][0]
         chosen = [{"columns": columns, "model": cls(random_state=seed)}] * 2
     else:

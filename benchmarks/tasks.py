@@ -125,14 +125,6 @@ def _mlp(kind: type) -> Callable[..., Any]:
     return build
 
 
-def _boosting(kind: type) -> Callable[..., Any]:
-    return lambda **params: kind(early_stopping=False, random_state=0, **params)
-
-
-def _sgd(**params: Any) -> SGDClassifier:
-    return SGDClassifier(penalty="elasticnet", max_iter=50, random_state=0, **params)
-
-
 def _seeded(kind: type, **fixed: Any) -> Callable[..., Any]:
     return lambda **params: kind(random_state=0, **fixed, **params)
 
@@ -150,10 +142,13 @@ LEARNERS: dict[str, tuple[tuple[Builder, Space], tuple[Builder, Space]]] = {
     "svm": ((SVC, SVM), (SVR, SVM_REGRESSION)),
     "mlp": ((_mlp(MLPClassifier), MLP), (_mlp(MLPRegressor), MLP)),
     "boosting": (
-        (_boosting(HistGradientBoostingClassifier), BOOSTING),
-        (_boosting(HistGradientBoostingRegressor), BOOSTING),
+        (_seeded(HistGradientBoostingClassifier, early_stopping=False), BOOSTING),
+        (_seeded(HistGradientBoostingRegressor, early_stopping=False), BOOSTING),
     ),
-    "linear": ((_sgd, LINEAR), (ElasticNet, LINEAR_REGRESSION)),
+    "linear": (
+        (_seeded(SGDClassifier, penalty="elasticnet", max_iter=50), LINEAR),
+        (ElasticNet, LINEAR_REGRESSION),
+    ),
     "neighbors": ((KNeighborsClassifier, NEIGHBORS), (KNeighborsRegressor, NEIGHBORS)),
     "tree": (
         (_seeded(DecisionTreeClassifier), TREE | CRITERION),

@@ -31,6 +31,7 @@ from __future__ import annotations
 import one_thread  # noqa: F401
 
 # isort: split
+import contextlib
 import copy
 import os
 import resource
@@ -38,7 +39,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -210,7 +211,7 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     cv = KFold(N_FOLDS) if task == "knn-ridge" else StratifiedKFold(N_FOLDS)
     warm_up(method)
     baseline = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    with tempfile.TemporaryDirectory() as folder, Disk(folder) as disk:
+    with tempfile.TemporaryDirectory() as folder, disk_use(folder) as sizes:
         os.environ["JOBLIB_TEMP_FOLDER"] = folder
         if method == "memory":
             estimator.set_params(memory=folder)
@@ -221,7 +222,7 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
             scores = searched(method, estimator, space, candidates, (X, y), cv)
         seconds = processor_time() - begin
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    megabytes = (memory - baseline) / 1024.0, disk.most / 1e6
+    megabytes = (memory - baseline) / 1024.0, max(sizes) / 1e6
     return {"figures": [seconds, *megabytes], "scores": scores}
 
 
@@ -239,30 +240,25 @@ def ratios(runs: Runs, options: Mapping[str, Any]) -> Figures:
     return found
 
 
-class Disk:
-    """Greatest number of bytes in a folder, measured twice a second."""
+@contextlib.contextmanager
+def disk_use(folder: str) -> Iterator[list[int]]:
+    """Measure the number of bytes in a folder twice a second."""
+    sizes, done = [0], threading.Event()
 
-    def __init__(self, folder: str) -> None:
-        self._folder, self._done, self.most = Path(folder), threading.Event(), 0
-        self._thread = threading.Thread(target=self._watch)
+    def measure() -> None:
+        while not done.wait(0.5):
+            sizes.append(0)
+            for path in Path(folder).rglob("*"):
+                with contextlib.suppress(OSError):
+                    sizes[-1] += path.stat().st_size
 
-    def __enter__(self) -> Disk:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _watch(self) -> None:
-        while not self._done.wait(0.5):
-            size = 0
-            for path in self._folder.rglob("*"):
-                try:
-                    size += path.stat().st_size
-                except OSError:
-                    continue
-            self.most = max(self.most, size)
+    thread = threading.Thread(target=measure)
+    thread.start()
+    try:
+        yield sizes
+    finally:
+        done.set()
+        thread.join()
 
 
 def count_fits(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:

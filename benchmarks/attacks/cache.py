@@ -1,6 +1,6 @@
 """Faults in the files of shared pipeline steps.
 
-    python benchmarks/attacks/cache.py before|after [--faults 60]
+    python benchmarks/attacks/cache.py before|after [--cases 60]
 
 While a search runs, files in its temporary folder are removed, truncated or changed by
 one bit, at random moments. Other faults limit the file size, as on a full disk, or kill
@@ -16,8 +16,8 @@ processes that use it.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import functools
 import json
 import os
 import random
@@ -26,7 +26,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -39,9 +38,6 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skbayes import BayesSearchCV
-
-N_TRIALS = 12
 LARGE = 1_000_000
 
 
@@ -57,13 +53,18 @@ def scores(cache: bool, is_large: bool, n_jobs: int = 1) -> list[float]:
         ("powers", PolynomialFeatures(4 if is_large else 1)),
         ("model", SGDClassifier(max_iter=20, tol=None, random_state=0)),
     ]
-    search = BayesSearchCV(
-        Pipeline(steps),
-        {"model__alpha": (1e-5, 1e-1, "log-uniform"), "impute__n_neighbors": [2, 5]},
-        n_iter=N_TRIALS, cv=3, surrogate="random", refit=False, random_state=0,
-        pre_dispatch=2, n_jobs=n_jobs, cache=cache, error_score="raise",
+    space = {"model__alpha": (1e-5, 1e-1, "log-uniform"), "impute__n_neighbors": [2, 5]}
+    search = tally.make_search(
+        Pipeline(steps), space, n_iter=12, cv=3, refit=False, pre_dispatch=2,
+        n_jobs=n_jobs, cache=cache, error_score="raise",
     ).fit(X, y)  # fmt: skip
     return list(search.cv_results_["mean_test_score"])
+
+
+@functools.cache
+def expected(is_large: bool) -> list[float]:
+    """Return the scores of a search without shared steps."""
+    return scores(False, is_large)
 
 
 # -- faults of single files ------------------------------------------------------------
@@ -104,35 +105,22 @@ def spoil(folder: Path, change: Callable | None, rng: random.Random) -> bool:
     return True
 
 
-@contextlib.contextmanager
-def spoiling(folder: Path, kind: str, seed: int) -> Iterator[list[bool]]:
-    """Apply faults at random moments; yield a list with one entry per fault."""
-    rng, done, faults = random.Random(seed), threading.Event(), list[bool]()
-
-    def spoil_files() -> None:
-        while not done.wait(rng.uniform(0.0, 0.1)):
-            if spoil(folder, FAULTS[kind], rng):
-                faults.append(True)
-
-    thread = threading.Thread(target=spoil_files)
-    thread.start()
-    try:
-        yield faults
-    finally:
-        done.set()
-        thread.join()
-
-
-def attack_files(kind: str, is_large: bool, n_faults: int) -> dict[str, int]:
-    """Run searches until enough faults of one kind were applied."""
-    expected, tried, held, n_searches = scores(False, is_large), 0, 0, 0
+def check_files(kind: str, is_large: bool, n_faults: int, seed: int) -> tally.Figures:
+    """Run searches during which files are spoiled, until enough faults were applied."""
+    tried = held = n_searches = 0
     while tried < n_faults:
-        with tempfile.TemporaryDirectory() as folder:
-            os.environ["JOBLIB_TEMP_FOLDER"] = folder
-            with spoiling(Path(folder), kind, n_searches) as faults:
+        rng, faults = random.Random(seed + n_searches), list[bool]()
+        with tempfile.TemporaryDirectory() as name:
+            os.environ["JOBLIB_TEMP_FOLDER"] = name
+            with tally.meanwhile(
+                lambda r=rng, n=name, f=faults: f.append(
+                    spoil(Path(n), FAULTS[kind], r)
+                ),
+                lambda r=rng: r.uniform(0.0, 0.1),
+            ):
                 found = scores(True, is_large)
-        tried += len(faults)
-        held += len(faults) * (found == expected)
+        tried += sum(faults)
+        held += sum(faults) * (found == expected(is_large))
         n_searches += 1
     return {"tried": tried, "held": held, "searches": n_searches}
 
@@ -156,55 +144,47 @@ def begin(folder: str, n_jobs: int, limit: int | None = None) -> subprocess.Pope
     )  # fmt: skip
 
 
-def attack_disk(n_faults: int) -> dict[str, int]:
+def has_expected_scores(process: subprocess.Popen) -> bool:
+    output, _ = process.communicate()
+    return bool(output) and json.loads(output) == expected(False)
+
+
+def check_disk(seed: int) -> bool:
     """Limit the file size so that some of the files of the search do not fit."""
-    expected, held = scores(False, False), 0
-    for seed in range(n_faults):
-        limit = random.Random(seed).choice([0, 300, 3_000, 10_000, 20_000, 30_000])
-        with tempfile.TemporaryDirectory() as folder:
-            output, _ = begin(folder, 1, limit).communicate()
-            held += bool(output) and json.loads(output) == expected
-    return {"tried": n_faults, "held": held}
+    limit = random.Random(seed).choice([0, 300, 3_000, 10_000, 20_000, 30_000])
+    with tempfile.TemporaryDirectory() as folder:
+        return has_expected_scores(begin(folder, 1, limit))
 
 
-def attack_processes(n_faults: int) -> dict[str, int]:
+def check_kill(seed: int) -> tally.Figures:
     """Kill a search and its workers, and run another search in the same folder."""
-    expected, held, n_left = scores(False, False), 0, 0
-    for seed in range(n_faults):
-        with tempfile.TemporaryDirectory() as name:
-            folder = Path(name)
-            process = begin(name, 2)
-            while process.poll() is None and not any(folder.glob("skbayes-p*/*")):
-                time.sleep(0.01)
-            time.sleep(random.Random(seed).uniform(0.0, 0.5))
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            n_left += any(folder.glob("skbayes-prefixes-*"))
-            output, _ = begin(name, 1).communicate()
-            left = list(folder.glob("skbayes-prefixes-*"))
-            held += bool(output) and json.loads(output) == expected and not left
-    return {"tried": n_faults, "held": held, "left by the kill": n_left}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        process = begin(name, 2)
+        while process.poll() is None and not any(folder.glob("skbayes-p*/*")):
+            time.sleep(0.01)
+        time.sleep(random.Random(seed).uniform(0.0, 0.5))
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        was_left = any(folder.glob("skbayes-prefixes-*"))
+        same = has_expected_scores(begin(name, 1))
+        held = same and not any(folder.glob("skbayes-prefixes-*"))
+    return {"held": int(held), "left by the kill": int(was_left)}
 
 
-def main() -> None:
-    if sys.argv[1:2] == ["search"]:
-        print(json.dumps(scores(True, False, int(sys.argv[2]))))
-        return
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("when", choices=("before", "after"))
-    parser.add_argument("--faults", type=int, default=60)
-    args = parser.parse_args()
-    counts = {}
+def cases(n_cases: int, seed: int) -> Iterator[tuple]:
     for kind in FAULTS:
         for is_large in (False, True):
             name = f"{'large' if is_large else 'small'} file {kind}"
-            counts[name] = attack_files(kind, is_large, args.faults)
-            print(name, counts[name], flush=True)
-    counts["full disk"] = attack_disk(max(args.faults // 5, 1))
-    counts["killed with its workers"] = attack_processes(max(args.faults // 5, 1))
-    tally.save("cache", args.when, counts)
+            yield name, check_files, kind, is_large, n_cases, seed
+    for case in range(seed, seed + max(n_cases // 5, 1)):
+        yield "full disk", check_disk, case
+        yield "killed with its workers", check_kill, case
 
 
 if __name__ == "__main__":
-    main()
+    if sys.argv[1:2] == ["search"]:
+        print(json.dumps(scores(True, False, int(sys.argv[2]))))
+    else:
+        tally.main(cases, n_cases=60)

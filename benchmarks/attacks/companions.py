@@ -1,6 +1,6 @@
 """Hostile files next to a journal, invalid journal names, and copies of journals.
 
-    python benchmarks/attacks/companions.py --when after
+    python benchmarks/attacks/companions.py before|after
 
 Four readers are tested: `fit` (which opens the journal for writing), `load_history`, a
 warm start, and a report. An attack passes if the reader raises a ValueError that names
@@ -11,7 +11,6 @@ runs in a separate process.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import os
 import shutil
@@ -19,37 +18,24 @@ import signal
 import socket
 import sqlite3
 import struct
-import sys
 import tempfile
-import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "helpers")]
+import tally
+from journal_samples import SPACE, in_child, open_journal, record
 
-from journal_samples import SPACE, open_journal, record  # noqa: E402
-from tally import save  # noqa: E402
-
-from skbayes import load_history  # noqa: E402
-from skbayes.inspection import read_record  # noqa: E402
-from skbayes.journal.reader import read_trials  # noqa: E402
+from skbayes import load_history
+from skbayes.inspection import read_record
+from skbayes.journal.reader import read_trials
 
 MAGIC = bytes.fromhex("d9d505f920a163d7")
 SECONDS = 2.0
-N_TRIALS = 40
-
-
-def fit(path: Any) -> None:
-    """Open a journal as a search does."""
-    open_journal(path).close()
 
 
 READERS: dict[str, Callable] = {
-    "fit": fit,
+    "fit": lambda path: open_journal(path).close(),
     "load_history": load_history,
     "warm start": lambda path: read_trials(path, SPACE),
     "report": read_record,
@@ -85,33 +71,21 @@ def state(folder: str) -> dict[str, Any]:
     return found
 
 
-def in_time(function: Callable[[], bool]) -> bool:
-    """Run a function in a child process that is killed after a time limit."""
-    child = os.fork()
-    if not child:
-        code = 1
-        with contextlib.suppress(BaseException), open(os.devnull, "w") as null:
-            os.dup2(null.fileno(), 2)
-            code = 0 if function() else 1
-        os._exit(code)
-    end = time.monotonic() + SECONDS
-    while time.monotonic() < end:
-        pid, status = os.waitpid(child, os.WNOHANG)
-        if pid:
-            return status == 0
-        time.sleep(0.005)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    return False
-
-
-def is_refused(read: Callable, path: Any) -> bool:
-    """Return whether a reader raises a ValueError that names the journal."""
+def read_refused(reader: str, path: str) -> None:
+    """Let a reader raise an error that names the journal, or end this process."""
+    signal.setitimer(signal.ITIMER_REAL, SECONDS)
     try:
-        read(path)
+        READERS[reader](path)
     except ValueError as error:
-        return "journal: " in str(error) and repr(os.fspath(path))[:40] in str(error)
-    return False
+        if "journal: " in str(error) and repr(path)[:40] in str(error):
+            return
+    os._exit(1)
+
+
+def is_refused(reader: str, path: str, folder: str) -> bool:
+    """Return whether a reader refuses a journal in time and without other changes."""
+    before = state(folder)
+    return in_child(read_refused, reader, path) == 0 and state(folder) == before
 
 
 def attacks(folder: str) -> Iterator[tuple[str, Callable[[str], Any]]]:
@@ -200,71 +174,51 @@ def odd_names(folder: str) -> Iterator[tuple[str, Any]]:
     yield "links to themselves", os.path.join(folder, "round")
 
 
-def lone_copy(folder: str, n_trials: int) -> int:
-    """Return the number of trials read from a copy of a killed search's journal."""
-    path = os.path.join(folder, "killed")
-    child = os.fork()
-    if not child:
-        journal = open_journal(path)
-        record(journal, range(n_trials))
-        os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(child, 0)
-    copy = os.path.join(folder, "copy")
-    shutil.copyfile(path, copy)
-    return int((load_history(copy)["state"] == "complete").sum())
+def is_refused_beside(number: int, reader: str, good: bytes) -> tally.Figures:
+    """Plant an attack next to a journal, and read the journal."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "journal")
+        Path(path).write_bytes(good)
+        Path(folder, "thesis").write_text("a life's work")
+        _, plant = list(attacks(folder))[number]
+        plant(path)
+        held = is_refused(reader, path, folder)
+        deleted = not os.path.exists(os.path.join(folder, "thesis"))
+    return {"held": int(held), "victims deleted": int(deleted)}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--when", choices=["before", "after"], required=True)
-    when = parser.parse_args().when
-    counts: dict[str, dict[str, float]] = defaultdict(lambda: {"tried": 0, "held": 0})
+def write_and_die(path: str, n_trials: int) -> None:
+    record(open_journal(path), range(n_trials))
+    os.kill(os.getpid(), signal.SIGKILL)
 
-    def count(category: str, held: bool) -> None:
-        counts[category]["tried"] += 1
-        counts[category]["held"] += held
 
-    victims = 0
-    with tempfile.TemporaryDirectory() as top:
-        good = os.path.join(top, "good")
-        with open_journal(good) as journal:
+def read_from_copy(n_trials: int) -> tally.Figures:
+    """Count the trials that are read from a copy of a killed search's journal."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, copy = os.path.join(folder, "killed"), os.path.join(folder, "copy")
+        in_child(write_and_die, path, n_trials)
+        shutil.copyfile(path, copy)
+        n_read = int((load_history(copy)["state"] == "complete").sum())
+    return {"tried": n_trials, "held": n_read}
+
+
+def cases() -> Iterator[tuple]:
+    with tempfile.TemporaryDirectory() as folder:
+        with open_journal(f"{folder}/good") as journal:
             record(journal, range(3))
-        spare = os.path.join(top, "spare")
-        os.mkdir(spare)
-        n_attacks = sum(1 for _ in attacks(spare))
-        for number in range(n_attacks):
-            for name, read in READERS.items():
-                folder = os.path.join(top, f"{number} {name}")
-                os.mkdir(folder)
-                path = os.path.join(folder, "journal")
-                shutil.copyfile(good, path)
-                Path(folder, "thesis").write_text("a life's work")
-                category, make = list(attacks(folder))[number]
-                if "fit only" in category and name != "fit":
-                    continue
-                make(path)
-                before = state(folder)
-                refused = in_time(partial(is_refused, read, path))
-                count(category, refused and state(folder) == before)
-                victims += not os.path.exists(os.path.join(folder, "thesis"))
-        folder = os.path.join(top, "names")
-        os.mkdir(folder)
+        good = Path(folder, "good").read_bytes()
+        categories = [category for category, _ in attacks(folder)]
+    for number, category in enumerate(categories):
+        for reader in ("fit",) if "fit only" in category else READERS:
+            yield category, is_refused_beside, number, reader, good
+    with tempfile.TemporaryDirectory() as folder:
         for category, path in odd_names(folder):
-            for read in READERS.values():
-                before = state(folder)
-                refused = in_time(partial(is_refused, read, path))
-                count(category, refused and state(folder) == before)
-        for n_trials in (1, 5, 10, N_TRIALS):
-            folder = os.path.join(top, f"copy {n_trials}")
-            os.mkdir(folder)
-            n_read = lone_copy(folder, n_trials)
-            counts["trials in a copy of the one file after a kill"]["tried"] += n_trials
-            counts["trials in a copy of the one file after a kill"]["held"] += n_read
-    counts["super-journal beside a journal"]["victims deleted"] = victims
-    save("companions", when, counts)
+            for reader in READERS:
+                yield category, is_refused, reader, path, folder
+    for n_trials in (1, 5, 10, 40):
+        category = "trials in a copy of the one file after a kill"
+        yield category, read_from_copy, n_trials
 
 
 if __name__ == "__main__":
-    main()
+    tally.main(cases)

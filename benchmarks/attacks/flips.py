@@ -1,26 +1,24 @@
 """Corruption of journals: flipped bits, noise, truncated files, and torn pages.
 
-    python benchmarks/attacks/flips.py after
+    python benchmarks/attacks/flips.py before|after [--cases 4137]
 
 An attack passes if the file is refused with an error that names it. It also passes if a
 reader and a continued search get exactly the content that was written. A torn file has
 to give the content of one moment.
 
-The second argument is the number of flips, 4,137 by default. To attack an older
-release, run the same script with "before" and the folder of that release in PYTHONPATH.
+`--cases` is the number of flips, 4,137 by default. To attack an older release, run the
+same script with "before" and the folder of that release in PYTHONPATH.
 """
 
 from __future__ import annotations
 
-import os
-import sys
+import shutil
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
-from tally import save
+import tally
 
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.journal.journal import Journal
@@ -52,12 +50,9 @@ def write(path: Path) -> list[bytes]:
         with opened(path) as journal:
             journal.record_proposal(number, params, float(rng.random()))
         states.append(path.read_bytes())
+        folds = [FoldResult({"score": rng.random()}, 0.5, 0.25, 10) for _ in SPLITS]
+        score = float(np.mean([fold.test_scores["score"] for fold in folds]))
         with opened(path) as journal:
-            folds = [
-                FoldResult({"score": rng.random()}, rng.random(), 0.25, 10)
-                for _ in SPLITS
-            ]
-            score = float(np.mean([fold.test_scores["score"] for fold in folds]))
             journal.record_result(Trial(number, params, folds, score, rng.random()))
         states.append(path.read_bytes())
     return states
@@ -98,46 +93,37 @@ def torn(states: list[bytes], n: int, rng: np.random.Generator) -> Iterator[byte
         yield b"".join(pages)
 
 
-def main(when: str, n_flips: int = 4137) -> None:
-    rng = np.random.default_rng(0)
+def check(file: bytes, path: Path, allowed: set[str]) -> tally.Figures:
+    """Read a damaged file."""
+    shutil.rmtree(path.parent)
+    path.parent.mkdir()
+    path.write_bytes(file)
+    try:
+        return {"held": int(content(path) in allowed), "refused": 0}
+    except (ValueError, OSError) as error:
+        return {"held": int(str(path) in str(error)), "refused": 1}
+
+
+def cases(n_flips: int, seed: int) -> Iterator[tuple]:
+    rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "search.journal"
+        path = Path(folder) / "case" / "search.journal"
+        path.parent.mkdir()
         states = write(path)
         allowed = set()
         for state in states:
             path.write_bytes(state)
-            allowed.add(content(path))
-        last = {content(path)}
+            allowed.add(last := content(path))
         data = states[-1]
-        attacks = {
-            "single bit flips": (flips(data, n_flips, rng), last),
-            "noise of 64 bytes": (noise(data, n_flips // 8, rng), last),
-            "truncations": (truncations(data, n_flips // 4, rng), last),
-            "torn pages": (torn(states, n_flips // 8, rng), allowed),
-        }
-        counts = {}
-        for category, (files, right) in attacks.items():
-            tally = {"tried": 0, "held": 0, "refused": 0, "longest_s": 0.0}
+        for category, files, right in (
+            ("single bit flips", flips(data, n_flips, rng), {last}),
+            ("noise of 64 bytes", noise(data, n_flips // 8, rng), {last}),
+            ("truncations", truncations(data, n_flips // 4, rng), {last}),
+            ("torn pages", torn(states, n_flips // 8, rng), allowed),
+        ):
             for file in files:
-                path.write_bytes(file)
-                start = time.perf_counter()
-                try:
-                    held = content(path) in right
-                except (ValueError, OSError) as error:
-                    held = str(path) in str(error)
-                    tally["refused"] += 1
-                except Exception as error:
-                    held = False
-                    print(f"{category}: {error!r}")
-                seconds = time.perf_counter() - start
-                tally["longest_s"] = round(max(tally["longest_s"], seconds), 3)
-                tally["tried"] += 1
-                tally["held"] += held
-                for name in os.listdir(folder):
-                    os.unlink(Path(folder) / name)
-            counts[category] = tally
-    save("flips", when, counts)
+                yield category, check, file, path, right
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    tally.main(cases, n_cases=4137)

@@ -1,6 +1,6 @@
 """Fits that fork: effects of a child process on the journal of its parent.
 
-    python benchmarks/attacks/forks.py --when after
+    python benchmarks/attacks/forks.py before|after
 
 A fit forks a child process, which then raises an exception, exits, continues the
 search, closes the inherited files, or is killed. The parent waits for the child and
@@ -11,29 +11,26 @@ and the same journal as a search without a fork.
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import functools
 import gc
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import tempfile
-import warnings
-from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1] / "tests" / "helpers")]
+import joblib
+import numpy as np
+import tally
 
-import joblib  # noqa: E402
-import numpy as np  # noqa: E402
-from sklearn.base import BaseEstimator, ClassifierMixin  # noqa: E402
-from tally import save  # noqa: E402
-
-from skbayes import BayesSearchCV, load_history  # noqa: E402
-from skbayes.journal.file import JournalFile  # noqa: E402
-from skbayes.journal.journal import Journal  # noqa: E402
+from skbayes import load_history
+from skbayes.journal.file import JournalFile
+from skbayes.journal.journal import Journal
 
 WAYS = ("raise", "exit", "go on", "close", "collect", "_exit", "killed")
 X, y = np.arange(24.0).reshape(12, 2), np.arange(12) % 2
@@ -45,7 +42,7 @@ class GoneError(BaseException):
     """Exception that a search does not catch."""
 
 
-class Forker(ClassifierMixin, BaseEstimator):
+class Forker(tally.Scored):
     """Estimator that scores its parameter; one of its fits forks."""
 
     way: str | None = None
@@ -54,12 +51,8 @@ class Forker(ClassifierMixin, BaseEstimator):
     journal = ""
     held: list[bool] = []  # noqa: RUF012
 
-    def __init__(self, x: float = 0.0) -> None:
-        self.x = x
-
     def fit(self, X: Any, y: Any) -> Forker:
         """Fit; fork if this fit has the chosen number."""
-        self.classes_ = np.unique(y)
         Forker.n_fits += 1
         if Forker.way is not None and Forker.n_fits == Forker.at:
             child = os.fork()
@@ -90,8 +83,8 @@ class Forker(ClassifierMixin, BaseEstimator):
             os.kill(os.getpid(), signal.SIGKILL)
 
     def score(self, X: Any, y: Any) -> float:
-        """Return the parameter as the score."""
-        return float(np.sin(9 * self.x))
+        """Return a score with several maxima."""
+        return float(np.sin(9 * self.value))
 
 
 def is_locked() -> bool:
@@ -101,84 +94,64 @@ def is_locked() -> bool:
         f"import sqlite3; lock = sqlite3.connect({lock!r}, uri=True, timeout=0); "
         "lock.execute('BEGIN EXCLUSIVE')"
     )
-    reading, writing = os.pipe()
-    pid = os.posix_spawn(
-        sys.executable,
-        [sys.executable, "-IS", "-c", program],
-        os.environ,
-        file_actions=[(os.POSIX_SPAWN_DUP2, writing, 2)],
-    )
-    os.close(writing)
-    with open(reading, "rb") as file:
-        text = file.read()
-    os.waitpid(pid, 0)
-    return b"is locked" in text
+    command = [sys.executable, "-IS", "-c", program]
+    return b"is locked" in subprocess.run(command, capture_output=True).stderr
 
 
-def search(path: str, way: str | None, at: int, n_points: int, backend: str) -> Any:
-    """Run a search in which fit number `at` forks."""
+def table(path: str, way: str | None, at: int, n_points: int) -> list[Any]:
+    """Run a search in which fit number `at` forks; return what must be equal."""
     Forker.way, Forker.at, Forker.n_fits, Forker.journal = way, at, 0, path
     Forker.held = []
-    made = BayesSearchCV(
+    search = tally.make_search(
         Forker(),
-        {"x": (0.0, 1.0)},
+        {"value": (0.0, 1.0)},
         n_iter=8,
-        cv=2,
-        random_state=0,
-        surrogate="random",
         pre_dispatch=n_points,
         n_jobs=None if n_points == 1 else 2,
         journal=path,
         refit=False,
     )
-    with joblib.parallel_config(backend):
+    with joblib.parallel_config("threading"):
         try:
-            return made.fit(X, y)
+            search.fit(X, y)
         finally:
             if os.getpid() != MAIN:
                 # Simulate the end of the program while the journal is open.
-                made = None
-
-
-def table(path: str, fitted: Any) -> list[Any]:
-    """Return the part of the results that must be equal."""
-    frame = load_history(path)
-    results = fitted.cv_results_
+                search = None
+    frame, results = load_history(path), search.cv_results_
     scores = results["mean_test_score"].tolist()
     return [results["params"], scores, *(frame[n].tolist() for n in ("state", "score"))]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--when", choices=["before", "after"], required=True)
-    when = parser.parse_args().when
-    warnings.simplefilter("ignore")
-    counts: dict[str, dict[str, float]] = defaultdict(lambda: {"tried": 0, "held": 0})
+@functools.cache
+def expected(n_points: int) -> list[Any]:
+    """Return the table of a search without a fork."""
     with tempfile.TemporaryDirectory() as folder:
-        for n_points, backend in ((1, "threading"), (3, "threading")):
-            plain = os.path.join(folder, f"plain {n_points}")
-            whole = table(plain, search(plain, None, 0, n_points, backend))
-            for way in WAYS:
-                for at in AT:
-                    path = os.path.join(folder, f"{n_points} {way} {at}")
-                    try:
-                        found = table(path, search(path, way, at, n_points, backend))
-                    except Exception:
-                        found = []
-                    finally:
-                        if os.getpid() != MAIN:
-                            # The child process ends here.
-                            with contextlib.suppress(BaseException):
-                                gc.collect()
-                            os._exit(0)
-                    where = "in this thread" if n_points == 1 else "in threads"
-                    counts[f"{way}, {where}"]["tried"] += 1
-                    held = found == whole and Forker.held == [True, True]
-                    counts[f"{way}, {where}"]["held"] += held
-    save("forks", when, counts)
+        return table(f"{folder}/journal", None, 0, n_points)
+
+
+def check(way: str, at: int, n_points: int) -> bool:
+    """Return whether a search with a fork is equal to one without, and stays locked."""
+    whole = expected(n_points)
+    folder = tempfile.mkdtemp()
+    try:
+        found = table(f"{folder}/journal", way, at, n_points)
+    finally:
+        if os.getpid() != MAIN:
+            # The child process ends here.
+            with contextlib.suppress(BaseException):
+                gc.collect()
+            os._exit(0)
+        shutil.rmtree(folder)
+    return found == whole and Forker.held == [True, True]
+
+
+def cases() -> Iterator[tuple]:
+    for n_points, where in ((1, "in this thread"), (3, "in threads")):
+        for way in WAYS:
+            for at in AT:
+                yield f"{way}, {where}", check, way, at, n_points
 
 
 if __name__ == "__main__":
-    main()
+    tally.main(cases)

@@ -1,38 +1,35 @@
 """Hostile journals: values, rows, tables and bytes that no search writes.
 
-    python benchmarks/attacks/hostile.py after
+    python benchmarks/attacks/hostile.py before|after [--cases 100000]
 
 Journals are changed in one to three places, and checksums are recomputed. Each changed
 journal is then read in one of four ways: by a continued search, by `load_history`, by a
 warm start, or by a report. Some are also continued by a search. An attack passes if the
 journal is read, or refused by a ValueError that names it, within 1 s of processor time
 and 200 MB of memory. A search may take 3 s.
-
-Further arguments are the number of cases, 100,000 by default, and a seed. Ctrl-C stops
-the script and saves the counts so far.
 """
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import functools
 import io
 import json
 import os
 import random
 import signal
 import sqlite3
-import sys
 import tempfile
 import time
 import warnings
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tally
 from sklearn.dummy import DummyRegressor
 
 from skbayes import BayesSearchCV, load_history
@@ -313,28 +310,25 @@ def hostile_journal(files: list[bytes], rng: random.Random) -> tuple[str, int, b
 
 
 def read_as_search(path: str, kind: int) -> None:
+    halves = np.split(np.arange(12), 2)
     with Journal(
         path,
         space=SPACE,
-        identity=identities(kind),
+        identity=identity(kind),
         seed=None,
         n_points=None,
-        splits=[(np.arange(6, 12), np.arange(6)), (np.arange(6), np.arange(6, 12))],
+        splits=[(halves[1], halves[0]), (halves[0], halves[1])],
         n_samples=12,
     ):
         pass
 
 
-_IDENTITIES: dict[int, dict[str, str]] = {}
-
-
-def identities(kind: int) -> dict[str, str]:
-    if kind not in _IDENTITIES:
-        with tempfile.TemporaryDirectory() as folder:
-            path = os.path.join(folder, "journal")
-            search(path, kind, 1).fit(X, y)
-            _IDENTITIES[kind] = load_history(path).attrs["identity"]
-    return _IDENTITIES[kind]
+@functools.cache
+def identity(kind: int) -> dict[str, str]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "journal")
+        search(path, kind, 1).fit(X, y)
+        return load_history(path).attrs["identity"]
 
 
 READERS: dict[str, Callable[[str, int], Any]] = {
@@ -352,16 +346,11 @@ def outcome(path: str, reader: str, kind: int) -> str:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             READERS[reader](path, kind)
-    except ValueError as error:
-        named = os.path.basename(path) in str(error)
-        return "refused" if named else f"{reader}: {_short(error)}"
     except Exception as error:
-        return f"{reader}: {_short(error)}"
+        if isinstance(error, ValueError) and os.path.basename(path) in str(error):
+            return "refused"
+        return f"{reader}: {type(error).__name__}: {error}"[:150]
     return "read"
-
-
-def _short(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"[:150]
 
 
 def _memory(name: str) -> float:
@@ -373,63 +362,39 @@ def _gave_up(*_: object) -> None:
     raise TimeoutError(f"more than {GIVE_UP} s")
 
 
-def main(when: str, n_cases: int = 100_000, seed: int = 0) -> None:
-    from tally import save
+def check(file: bytes, reader: str, kind: int) -> tally.Figures:
+    """Read a changed journal, and check the time and the memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "hostile.journal")
+        Path(path).write_bytes(file)
+        Path("/proc/self/clear_refs").write_text("5")
+        # Processor time excludes the time of other programs.
+        before, start = _memory("VmRSS"), time.process_time()
+        signal.alarm(GIVE_UP)
+        result = outcome(path, reader, kind)
+        signal.alarm(0)
+        seconds, megabytes = time.process_time() - start, _memory("VmHWM") - before
+    limit = MAX_SECONDS * (3 if reader == "whole search" else 1)
+    if result not in ("read", "refused"):
+        raise RuntimeError(result)
+    if seconds > limit or megabytes > MAX_MEGABYTES:
+        raise RuntimeError(f"{reader}: {seconds:.1f} s, {megabytes:.0f} MB")
+    is_read = int(result == "read")
+    return {"held": 1, "read": is_read, "longest_s": seconds, "most_mb": megabytes}
 
+
+def cases(n_cases: int, seed: int) -> Iterator[tuple]:
     signal.signal(signal.SIGALRM, _gave_up)
-    counts: dict[str, dict[str, float]] = {}
-    wrong: Counter[str] = Counter()
-    stop: list[bool] = []
     with tempfile.TemporaryDirectory() as folder:
         files = base_journals(folder)
-        path = os.path.join(folder, "hostile.journal")
-        for reader in READERS:
-            Path(path).write_bytes(files[0])
-            print(f"unchanged, {reader}: {outcome(path, reader, 0)}")
-            os.unlink(path)
-        signal.signal(signal.SIGINT, lambda *_: stop.append(True))
-        for case in range(n_cases):
-            if stop:
-                break
-            rng = random.Random(f"{seed} {case}")
-            category, kind, file = hostile_journal(files, rng)
-            Path(path).write_bytes(file)
-            # Running a search takes as long as reading a hundred journals.
-            reader = "whole search" if case % 100 == 0 else [*READERS][case % 4]
-            Path("/proc/self/clear_refs").write_text("5")
-            # Processor time excludes the time of other programs.
-            before, start = _memory("VmRSS"), time.process_time()
-            signal.alarm(GIVE_UP)
-            result = outcome(path, reader, kind)
-            signal.alarm(0)
-            seconds = time.process_time() - start
-            megabytes = _memory("VmHWM") - before
-            limit = MAX_SECONDS * (3 if reader == "whole search" else 1)
-            if seconds > limit and result in ("read", "refused"):
-                result = f"{reader}: {limit:g} s and more"
-            if megabytes > MAX_MEGABYTES:
-                result = f"{reader}: {MAX_MEGABYTES} MB and more"
-            tally = counts.setdefault(
-                f"{category}, {reader}",
-                {"tried": 0, "held": 0, "read": 0, "longest_s": 0.0, "most_mb": 0.0},
-            )
-            tally["tried"] += 1
-            tally["read"] += result == "read"
-            tally["held"] += result in ("read", "refused")
-            tally["longest_s"] = round(max(tally["longest_s"], seconds), 3)
-            tally["most_mb"] = round(max(tally["most_mb"], megabytes), 1)
-            if result not in ("read", "refused"):
-                wrong[result] += 1
-                if wrong[result] == 1:
-                    print(
-                        f"case {case} of seed {seed}, {category}: {result}", flush=True
-                    )
-            for name in os.listdir(folder):
-                if not name.startswith("base"):
-                    os.unlink(os.path.join(folder, name))
-    print(f"{sum(wrong.values())} failed, in {len(wrong)} ways")
-    save("hostile", when, dict(sorted(counts.items())))
+    for reader in READERS:
+        yield f"unchanged, {reader}", check, files[0], reader, 0
+    for case in range(n_cases):
+        category, kind, file = hostile_journal(files, random.Random(f"{seed} {case}"))
+        # Running a search takes as long as reading a hundred journals.
+        reader = "whole search" if case % 100 == 0 else [*READERS][case % 4]
+        yield f"{category}, {reader}", check, file, reader, kind
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    tally.main(cases, n_cases=100_000)

@@ -1,6 +1,6 @@
 """Searches that are killed at random instants and continued until they end.
 
-    nice -n 5 python benchmarks/attacks/kills.py --when after --kills 500
+    nice -n 5 python benchmarks/attacks/kills.py after --cases 500
 
 All six search estimators are run in one process, on loky and on Dask, each with a
 journal. The process of a search gets SIGKILL at a random instant; every other time its
@@ -11,9 +11,9 @@ search.
 The journal file is copied after each kill. A trial that was written to disk passes if
 it is contained in this copy.
 
-With `--kills 0` the script saves the time of the two writes of a trial in milliseconds
-as journal_cost, also for each quarter of 2,000 trials. It also saves the load average
-of the machine.
+The row "ms a trial" has the time of the two writes of a trial in milliseconds, also for
+each quarter of 2,000 trials, and the load average of the machine. `--cases` is the
+number of kills.
 
 Processes are forked from one that has imported all modules, because an import takes
 longer than a search. The three backends get 7 : 1 : 2 parts of the kills, because
@@ -22,8 +22,8 @@ workers of loky are started anew each time. The Dask cluster outlives the search
 
 from __future__ import annotations
 
-import argparse
 import contextlib
+import multiprocessing
 import os
 import random
 import shutil
@@ -33,24 +33,20 @@ import sys
 import tempfile
 import time
 import traceback
-import warnings
-from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-HERE = Path(__file__).resolve().parent
-HELPERS = [str(HERE), str(HERE.parents[1] / "tests" / "helpers")]
-sys.path[:0] = HELPERS
+import joblib
+import numpy as np
+import tally
+from every_search import SEARCHES, data, make
+from journal_samples import open_journal, params_of, trial_of
+
+from skbayes.journal.reader import read_journal
+
 # The workers import from this path.
-os.environ["PYTHONPATH"] = os.pathsep.join([*HELPERS, os.environ.get("PYTHONPATH", "")])
-
-import joblib  # noqa: E402
-import numpy as np  # noqa: E402
-from every_search import SEARCHES, data, make  # noqa: E402
-from journal_samples import open_journal, params_of, trial_of  # noqa: E402
-from tally import save  # noqa: E402
-
-from skbayes.journal.reader import read_journal  # noqa: E402
+os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
 
 SHARES = {"one process": 0.7, "loky": 0.1, "dask": 0.2}
 MAX_SECONDS = 120
@@ -88,33 +84,16 @@ def fit(kind: type, backend: str, journal: str | None, address: str = "") -> str
     return repr(table)
 
 
-def start(kind: type, backend: str, journal: str, address: str, result: str) -> int:
-    """Fork a process that runs a search, and return its process id."""
-    child = os.fork()
-    if child:
-        return child
-    code = 1
+def write_table(result: str, *arguments: Any) -> None:
+    """Run a search in a process group of its own, and write its table or its error."""
+    os.setsid()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
     try:
-        os.setsid()
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-        text = fit(kind, backend, journal, address)
-        Path(result + "~").write_text(text)
-        os.replace(result + "~", result)
-        code = 0
+        text = fit(*arguments)
     except BaseException:
-        Path(result).write_text(traceback.format_exc())
-    finally:
-        os._exit(code)
-
-
-def ended(child: int, seconds: float) -> bool:
-    """Wait for the end of a process, at most the given number of seconds."""
-    end = time.monotonic() + seconds
-    while not os.waitpid(child, os.WNOHANG)[0]:
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.002)
-    return True
+        text = traceback.format_exc()
+    Path(result).write_text(text)
+    os._exit(0)  # without waiting for idle workers of joblib
 
 
 def kill_group(child: int) -> None:
@@ -134,11 +113,14 @@ def n_finished(path: str) -> int:
 class Attack:
     """Kills of one search on one backend."""
 
-    def __init__(self, kind: type, backend: str, address: str, folder: str) -> None:
+    def __init__(
+        self, kind: type, backend: str, address: str, folder: str, seed: int
+    ) -> None:
         self.kind, self.backend, self.address = kind, backend, address
         self.folder = folder
-        self.random = random.Random(f"{kind.__name__} {backend}")
+        self.random = random.Random(f"{kind.__name__} {backend} {seed}")
         self.copied = {"tried": 0, "held": 0}
+        self.n_kills = 0
         began = time.monotonic()
         reference = "one process" if backend == "one process" else "threading"
         self.whole = fit(kind, reference, None)
@@ -146,42 +128,35 @@ class Attack:
         # Include the time that workers need to start.
         self.seconds += {"one process": 0.0, "loky": 1.5, "dask": 0.5}[backend]
 
-    def run(self, n_kills: int) -> tuple[int, int]:
-        """Kill and continue searches; return the numbers of kills and of passes."""
-        tried = held = 0
-        for number in range(10 * n_kills):
-            kills, same = self.one_search(f"{number}", n_kills - tried)
-            tried += kills
-            held += kills if same else 0
-            if tried == n_kills:
-                break
-        return tried, held
-
-    def one_search(self, name: str, max_kills: int) -> tuple[int, bool]:
-        """Run one search to its end; return the number of kills, and the outcome."""
+    def run(self, name: str, max_kills: int) -> tally.Figures:
+        """Run one search to its end, with a random number of kills."""
         path = os.path.join(self.folder, f"{self.kind.__name__} {self.backend} {name}")
-        result, kills = path + ".txt", 0
+        arguments = path + ".txt", self.kind, self.backend, path, self.address
+        kills, fork = 0, multiprocessing.get_context("fork")
         while True:
-            child = start(self.kind, self.backend, path, self.address, result)
-            last = kills == max_kills
-            instant = MAX_SECONDS if last else self.random.random() * self.seconds
-            if ended(child, instant):
-                kill_group(child)
+            process = fork.Process(target=write_table, args=arguments)
+            process.start()
+            is_last = kills == max_kills
+            process.join(
+                MAX_SECONDS if is_last else self.random.random() * self.seconds
+            )
+            has_ended = process.exitcode is not None
+            if not has_ended and kills % 2:
+                kill_group(process.pid)
+            process.kill()
+            process.join()
+            kill_group(process.pid)
+            if has_ended:
                 break
-            if kills % 2:
-                kill_group(child)
-            else:
-                os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            kill_group(child)
-            if last:
-                return kills, False
+            if is_last:
+                raise RuntimeError(f"{path}: not ended after {MAX_SECONDS} s")
             kills += 1
+            self.n_kills += 1
             self.check_copy(path)
-        found = Path(result).read_text() if os.path.exists(result) else ""
+        found = Path(arguments[0]).read_text()
         if found != self.whole:
             print(f"{path} is another search: {found[-500:]}", file=sys.stderr)
-        return kills, found == self.whole
+        return {"tried": kills, "held": kills if found == self.whole else 0}
 
     def check_copy(self, path: str) -> None:
         """Check that the trials on disk are contained in a copy of the journal file."""
@@ -211,59 +186,45 @@ def dask_cluster() -> Iterator[str]:
             process.communicate()
 
 
-def cost(folder: str, n_trials: int = 2000) -> dict[str, float]:
+def cost(n_trials: int = 2000) -> tally.Figures:
     """Measure the milliseconds of the two writes of a trial."""
-    seconds = []
-    with open_journal(os.path.join(folder, "cost")) as journal:
+    ms = []
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        open_journal(os.path.join(folder, "cost")) as journal,
+    ):
         for number in range(n_trials):
             params, trial = params_of(number), trial_of(number)
             began = time.perf_counter()
             journal.record_proposal(number, params, None)
             journal.record_result(trial)
-            seconds.append(time.perf_counter() - began)
-    found = {"mean": float(np.mean(seconds)), "median": float(np.median(seconds))}
-    found["99th"] = float(np.quantile(seconds, 0.99))
-    for quarter, part in enumerate(np.split(np.array(seconds), 4)):
-        found[f"fourth {quarter + 1}"] = float(part.mean())
-    found = {name: round(1e3 * value, 3) for name, value in found.items()}
-    return {**found, "load": round(os.getloadavg()[0], 1)}
+            ms.append(1e3 * (time.perf_counter() - began))
+    found = {
+        "mean": np.mean(ms),
+        "median": np.median(ms),
+        "99th": np.quantile(ms, 0.99),
+    }
+    for quarter, part in enumerate(np.split(np.array(ms), 4)):
+        found[f"fourth {quarter + 1}"] = part.mean()
+    return {**found, "load": os.getloadavg()[0]}
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--when", choices=["before", "after"], required=True)
-    parser.add_argument("--kills", type=int, default=60)
-    args = parser.parse_args()
-    warnings.simplefilter("ignore")
-    if not args.kills:
-        with tempfile.TemporaryDirectory() as folder:
-            save("journal_cost", args.when, {"ms a trial": cost(folder)})
-        return
+def cases(n_kills: int, seed: int) -> Iterator[tuple]:
+    yield "ms a trial", cost
     import dask.distributed  # noqa: F401
 
-    counts: dict[str, dict[str, float]] = defaultdict(lambda: {"tried": 0, "held": 0})
-    copied = counts["trials in the one file"]
     with tempfile.TemporaryDirectory() as folder, dask_cluster() as address:
         for backend, share in SHARES.items():
             for place, kind in enumerate(SEARCHES):
-                total = round(args.kills * share)
-                n_kills = (total + place) // len(SEARCHES)
-                began = time.monotonic()
-                attack = Attack(kind, backend, address, folder)
-                tried, held = attack.run(n_kills)
-                counts[f"{kind.__name__}, {backend}"]["tried"] += tried
-                counts[f"{kind.__name__}, {backend}"]["held"] += held
-                for key, value in attack.copied.items():
-                    copied[key] += value
-                took = time.monotonic() - began
-                print(
-                    f"{kind.__name__}, {backend}: {tried} {held} {took:.0f} s",
-                    flush=True,
-                )
-    save("kills", args.when, counts)
+                rest = (round(n_kills * share) + place) // len(SEARCHES)
+                attack = Attack(kind, backend, address, folder, seed)
+                for number in range(10 * rest):
+                    if attack.n_kills < rest:
+                        left = rest - attack.n_kills
+                        category = f"{kind.__name__}, {backend}"
+                        yield category, attack.run, f"{number}", left
+                yield "trials in the one file", dict, attack.copied
 
 
 if __name__ == "__main__":
-    main()
+    tally.main(cases, n_cases=60)

@@ -11,19 +11,19 @@ give the same result.
 
 from __future__ import annotations
 
+import functools
 import re
-import sys
 import tempfile
-import warnings
+from collections.abc import Iterator
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import tally
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
-from tally import save
 
 from skbayes import BayesSearchCV, ParetoSearchCV, TradeoffSearchCV
 
@@ -71,35 +71,32 @@ class Scorer:
         return {"a": score, "b": score} if self.several else score
 
 
-class Measure:
-    """Cost function that returns an unusual type."""
-
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-
-    def __call__(self, estimator: Any) -> Any:
-        """Return the cost."""
-        return CONVERSIONS[self.kind](WORTH[estimator.strategy])
+def cost(kind: str, estimator: Any) -> Any:
+    """Return a cost of an unusual type."""
+    return CONVERSIONS[kind](WORTH[estimator.strategy])
 
 
-def outcome(make: Any, scorer: Scorer, **keywords: Any) -> Any:
+@functools.lru_cache(maxsize=1)
+def expected(kind: str, several: bool) -> Any:
+    return outcome(GridSearchCV, kind, several)
+
+
+def outcome(make: Any, kind: str, several: bool, **keywords: Any) -> Any:
     """Return mean scores and choice of a search, or the type of its exception."""
     search = make(
         DummyClassifier(random_state=0),
         SPACE,
-        scoring=scorer,
+        scoring=Scorer(kind, several),
         cv=2,
         return_train_score=True,
-        refit="a" if scorer.several else True,
+        refit="a" if several else True,
         **keywords,
     )
-    name = "a" if scorer.several else "score"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            search.fit(X, Y)
-        except Exception as error:
-            return type(error).__name__
+    name = "a" if several else "score"
+    try:
+        search.fit(X, Y)
+    except Exception as error:
+        return type(error).__name__
     results = search.cv_results_
     columns = [
         results[f"{part}_{name}"] for part in ("mean_test", "rank_test", "mean_train")
@@ -112,69 +109,54 @@ def outcome(make: Any, scorer: Scorer, **keywords: Any) -> Any:
     return table, None if tied else search.best_params_["strategy"]
 
 
-def searches(folder: str, scorer: Scorer) -> dict[str, list[Any]]:
-    """Return the outcomes of all searches by category."""
-    seeded = {"n_iter": 3, "random_state": 0}
-    path = Path(folder) / "journal"
-    two = {"n_jobs": 2, "pre_dispatch": 2}
-    found = {
-        "plain": [outcome(BayesSearchCV, scorer, **seeded)],
-        "two workers": [outcome(BayesSearchCV, scorer, **seeded, **two)],
-        "journal": [
-            outcome(BayesSearchCV, scorer, **seeded, journal=path) for _ in range(2)
-        ],
-    }
-    if not scorer.several and scorer.kind not in ("Decimal NaN", "infinite"):
-        tradeoff = {**seeded, "train_sizes": (1.0,), "tradeoff": 0.0}
-        found["TradeoffSearchCV"] = [outcome(TradeoffSearchCV, scorer, **tradeoff)]
-    return found
+SEEDED = {"n_iter": 3, "random_state": 0}
 
 
-def pareto(kind: str) -> bool:
+def equals_grid(kind: str, several: bool, make: Any, more: dict[str, Any]) -> bool:
+    found = outcome(make, kind, several, **SEEDED, **more)
+    if found != expected(kind, several):
+        raise RuntimeError(f"{kind}: {found} not {expected(kind, several)}")
+    return True
+
+
+def equals_grid_twice(kind: str, several: bool) -> tally.Figures:
+    """Run a search with a journal, and continue it."""
+    with tempfile.TemporaryDirectory() as folder:
+        more = {"journal": Path(folder) / "journal", **SEEDED}
+        found = [outcome(BayesSearchCV, kind, several, **more) for _ in range(2)]
+    return tally.count(one == expected(kind, several) for one in found)
+
+
+def has_front(kind: str) -> bool:
     """Return whether a front of two unusual scores is found, with a journal."""
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    measure = functools.partial(cost, kind)
+    with tempfile.TemporaryDirectory() as folder:
         search = ParetoSearchCV(
             DummyClassifier(random_state=0),
             SPACE,
-            {"a": ("max", Scorer(kind, False)), "b": ("max", Measure(kind))},
-            n_iter=3,
+            {"a": ("max", Scorer(kind, False)), "b": ("max", measure)},
             cv=2,
             refit=False,
             journal=Path(folder) / "journal",
-            random_state=0,
-        )
-        try:
-            search.fit(X, Y)
-        except Exception as error:
-            print(f"  ParetoSearchCV, {kind}: {type(error).__name__}: {error}")
-            return False
-        return [one["strategy"] for one in search.pareto_params_] == ["uniform"]
+            **SEEDED,
+        ).fit(X, Y)
+    return [one["strategy"] for one in search.pareto_params_] == ["uniform"]
 
 
-def main(when: str) -> None:
-    """Test all types, and save the counts."""
-    counts: dict[str, dict[str, float]] = {}
+def cases() -> Iterator[tuple]:
+    tradeoff = {"train_sizes": (1.0,), "tradeoff": 0.0}
+    workers = {"n_jobs": 2, "pre_dispatch": 2}
     for kind in CONVERSIONS:
         for several in (False, True):
-            scorer = Scorer(kind, several)
-            expected = outcome(GridSearchCV, scorer)
-            with tempfile.TemporaryDirectory() as folder:
-                found = searches(folder, scorer)
-            for category, outcomes in found.items():
-                row = counts.setdefault(category, {"tried": 0, "held": 0})
-                for one in outcomes:
-                    row["tried"] += 1
-                    row["held"] += one == expected
-                    if one != expected:
-                        print(f"  {category}, {kind}, {several}: {one} not {expected}")
-    kinds = ["long double", "Decimal", "Fraction", "complex", "float32"]
-    counts["ParetoSearchCV"] = {
-        "tried": len(kinds),
-        "held": sum(pareto(kind) for kind in kinds),
-    }
-    save("odd_scores", when, counts)
+            yield "plain", equals_grid, kind, several, BayesSearchCV, {}
+            yield "two workers", equals_grid, kind, several, BayesSearchCV, workers
+            yield "journal", equals_grid_twice, kind, several
+        if kind not in ("Decimal NaN", "infinite"):
+            search = TradeoffSearchCV
+            yield "TradeoffSearchCV", equals_grid, kind, False, search, tradeoff
+    for kind in ("long double", "Decimal", "Fraction", "complex", "float32"):
+        yield "ParetoSearchCV", has_front, kind
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    tally.main(cases)

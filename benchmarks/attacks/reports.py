@@ -13,22 +13,22 @@ modes.
 from __future__ import annotations
 
 import contextlib
+import functools
 import html.parser
 import io
 import os
 import stat
-import sys
 import tempfile
 import unicodedata
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
-from tally import save
+import tally
+from sklearn.base import BaseEstimator
 
 from skbayes import BayesSearchCV, ParetoSearchCV, TradeoffSearchCV, inspection
 
@@ -60,8 +60,8 @@ TEXTS = {
 }
 
 
-class AnyNames(ClassifierMixin, BaseEstimator):
-    """Classifier with parameters of any name."""
+class AnyNames(BaseEstimator):
+    """Estimator with parameters of any name."""
 
     def __init__(self, **params: Any) -> None:
         self.params = params
@@ -84,12 +84,7 @@ class AnyNames(ClassifierMixin, BaseEstimator):
         numbers = [v for v in self.params.values() if isinstance(v, float)]
         if numbers and max(numbers) > 0.95:
             raise ValueError(" ".join(map(str, self.params)))
-        self.classes_ = np.unique(y)
         return self
-
-    def predict(self, X: Any) -> Any:
-        """Predict the first class."""
-        return np.full(len(X), self.classes_[0])
 
     def worth(self) -> float:
         """Return the score of the parameters."""
@@ -109,8 +104,10 @@ def second(estimator: AnyNames, X: Any, y: Any) -> float:
     return 1.0 - estimator.worth() ** 2
 
 
-def searches(text: str) -> dict[str, Any]:
+@functools.cache
+def searches(kind: str) -> dict[str, Any]:
     """Return fitted searches with a text in every place."""
+    text = TEXTS[kind]
     name = text or "empty"
     options = ["", f"{text} ", f"{text} 2"]
     space = {name: (0.0, 1.0), f"b{text}": options, f"c {text}": [1, 2]}
@@ -132,16 +129,19 @@ def searches(text: str) -> dict[str, Any]:
         }
 
 
+def are_fitted(kind: str) -> bool:
+    return len(searches(kind)) == 3
+
+
+def strictly(check: Callable[..., bool], *arguments: Any) -> bool:
+    """Return the result of a check in which warnings are errors."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", message="Glyph")
+        return check(*arguments)
+
+
 # -- figures --------------------------------------------------------------------------
-
-
-def displays() -> list[Any]:
-    """Return the classes of all displays."""
-    return [
-        getattr(inspection, name)
-        for name in sorted(inspection.__all__)
-        if name.endswith("Display")
-    ]
 
 
 def is_plain(drawn: Any) -> bool:
@@ -150,66 +150,35 @@ def is_plain(drawn: Any) -> bool:
     own = is_math and text.startswith(("$10^{", "$\\mathdefault{", "$\\times"))
     if is_math and not own:
         return False
-    return all(c == "\n" or unicodedata.category(c) not in ("Cc", "Cs") for c in text)
+    return is_printable(text, "\n")
 
 
-# Arguments of displays that need other searches than those with one objective.
-OF_KIND = {
-    "pareto": [inspection.ParetoDisplay],
-    "tradeoff": [inspection.TradeoffDisplay],
-}
+def displays(which: str) -> list[Any]:
+    """Return the classes of the displays of a kind of search."""
+    if which == "bayes":
+        names = sorted(name for name in inspection.__all__ if "Display" in name)
+        return [getattr(inspection, name) for name in names]
+    is_pareto = which == "pareto"
+    return [inspection.ParetoDisplay if is_pareto else inspection.TradeoffDisplay]
 
 
-def draw(display: Any, search: Any, text: str) -> bool:
-    """Draw a display; return whether all of its texts are plain.
+# What an error says if a display does not support a kind of search.
+REFUSALS = ("objective", "stages", "TradeoffSearchCV", "Pareto", "tradeoff", "front")
 
-    Exceptions of the display are raised.
-    """
-    names = {"name": text} if display is inspection.ConvergenceDisplay else {}
+
+def draw(kind: str, which: str, display: Any) -> bool:
+    """Draw a display; return whether all of its texts are plain."""
+    is_named = display is inspection.ConvergenceDisplay
+    names = {"name": TEXTS[kind]} if is_named else {}
     try:
-        made = display.from_search(search, **names)
+        figure = display.from_search(searches(kind)[which], **names).figure_
     except (TypeError, ValueError) as error:
-        if _is_refusal(error):
+        if any(word in str(error) for word in REFUSALS):
             return True
         raise
-    figure = made.figure_
     figure.canvas.draw()
+    plt.close("all")
     return all(map(is_plain, figure.findobj(mpl.text.Text)))
-
-
-def _is_refusal(error: Exception) -> bool:
-    """Return whether an error says that a display does not support a search."""
-    said = ("objective", "stages", "TradeoffSearchCV", "Pareto", "tradeoff", "front")
-    return any(word in str(error) for word in said)
-
-
-def measure_pictures(kinds: dict[str, dict[str, Any]]) -> dict[str, float]:
-    """Draw all displays of all searches."""
-    tried = held = 0
-    for kind, found in kinds.items():
-        for which, search in found.items():
-            for display in OF_KIND.get(which) or displays():
-                tried += 1
-                held += guarded(
-                    f"{display.__name__} of {which}, {kind}",
-                    lambda d=display, s=search, t=TEXTS[kind]: draw(d, s, t),
-                )
-                plt.close("all")
-    return {"tried": tried, "held": held}
-
-
-def guarded(what: str, act: Any) -> bool:
-    """Call a function, and print its failure."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        warnings.filterwarnings("ignore", message="Glyph")
-        try:
-            if act():
-                return True
-            print(f"  {ascii(what)}: not plain")
-        except Exception as error:
-            print(f"  {ascii(what)}: {type(error).__name__}: {ascii(str(error))[:150]}")
-    return False
 
 
 # -- pages ----------------------------------------------------------------------------
@@ -232,68 +201,57 @@ class Tags(html.parser.HTMLParser):
         self.texts.append(data)
 
 
+def is_printable(text: str, allowed: str = "\n\t\r") -> bool:
+    """Return whether a text has no control characters except for those allowed."""
+    return all(
+        c in allowed or unicodedata.category(c) not in ("Cc", "Cs") for c in text
+    )
+
+
 def is_harmless(page: str, n_scripts: int) -> bool:
     """Return whether a page has no additional scripts and no control characters."""
     parser = Tags()
     parser.feed(page)
     own = parser.tags.count("script") == n_scripts and "49" not in parser.texts
-    allowed = {"\n", "\t", "\r"}
-    return own and not any(
-        unicodedata.category(c) in ("Cc", "Cs") and c not in allowed for c in page
-    )
+    return own and is_printable(page)
 
 
-def report(search: Any, title: str) -> bool:
+def report(kind: str, which: str) -> bool:
     """Write a report; return whether it is harmless and has all of its figures."""
     with tempfile.TemporaryDirectory() as folder:
-        page = search.report(Path(folder) / "r.html", title=title or None)
+        path, title = Path(folder) / "r.html", TEXTS[kind] or None
+        page = searches(kind)[which].report(path, title=title)
         text = page.read_text(encoding="utf-8")
     return is_harmless(text, 1) and "Not drawn" not in text
 
 
-def diagram(search: Any, _: str) -> bool:
-    """Return the notebook representation of a search."""
-    bundle = search._repr_mimebundle_()
-    pages = search._repr_html_(), bundle["text/html"]
-    return all(is_harmless(page, page.count("<script>")) for page in pages) and (
-        all("<script>alert" not in page for page in pages)
+def diagram(kind: str, which: str) -> bool:
+    """Return whether the notebook representation of a search is harmless."""
+    search = searches(kind)[which]
+    pages = search._repr_html_(), search._repr_mimebundle_()["text/html"]
+    return all(
+        is_harmless(page, page.count("<script>")) and "<script>alert" not in page
+        for page in pages
     )
-
-
-def measure_pages(kinds: dict[str, dict[str, Any]], show: Any) -> dict[str, float]:
-    """Write or show a page of every search."""
-    tried = held = 0
-    for kind, found in kinds.items():
-        for which, search in found.items():
-            tried += 1
-            held += guarded(
-                f"{show.__name__} of {which}, {kind}",
-                lambda s=search, k=kind: show(s, TEXTS[k]),
-            )
-    return {"tried": tried, "held": held}
 
 
 def terminal(text: str) -> bool:
     """Return whether output and warnings of a search have no control characters."""
     name = text or "empty"
-    estimator = AnyNames(**{name: 0, "obj": 0})
-    search = BayesSearchCV(
-        estimator,
+    search = tally.make_search(
+        AnyNames(**{name: 0, "obj": 0}),
         {name: (0.0, 1.0), "obj": [Shown(text), Shown(f"{text}2")]},
         n_iter=5,
-        cv=2,
         verbose=2,
         scoring=first,
-        random_state=0,
+        surrogate="gp",
     )
     out = io.StringIO()
     with contextlib.redirect_stdout(out), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         search.fit(X, Y)
     ours = [line for line in out.getvalue().splitlines() if not line.startswith("[CV")]
-    return len(ours) <= 1 + 2 * 5 and not any(
-        unicodedata.category(c) in ("Cc", "Cs") for line in ours for c in line
-    )
+    return len(ours) <= 1 + 2 * 5 and all(is_printable(line, "") for line in ours)
 
 
 class Shown:
@@ -309,33 +267,26 @@ class Shown:
 # -- paths ----------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def folder() -> Iterator[Path]:
-    """Yield a new temporary folder."""
-    with tempfile.TemporaryDirectory() as path:
-        yield Path(path)
+def _is_kept(search: Any, here: Path, links: list[str]) -> bool:
+    """Write a report next to links to another file; return whether this is kept."""
+    victim = here / "victim"
+    victim.write_text("precious")
+    for link in links:
+        (here / link).symlink_to(victim)
+    with contextlib.suppress(OSError, ValueError):
+        search.report(here / "r.html")
+    return victim.read_text() == "precious"
 
 
 def place_link(search: Any, here: Path) -> bool:
     """Plant links under the names of temporary files that could be guessed."""
-    victim = here / "victim"
-    victim.write_text("precious")
-    guesses = [f".r.html.{os.getpid()}.part", ".r.html.part", "r.html.tmp", "r.html~"]
-    for guess in guesses:
-        (here / guess).symlink_to(victim)
-    with contextlib.suppress(OSError, ValueError):
-        search.report(here / "r.html")
-    return victim.read_text() == "precious"
+    part = f".r.html.{os.getpid()}.part"
+    return _is_kept(search, here, [part, ".r.html.part", "r.html.tmp", "r.html~"])
 
 
 def place_target_link(search: Any, here: Path) -> bool:
     """Write to a link to another file."""
-    victim = here / "victim"
-    victim.write_text("precious")
-    (here / "r.html").symlink_to(victim)
-    with contextlib.suppress(OSError, ValueError):
-        search.report(here / "r.html")
-    return victim.read_text() == "precious"
+    return _is_kept(search, here, ["r.html"])
 
 
 def place_device(search: Any, here: Path) -> bool:
@@ -407,39 +358,24 @@ PLACES = [place_link, place_target_link, place_device, place_pipe, place_mode]
 PLACES += [place_new_mode, place_rest, place_odd_names]
 
 
-def measure_places(search: Any) -> dict[str, float]:
-    """Write to all paths."""
-    held = 0
-    for place in PLACES:
-        with folder() as here:
-            held += guarded(place.__name__, lambda p=place, h=here: p(search, h))
-    return {"tried": len(PLACES), "held": held}
+def place(write: Callable[[Any, Path], bool]) -> bool:
+    """Write a report to one kind of path."""
+    with tempfile.TemporaryDirectory() as folder:
+        return write(searches("underscore")["bayes"], Path(folder))
 
 
-def main(when: str) -> None:
-    """Run all tests, and save the counts."""
-    kinds = {}
+def cases() -> Iterator[tuple]:
     for kind, text in TEXTS.items():
-        try:
-            kinds[kind] = searches(text)
-        except Exception as error:
-            print(f"  no search of {kind}: {type(error).__name__}: {ascii(str(error))}")
-    titled = measure_pages(kinds, report)
-    shown = measure_pages(kinds, diagram)
-    printed = [
-        guarded(f"terminal, {kind}", lambda t=text: terminal(t))
-        for kind, text in TEXTS.items()
-    ]
-    counts = {
-        "searches": {"tried": len(TEXTS), "held": len(kinds)},
-        "pictures": measure_pictures(kinds),
-        "reports": titled,
-        "diagrams": shown,
-        "terminal": {"tried": len(printed), "held": sum(printed)},
-        "places": measure_places(kinds["underscore"]["bayes"]),
-    }
-    save("reports", when, counts)
+        yield "searches", are_fitted, kind
+        for which in ("bayes", "pareto", "tradeoff"):
+            for display in displays(which):
+                yield "pictures", strictly, draw, kind, which, display
+            yield "reports", strictly, report, kind, which
+            yield "diagrams", strictly, diagram, kind, which
+        yield "terminal", strictly, terminal, text
+    for write in PLACES:
+        yield "places", strictly, place, write
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    tally.main(cases)

@@ -14,9 +14,9 @@ Proposals are random, because those of the default surrogate take seconds each a
 from __future__ import annotations
 
 import os
-import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +24,7 @@ import psutil
 import tally
 from sklearn.dummy import DummyClassifier
 
-from skbayes import BayesSearchCV, Optimizer
+from skbayes import Optimizer
 
 X, y = np.random.default_rng(0).normal(size=(200, 5)), np.repeat([0, 1], 100)
 SPACE = {"constant": [0, 1], "random_state": (0, 10**9)}
@@ -68,17 +68,14 @@ def soak(folder: str) -> dict[str, dict[str, float]]:
             begin = time.perf_counter()
         return False
 
-    BayesSearchCV(
+    tally.make_search(
         DummyClassifier(strategy="constant"),
         SPACE,
         n_iter=N_TRIALS + 10,
-        cv=2,
         n_jobs=2,
         pre_dispatch=4,
-        surrogate="random",
         stopper=look,
         journal=Path(folder) / "journal.db",
-        random_state=0,
     ).fit(X, y)
     return seen
 
@@ -103,21 +100,24 @@ def proposal_times() -> dict[str, float]:
     return times
 
 
-def main() -> None:
+def growth(first: dict[str, float], last: dict[str, float]) -> tally.Figures:
+    """Compare the first count with the last."""
+    more = {key: last[key] - first[key] for key in first if key != "ms per trial"}
+    allowed = {"MB": 50.0, "MB of workers": 50.0}
+    held = (more[key] <= allowed.get(key, 0.0) for key in more)
+    return {**tally.count(held), **more}
+
+
+def cases() -> Iterator[tuple]:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["JOBLIB_TEMP_FOLDER"] = folder
         counts = soak(folder)
+    for category, figures in counts.items():
+        yield category, dict, figures
     first, last = counts[f"after {EVERY} trials"], counts[f"after {N_TRIALS} trials"]
-    more = {key: last[key] - first[key] for key in first if key != "ms per trial"}
-    allowed = {"MB": 50.0, "MB of workers": 50.0}
-    counts["growth"] = {
-        "tried": len(more),
-        "held": sum(more[key] <= allowed.get(key, 0.0) for key in more),
-        **more,
-    }
-    counts["default model"] = proposal_times()
-    tally.save("soak", sys.argv[1], counts)
+    yield "growth", growth, first, last
+    yield "default model", proposal_times
 
 
 if __name__ == "__main__":
-    main()
+    tally.main(cases)
