@@ -20,7 +20,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -266,20 +266,6 @@ def save_results(benchmark: str, summary: Record) -> None:
 
 
 # -- command -----------------------------------------------------------------------
-
-
-def names(allowed: Iterable[str]) -> Callable[[str], list[str]]:
-    """Make an argparse type of comma-separated names out of `allowed`, or "all"."""
-    known = list(allowed)
-
-    def parse(text: str) -> list[str]:
-        chosen = known if text == "all" else text.split(",")
-        unknown = [name for name in chosen if name not in known]
-        if unknown:
-            raise argparse.ArgumentTypeError(f"{unknown} not in {known}")
-        return chosen
-
-    return parse
 
 
 def _arguments(

@@ -180,7 +180,7 @@ def _density(name: str, tables: list[Table], losses: list[np.ndarray]) -> Params
     if len(numbers):
         found |= _numeric(name, tables, losses, numbers)
     if options:
-        weights = _weights(name, tables, losses, options, len(numbers) > 0)
+        weights = _weights(name, tables, losses, options)
         found["options"] = [[o, w] for o, w in zip(options, weights, strict=True)]
     return found
 
@@ -238,11 +238,7 @@ def _numeric(
 
 
 def _weights(
-    name: str,
-    tables: list[Table],
-    losses: list[np.ndarray],
-    options: list[Any],
-    besides_numbers: bool,
+    name: str, tables: list[Table], losses: list[np.ndarray], options: list[Any]
 ) -> list[float]:
     """Return log ratios of the shares of options, among the best and among all."""
     ratios = []
@@ -322,27 +318,19 @@ def _mixed(loss: np.ndarray) -> np.ndarray:
     return 0.5 * own + 0.5 * others.mean(axis=1)
 
 
-def text_of(knowledge: Params) -> str:
-    """Write knowledge as JSON with one line for each density and configuration."""
-    lines = []
-    for name, entry in sorted(knowledge.items()):
-        rows = [f'  "tables": {entry["tables"]},']
-        if "y_scaled" in entry:
-            rows.append(f'  "y_scaled": {json.dumps(entry["y_scaled"])},')
-        points = ",\n".join(f"   {json.dumps(point)}" for point in entry["portfolio"])
-        rows.append(f'  "portfolio": [\n{points}\n  ],')
-        regrets = ",\n".join(
-            f"   {json.dumps(regret, separators=(',', ':'))}"
-            for regret in entry["regrets"]
-        )
-        rows.append(f'  "regrets": [\n{regrets}\n  ],')
-        own = ",\n".join(
-            f"   {json.dumps(key)}: {json.dumps(density)}"
-            for key, density in entry["densities"].items()
-        )
-        rows.append(f'  "densities": {{\n{own}\n  }}')
-        lines.append(f' "{name}": {{\n' + "\n".join(rows) + "\n }")
-    return "{\n" + ",\n".join(lines) + "\n}\n"
+def text_of(value: Any, indent: str = "") -> str:
+    """Write JSON with one line for each density, configuration and list of regrets."""
+    items = list(value.values() if isinstance(value, dict) else value)
+    if len(indent) == 3 or not any(isinstance(v, dict | list) for v in items):
+        are_numbers = isinstance(value, list) and isinstance(value[0], int)
+        return json.dumps(value, separators=(",", ":") if are_numbers else None)
+    more, (first, last) = indent + " ", "{}" if isinstance(value, dict) else "[]"
+    lines = [text_of(v, more) if isinstance(v, dict | list) else f"{v}" for v in items]
+    if isinstance(value, dict):
+        keys = map(json.dumps, value)
+        lines = [f"{key}: {line}" for key, line in zip(keys, lines, strict=True)]
+    body = ",\n".join(more + line for line in lines)
+    return f"{first}\n{body}\n{indent}{last}"
 
 
 def main() -> None:
@@ -355,7 +343,7 @@ def main() -> None:
     knowledge = json.loads(KNOWLEDGE.read_text()) if args.estimators else {}
     chosen = args.estimators.split(",") if args.estimators else every
     knowledge |= {name: learn(name) for name in chosen}
-    KNOWLEDGE.write_text(text_of(knowledge))
+    KNOWLEDGE.write_text(text_of(dict(sorted(knowledge.items()))) + "\n")
     print(f"written: {KNOWLEDGE} ({KNOWLEDGE.stat().st_size} bytes)")
 
 

@@ -163,7 +163,10 @@ def displays(which: str) -> list[Any]:
 
 
 # What an error says if a display does not support a kind of search.
-REFUSALS = ("objective", "stages", "TradeoffSearchCV", "Pareto", "tradeoff", "front")
+REFUSALS = (
+    *("objective", "stages", "TradeoffSearchCV", "Pareto", "tradeoff", "front"),
+    "without rounds",
+)
 
 
 def draw(kind: str, which: str, display: Any) -> bool:
@@ -251,7 +254,8 @@ def terminal(text: str) -> bool:
         warnings.simplefilter("ignore")
         search.fit(X, Y)
     ours = [line for line in out.getvalue().splitlines() if not line.startswith("[CV")]
-    return len(ours) <= 1 + 2 * 5 and all(is_printable(line, "") for line in ours)
+    # The first line, two lines per trial, and an advice.
+    return len(ours) <= 2 + 2 * 5 and all(is_printable(line, "") for line in ours)
 
 
 class Shown:
