@@ -72,17 +72,22 @@ def check_arguments(search: Any) -> None:
             "trials are proposed before a score is known, so the surrogate is never "
             "used. pre_dispatch is the number of trials that run at the same time.",
         )
-    known = get_scorer_names()
     for metric in _metrics(search.scoring):
-        if isinstance(metric, str) and metric not in known:
-            raise ValueError(
-                f"scoring: {metric!r} is not the name of a metric."
-                f"{did_you_mean(metric, known)} sklearn.metrics.get_scorer_names() "
-                "lists them."
-            )
+        check_metric_name(metric, "scoring")
         module = getattr(metric, "__module__", None) or ""
         if inspect.isfunction(metric) and module.startswith("sklearn.metrics."):
             _check_scorer(metric)
+
+
+def check_metric_name(metric: Any, parameter: str) -> None:
+    """Raise ValueError if a metric is a string that scikit-learn does not know."""
+    known = get_scorer_names()
+    if isinstance(metric, str) and metric not in known:
+        raise ValueError(
+            f"{parameter}: {metric!r} is not the name of a metric."
+            f"{did_you_mean(metric, known)} sklearn.metrics.get_scorer_names() lists "
+            "them."
+        )
 
 
 def check_refit(search: Any) -> None:

@@ -437,24 +437,24 @@ def _largest(weights: Weights, n: int) -> dict[int, float]:
 def threshold_scorer(
     run: SearchRun, scoring: Any, metric: str | None, scorers: Any
 ) -> Any:
-    """Return the scorer for the threshold; ValueError if it uses no classes."""
+    """Return the scorer for the threshold."""
     wanted = run.refit.threshold
     if wanted is not True:
-        scorer = get_scorer(wanted) if isinstance(wanted, str) else wanted
-    else:
-        scorer = scorers[metric] if isinstance(scorers, Mapping) else scorers
-        if scoring is None:
-            scorer = check_scoring(run.estimator, scoring="accuracy")
-        methods = compat.response_methods(scorer)
-        if methods and methods != ("predict",):
-            scorer = get_scorer("balanced_accuracy")
-    methods = compat.response_methods(scorer)
-    if methods and methods != ("predict",):
-        raise ValueError(
-            f"refit: threshold={wanted!r}: the metric does not depend on the decision "
-            "threshold; use a metric of predicted classes, such as 'f1'."
-        )
-    return scorer
+        return named_scorer(wanted)
+    if scoring is None:
+        return check_scoring(run.estimator, scoring="accuracy")
+    scorer = scorers[metric] if isinstance(scorers, Mapping) else scorers
+    return scorer if uses_classes(scorer) else get_scorer("balanced_accuracy")
+
+
+def named_scorer(metric: Any) -> Any:
+    """Return the scorer of a metric that is a name or a scorer."""
+    return get_scorer(metric) if isinstance(metric, str) else metric
+
+
+def uses_classes(scorer: Any) -> bool:
+    """Return whether a scorer may depend on the decision threshold."""
+    return compat.response_methods(scorer) in ((), ("predict",))
 
 
 def best_threshold(

@@ -26,13 +26,16 @@ from skbayes.evaluation.responses import (
 )
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import Trial, TrialState
+from skbayes.search._validation import check_metric_name
 from skbayes.search.combination import (
     MAX_MEMBERS,
     EnsembleResult,
     FoldScorer,
     best_threshold,
+    named_scorer,
     select,
     threshold_scorer,
+    uses_classes,
 )
 from skbayes.search.ensemble import (
     WeightedEnsembleClassifier,
@@ -70,6 +73,12 @@ def check_final_model(search: Any, y: Any) -> None:
             raise ValueError(
                 "refit: threshold must be True, the name of a metric or a scorer, got "
                 f"{threshold!r}."
+            )
+        check_metric_name(threshold, "refit: threshold")
+        if threshold is not True and not uses_classes(named_scorer(threshold)):
+            raise ValueError(
+                f"refit: threshold={threshold!r}: the metric does not depend on the "
+                "decision threshold; use a metric of predicted classes, such as 'f1'."
             )
         if not is_classifier(estimator) or type_of_target(y) != "binary":
             raise ValueError("refit: threshold requires a classifier and two classes.")

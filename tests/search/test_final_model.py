@@ -35,6 +35,10 @@ from skbayes import (
     WeightedEnsembleClassifier,
     WeightedEnsembleRegressor,
 )
+from skbayes.evaluation import FoldResult, Trial
+from skbayes.evaluation.aspects.predictions import KeptPredictions
+from skbayes.evaluation.responses import Response
+from skbayes.search import base
 
 X, y = load_breast_cancer(return_X_y=True)
 X, y = X[::3], y[::3]
@@ -231,6 +235,17 @@ def test_the_memory_of_predictions_is_limited():
     assert len(search.ensemble_.weights) <= 3
 
 
+def test_trials_that_finish_before_earlier_ones_are_added_keep_their_predictions():
+    response = Response("predict_proba", np.zeros((3, 2)), 0.1)
+    store = KeptPredictions(1e9, 2)
+    store.responses |= {0: [response], 1: [response]}
+    for number in range(2):
+        folds = [FoldResult({"score": 0.5}, 0.1, 0.0)]
+        store.add(Trial(number, {}, folds, score=0.5), [3])
+    assert store.responses.keys() == {0, 1}
+    assert not store.dropped
+
+
 def test_limits_of_members_and_of_the_time_for_predictions():
     options = {"rule": "ensemble", "members": "refit"}
     assert len(fitted(refit={**options, "max_members": 2}).ensemble_.weights) <= 2
@@ -249,11 +264,15 @@ def test_limits_of_members_and_of_the_time_for_predictions():
         ({"refit": {"rule": False, "threshold": True}}, "cannot be combined"),
         ({"refit": {"threshold": 0.5}}, "must be True, the name of a metric"),
         ({"refit": {"threshold": "roc_auc"}}, "does not depend on the decision"),
+        ({"refit": {"threshold": "f1x"}}, "threshold: 'f1x' is not the name"),
         ({"refit": {"threshold": True}, "data": IRIS}, "two classes"),
         ({"refit": {"threshold": True}, **RIDGE}, "requires a classifier"),
     ],
 )
-def test_options_that_are_impossible_are_errors_before_any_fit(arguments, text):
+def test_options_that_are_impossible_are_errors_before_any_fit(
+    arguments, text, monkeypatch
+):
+    monkeypatch.delattr(base, "run_stages")
     with pytest.raises(ValueError, match=text):
         fitted(**arguments)
 

@@ -45,6 +45,7 @@ class KeptPredictions:
         self.fits: dict[int, list[Any]] = {}
         self.dropped: list[int] = []
         self._trials = History()
+        self._added: set[int] = set()
 
     @property
     def size(self) -> int:
@@ -68,8 +69,9 @@ class KeptPredictions:
             self.dropped.append(number)
         self._trials = History([*self._trials, trial])
         ordered = [other.number for other in self._trials.best_first()]
-        # Trials of earlier stages, or with worse scores.
-        for other in [n for n in self.responses if n not in ordered]:
+        # Trials of earlier stages. Later trials that are concluded are added next.
+        self._added.add(number)
+        for other in self._added.intersection(self.responses).difference(ordered):
             self._drop(other)
         for other in ordered[self.n_fits :]:
             self.fits.pop(other, None)
