@@ -188,11 +188,13 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
 def _check_recorded_scores(search: Any, run: SearchRun) -> None:
     """Check that the trials of the journal have the metric that guides the search."""
     for trial in run.journal.results.values():
-        if trial.state != TrialState.COMPLETE or trial.error is not None:
-            continue
+        is_complete = trial.state == TrialState.COMPLETE and trial.error is None
         try:
             for fold in trial.folds:
-                run.objective.learn(fold.test_scores)
+                if fold.fit_error is None:
+                    run.objective.learn(fold.test_scores)
+                if not is_complete:
+                    continue
                 run.objective(fold.test_scores)
                 train_scores = fold.train_scores or {}
                 if (

@@ -502,6 +502,18 @@ def test_scoring_that_always_fails_ends_the_search(scoring, more, error):
     )
 
 
+def test_scores_that_are_all_infinite_end_a_continued_search_too(tmp_path):
+    def infinite(estimator, X, y):
+        return math.inf
+
+    options = {"cv": 2, "scoring": infinite, "random_state": 0}
+    space, path = {"quality": (0.0, 1.0)}, tmp_path / "a.journal"
+    search = BayesSearchCV(Sometimes(), space, journal=path, **options)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="the score of each fit is inf"):
+            search.fit(X, y)
+
+
 @pytest.mark.parametrize("error_score", [0.0, math.nan])
 def test_scoring_that_sometimes_fails_does_not_end_the_search(error_score):
     def scoring(model, X, y):
