@@ -1,6 +1,6 @@
 """Acquisition functions, their maximization, and proposers of configurations."""
 
-from skbayes.acquisition.hypervolume import ExpectedHypervolumeImprovement
+from skbayes.acquisition.expected_hypervolume import ExpectedHypervolumeImprovement
 from skbayes.acquisition.improvement import (
     Acquisition,
     ExpectedImprovement,

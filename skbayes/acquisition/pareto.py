@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 
 from skbayes.acquisition.base import Observations, Proposer, fit_surrogate
-from skbayes.acquisition.hypervolume import (
+from skbayes.acquisition.expected_hypervolume import (
     ExpectedHypervolumeImprovement,
+)
+from skbayes.acquisition.hypervolume import (
     on_log_scale,
     reference_point,
 )

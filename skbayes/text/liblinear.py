@@ -386,7 +386,7 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         Notes
         -----
         The probability of a decision value f is the one for which f minimizes the
-        expected loss (Zhang 2004): 1 / (1 + exp(-f)) for the logistic loss, and
+        expected loss (Zhang 2004). It is 1 / (1 + exp(-f)) for the logistic loss, and
         (1 + f) / 2, clipped to [0, 1], for the squared hinge loss. With more than two
         classes, the probabilities of each class against the rest are scaled to a sum
         of 1.

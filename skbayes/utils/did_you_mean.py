@@ -102,9 +102,9 @@ MOST = 3
 def suggest(name: str, known: Iterable[str]) -> list[str]:
     """Return at most three known names that are similar to an unknown one.
 
-    The names that match the first rule with a match: equal except for case and
-    underscores; equal after a prefix such as "svc__"; beginning with the name;
-    containing it; initials that end with it, such as "mse"; similar spelling.
+    The names match the first rule with a match. The rules are: equal except for case
+    and underscores, equal after a prefix such as "svc__", beginning with the name,
+    containing it, initials that end with it such as "mse", and similar spelling.
     """
     known = sorted(set(known), key=lambda candidate: (len(candidate), candidate))
     bare = _bare(name)
