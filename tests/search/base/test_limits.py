@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 import pytest
 from grid_comparison import Sometimes, assert_same_tables
-from limited_estimators import Limited, memory_before_fits
+from limited_estimators import Limited, memory_before_fits, two_metrics
 from scripted_estimators import Inside, Threads
 from sklearn import config_context
 from sklearn.datasets import load_iris
@@ -32,10 +32,6 @@ def search_over(ways, **more):
     arguments = {"cv": 2, "pre_dispatch": 1, "surrogate": "random", "random_state": 0}
     model = Limited(folder=more.pop("folder", None))
     return BayesSearchCV(model, space, n_iter=len(ways), **(arguments | more))
-
-
-def two_metrics(model, X, y):
-    return {"a": model.quality, "b": 1.0}
 
 
 def running(folder):
