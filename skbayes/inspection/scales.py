@@ -280,13 +280,13 @@ class _TrialsDisplay(_Display):
         self, record: SearchRecord, params: Sequence[str] | None = None
     ) -> None:
         self.params = params
-        self.scales = parameter_scales(record, params)
         # Only the comparable trials of a search in stages.
         if len(np.unique(record.stage)) > 1:
             most = record.train_fraction[record.complete].max(initial=0.0)
             comparable = np.flatnonzero(record.train_fraction >= most)
             record = select_trials(record, comparable)
         super().__init__(record)
+        self.scales = parameter_scales(record, params)
         self.values = [scale.values(record.params) for scale in self.scales]
         shares = np.unique(record.train_fraction)
         if params is None and len(shares) > 1:

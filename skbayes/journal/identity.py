@@ -257,6 +257,8 @@ class _Describer:
             return self._estimator(value)
         if all(hasattr(value, name) for name in ("dist", "args", "kwds", "ppf")):
             return self._distribution(value)
+        if isinstance(value, np.ufunc):  # without a qualified name before NumPy 2.2
+            return f"ufunc {value.__name__}"
         owner = getattr(value, "__self__", None)
         is_method = owner is not None and not isinstance(owner, types.ModuleType)
         if callable(value) and hasattr(value, "__qualname__") and not is_method:
