@@ -68,6 +68,8 @@ class ForecastingSkbayesSearchCV(ForecastingRandomizedSearchCV):
         evaluated at a time is its ``n_jobs``, 1 by default.
     random_state : int, RandomState instance or None, default=None
         Seed of the search. Pass an int for reproducible trials.
+    n_jobs : "deprecated"
+        Parameter of earlier versions of sktime, without effect.
 
     Raises
     ------
