@@ -128,8 +128,9 @@ class KillableBackend(Backend):
     def _call(self, folds: Sequence[Fold], spent: float) -> Any:
         if not self._runs_in_backend:
             limits = self._limits.after(spent, self.is_local)
+            (fold,) = folds
             try:
-                content = cloudpickle.dumps(*folds)
+                content = cloudpickle.dumps(fold)
                 return delayed(run_limited_folds)(*self._handles, content, limits)
             except Exception as error:
                 if not self.is_here:

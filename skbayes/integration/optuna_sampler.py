@@ -111,7 +111,7 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         Those that have a single value are left out.
         """
         seen: dict[str, list[Any]] = {}
-        for other in _evaluated(study):
+        for other in _evaluated(study.get_trials(deepcopy=False)):
             for name, distribution in other.distributions.items():
                 seen.setdefault(name, []).append(distribution)
         joined = {name: _union(seen[name]) for name in sorted(seen)}
@@ -132,14 +132,14 @@ class OptunaSampler(optuna.samplers.BaseSampler):
         varying = {n: d for n, d in search_space.items() if n not in fixed}
         if not varying:
             return {}
-        rows = [_places(other, varying) for other in _evaluated(study)]
-        optimizer = self._optimizer(
-            _conditional_space(varying, [row for row in rows if row]),
-            study.directions,
-        )
-        for other in study.get_trials(deepcopy=False):
+        trials = study.get_trials(deepcopy=False)
+        rows = {other.number: _places(other, varying) for other in trials}
+        evaluated = [rows[other.number] for other in _evaluated(trials)]
+        space = _conditional_space(varying, [row for row in evaluated if row])
+        optimizer = self._optimizer(space, study.directions)
+        for other in trials:
             if other.number != trial.number:
-                _tell(optimizer, other, _places(other, varying))
+                _tell(optimizer, other, rows[other.number])
         try:
             proposed = optimizer.propose().params
         except SpaceExhausted:
@@ -181,13 +181,15 @@ def _first_seed(seed: Any) -> int:
     return int(np.random.SeedSequence(entropy).generate_state(1)[0])
 
 
-def _evaluated(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:
+def _evaluated(
+    trials: Sequence[optuna.trial.FrozenTrial],
+) -> list[optuna.trial.FrozenTrial]:
     """Return the complete trials, or the pruned ones if there are none.
 
     A pruned trial may lack parameters that it would have suggested later.
     """
-    trials = study.get_trials(deepcopy=False, states=(_STATES.COMPLETE,))
-    return trials or study.get_trials(deepcopy=False, states=(_STATES.PRUNED,))
+    complete = [trial for trial in trials if trial.state == _STATES.COMPLETE]
+    return complete or [trial for trial in trials if trial.state == _STATES.PRUNED]
 
 
 def _tell(

@@ -45,7 +45,6 @@ class KeptPredictions:
         self.fits: dict[int, list[Any]] = {}
         self.dropped: list[int] = []
         self._trials = History()
-        self._added: set[int] = set()
 
     @property
     def size(self) -> int:
@@ -69,9 +68,8 @@ class KeptPredictions:
             self.dropped.append(number)
         self._trials = History([*self._trials, trial])
         ordered = [other.number for other in self._trials.best_first()]
-        # Trials of earlier stages. Later trials that are concluded are added next.
-        self._added.add(number)
-        for other in self._added.intersection(self.responses).difference(ordered):
+        # Trials of earlier stages. Trials that were concluded but not added yet remain.
+        for other in {other.number for other in self._trials}.difference(ordered):
             self._drop(other)
         for other in ordered[self.n_fits :]:
             self.fits.pop(other, None)
