@@ -46,6 +46,7 @@ RESULTS = Path(__file__).parent / "results" / "mutants"
 
 Function = tuple[str, int]  # path from the root, and first line
 _called: set[Function] = set()
+_failed: set[str] = set()
 
 
 def _record(frame: FrameType, event: str, argument: object) -> None:
@@ -64,8 +65,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
     finally:
         sys.setprofile(None)
         threading.setprofile(None)
-        with (Path(os.environ[CALLS]) / f"{os.getpid()}.jsonl").open("a") as file:
-            file.write(json.dumps([item.nodeid, sorted(_called)]) + "\n")
+        # A test that fails without a mutant shows nothing about mutants.
+        if item.nodeid not in _failed:
+            with (Path(os.environ[CALLS]) / f"{os.getpid()}.jsonl").open("a") as file:
+                file.write(json.dumps([item.nodeid, sorted(_called)]) + "\n")
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Remember the tests that fail."""
+    if report.failed:
+        _failed.add(report.nodeid)
 
 
 def tests_of_functions(root: Path, folder: Path) -> dict[Function, list[str]]:
