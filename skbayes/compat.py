@@ -334,7 +334,7 @@ class TaskTree:
 
     @property
     def is_observed(self) -> bool:
-        """Whether callbacks are registered with the search or a part of it."""
+        """Whether callbacks of the search or of a part of it observe fits."""
         parts = self._search.get_params(deep=True).values()
         return HAS_CALLBACKS and any(map(has_callbacks, (self._search, *parts)))
 
@@ -358,8 +358,9 @@ class TaskTree:
             try:
                 yield
             finally:
-                for number in list(self._begun):
-                    self.end_trial(number)
+                for context in self._begun.values():
+                    context.call_on_fit_task_end(estimator=self._search)
+                self._begun.clear()
 
     def begin_trial(self, number: int, n_splits: int) -> list[EvaluationTask | None]:
         """Report the beginning of a trial in the main thread; return tasks of fits."""
@@ -383,12 +384,20 @@ class TaskTree:
         ]
         return [EvaluationTask(self._search, context) for context in contexts]
 
-    def end_trial(self, number: int) -> bool:
-        """Report the end of a trial; return whether a callback requested to stop."""
-        trial = self._begun.pop(number, None)
-        if trial is None:
+    def end_trial(self, trial: Any) -> bool:
+        """Report the end of a trial; return whether a callback requested to stop.
+
+        Without callbacks that observe fits, the task begins here.
+        """
+        if trial.number not in self._begun:
+            if not getattr(self._search, "_skl_callbacks", ()):
+                return False
+            self.begin_trial(trial.number, len(trial.folds))
+        context = self._begun.pop(trial.number, None)
+        if context is None:
             return False
-        return bool(trial.call_on_fit_task_end(estimator=self._search))
+        context.trial = trial
+        return bool(context.call_on_fit_task_end(estimator=self._search))
 
     @contextlib.contextmanager
     def refitting(self, estimator: Any) -> Iterator[None]:
@@ -414,8 +423,9 @@ class TaskTree:
 
 
 def has_callbacks(estimator: Any) -> bool:
-    """Return whether callbacks are registered with an estimator."""
-    return bool(getattr(estimator, "__dict__", {}).get("_skl_callbacks"))
+    """Return whether callbacks of an estimator observe fits, not only trials."""
+    callbacks = getattr(estimator, "__dict__", {}).get("_skl_callbacks", ())
+    return any(getattr(callback, "observes_fits", True) for callback in callbacks)
 
 
 # --- joblib ---------------------------------------------------------------------------

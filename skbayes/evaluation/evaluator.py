@@ -335,8 +335,7 @@ class CandidateEvaluator:
         for aspect in self.aspects:
             more |= aspect.conclude(plan, folds, state)
         stop = any(outcome.stop_requested for outcome in plan.outcomes)
-        stop |= self.run.tasks.end_trial(plan.number)
-        return Trial(
+        trial = Trial(
             number=plan.number,
             params=plan.params,
             folds=folds,
@@ -344,7 +343,6 @@ class CandidateEvaluator:
             duration=plan.duration,
             state=state,
             error=errors[0] if errors else None,
-            stop_requested=stop,
             noise=noise,
             stage=plan.fidelity.stage,
             train_fraction=self.run.train_fraction(plan.fidelity),
@@ -352,6 +350,8 @@ class CandidateEvaluator:
             started=plan.started,
             extras={name: value for name, value in more.items() if value is not None},
         )
+        stop |= self.run.tasks.end_trial(trial)
+        return dataclasses.replace(trial, stop_requested=stop)
 
     def recall(self, trial: Trial) -> Trial:
         """Return a trial from the journal, with the values of its parameters."""

@@ -19,7 +19,7 @@ from skbayes.results.read import open_source
 from skbayes.results.record import SearchRecord, make_record
 from skbayes.utils.optional import import_optional
 
-__all__ = ["log_search", "log_to_mlflow"]
+__all__ = ["as_text", "log_search", "log_to_mlflow", "trial_metrics"]
 
 # Limits of all servers: characters of a value, and parameters of one call.
 LONGEST_VALUE = 500
@@ -122,7 +122,7 @@ def log_search(
     for place, number in enumerate(numbers):
         if number not in new:
             continue
-        metrics = _metrics(trials[number])
+        metrics = trial_metrics(trials[number])
         metrics |= {f"cost_{n}": costs[place] for n, costs in record.costs.items()}
         outcomes = record.outcomes.items()
         metrics |= {f"mean_constraint_{n}": means[place] for n, means in outcomes}
@@ -155,7 +155,7 @@ def _log_parent(mlflow: Any, run: Any, source: Any, record: SearchRecord) -> Non
         tags |= _tags_of(source)
     else:
         # Parameters of a run cannot be changed, and a better trial may follow.
-        tags |= {name: _text(value) for name, value in best.items()}
+        tags |= {name: as_text(value) for name, value in best.items()}
     _log_batch(mlflow, run.info.run_id, {}, params, tags)
     now = int(time.time() * 1000)
     metric = mlflow.entities.Metric
@@ -211,13 +211,13 @@ def _log_trial(
     if trial.violation is not None:
         more["feasible"] = str(trial.feasible)
     if trial.error is not None:
-        more["error"] = _text(trial.error.strip().rpartition("\n")[2])
+        more["error"] = as_text(trial.error.strip().rpartition("\n")[2])
     _log_batch(mlflow, child.info.run_id, metrics, params, more)
     status = "FAILED" if trial.state == TrialState.FAILED else "FINISHED"
     client.set_terminated(child.info.run_id, status, int(end * 1000))
 
 
-def _metrics(trial: Trial) -> dict[str, float]:
+def trial_metrics(trial: Trial) -> dict[str, float]:
     """Return means and standard deviations over the splits, as in `cv_results_`."""
     fitted = trial.fitted
     columns = {f"test_{name}": values for name, values in trial.scores.items()}
@@ -267,7 +267,7 @@ def _log_batch(
         for name, value in metrics.items()
         if math.isfinite(value)
     ]
-    pairs = [entities.Param(_name(name), _text(v)) for name, v in params.items()]
+    pairs = [entities.Param(_name(name), as_text(v)) for name, v in params.items()]
     for part in _parts(pairs, MOST_PARAMS):
         client.log_batch(run_id, params=part)
     # The tags are logged last: a trial counts as logged only if it is complete.
@@ -284,6 +284,7 @@ def _name(name: str) -> str:
     return re.sub(r"[^\w\-. /]", "_", name)
 
 
-def _text(value: Any) -> str:
+def as_text(value: Any) -> str:
+    """Return the text of a value, of limited length."""
     text = str(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."
