@@ -25,8 +25,8 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.multiclass import type_of_target
 
+from skbayes.space.dimensions import to_host
 from skbayes.utils.optional import warn_user
-from skbayes.utils.to_host import to_host
 
 __all__ = [
     "COSTS",

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from skbayes.utils.to_host import to_host
+from skbayes.space.dimensions import to_host
 
 __all__ = ["FULL_DATA", "Fidelity", "Subsets", "check_train_size"]
 

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from skbayes.utils.to_host import to_host
+from skbayes.space.dimensions import to_host
 
 __all__ = ["data_text", "is_data"]
 

@@ -21,9 +21,9 @@ from skbayes.evaluation.options import RULES, oof_method
 from skbayes.evaluation.run import SearchRun
 from skbayes.loop.scheduler import Stage
 from skbayes.space import Column, Space
+from skbayes.space.dimensions import to_host
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
-from skbayes.utils.to_host import to_host
 
 __all__ = [
     "check_arguments",

@@ -17,8 +17,8 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
+from skbayes.space.dimensions import to_host
 from skbayes.space.lists import Ordinal
-from skbayes.utils.to_host import to_host
 
 __all__ = [
     "CATALOG",

@@ -7,8 +7,8 @@ import pytest
 
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.journal.data_digest import data_text
+from skbayes.space.dimensions import to_host
 from skbayes.spaces.catalog import DataFacts
-from skbayes.utils.to_host import to_host
 
 copies_from_devices = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.1.0",
