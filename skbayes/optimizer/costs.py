@@ -21,9 +21,8 @@ optimization with censored response data".
 
 from __future__ import annotations
 
-import contextlib
 import math
-from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -61,6 +60,9 @@ MIN_PROBABILITY = 0.05
 
 # Number of batches of random configurations that are searched for a likely one.
 N_BATCHES = 8
+
+# Row and cost of a trial, and whether the cost is a lower bound.
+Cost = tuple[FloatArray, float, bool]
 
 
 def make_process(n_options: list[int] | None, **options: Any) -> GaussianProcess:
@@ -122,70 +124,61 @@ class CostModel:
     the bound and the prediction from the uncensored costs, or by the bound if there are
     few of them. The final fit treats censored costs as bounds (:func:`fit_bounded`).
 
+    `trials` may grow. `earlier` are trials of another search, which are used until
+    there are enough new ones.
+
     Examples
     --------
     >>> import numpy as np
     >>> from skbayes.optimizer.costs import CostModel
     >>> model = CostModel([0])
     >>> for x in (0.0, 0.2, 0.5, 0.8, 1.0):
-    ...     model.add(np.array([x]), 10.0 ** (3 * x))
+    ...     model.trials.append((np.array([x]), 10.0 ** (3 * x), False))
     >>> print(f"{model.expected(np.array([0.5])):.1f}")
     31.6
     """
 
-    def __init__(self, n_options: list[int]) -> None:
+    def __init__(
+        self,
+        n_options: list[int],
+        trials: list[Cost] | None = None,
+        earlier: list[Cost] | None = None,
+    ) -> None:
         self.n_options = n_options
-        self._rows: list[FloatArray] = []
-        self._costs: list[float] = []
-        self._censored: list[bool] = []
+        self.trials = [] if trials is None else trials
+        self._earlier = None if earlier is None else CostModel(n_options, earlier)
         self._learner = make_process(n_options)
         self._fitted: GaussianProcess | None = None
-        self._earlier: CostModel | None = None
-
-    def learn(self, row: FloatArray, cost: float) -> None:
-        """Add a cost of an earlier search, used until there are enough new costs."""
-        if self._earlier is None:
-            self._earlier = CostModel(self.n_options)
-        self._earlier.add(row, cost)
-
-    def add(self, row: FloatArray, cost: float, censored: bool = False) -> None:
-        """Add the cost of a trial."""
-        self._rows.append(row)
-        self._costs.append(cost)
-        self._censored.append(censored)
-        self._fitted = None
-
-    @property
-    def total(self) -> float:
-        """Sum of the costs, without those of an earlier search."""
-        return math.fsum(self._costs)
+        self._n_fitted = 0
 
     def expected(self, row: FloatArray) -> float | None:
         """Return the predicted median cost; None if no cost is known."""
-        if self._earlier is not None and len(self._costs) < MIN_COSTS:
+        known = [cost for _, cost, _ in self.trials]
+        earlier = self._earlier
+        if earlier is not None and earlier.trials and len(known) < MIN_COSTS:
             # The costs of the two searches differ by a common factor.
-            expected = [self._earlier.expected(known) for known in [*self._rows, row]]
-            costs = np.array(expected, dtype=np.float64)
-            ratios = np.array(self._costs) / costs[:-1]
+            rows = [*(known_row for known_row, *_ in self.trials), row]
+            costs = np.array([earlier.expected(row) for row in rows], dtype=np.float64)
+            ratios = np.array(known) / costs[:-1]
             return float(costs[-1] * (np.median(ratios) if len(ratios) else 1.0))
-        if not self._costs:
+        if not known:
             return None
         process = self.process()
         if process is None:
-            return float(np.median(self._costs))
+            return float(np.median(known))
         return math.exp(float(process.predict(row[None, :])[0][0, 0]))
 
     def process(self) -> GaussianProcess | None:
         """Return the model of the logarithms of costs; None if there are too few."""
-        if len(self._costs) < MIN_COSTS:
+        if len(self.trials) < MIN_COSTS:
             return None
-        if self._fitted is None:
-            self._fitted = self._fit()
+        if self._fitted is None or self._n_fitted < len(self.trials):
+            self._fitted, self._n_fitted = self._fit(), len(self.trials)
         return self._fitted
 
     def _fit(self) -> GaussianProcess:
-        X, bounds = np.array(self._rows), np.log(self._costs)
-        censored = np.array(self._censored)
+        rows, costs, is_censored = zip(*self.trials, strict=True)
+        X, bounds, censored = np.array(rows), np.log(costs), np.array(is_censored)
         if not np.any(censored):
             return self._learner.fit(X, bounds)
         # Censored costs, predicted from the uncensored ones.
@@ -202,33 +195,32 @@ class AbortedTrials:
     """Probability that a trial is not aborted at a limit on an unobserved quantity.
 
     The model is a latent Gaussian process with probit likelihoods. It is positive where
-    trials were aborted, for example at a memory limit, and negative elsewhere.
+    trials were aborted, for example at a memory limit, and negative elsewhere. `trials`
+    are pairs of a row and whether its trial was aborted; the list may grow.
     """
 
-    def __init__(self, n_options: list[int]) -> None:
-        self.n_options = n_options
-        self._rows: list[FloatArray] = []
-        self._aborted: list[bool] = []
+    def __init__(
+        self, n_options: list[int], trials: list[tuple[FloatArray, bool]]
+    ) -> None:
+        self.n_options, self.trials = n_options, trials
         self._term: LimitTerm | None = None
-
-    def add(self, row: FloatArray, aborted: bool) -> None:
-        """Add the outcome of a trial."""
-        self._rows.append(row)
-        self._aborted.append(aborted)
-        self._term = None
+        self._n_fitted = 0
 
     def term(self) -> LimitTerm | None:
         """Return the log probability; None if no trial was aborted or there are few."""
-        if not any(self._aborted) or len(self._aborted) < MIN_COSTS:
+        if len(self.trials) < MIN_COSTS or not any(ended for _, ended in self.trials):
             return None
-        if self._term is None:
-            X, sides = np.array(self._rows), np.where(self._aborted, 1.0, -1.0)
+        if self._n_fitted < len(self.trials):
+            rows, aborted = zip(*self.trials, strict=True)
+            X, sides = np.array(rows), np.where(aborted, 1.0, -1.0)
             learner = make_process(self.n_options).fit(X, sides)
             process = fit_bounded(learner, X, np.zeros(len(X)), sides)
             self._term = LimitTerm(process, noise_variance(learner), 0.0)
+            self._n_fitted = len(self.trials)
         return self._term
 
 
+@dataclass(frozen=True)
 class LimitTerms:
     """Terms of the acquisition function for limits per trial and costs of trials.
 
@@ -236,35 +228,26 @@ class LimitTerms:
     `budget` that is left, or 1 without a budget.
     """
 
-    def __init__(self, n_options: list[int]) -> None:
-        self.costs, self.aborted = CostModel(n_options), AbortedTrials(n_options)
-        self.limit: float | None = None
-        self.budget: float | None = None
-
-    @contextlib.contextmanager
-    def at_most(self, cost: float | None) -> Iterator[None]:
-        """Lower the limit inside a ``with`` block, unless `cost` is None."""
-        limit = self.limit
-        if cost is not None:
-            self.limit = cost if limit is None else min(cost, limit)
-        try:
-            yield
-        finally:
-            self.limit = limit
+    costs: CostModel
+    aborted: AbortedTrials
+    limit: float | None = None
+    budget: float | None = None
 
     def terms(self, per_cost: bool) -> list[LogTerm]:
         """Return the terms of the next proposal; `per_cost` adds the cost term."""
-        terms = self._of_limits()
+        terms = self.of_limits()
         alpha = 1.0 if per_cost else 0.0
         if per_cost and self.budget is not None:
             # The share of the budget that is left (Lee et al. 2020, section 4).
-            alpha = max(0.0, 1.0 - self.costs.total / self.budget)
+            spent = math.fsum(cost for _, cost, _ in self.costs.trials)
+            alpha = max(0.0, 1.0 - spent / self.budget)
         process = self.costs.process() if alpha > 0.0 else None
         if process is not None:
             terms.append(CostTerm(process, alpha))
         return terms
 
-    def _of_limits(self) -> list[LogTerm]:
+    def of_limits(self) -> list[LogTerm]:
+        """Return the terms of the limits, as far as there are enough trials."""
         terms: list[LogTerm] = []
         process = None if self.limit is None else self.costs.process()
         if process is not None and self.limit is not None:
@@ -276,7 +259,7 @@ class LimitTerms:
 
     def likely(self, X: FloatArray) -> np.ndarray:
         """Return a mask of the rows (m, D) that are probably not aborted."""
-        return sum_values(self._of_limits(), X) >= math.log(MIN_PROBABILITY)
+        return sum_values(self.of_limits(), X) >= math.log(MIN_PROBABILITY)
 
     def first(
         self, X: FloatArray, candidates: Candidates, rng: np.random.Generator
@@ -287,8 +270,6 @@ class LimitTerms:
         is raised if all rows are probably aborted. In other spaces, a row that is
         probably aborted is returned in this case.
         """
-        if not self._of_limits():
-            return X[0] if len(X) else candidates.draw(rng)[0]
         if len(likely := X[self.likely(X)]):
             return likely[0]
         if candidates.is_enumerated:

@@ -6,13 +6,14 @@ import itertools
 import math
 import numbers
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.hypervolume import is_nondominated
-from skbayes.optimizer.costs import LimitTerms
+from skbayes.optimizer.costs import AbortedTrials, Cost, CostModel
 from skbayes.space.candidates import Candidates, Configuration, key_of
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.space import Params, Space
@@ -25,6 +26,7 @@ __all__ = [
     "Observation",
     "ObservedTrials",
     "check_cost",
+    "check_direction",
     "check_noise",
     "check_score",
 ]
@@ -117,6 +119,37 @@ def check_cost(cost: Any, censored: Any = False) -> float | None:
     return _check_positive("cost", cost)
 
 
+def check_direction(
+    direction: Any, n_objectives: Any
+) -> tuple[tuple[float, ...], int | None]:
+    """Return 1 or -1 to maximize or minimize objectives, and their number.
+
+    A single sign is that of all objectives. The number is None if neither argument
+    specifies it.
+    """
+    n = n_objectives
+    if n is not None and not (isinstance(n, numbers.Integral) and int(n) >= 1):
+        raise ValueError(f"n_objectives must be an integer >= 1 or None, got {n!r}.")
+    listed = [direction] if isinstance(direction, str) else direction
+    if (
+        not isinstance(listed, list | tuple)
+        or not listed
+        or any(name not in ("maximize", "minimize") for name in listed)
+    ):
+        raise ValueError(
+            "direction must be 'maximize' or 'minimize', or a list with one of them "
+            f"for each objective, got {direction!r}."
+        )
+    if not isinstance(direction, str):
+        if n not in (None, len(listed)):
+            raise ValueError(
+                f"direction must have one element for each of {n} objectives "
+                f"(n_objectives), got {direction!r}."
+            )
+        n = len(listed)
+    return tuple(1.0 if name == "maximize" else -1.0 for name in listed), n
+
+
 # -- trials ---------------------------------------------------------------------------
 
 
@@ -147,7 +180,6 @@ class ObservedTrials:
     def __init__(self, space: Space, seed: int) -> None:
         self.space = space
         self._seed = seed
-        self._limits = LimitTerms(space.n_options)
         self._observed: list[Observation] = []
         self._learned: list[Observation] = []
         self._n_objectives: int | None = None
@@ -156,6 +188,20 @@ class ObservedTrials:
         self._n_constraints: int | None = None
         # One Gaussian process for each constraint, for any surrogate.
         self._constraint_models: list[Any] = []
+        self._cost_limit: float | None = None
+        self._cost_budget: float | None = None
+        self._costs: list[Cost] = []
+        self._earlier_costs: list[Cost] = []
+        # Rows, and whether the trial was aborted at a limit other than its cost.
+        self._ends: list[tuple[FloatArray, bool]] = []
+
+    @cached_property
+    def _cost_model(self) -> CostModel:
+        return CostModel(self.space.n_options, self._costs, self._earlier_costs)
+
+    @cached_property
+    def _aborted_trials(self) -> AbortedTrials:
+        return AbortedTrials(self.space.n_options, self._ends)
 
     def tell(
         self,
@@ -227,9 +273,9 @@ class ObservedTrials:
             observation._replace(is_eligible=not (censored or failed))
         )
         if cost is not None:
-            self._limits.costs.add(row, cost, censored)
+            self._costs.append((row, cost, bool(censored)))
         if ended or not censored:
-            self._limits.aborted.add(row, bool(ended))
+            self._ends.append((row, bool(ended)))
 
     def _checked(
         self, params: Any, score: Any, noise: Any, constraints: Any
@@ -351,7 +397,7 @@ class ObservedTrials:
         observation = self._checked(params, score, noise, constraints)
         self._learned.append(observation)
         if cost is not None:
-            self._limits.costs.learn(observation.configuration.row, cost)
+            self._earlier_costs.append((observation.configuration.row, cost, False))
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
         """Predict the median of the cost of a configuration.
@@ -361,7 +407,7 @@ class ObservedTrials:
         """
         row = Configuration.of(self.space, params).row
         with one_blas_thread():
-            return self._limits.costs.expected(row)
+            return self._cost_model.expected(row)
 
     def limit_costs(self, limit: float | None, budget: float | None) -> None:
         """Set :attr:`cost_limit` and :attr:`cost_budget`."""
@@ -379,11 +425,11 @@ class ObservedTrials:
         such as "random", ignore the limit. Setting a limit that is not finite or not
         greater than 0 raises a ValueError.
         """
-        return self._limits.limit
+        return self._cost_limit
 
     @cost_limit.setter
     def cost_limit(self, limit: float | None) -> None:
-        self._limits.limit = _check_positive("cost_limit", limit)
+        self._cost_limit = _check_positive("cost_limit", limit)
 
     @property
     def cost_budget(self) -> float | None:
@@ -394,11 +440,11 @@ class ObservedTrials:
         is left (cost cooling, Lee et al. 2020). Without a budget, the power is 1.
         Setting a budget that is not finite or not greater than 0 raises a ValueError.
         """
-        return self._limits.budget
+        return self._cost_budget
 
     @cost_budget.setter
     def cost_budget(self, budget: float | None) -> None:
-        self._limits.budget = _check_positive("cost_budget", budget)
+        self._cost_budget = _check_positive("cost_budget", budget)
 
     @property
     def n_told(self) -> int:

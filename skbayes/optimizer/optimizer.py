@@ -17,10 +17,24 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from skbayes.acquisition.base import Observations, Proposer
+from skbayes.acquisition.base import (
+    ModelProposer,
+    Observations,
+    Proposer,
+    SamplingProposer,
+)
 from skbayes.acquisition.feasibility import Feasibility, fit_constrained
-from skbayes.acquisition.registry import check_acquisition, make_proposer
+from skbayes.acquisition.improvement import (
+    Acquisition,
+    ExpectedImprovement,
+    ExpectedImprovementPerSecond,
+    ProbabilityOfImprovement,
+    UpperConfidenceBound,
+)
+from skbayes.acquisition.influence import ExpectedInfluence, InfluenceProposer
+from skbayes.acquisition.pareto import ParetoProposer
 from skbayes.acquisition.terms import LogTerm, prior_terms
+from skbayes.optimizer.costs import LimitTerms
 from skbayes.optimizer.initial_design import (
     check_initial_points,
     check_n_initial_points,
@@ -29,17 +43,21 @@ from skbayes.optimizer.initial_design import (
     first_rows,
     next_of_portfolio,
 )
-from skbayes.optimizer.observations import ObservedTrials
+from skbayes.optimizer.observations import ObservedTrials, check_direction
 from skbayes.optimizer.random_streams import (
     Stream,
     check_random_state,
     make_generator,
 )
-from skbayes.space.candidates import Configuration, SpaceExhausted
+from skbayes.space.candidates import Candidates, Configuration, SpaceExhausted
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Space
-from skbayes.surrogates.registry import capability, check_surrogate
+from skbayes.surrogates.registry import (
+    capability,
+    check_surrogate,
+    make_surrogate,
+)
 from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.did_you_mean import ArgumentHints
 from skbayes.utils.pickled_version import PickledVersion
@@ -47,9 +65,18 @@ from skbayes.utils.pickled_version import PickledVersion
 if TYPE_CHECKING:
     from skbayes.surrogates.transfer import Source
 
-__all__ = ["Optimizer", "SpaceExhausted"]
+__all__ = ["ACQUISITIONS", "Optimizer", "SpaceExhausted", "make_proposer"]
 
 Params = dict[str, Any]
+
+#: Acquisition functions by their names in the API.
+ACQUISITIONS: dict[str, type[Acquisition | ExpectedInfluence]] = {
+    "ei": ExpectedImprovement,
+    "ei-per-second": ExpectedImprovementPerSecond,
+    "eif": ExpectedInfluence,
+    "pi": ProbabilityOfImprovement,
+    "ucb": UpperConfidenceBound,
+}
 
 
 class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
@@ -191,10 +218,10 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
     ) -> None:
         space = Space.from_notation(search_spaces, constraint)
         self.surrogate = check_surrogate(surrogate)
-        self.acquisition = check_acquisition(acquisition)
+        self.acquisition = _check_acquisition(acquisition)
         super().__init__(space, check_random_state(random_state))
         self._proposer: Any = self._make_proposer(self.surrogate)
-        self._signs, n = _check_direction(direction, n_objectives)
+        self._signs, n = check_direction(direction, n_objectives)
         if n is not None:
             self._set_n_objectives(n)
         auto = self._proposer.n_initial_points
@@ -268,8 +295,8 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         The maximum cost of the trial, `max_cost` > 0, limits this proposal like
         :attr:`cost_limit`. None means no further limit.
         """
-        with one_blas_thread(), self._limits.at_most(max_cost):
-            configuration, improvement = self._next()
+        with one_blas_thread():
+            configuration, improvement = self._next(self._limits(max_cost))
         self.pend(configuration)
         self.last_expected_improvement = improvement
         return configuration
@@ -368,7 +395,20 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
 
     # -- proposals ----------------------------------------------------------------
 
-    def _next(self) -> tuple[Configuration, float | None]:
+    def _limits(self, max_cost: float | None) -> LimitTerms | None:
+        """Return the terms of limits and costs; None if there is neither."""
+        given = [cost for cost in (max_cost, self.cost_limit) if cost is not None]
+        if not (given or self._per_cost or any(ended for _, ended in self._ends)):
+            return None
+        limit = min(given, default=None)
+        models = self._cost_model, self._aborted_trials
+        return LimitTerms(*models, limit, self.cost_budget)
+
+    @property
+    def _per_cost(self) -> bool:
+        return getattr(self.acquisition, "per_cost", False)
+
+    def _next(self, limits: LimitTerms | None) -> tuple[Configuration, float | None]:
         """Return the next configuration and its expected improvement.
 
         Queued configurations come first.
@@ -376,18 +416,16 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         for queued in self._queue:
             if not self._candidates.is_known(queued.row):
                 return Configuration(dict(queued.params), queued.row), None
-        row, improvement = self._best_row()
+        row, improvement = self._best_row(limits)
         params = self.space.decode(row[None, :])[0]
         # Encoded again, because a resumed search has only the parameters.
         return Configuration(params, self.space.encode([params])[0]), improvement
 
-    def _best_row(self) -> tuple[FloatArray, float | None]:
+    def _best_row(self, limits: LimitTerms | None) -> tuple[FloatArray, float | None]:
         pending = list(self._pending.values())
         if self._portfolio is not None:
             told = self._learned, self._observed, pending
-            first = next_of_portfolio(
-                self._portfolio, *told, self._candidates, self._limits
-            )
+            first = next_of_portfolio(self._portfolio, *told, self._candidates, limits)
             if first is not None:
                 return first, None
         k = len(self._observed) + len(pending)
@@ -399,19 +437,20 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
             design = self._design[k : k + 1]
             if len(design) and not self._candidates.filter_new(design)[0]:
                 design = design[:0]
-            return self._limits.first(design, self._candidates, rng), None
+            return self._first(design, limits, rng), None
         if observations.slacks is None:
             proposer = self._proposer.fit(observations)
         else:
             proposer, observations = fit_constrained(
                 self._proposer, self._constraint_models, observations
             )
-        proposer = proposer.with_terms([*proposer.terms, *self._terms(observations)])
+        proposer = proposer.with_terms(
+            [*proposer.terms, *self._terms(observations, limits)]
+        )
         ranked = proposer.rank(self._candidates, observations.incumbents, rng)
-        if self._proposer.needs_scores:
-            row = self._limits.first(ranked, self._candidates, rng)
-        else:
-            row = ranked[0] if len(ranked) else self._candidates.draw(rng)[0]
+        if not self._proposer.needs_scores:
+            limits = None
+        row = self._first(ranked, limits, rng)
         improvement = proposer.expected_improvement(row) if len(ranked) else None
         if improvement is not None:
             for term in proposer.terms:
@@ -419,11 +458,21 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
                     improvement *= math.exp(float(term.value(row[None, :])[0]))
         return row, improvement
 
-    def _terms(self, observations: Observations) -> list[LogTerm]:
+    def _first(
+        self, X: FloatArray, limits: LimitTerms | None, rng: np.random.Generator
+    ) -> FloatArray:
+        """Return the first of ranked rows, or a new one, that the limits allow."""
+        if limits is not None and limits.of_limits():
+            return limits.first(X, self._candidates, rng)
+        return X[0] if len(X) else self._candidates.draw(rng)[0]
+
+    def _terms(
+        self, observations: Observations, limits: LimitTerms | None
+    ) -> list[LogTerm]:
         """Return the terms that are added to the log of the acquisition function."""
         if not self._proposer.needs_scores:
             return []
-        terms = self._limits.terms(getattr(self.acquisition, "per_cost", False))
+        terms = [] if limits is None else limits.terms(self._per_cost)
         if self.prior is not None:
             terms = [*prior_terms(self.prior, observations), *terms]
         return terms
@@ -447,32 +496,71 @@ def _check_prior(prior: Any, space: Space) -> OptimumPrior | None:
         raise ValueError(f"prior: {error}") from error
 
 
-def _check_direction(
-    direction: Any, n_objectives: Any
-) -> tuple[tuple[float, ...], int | None]:
-    """Return 1 or -1 to maximize or minimize objectives, and their number.
+# -- surrogate and acquisition function -----------------------------------------------
 
-    A single sign is that of all objectives. The number is None if neither argument
-    specifies it.
-    """
-    n = n_objectives
-    if n is not None and not (isinstance(n, numbers.Integral) and int(n) >= 1):
-        raise ValueError(f"n_objectives must be an integer >= 1 or None, got {n!r}.")
-    listed = [direction] if isinstance(direction, str) else direction
-    if (
-        not isinstance(listed, list | tuple)
-        or not listed
-        or any(name not in ("maximize", "minimize") for name in listed)
+
+def _check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
+    """Return the acquisition function of a name or an instance."""
+    if isinstance(acquisition, Acquisition | ExpectedInfluence):
+        return acquisition
+    if isinstance(acquisition, str) and acquisition in ACQUISITIONS:
+        return ACQUISITIONS[acquisition]()
+    raise ValueError(
+        f"acquisition must be one of {sorted(ACQUISITIONS)}, an Acquisition or an "
+        f"ExpectedInfluence, got {acquisition!r}."
+    )
+
+
+def make_proposer(
+    surrogate: Any,
+    acquisition: Any,
+    candidates: Candidates,
+    seed: int,
+    n_objectives: int = 1,
+) -> Proposer:
+    """Make a proposer from a surrogate, a name or an object, and an acquisition."""
+    _check_pair(surrogate, acquisition, n_objectives)
+    models = [
+        make_surrogate(surrogate, candidates, seed + j) for j in range(n_objectives)
+    ]
+    if not capability(surrogate, "predicts_scores"):
+        return SamplingProposer(models[0])
+    if acquisition.needs_graph:
+        return InfluenceProposer(models[0].graph, acquisition)
+    if n_objectives == 1:
+        return ModelProposer(models[0], acquisition)
+    return ParetoProposer(models)
+
+
+def _check_pair(surrogate: Any, acquisition: Any, n_objectives: int) -> None:
+    """Raise a ValueError if surrogate and acquisition function are incompatible."""
+    is_model = capability(surrogate, "predicts_scores")
+    shown = repr(surrogate)
+    if not isinstance(surrogate, str):
+        shown = type(surrogate).__name__
+    if not is_model and not acquisition.is_improvement:
+        raise ValueError(
+            f"acquisition {type(acquisition).__name__} cannot be used with surrogate "
+            f"{shown}, which does not predict scores; use the default 'ei'."
+        )
+    if acquisition.needs_graph and not capability(surrogate, "has_graph"):
+        raise ValueError(
+            "acquisition 'eif', expected influence, is defined on a graph of all "
+            f"configurations: it needs surrogate='graph', got {shown}."
+        )
+    if n_objectives == 1:
+        return
+    if capability(surrogate, "needs_scores") and (
+        not is_model or acquisition.needs_graph
     ):
         raise ValueError(
-            "direction must be 'maximize' or 'minimize', or a list with one of them "
-            f"for each objective, got {direction!r}."
+            f"surrogate={surrogate!r} supports one objective only; with several, use "
+            "a surrogate that predicts means and standard deviations, such as 'gp', or "
+            "one that needs no scores, such as 'random'."
         )
-    if not isinstance(direction, str):
-        if n not in (None, len(listed)):
-            raise ValueError(
-                f"direction must have one element for each of {n} objectives "
-                f"(n_objectives), got {direction!r}."
-            )
-        n = len(listed)
-    return tuple(1.0 if name == "maximize" else -1.0 for name in listed), n
+    if not acquisition.is_improvement:
+        raise ValueError(
+            "acquisition must be 'ei' with several objectives, for the expected "
+            f"improvement of the hypervolume; {type(acquisition).__name__} supports "
+            "one objective only."
+        )

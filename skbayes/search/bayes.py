@@ -9,18 +9,17 @@ from sklearn.model_selection import ParameterGrid
 
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
-from skbayes.acquisition.registry import ACQUISITIONS
 from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.options import parse_trial_limits
 from skbayes.evaluation.run import SearchRun
 from skbayes.optimizer.observations import check_noise
-from skbayes.optimizer.optimizer import Optimizer
-from skbayes.search._knowledge import parse_initial_points
+from skbayes.optimizer.optimizer import ACQUISITIONS, Optimizer
 from skbayes.search._parameters import (
     ANY_SURROGATE,
     share_parameters,
     surrogate_parameter,
 )
+from skbayes.search._preparation import parse_initial_points
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import key_of

@@ -11,7 +11,7 @@ from skbayes.acquisition import (
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.hypervolume import reference_point
 from skbayes.acquisition.pareto import ParetoProposer
-from skbayes.acquisition.registry import make_proposer
+from skbayes.optimizer.optimizer import make_proposer
 from skbayes.space import Space
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates import GaussianProcess

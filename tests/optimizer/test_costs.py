@@ -8,6 +8,7 @@ from skbayes import Optimizer
 from skbayes.optimizer.costs import (
     MIN_COSTS,
     MIN_PROBABILITY,
+    AbortedTrials,
     CostModel,
     LimitTerms,
     fit_bounded,
@@ -97,7 +98,7 @@ def make(X, costs, censored=None, n_options=None):
     model = CostModel(n_options or [0] * np.shape(X)[1])
     censored = np.zeros(len(X), bool) if censored is None else censored
     for row, cost, cut in zip(X, costs, censored, strict=True):
-        model.add(row, float(cost), bool(cut))
+        model.trials.append((row, float(cost), bool(cut)))
     return model
 
 
@@ -131,7 +132,7 @@ def test_few_costs_are_as_good_as_their_median():
     model, rows = CostModel([0]), [np.array([x]) for x in (0.1, 0.5, 0.9)]
     assert model.expected(rows[0]) is None
     for row, cost, median in zip(rows, (3.0, 1.0, 500.0), (3.0, 2.0, 3.0), strict=True):
-        model.add(row, cost, censored=cost == 500.0)
+        model.trials.append((row, cost, cost == 500.0))
         assert model.expected(rows[2]) == median
     assert MIN_COSTS == 4
 
@@ -244,7 +245,7 @@ def test_what_is_expected_does_not_depend_on_when_it_was_asked(share):
     censored = rng.random(40) < share
     asked = CostModel([0, 0])
     for n in range(40):
-        asked.add(X[n], costs[n], bool(censored[n]))
+        asked.trials.append((X[n], costs[n], bool(censored[n])))
         now = asked.expected(X[0])
         if n in (3, 18, 25, 39):
             fresh = make(X[: n + 1], costs[: n + 1], censored[: n + 1])
@@ -260,19 +261,21 @@ def test_pickling():
 
 
 def test_costs_of_an_earlier_search_count_by_their_ratio():
-    model, alone = CostModel([0]), CostModel([0])
+    earlier = []
+    model, alone = CostModel([0], earlier=earlier), CostModel([0])
     assert model.expected(np.array([0.5])) is None
     for x in (0.0, 0.25, 0.5, 0.75, 1.0):
-        model.learn(np.array([x]), 10.0 ** (3 * x))
+        earlier.append((np.array([x]), 10.0 ** (3 * x), False))
     early = model.expected(np.array([0.5]))
     assert 20 < early < 45
     # This machine is ten times slower.
-    for one in (model, alone):
-        one.add(np.array([0.0]), 10.0 * model._earlier.expected(np.array([0.0])))
+    known = CostModel([0], earlier).expected(np.array([0.0]))
+    for costs in (model, alone):
+        costs.trials.append((np.array([0.0]), 10.0 * known, False))
     assert model.expected(np.array([0.5])) == pytest.approx(10.0 * early)
     for x in np.linspace(0.1, 1.0, MIN_COSTS):
-        for one in (model, alone):
-            one.add(np.array([x]), 7.0)
+        for costs in (model, alone):
+            costs.trials.append((np.array([x]), 7.0, False))
     assert model.expected(np.array([0.5])) == alone.expected(np.array([0.5]))
 
 
@@ -314,12 +317,12 @@ def test_random_search_stays_random():
 
 
 def test_the_probability_follows_the_costs():
-    limits = LimitTerms([0])
-    costs, limits.limit = limits.costs, 10.0
+    costs = CostModel([0])
+    limits = LimitTerms(costs, AbortedTrials([0], []), limit=10.0)
     assert limits.terms(per_cost=True) == [] and np.all(limits.likely(np.eye(1)))
     for x in np.linspace(0.0, 1.0, 9):
         row = np.array([x])
-        costs.add(row, min(10.0 ** (4 * x - 2), 10.0), censored=bool(x > 0.75))
+        costs.trials.append((row, min(10.0 ** (4 * x - 2), 10.0), bool(x > 0.75)))
     (term,) = limits.terms(per_cost=False)
     X = np.linspace(0.0, 1.0, 21)[:, None]
     probability = np.exp(term.value(X))
@@ -329,13 +332,13 @@ def test_the_probability_follows_the_costs():
 
 
 def test_costs_are_cooled_by_the_share_of_the_budget_that_is_left():
-    limits = LimitTerms([0])
-    for x in range(5):
-        limits.costs.add(np.array([x / 4]), 2.0)
+    models = CostModel([0]), AbortedTrials([0], [])
+    limits = LimitTerms(*models)
+    models[0].trials += [(np.array([x / 4]), 2.0, False) for x in range(5)]
     assert limits.terms(True)[0].alpha == 1.0
-    limits.budget = 40.0
+    limits = LimitTerms(*models, budget=40.0)
     assert limits.terms(True)[0].alpha == pytest.approx(0.75)
-    limits.budget = 5.0
+    limits = LimitTerms(*models, budget=5.0)
     assert limits.terms(True) == []
     assert limits.terms(False) == []
 
