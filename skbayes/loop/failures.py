@@ -7,13 +7,19 @@ import re
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from skbayes.evaluation.fold import Fold
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space.lists import same
 from skbayes.space.space import Space
+
+if TYPE_CHECKING:
+    from skbayes.evaluation.backend import Backend
+    from skbayes.evaluation.run import SearchRun
+    from skbayes.loop.scheduler import Stage
 
 __all__ = ["FailingStart"]
 
@@ -49,6 +55,28 @@ class FailingStart:
     score_of: Callable[[Any], float] = float
     error_score: float = math.nan
     tries_all: bool = False
+
+    @classmethod
+    def of(cls, run: SearchRun, stage: Stage, backend: Backend) -> Self:
+        """Return the stopper of a search."""
+
+        def fit(params: Params, split: int) -> float:
+            outcome = backend.fit_here(Fold(split, params, raises=True))
+            if outcome.exception is not None:
+                raise outcome.exception
+            if outcome.result is None:
+                return 0.0  # aborted at a limit, which is no error
+            run.objective.learn(outcome.result.test_scores)
+            return run.objective(outcome.result.test_scores)
+
+        return cls(
+            run.space,
+            lambda params: stage.assign(0, params)[0],
+            fit,
+            run.objective,
+            run.options.missing_score,
+            tries_all=stage.n_trials >= run.space.n_configurations,
+        )
 
     def __call__(self, trials: Sequence[Trial]) -> bool:
         """Return False, or raise the exception."""

@@ -22,7 +22,6 @@ __all__ = [
     "ANY_SURROGATE",
     "OF_BEST_SCORE",
     "SHARED",
-    "SurrogateNames",
     "parameters_of",
     "share_parameters",
     "surrogate_parameter",
@@ -293,17 +292,11 @@ class SharedEntries:
     """
 
 
-class SurrogateNames(compat.StrOptions):
-    """Names of surrogates, with errors that translate the names of other libraries."""
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        if isinstance(val, str) and (ours := surrogate_elsewhere(val, self.options)):
-            raise ValueError(f"surrogate: {val!r} is called {ours!r} here.")
-        return super().is_satisfied_by(val)
-
-
 class _WithAcquisition(compat.HasMethods):
-    """Tuples of a surrogate and an acquisition function, given by name or class."""
+    """Tuples of a surrogate and an acquisition function, given by name or class.
+
+    It is the last constraint. Its errors translate the names of other libraries.
+    """
 
     def __init__(
         self, surrogates: list[Any], names: Collection[str], kinds: tuple[type, ...]
@@ -312,9 +305,14 @@ class _WithAcquisition(compat.HasMethods):
         self.surrogates, self.names, self.kinds = surrogates, names, kinds
 
     def is_satisfied_by(self, val: Any) -> bool:
-        if not isinstance(val, tuple) or len(val) != 2:
+        is_pair = isinstance(val, tuple) and len(val) == 2
+        surrogate, acquisition = val if is_pair else (val, None)
+        ours = self.surrogates[0].options  # the first one lists the names
+        if isinstance(surrogate, str):
+            if name := surrogate_elsewhere(surrogate, ours):
+                raise ValueError(f"surrogate: {surrogate!r} is called {name!r} here.")
+        if not is_pair:
             return False
-        surrogate, acquisition = val
         is_name = isinstance(acquisition, str) and acquisition in self.names
         if not is_name and not isinstance(acquisition, self.kinds):
             listed = ", ".join(map(repr, sorted(self.names)))
@@ -343,7 +341,7 @@ def surrogate_parameter(
 
 # Surrogates by name, and user-defined ones.
 ANY_SURROGATE = [
-    SurrogateNames(set(registry)),
+    compat.StrOptions(set(registry)),
     compat.HasMethods(["fit", "predict", "condition"]),
 ]
 

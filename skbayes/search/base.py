@@ -17,12 +17,7 @@ from sklearn.utils.metadata_routing import MethodMapping
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.evaluation.aspects.registry import (
-    aspects_of,
-    check_conflicts,
-    refitting,
-    requested,
-)
+from skbayes.evaluation.aspects import registry as aspects
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.limits import unfinished_text
 from skbayes.evaluation.options import RefitChoice, refit_choice
@@ -36,19 +31,18 @@ from skbayes.search import _preparation as prepare
 from skbayes.search import _validation as validate
 from skbayes.search._parameters import share_parameters
 from skbayes.search.choice import (
+    GuidingMetric,
     best_attributes,
     best_row,
     choose_by_rule,
     results_table,
 )
 from skbayes.search.final_model import FinalModel, check_final_model
-from skbayes.search.guiding_metric import GuidingMetric
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import winner_fits
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.spaces.parts import own_values
-from skbayes.tracking.autolog import autologged
 from skbayes.utils.did_you_mean import NameHints, replaced_by
 from skbayes.utils.pickled_version import PickledVersion
 
@@ -202,15 +196,13 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _n_spread(self) -> int | str:
         """Return the number of initial configurations for the optimizer."""
-        n_points = knowledge.parse_initial_points(self.initial_points)[1]
+        n_points = prepare.parse_initial_points(self.initial_points)[1]
         return self._n_initial_points if n_points is None else n_points
 
     def _known_results(self, run: SearchRun) -> list[tuple]:
         """Return observations of an earlier search: parameters, scores, noise."""
-        source = knowledge.known_source(self, run.space)
-        if source is None:
-            return []
-        return list(known_trials(source, run.space, run.objective.name or "score"))
+        space, metric = run.space, run.objective.name or "score"
+        return list(known_trials(knowledge.known_source(self, space), space, metric))
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         """Return the stages of the search; the best trial is that of the last one."""
@@ -239,7 +231,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV does not have."""
         columns: dict[str, list] = {}
-        for aspect in aspects_of(run):
+        for aspect in aspects.aspects_of(run):
             columns |= aspect.columns(history)
         if run.cuts_trials:
             columns["state"] = [trial.state for trial in history]
@@ -332,7 +324,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         stages = strategy._stages(run)
         optimizer = stages[0].make_optimizer(run, History())
         validate.check_configurations(run, stages[0])
-        with autologged(self, run.X), run.tasks.fit(), contextlib.ExitStack() as stack:
+        logged = prepare.logged(self, run.X)
+        with logged, run.tasks.fit(), contextlib.ExitStack() as stack:
             run = replace(run, splits=prepare.draw_splits(strategy, run))
             drawn, run = run, prepare.open_journal(strategy, run, stack)
             if run.seed != drawn.seed:
@@ -379,7 +372,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             Metadata routing. Scorers in `constraints` have the key ``constraints``.
         """
         router = super().get_metadata_routing()
-        for aspect in requested(vars(self)):
+        for aspect in aspects.requested(vars(self)):
             scorer = aspect.scorer(self)
             if scorer is not None:
                 mapping = MethodMapping().add(caller="fit", callee="score")
@@ -429,7 +422,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """Check the arguments, and return the run."""
         settings = {name: getattr(self, name) for name in self._parameter_constraints}
         validate.check_arguments(self)
-        check_conflicts(settings)
+        aspects.check_conflicts(settings)
         clone(self.estimator)  # detects a wrong estimator before the space is checked
         scorers, refit_metric = compat.resolve_scorers(self._with_plain_refit())
         objective = self._make_objective(scorers)
@@ -440,9 +433,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         routed = compat.route_fit_params(self, params)
         if self._refit_choice().needs_predictions:
             check_final_model(self, y)
-        notation, untuned, facts = knowledge.resolved_spaces(self, X, y)
+        notation, untuned, facts = prepare.resolved_spaces(self, X, y)
         notes = {}
-        for aspect in requested(vars(self)):
+        for aspect in aspects.requested(vars(self)):
             notation, note = aspect.prepare(
                 self, notation, objective, y, routed.estimator.fit
             )
@@ -464,8 +457,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             space=space.with_constraint(space.constraint),
             search_spaces=notation,
             untuned=untuned,
-            initial_points=knowledge.points_to_begin_with(self, space),
-            prior=knowledge.prior_of(self, space, facts),
+            initial_points=prepare.points_to_begin_with(self, space),
+            prior=prepare.prior_of(self, space, facts),
             refit_metric=refit_metric,
             options=prepare.fit_options(self),
             seed=prepare.draw_seed(self.random_state),
@@ -473,6 +466,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             notes=notes,
         )
         validate.check_constraint(run.space)
+        if self.warm_start_from is None:
+            return run
         if knowledge.is_list_of_sources(self.warm_start_from):
             return replace(run, sources=knowledge.other_searches(self, run))
         return replace(run, known=self._known_results(run))
@@ -491,6 +486,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """Pass the observations of earlier searches to an optimizer."""
         if run.sources:
             optimizer.transfer(run.sources)
+        if not run.known:
+            return
         slacks = knowledge.known_slacks(self, run)
         for (params, score, noise, *cost), own in zip(run.known, slacks, strict=True):
             optimizer.learn(params, score, noise, *cost[:1], constraints=own)
@@ -527,7 +524,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             or any(fold.extras.get("multimetric") for fold in history.folds),
             "target_metric_": run.objective.name or "score",
         }
-        for aspect in aspects_of(run):
+        for aspect in aspects.aspects_of(run):
             attributes |= aspect.attributes(history)
         return attributes
 
@@ -589,7 +586,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             fit_params = compat.check_fit_params(run.X, fit_params, rows)
         self.best_estimator_ = model  # also if its fit fails
         tasks = run.tasks.refitting(model) if run.tasks else contextlib.nullcontext()
-        with tasks, refitting(vars(strategy), model):
+        with tasks, aspects.refitting(vars(strategy), model):
             begin = time.time()
             if not is_fitted:
                 model.fit(X, *([] if y is None else [y]), **fit_params)

@@ -22,12 +22,11 @@ from skbayes.evaluation.trial import History, TrialState
 from skbayes.loop.scheduler import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
-from skbayes.search._knowledge import parse_initial_points
 from skbayes.search._parameters import (
-    SurrogateNames,
     share_parameters,
     surrogate_parameter,
 )
+from skbayes.search._preparation import parse_initial_points
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.choice import rank
 from skbayes.search.monotonicity import check_monotonicity
@@ -230,7 +229,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             ],
         ),
         surrogate_parameter(
-            [SurrogateNames(set(SIGNED))], {"ei", "pi", "ucb"}, (Acquisition,)
+            [compat.StrOptions(set(SIGNED))], {"ei", "pi", "ucb"}, (Acquisition,)
         ),
     )
 

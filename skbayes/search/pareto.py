@@ -263,8 +263,6 @@ class ParetoSearchCV(BaseBayesSearchCV):
     def _known_results(self, run: SearchRun) -> list[tuple]:
         space, objectives = run.space, run.objective
         source = known_source(self, space)
-        if source is None:
-            return []
         if study_of(source) is not None or hasattr(source, "x_iters"):
             raise ValueError(
                 "warm_start_from: a study of Optuna or a result of scikit-optimize "

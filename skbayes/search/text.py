@@ -27,8 +27,8 @@ from skbayes import compat
 from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.options import oof_method, parse_cache
 from skbayes.evaluation.run import SearchRun
-from skbayes.search._knowledge import parse_initial_points
 from skbayes.search._parameters import share_parameters
+from skbayes.search._preparation import parse_initial_points
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.space import Space

@@ -29,14 +29,12 @@ from skbayes.search._knowledge import journal_trials, known_source
 from skbayes.search._parameters import (
     ANY_SURROGATE,
     OF_BEST_SCORE,
-    SurrogateNames,
     share_parameters,
     surrogate_parameter,
 )
 from skbayes.search._validation import check_refit
 from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.choice import best_attributes, best_row, rank
-from skbayes.search.guiding_metric import ScoreAndCost
+from skbayes.search.choice import ScoreAndCost, best_attributes, best_row, rank
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
@@ -51,7 +49,7 @@ SIZE = "train_size"
 
 # Surrogates that predict scores, or that do not use them.
 SURROGATES = [
-    SurrogateNames(
+    compat.StrOptions(
         {
             name
             for name in registry
@@ -365,8 +363,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     def _known_results(self, run: SearchRun) -> list[tuple]:
         source = self.warm_start_from
-        if source is None:
-            return []
         objective, n_outside = run.objective, 0
         if isinstance(source, str | PathLike):
             trials, n_outside = journal_trials(source, run.space)

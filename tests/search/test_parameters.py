@@ -19,13 +19,13 @@ from skbayes.evaluation.options import (
     returns_estimators,
 )
 from skbayes.search import BaseBayesSearchCV
-from skbayes.search._knowledge import parse_initial_points
 from skbayes.search._parameters import (
     SHARED,
     SharedEntries,
     parameters_of,
     share_parameters,
 )
+from skbayes.search._preparation import parse_initial_points
 from skbayes.utils.did_you_mean import REPLACED
 
 
