@@ -22,6 +22,14 @@ from urllib.parse import unquote, urlsplit
 ROOT = Path(__file__).parents[1]
 MARKDOWN = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "benchmarks/README.md")
 
+# Files of the repository by the address under which they are published.
+REPOSITORY = "skbayes/skbayes"
+ADDRESSES = {
+    f"https://github.com/{REPOSITORY}/blob/main/": "",
+    f"https://raw.githubusercontent.com/{REPOSITORY}/main/": "",
+    "https://skbayes.github.io/skbayes/dev/": "docs/",
+}
+
 # Attribute with the reference, by element.
 REFERENCES = {
     "a": "href",
@@ -106,13 +114,25 @@ def _headings(path: Path) -> Iterator[str]:
         yield re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 
+def _file_of(reference: str) -> str:
+    """Return the path of a published file, from the root, or the reference itself."""
+    for address, folder in ADDRESSES.items():
+        if reference.startswith(address):
+            path = "/" + folder + reference.removeprefix(address)
+            path = path.replace("/docs/auto_examples/index.html", "/examples")
+            page = path.removesuffix(".html")
+            sources = [page + suffix for suffix in (".rst", ".md", ".ipynb")]
+            return next((s for s in sources if Path(f"{ROOT}{s}").exists()), path)
+    return reference
+
+
 def broken_in_markdown(path: Path) -> Iterator[str]:
     """Yield the broken links of a Markdown page."""
     prose = _prose(path)
     links = re.findall(r"\]\(\s*<?([^)\s>]+)", prose)
     links += re.findall(r"^\[[^\]]+\]:\s*(\S+)", prose, re.MULTILINE)
     for reference in dict.fromkeys(links):
-        problem = _problem(reference, path, ROOT)
+        problem = _problem(_file_of(reference), path, ROOT)
         if problem:
             yield f"{path.name}: {reference}: {problem}"
 

@@ -56,6 +56,18 @@ def test_markdown(tmp_path):
     assert found == ["no.png", "#nowhere", "there.md#no"]
 
 
+def test_published_files_must_exist(tmp_path):
+    page = tmp_path / "page.md"
+    files = {"https://skbayes.github.io/skbayes/dev/": ("faq.html", "no.html")}
+    files["https://github.com/skbayes/skbayes/blob/main/"] = ("LICENSE", "no.md")
+    raw = "https://raw.githubusercontent.com/skbayes/skbayes/main/docs/images/"
+    files[raw] = ("search.gif", "no.png")
+    for good, bad in (map(a.__add__, names) for a, names in files.items()):
+        page.write_text(f"[a]({good}) ![b]({bad})")
+        found = list(checker.broken_in_markdown(page))
+        assert found == [f"page.md: {bad}: no such file"]
+
+
 def test_pages_of_the_repository():
     for name in checker.MARKDOWN:
         assert list(checker.broken_in_markdown(checker.ROOT / name)) == []

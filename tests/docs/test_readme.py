@@ -61,21 +61,21 @@ SENTENCES = {
     "The command needs a C++ compiler, because pip compiles LIBLINEAR:": (
         "test_nothing_that_pip_must_compile_is_required"
     ),
-    '[`refit="ensemble"`](docs/ensembles.rst) averages the best configurations with '
+    '[`refit="ensemble"`] averages the best configurations with '
     "weights, without further fits.": (
         "test_no_model_is_fitted_after_the_search",
         "test_the_score_is_that_of_members_that_are_fitted_again",
     ),
-    '[`refit="corrected"`](docs/analyzing.rst) keeps the current parameters of the '
+    '[`refit="corrected"`] keeps the current parameters of the '
     "estimator unless the corrected score of another configuration is better.": (
         "test_own_values_win_unless_the_corrected_score_is_better"
     ),
-    "[`skbayes.Optimizer`](docs/optimizer.rst) maximizes any Python function with "
+    "[`skbayes.Optimizer`] maximizes any Python function with "
     '`ask` and `tell`, or minimizes it with `direction="minimize"`.': (
         "test_the_minimum_of_branin_is_found",
         "test_it_finds_the_optimum_of_a_mixed_space",
     ),
-    "[`skbayes.benchmark`](docs/benchmark.rst) compares search methods in seconds, on "
+    "[`skbayes.benchmark`] compares search methods in seconds, on "
     "tables of the results of trained systems.": "test_quick_and_both_objectives",
     "✓ yes, ~ partly, – no, ? not verified.": NO_BEHAVIOR,
     "The marks were determined by running these releases and reading their source "
@@ -88,26 +88,18 @@ SENTENCES = {
 
 # First cells of the tables: the searches, and the features with a mark for skbayes.
 ROWS = {
-    "[`BayesSearchCV`](docs/bayes.rst)": (
+    "[`BayesSearchCV`]": (
         "test_every_behavior_holds",
         "test_r1_to_r7_r9_same_results_as_grid_search",
     ),
-    "[`MultiStageSearchCV`](docs/multi_stage.rst)": (
-        "test_a_stage_begins_with_the_best_of_the_one_before"
-    ),
-    "[`HyperTuneSearchCV`](docs/hypertune.rst)": (
-        "test_the_small_optimum_is_tried_first_on_all_data"
-    ),
-    "[`TextRepresentationSearchCV`](docs/text.rst)": (
-        "test_trials_score_as_the_plain_pipeline"
-    ),
-    "[`TradeoffSearchCV`](docs/tradeoff.rst)": (
+    "[`MultiStageSearchCV`]": ("test_a_stage_begins_with_the_best_of_the_one_before"),
+    "[`HyperTuneSearchCV`]": ("test_the_small_optimum_is_tried_first_on_all_data"),
+    "[`TextRepresentationSearchCV`]": ("test_trials_score_as_the_plain_pipeline"),
+    "[`TradeoffSearchCV`]": (
         "test_it_finds_the_best_tradeoff",
         "test_costs_by_name",
     ),
-    "[`ParetoSearchCV`](docs/pareto.rst)": (
-        "test_the_front_holds_what_nothing_dominates"
-    ),
+    "[`ParetoSearchCV`]": ("test_the_front_holds_what_nothing_dominates"),
     "Interface and results of `GridSearchCV`": (
         "test_every_behavior_holds",
         "test_r1_to_r7_r9_same_results_as_grid_search",
@@ -160,10 +152,11 @@ ROWS = {
 
 
 def sections():
-    """Return README.md up to the measurements, without code and hidden checks."""
+    """Return README.md up to the measurements, without code and targets of links."""
     text, found, _ = README.partition("\n## Benchmarks\n")
     assert found
-    return re.sub(r"^```.*?^```$|<!--.*?-->", "", text, flags=re.M | re.S)
+    text = re.sub(r"^```.*?^```$|<!--.*?-->", "", text, flags=re.M | re.S)
+    return re.sub(r"(?<=\])\(https:[^)\s]+\)", "", text)
 
 
 def sentences():
@@ -200,3 +193,13 @@ def test_what_an_entry_names_exists():
                 assert text in (ROOT / file).read_text("utf-8")
             else:
                 assert f"def {entry}(" in tests
+
+
+def test_every_link_is_absolute():
+    """The package index shows this page too."""
+    targets = re.findall(r"\]\(([^)]*)\)|(?:src|href)=\"([^\"]*)\"", README)
+    assert len(targets) > 40
+    for target in map("".join, targets):
+        assert target.startswith("https://")
+        assert "/skbayes/dev/" not in target or target.endswith(".html")
+        assert not target.endswith(".rst")
