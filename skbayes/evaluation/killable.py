@@ -108,7 +108,15 @@ class KillableBackend(Backend):
             return
         begin, limits, handles = time.perf_counter(), self._limits, self._handles
         if self.is_here or limits.trial_memory is not None:
-            outcome, size = start_server(*handles, limits)
+            try:
+                outcome, size = start_server(*handles, limits)
+            except OSError as error:  # such as in a browser, which has no processes
+                if limits.of_trials:
+                    raise RuntimeError(
+                        "trial_limits needs a process for the fits, and none could be "
+                        f"started: {error}."
+                    ) from error
+                return self._run_in_backend(error)
             if outcome is not None:
                 assert outcome.exception is not None
                 return self._run_in_backend(outcome.exception)

@@ -210,7 +210,7 @@ def _run(
     messages: list[bytes] = []
     _OUTPUT.messages = messages
     # Set it each time: other users of the package may have changed it.
-    library.set_print_string_function(_COLLECT)
+    library.set_print_string_function(_collector())
     arguments = (ctypes.byref(problem), ctypes.byref(parameter))
     try:
         if seed is None:
@@ -274,7 +274,10 @@ def _collect(message: bytes) -> None:
         messages.append(message)
 
 
-_COLLECT = ctypes.CFUNCTYPE(None, ctypes.c_char_p)(_collect)
+@functools.cache
+def _collector() -> Any:
+    """Return the print function for C; some systems cannot make one."""
+    return ctypes.CFUNCTYPE(None, ctypes.c_char_p)(_collect)
 
 
 # Iteration limits of scikit-learn's copy; 1000 for other solvers. The limits are those

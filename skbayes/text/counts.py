@@ -58,7 +58,7 @@ class CountTable:
             lengths = np.asarray(self.indptr)[rows + 1] - begins
             indptr = np.zeros(len(rows) + 1, dtype=np.int64)
             np.cumsum(lengths, out=indptr[1:])
-            entries = np.arange(indptr[-1]) + np.repeat(begins - indptr[:-1], lengths)
+            entries = np.arange(indptr[-1]) + _repeat(begins - indptr[:-1], lengths)
         return CountTable(
             indptr, self.indices[entries], self.counts[entries], self.grams
         )
@@ -121,7 +121,7 @@ def count_ngrams(
         is_ngram = keys >= 0
         if not is_ngram.all():
             keys, positions = keys[is_ngram], positions[is_ngram]
-        documents = np.repeat(
+        documents = _repeat(
             np.arange(last - first, dtype=np.int32),
             np.diff(stream.offsets[first : last + 1]),
         )
@@ -165,8 +165,13 @@ def _starts(begin: int, end: int, segments: Array, span: int, whole: bool) -> Ar
         return edges[:-1][lengths == span + 1]
     if span == 0:
         return np.arange(begin, end)
-    ends = np.repeat(edges[1:], lengths)
+    ends = _repeat(edges[1:], lengths)
     return np.flatnonzero(np.arange(begin, end) + span < ends) + begin
+
+
+def _repeat(values: Array, counts: Array) -> Array:
+    """Repeat values; NumPy on 32 bits, as in browsers, refuses 64-bit counts."""
+    return np.repeat(values, counts.astype(np.intp))
 
 
 def _keys(

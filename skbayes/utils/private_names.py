@@ -8,6 +8,7 @@ names.
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import multiprocessing
 import operator
@@ -182,9 +183,14 @@ train_wrap = _private(_WRAPPER, "train_wrap", None, _NO_LIBLINEAR)
 
 # -- of joblib
 _LOKY = "joblib.externals.loky"
+#: Whether the system can start processes, which loky needs; browsers cannot.
+_HAS_PROCESSES = importlib.util.find_spec("_multiprocessing") is not None
 _SETTINGS = "settings of joblib.parallel_config other than the backend"
 get_reusable_executor = _private(
-    _LOKY, "get_reusable_executor", None, "an immediate end of workers"
+    _LOKY,
+    "get_reusable_executor",
+    None,
+    "an immediate end of workers" if _HAS_PROCESSES else "",
 )
 ShutdownExecutorError = _private(
     f"{_LOKY}.process_executor", "ShutdownExecutorError", BrokenExecutor
@@ -193,7 +199,9 @@ resource_tracker = _private(
     f"{_LOKY}.backend",
     "resource_tracker",
     SimpleNamespace(register=_do_nothing, unregister=_do_nothing),
-    "the removal of temporary files after a process is killed",
+    "the removal of temporary files after a process is killed"
+    if _HAS_PROCESSES
+    else "",
 )
 TASK_PENDING = _private("joblib.parallel", "TASK_PENDING", None)
 default_parallel_config = _private(

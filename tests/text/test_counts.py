@@ -87,3 +87,17 @@ def test_rows_in_any_order():
         part = slice(taken.indptr[i], taken.indptr[i + 1])
         assert taken.indices[part].tolist() == one.indices.tolist()
         assert taken.counts[part].tolist() == one.counts.tolist()
+
+
+def test_values_are_repeated_by_integers_of_numpys_size(monkeypatch):
+    """NumPy on 32 bits refuses counts of 64 bits."""
+    repeat = np.repeat
+
+    def strict(values, counts):
+        assert counts.dtype == np.int32
+        return repeat(values, counts)
+
+    monkeypatch.setattr(np, "intp", np.int32)
+    monkeypatch.setattr(np, "repeat", strict)
+    table, _ = _count(_stream([[0, 1, 0], [1, 2]]), (0, 1))
+    assert list(table.rows(np.array([1, 0])).counts) == [1, 1, 1]

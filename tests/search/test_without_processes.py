@@ -1,0 +1,39 @@
+"""Searches on systems without processes and threads, such as a browser."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = Path(__file__).parents[1] / "helpers" / "without_processes.py"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    done = subprocess.run([sys.executable, PROGRAM], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return {row.pop("name"): row for row in map(json.loads, done.stdout.splitlines())}
+
+
+def test_the_import_has_no_warning(rows):
+    assert rows["import"] == {"warnings": []}
+
+
+def test_searches_run_in_the_process(rows):
+    for name in ("n_jobs", "ensemble", "journal", "resumed"):
+        assert rows[name] == rows["plain"]
+    assert rows["plain"]["score"] > 0.9 and rows["plain"]["warnings"] == []
+    assert rows["text"]["score"] > 0.9 and rows["text"]["warnings"] == []
+
+
+def test_a_timeout_is_checked_between_fits(rows):
+    assert rows["timeout"]["score"] == rows["plain"]["score"]
+    (warning,) = rows["timeout"]["warnings"]
+    assert warning.startswith("timeout cannot abort a running fit")
+
+
+def test_limits_of_trials_are_refused(rows):
+    error = rows["trial_limits"]["error"]
+    assert error.startswith("RuntimeError: trial_limits needs a process for the fits")
