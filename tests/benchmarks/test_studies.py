@@ -15,6 +15,7 @@ import numpy as np
 import overhead
 import pruning
 import pytest
+import seconds
 import tasks
 import threshold
 import truth
@@ -26,7 +27,7 @@ from sklearn.preprocessing import StandardScaler
 
 STUDIES = {
     f"{module.__name__} {name}": (module, name)
-    for module in (judges, model_choices, overhead, waste)
+    for module in (judges, model_choices, overhead, seconds, waste)
     for name, study in module.STUDIES.items()
     if study.smallest
 } | {

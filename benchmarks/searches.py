@@ -1,0 +1,200 @@
+"""Searches of several libraries over one space, with the time of each trial.
+
+The scorer appends a line to a file for each fold, so that the trials are those that
+were finished, in any library and in any process.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import pickle
+import tempfile
+import time
+from collections import defaultdict
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from methods import Categories, Float, Int, Space, as_notation
+from scipy import stats
+from sklearn.base import clone
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import (
+    GridSearchCV,
+    RandomizedSearchCV,
+    cross_val_score,
+)
+
+from skbayes import BayesSearchCV
+
+MOST_OF_GRID = 100  # configurations
+# Parameters and mean score of each trial, and seconds until it was finished.
+Trials = list[tuple[dict[str, Any], float, float]]
+
+
+class LoggedScorer:
+    """Scorer that writes parameters, score and time of each fold to a file."""
+
+    def __init__(self, scoring: str, space: Space, path: Path) -> None:
+        self.scoring, self.names, self.path = scoring, list(space), path
+
+    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
+        """Return the score."""
+        score = float(get_scorer(self.scoring)(estimator, X, y))
+        values = estimator.get_params()
+        fold = {name: values[name] for name in self.names}, score, time.time()
+        with self.path.open("ab") as file:
+            file.write(base64.b64encode(pickle.dumps(fold)) + b"\n")
+        return score
+
+    def trials(self, begin: float, n_folds: int) -> Trials:
+        """Return the trials whose folds are all in the file, in the order of ends."""
+        folds, found = defaultdict(list), []
+        for line in self.path.read_bytes().splitlines():
+            params, score, end = pickle.loads(base64.b64decode(line))
+            folds[repr(params)].append(score)
+            if len(folds[repr(params)]) == n_folds:
+                mean = float(np.mean(folds.pop(repr(params))))
+                found.append((params, mean, end - begin))
+        return found
+
+
+def _value(dim: Float | Int | Categories, place: float) -> Any:
+    """Convert a number of a grid, or the index of an option."""
+    if isinstance(dim, Categories):
+        return dim.options[int(place)]
+    return int(place) if isinstance(dim, Int) else place
+
+
+def distribution(dim: Float | Int | Categories) -> Any:
+    """Return a dimension for scikit-learn's random searches."""
+    if isinstance(dim, Categories):
+        return list(dim.options)
+    if isinstance(dim, Float):
+        kind = stats.loguniform if dim.log else stats.uniform
+        return kind(dim.low, dim.high if dim.log else dim.high - dim.low)
+    if not dim.log:
+        return stats.randint(dim.low, dim.high + 1)
+    # A list of 1000 values with the frequencies of a logarithmic scale.
+    ends = np.log([dim.low, dim.high + 1 - 1e-9])
+    return [int(value) for value in np.exp(np.linspace(*ends, 1000))]
+
+
+def grid(space: Space) -> dict[str, list[Any]]:
+    """Return evenly spaced values, as many as `MOST_OF_GRID` allows.
+
+    The last dimensions are left out if there would be fewer than three values for each.
+    """
+
+    def values(dim: Float | Int | Categories, n: int) -> list[Any]:
+        if isinstance(dim, Categories):
+            return list(dim.options)
+        spaced = np.geomspace if dim.log else np.linspace
+        found = spaced(dim.low, dim.high, n)
+        return sorted({_value(dim, float(v)) for v in found})
+
+    names = list(space)
+    for n_names, n in product(range(len(names), 0, -1), range(9, 2, -1)):
+        chosen = {name: values(space[name], n) for name in names[:n_names]}
+        if math.prod(map(len, chosen.values())) <= MOST_OF_GRID:
+            return chosen
+    raise ValueError("the first dimension has too many values")
+
+
+def run_search(
+    method: str,
+    task: Any,
+    space: Space,
+    n: int,
+    seed: int,
+    n_jobs: int = 1,
+    **options: Any,
+) -> tuple[Trials, Any, float]:
+    """Make a search of n trials; return the trials, the search and its seconds.
+
+    `task` has an estimator, rows, folds and a scoring. Halving makes `n` candidates.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        scorer = LoggedScorer(task.scoring, space, Path(folder) / "folds.jsonl")
+        scorer.path.touch()
+        folds = task.folds()
+        common = {"cv": folds, "scoring": scorer, "n_jobs": n_jobs, "refit": False}
+        begin = time.time()
+        if method == "flaml":
+            search = _flaml(task, space, n, seed, n_jobs, scorer)
+        else:
+            search = _search(method, task, space, n, seed, common | options)
+            search.fit(task.X, task.y)
+        seconds = time.time() - begin
+        return scorer.trials(begin, len(folds)), search, seconds
+
+
+def _search(
+    method: str, task: Any, space: Space, n: int, seed: int, common: dict[str, Any]
+) -> Any:
+    from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+    from sklearn.model_selection import HalvingGridSearchCV, HalvingRandomSearchCV
+
+    model = task.estimator
+    distributions = {k: distribution(d) for k, d in space.items()}
+    match method:
+        case "grid":
+            return GridSearchCV(model, grid(space), **common)
+        case "random":
+            return RandomizedSearchCV(
+                model, distributions, n_iter=n, random_state=seed, **common
+            )
+        case "halving" | "halving-grid":
+            # Folds are drawn from the part of the rows that a round uses.
+            common |= {"cv": len(common["cv"]), "refit": True, "random_state": seed}
+            if method == "halving":
+                return HalvingRandomSearchCV(
+                    model, distributions, n_candidates=n, **common
+                )
+            return HalvingGridSearchCV(model, grid(space), **common)
+        case "optuna":
+            import optuna
+            from optuna_integration import OptunaSearchCV
+
+            optuna.logging.set_verbosity(optuna.logging.ERROR)
+            kinds = optuna.distributions
+            numbers = {Float: kinds.FloatDistribution, Int: kinds.IntDistribution}
+            ranges = {
+                k: kinds.CategoricalDistribution(d.options)
+                if isinstance(d, Categories)
+                else numbers[type(d)](d.low, d.high, log=d.log)
+                for k, d in space.items()
+            }
+            return OptunaSearchCV(
+                model, ranges, n_trials=n, random_state=seed, **common
+            )
+    return BayesSearchCV(
+        model, as_notation(space), n_iter=n, random_state=seed, **common
+    )
+
+
+def _flaml(
+    task: Any, space: Space, n: int, seed: int, n_jobs: int, scorer: LoggedScorer
+) -> Any:
+    from flaml import BlendSearch, tune
+
+    def domain(dim: Float | Int | Categories) -> Any:
+        if isinstance(dim, Categories):
+            return tune.choice(list(range(len(dim.options))))
+        if isinstance(dim, Int):
+            return (tune.lograndint if dim.log else tune.randint)(dim.low, dim.high + 1)
+        return (tune.loguniform if dim.log else tune.uniform)(dim.low, dim.high)
+
+    def evaluate(config: dict[str, Any]) -> dict[str, float]:
+        params = {name: _value(space[name], place) for name, place in config.items()}
+        model = clone(task.estimator).set_params(**params)
+        scores = cross_val_score(
+            model, task.X, task.y, cv=task.folds(), scoring=scorer, n_jobs=n_jobs
+        )
+        return {"score": float(scores.mean())}
+
+    config = {k: domain(d) for k, d in space.items()}
+    search = BlendSearch("score", "max", config, seed=seed)
+    return tune.run(evaluate, search_alg=search, num_samples=n, verbose=0)
