@@ -1,4 +1,4 @@
-"""Functions that use private names of scikit-learn and joblib.
+"""Functions that use private names of scikit-learn and joblib, or depend on releases.
 
 The functions check the features of a release by signature or attribute, never by its
 version number, so that later releases are supported. `utils.private_names` looks up the
@@ -101,6 +101,7 @@ __all__ = [
     "safe_split",
     "select_best_index",
     "shares_processes",
+    "to_host",
     "train_liblinear",
 ]
 
@@ -581,3 +582,16 @@ def train_liblinear(
     weights, n_iter = train_wrap(X, labels, True, solver, *options)
     # For the joint problem of Crammer and Singer (4), only the first count is valid.
     return weights, int(n_iter[0] if solver == 4 else max(n_iter))
+
+
+def to_host(data: Any) -> Any:
+    """Return an array of another library as a NumPy array, if it can be copied.
+
+    `numpy.asarray` refuses arrays on other devices. Other data are unchanged.
+    """
+    if isinstance(data, np.ndarray) or not hasattr(data, "__dlpack__"):
+        return data
+    try:
+        return np.from_dlpack(data, device="cpu")
+    except (BufferError, RuntimeError, TypeError, ValueError):
+        return data  # NumPy before 2.1 has no argument `device`

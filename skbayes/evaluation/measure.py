@@ -25,7 +25,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import get_scorer, get_scorer_names
 from sklearn.utils.multiclass import type_of_target
 
-from skbayes.space.dimensions import to_host
+from skbayes import compat
 from skbayes.utils.optional import warn_user
 
 __all__ = [
@@ -307,7 +307,7 @@ def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            y = np.asarray(to_host(y))
+            y = np.asarray(compat.to_host(y))
             if type_of_target(y) not in ("binary", "multiclass", "continuous"):
                 return
             if len(y) > MAX_SAMPLE:

@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.utils.multiclass import type_of_target
 from sklearn.utils.validation import column_or_1d
 
-from skbayes.space.dimensions import to_host
+from skbayes import compat
 
 __all__ = ["FULL_DATA", "Fidelity", "Subsets", "check_train_size"]
 
@@ -201,7 +201,7 @@ def _indices(train: Any, n_samples: int | None) -> np.ndarray:
 
 
 def _classes(labels: Any) -> np.ndarray | None:
-    labels = to_host(labels)
+    labels = compat.to_host(labels)
     if labels is None or type_of_target(labels) not in ("binary", "multiclass"):
         return None
     codes: np.ndarray = np.unique(column_or_1d(labels), return_inverse=True)[1]

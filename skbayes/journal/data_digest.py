@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from skbayes.space.dimensions import to_host
+from skbayes import compat
 
 __all__ = ["data_text", "is_data"]
 
@@ -71,7 +71,7 @@ class _Digest:
             self._add_column(data)
             name = f"{library}.{type(data).__name__}"
             return f"{name} of {data.dtype} with {len(data)} items"
-        array = to_host(data)
+        array = compat.to_host(data)
         if not isinstance(array, np.ma.MaskedArray):
             array = np.asarray(array)
         self._add_array(array)

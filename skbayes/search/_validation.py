@@ -21,7 +21,6 @@ from skbayes.evaluation.options import RULES, oof_method
 from skbayes.evaluation.run import SearchRun
 from skbayes.loop.scheduler import Stage
 from skbayes.space import Column, Space
-from skbayes.space.dimensions import to_host
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
@@ -193,7 +192,7 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
 def _check_labels(y: Any) -> None:
     """Raise an error for missing values among labels of a classifier."""
     try:
-        labels = np.asarray(to_host(y))
+        labels = np.asarray(compat.to_host(y))
     except Exception:  # left to the estimator
         return
     if labels.dtype.kind != "O" or labels.ndim != 1:

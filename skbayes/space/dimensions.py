@@ -65,19 +65,6 @@ def native(value: Any) -> Any:
     return complex(plain) if isinstance(plain, np.clongdouble) else plain
 
 
-def to_host(data: Any) -> Any:
-    """Return an array of another library as a NumPy array, if it can be copied.
-
-    `numpy.asarray` refuses arrays on other devices. Other data are unchanged.
-    """
-    if isinstance(data, np.ndarray) or not hasattr(data, "__dlpack__"):
-        return data
-    try:
-        return np.from_dlpack(data, device="cpu")
-    except (BufferError, RuntimeError, TypeError, ValueError):
-        return data  # NumPy before 2.1 has no argument `device`
-
-
 def is_number(value: Any) -> bool:
     """Return whether a value is a real number, but not a bool."""
     # Floats and ints first: the general check takes ten times as long.

@@ -17,7 +17,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.multiclass import type_of_target
 
-from skbayes.space.dimensions import to_host
+from skbayes import compat
 from skbayes.space.lists import Ordinal
 
 __all__ = [
@@ -91,7 +91,7 @@ class DataFacts:
         own_score: bool = False,
     ) -> DataFacts:
         """Return the facts about `X` and `y`, given the fraction of training rows."""
-        X, y = to_host(X), to_host(y)
+        X, y = compat.to_host(X), compat.to_host(y)
         found: dict[str, Any] = {"own_score": own_score}
         n_samples = n_samples_of(X, y)
         if n_samples is not None:

@@ -5,9 +5,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from skbayes import compat
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.journal.data_digest import data_text
-from skbayes.space.dimensions import to_host
 from skbayes.spaces.catalog import DataFacts
 
 copies_from_devices = pytest.mark.skipif(
@@ -38,7 +38,7 @@ class Refusing:
 def test_an_array_on_another_device_is_copied(array):
     with pytest.raises(RuntimeError):
         np.asarray(on_device(array))
-    copied = to_host(on_device(array))
+    copied = compat.to_host(on_device(array))
     assert type(copied) is np.ndarray and copied.dtype == array.dtype
     np.testing.assert_array_equal(copied, array)
 
@@ -49,7 +49,7 @@ def test_an_array_on_another_device_is_copied(array):
     ids=lambda data: type(data).__name__,
 )
 def test_other_data_are_unchanged(data):
-    assert to_host(data) is data
+    assert compat.to_host(data) is data
 
 
 @copies_from_devices
