@@ -84,7 +84,6 @@ QUANTILES = (np.arange(64) + 0.5) / 64
 MAX_LOG = 100.0
 
 
-@functools.lru_cache(maxsize=64)
 @dataclass(frozen=True)
 class Guide:
     """Metric whose curves choose the number of rounds; None if there is only one."""
@@ -102,6 +101,7 @@ class Guide:
         return self.sign * np.array(curves[only], dtype=np.float64)
 
 
+@functools.lru_cache(maxsize=64)
 def round_grid(cap: int) -> IntArray:
     """Return the numbers of rounds at which curves have scores.
 

@@ -11,6 +11,7 @@ from skbayes.evaluation.learning_curves import (
     MIN_TRIALS,
     CurveScores,
     FoldCurveRace,
+    Guide,
     check_rounds,
     choose_by_others,
     choose_rounds,
@@ -18,6 +19,18 @@ from skbayes.evaluation.learning_curves import (
     round_grid,
 )
 from skbayes.evaluation.racing import Race
+
+
+def test_guides_are_pickled_by_reference_and_grids_are_shared():
+    guide = Guide("f1", -1.0)
+    assert isinstance(guide, Guide) and pickle.loads(pickle.dumps(guide)) == guide
+    curves = {"f1": [0.5, 0.25], "accuracy": [0.1, 0.2]}
+    np.testing.assert_array_equal(guide.curve(curves), [-0.5, -0.25])
+    assert Guide().curve(curves) is None and Guide().curve({}) is None
+    np.testing.assert_array_equal(Guide().curve({"score": [0.5]}), [0.5])
+    assert round_grid(300) is round_grid(300)
+    with pytest.raises(ValueError, match="read-only"):
+        round_grid(300)[0] = 2
 
 
 def curve(rate, top, cap=500, start=0.3):
