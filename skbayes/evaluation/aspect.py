@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from skbayes.evaluation.racing import FoldScores
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["REQUIRED", "Aspect", "Conflict", "FoldAspect", "Parameter", "is_given"]
+__all__ = ["REQUIRED", "Aspect", "FoldAspect", "Parameter", "is_given"]
 
 # Default of parameters that have none.
 REQUIRED: Any = inspect.Parameter.empty
@@ -71,33 +71,6 @@ class Parameter:
     default: Any = REQUIRED
     changes_trials: bool = True
     is_sent: bool = True
-
-
-@dataclass(frozen=True)
-class Conflict:
-    """Values of two parameters that cannot be combined.
-
-    The parameter `name` of the aspect conflicts if it is neither None nor False. The
-    `other` one conflicts if it has one of the `values`, or any value except None and
-    False if the list is empty. The `reason` includes the remedy, as sentences.
-    """
-
-    name: str
-    other: str
-    values: Sequence[Any] = ()
-    reason: str = ""
-
-    def check(self, settings: Mapping[str, Any]) -> None:
-        """Raise ValueError if both parameters have conflicting values."""
-        first, second = settings.get(self.name), settings.get(self.other)
-        clashes = is_given(second)
-        if self.values:
-            clashes = any(second is value for value in self.values)
-        if is_given(first) and clashes:
-            raise ValueError(
-                f"{self.name}={first!r} and {self.other}={second!r} cannot be "
-                f"combined. {self.reason}"
-            )
 
 
 def is_given(value: Any) -> bool:
@@ -146,15 +119,13 @@ class Aspect:
 
     The docstring of an aspect describes its `parameters`, and the attributes of a
     fitted search that result from them, in sections of numpydoc. These entries are part
-    of the docstrings of the searches. `conflicts` are values of these parameters that
-    cannot be combined with others. `condition` is an attribute of `SearchRun` that is
-    true if the aspect is on. With None, it is on if one of its parameters is neither
+    of the docstrings of the searches. `condition` is an attribute of `SearchRun` that
+    is true if the aspect is on. With None, it is on if one of its parameters is neither
     None nor False.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[tuple[Parameter, ...]] = ()
-    conflicts: ClassVar[tuple[Conflict, ...]] = ()
     condition: ClassVar[str | None] = None
 
     def __init__(self, run: SearchRun) -> None:
@@ -176,7 +147,7 @@ class Aspect:
     def prepare(
         cls, search: Any, spaces: Any, objective: Any, y: Any, fit_params: Any
     ) -> tuple[Any, Any]:
-        """Check the parameters before any fit.
+        """Check the parameters, and those that they exclude, before any fit.
 
         Return the search space, in the notation of `search_spaces`, and the note of the
         aspect in `run.notes`, if any.

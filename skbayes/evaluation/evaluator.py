@@ -22,7 +22,13 @@ from sklearn.utils.parallel import Parallel
 from skbayes.evaluation.aspect import Aspect
 from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.backend import Backend
-from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, has_status
+from skbayes.evaluation.fold import (
+    Fold,
+    FoldOutcome,
+    FoldTask,
+    configured,
+    has_status,
+)
 from skbayes.evaluation.killable import KillableBackend
 from skbayes.evaluation.limits import SearchTimeout
 from skbayes.evaluation.racing import FoldScores, race_of
@@ -69,7 +75,7 @@ def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) ->
 def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
     """Return the exception raised by setting `params` on a clone, or None."""
     try:
-        clone(estimator).set_params(**clone(dict(params), safe=False))
+        configured(estimator, params)
     except Exception as error:
         return error
     return None

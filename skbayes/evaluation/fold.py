@@ -7,7 +7,7 @@ import functools
 import pickle
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ __all__ = [
     "Inputs",
     "PREDICTING",
     "FoldTask",
+    "configured",
     "has_status",
     "named_scores",
     "raised_outcome",
@@ -70,6 +71,11 @@ class FoldOutcome:
 def has_status(outcomes: Sequence[FoldOutcome], status: FoldStatus) -> bool:
     """Return whether a fold has this status."""
     return any(outcome.status == status for outcome in outcomes)
+
+
+def configured(estimator: Any, params: Mapping[str, Any]) -> Any:
+    """Return a clone with parameters; estimators among the values are cloned too."""
+    return clone(estimator).set_params(**clone(dict(params), safe=False))
 
 
 @contextlib.contextmanager

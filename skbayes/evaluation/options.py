@@ -74,11 +74,8 @@ def parse_time(name: str, given: Any) -> float | None:
     if given is None or (is_number(given) and given > 0):
         seconds: float | None = given
         return seconds
-    text = given if isinstance(given, str) else ""
-    parts = _AMOUNT.findall(text)
-    values = [float(n) * _SECONDS.get(unit.lower(), math.nan) for n, unit in parts]
-    total = math.fsum(values)
-    if _AMOUNT.sub("", text) or not total > 0.0:
+    total = _total(given, _SECONDS)
+    if not total > 0.0:
         raise ValueError(
             f"{name} must be a positive number of seconds, or a string with the units "
             f"s, min, h or d, such as '90 s', '5 min' or '1h30m', got {given!r}."
@@ -91,14 +88,21 @@ def parse_size(name: str, given: Any) -> int:
     """Convert the size `name`, such as "2 GB", to bytes."""
     if is_number(given) and given >= 1 and given == int(given):
         return int(given)
-    found = _AMOUNT.fullmatch(given) if isinstance(given, str) else None
-    factor = _FACTORS.get(found[2].lower()) if found else None
-    if found is None or factor is None or float(found[1]) <= 0.0:
+    total = _total(given, _FACTORS)
+    if not total > 0.0:
         raise ValueError(
             f"{name} must be a positive number of bytes, or a string with one of the "
             f"units {', '.join(_UNITS)}, such as '2 GB', got {given!r}."
         )
-    return math.ceil(float(found[1]) * factor)
+    return math.ceil(total)
+
+
+def _total(given: Any, units: Mapping[str, float]) -> float:
+    """Return the sum of the amounts in a string; 0 or NaN if it has anything else."""
+    if not isinstance(given, str) or _AMOUNT.sub("", given):
+        return 0.0
+    parts = _AMOUNT.findall(given)
+    return math.fsum(float(n) * units.get(unit.lower(), math.nan) for n, unit in parts)
 
 
 def memory_text(size: float) -> str:

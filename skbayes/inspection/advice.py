@@ -8,10 +8,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.ensemble import RandomForestRegressor
 
 from skbayes import compat
+from skbayes.evaluation.fold import configured
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space import Integer, Ordinal, Real, Space
@@ -118,7 +118,7 @@ def _model(source: Any, params: dict[str, Any]) -> Any:
     if not hasattr(estimator, "set_params"):
         return None
     try:
-        return clone(estimator).set_params(**clone(params, safe=False))
+        return configured(estimator, params)
     except (TypeError, ValueError):
         return None
 

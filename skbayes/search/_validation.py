@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,8 +16,9 @@ from sklearn.utils import get_tags, indexable
 
 from skbayes import compat
 from skbayes.evaluation.evaluator import check_candidates
+from skbayes.evaluation.fold import configured
 from skbayes.evaluation.measure import check_metrics_suit
-from skbayes.evaluation.options import RULES, oof_method
+from skbayes.evaluation.options import RULES
 from skbayes.evaluation.run import SearchRun
 from skbayes.loop.scheduler import Stage
 from skbayes.space import Column, Space
@@ -58,12 +59,6 @@ def check_arguments(search: Any) -> None:
                 f"{value.__name__}() with its parameters."
             )
     check_source(search, search.warm_start_from)
-    method = oof_method(search.return_folds)
-    if method is not None and not hasattr(search.estimator, method):
-        raise ValueError(
-            f"return_folds: {method!r} is not 'estimators' or a method of the "
-            "estimator."
-        )
     in_flight = search.pre_dispatch
     if not isinstance(in_flight, str) and in_flight > np.sum(search.n_iter):
         warn_user(
@@ -256,34 +251,29 @@ def check_constraint(space: Space) -> None:
 
 def check_configurations(run: SearchRun, stage: Stage) -> None:
     """Check names and values of the parameters on an estimator."""
-
-    def assigned(params: dict[str, Any]) -> dict[str, Any]:
-        return stage.assign(0, params)[0]
-
-    for candidate in run.space.covering_sample():
-        check_candidates(run.estimator, [assigned(candidate)])
-    check_values(run.estimator, run.space, assigned)
-    scoring = run.settings.get("scoring")
-    check_responses(run.estimator, run.space, assigned, run.scorers, scoring)
+    sample = [stage.assign(0, dict(p))[0] for p in run.space.covering_sample()]
+    check_candidates(run.estimator, sample)
+    models = [configured(run.estimator, params) for params in sample]
+    check_values(run.space, sample, models)
+    check_responses(models, run.scorers, run.settings.get("scoring"))
 
 
 def check_values(
-    estimator: Any, space: Space, assigned: Callable[[dict], dict[str, Any]]
+    space: Space, sample: Sequence[Mapping[str, Any]], models: Sequence[Any]
 ) -> None:
     """Raise ValueError for a parameter without any valid value for the estimator.
 
+    The models have the parameters of the covering sample of the space.
     Single invalid values are not an error: their fits fail, and the search avoids them.
     Values that require a package that is not installed are an error too. Estimators
     with such values have a method `_check_packages`.
     """
     refused: dict[int, str] = {}
     accepted: set[int] = set()
-    for candidate in space.covering_sample():
-        params = assigned(dict(candidate))
-        model = clone(estimator).set_params(**clone(params, safe=False))
+    active = space.active(space.encode(space.covering_sample()))
+    for row, params, model in zip(active, sample, models, strict=True):
         _check_packages(model)
-        active = space.active(space.encode([candidate]))[0]
-        for place in np.flatnonzero(active).tolist():
+        for place in np.flatnonzero(row).tolist():
             column = space.columns[place]
             if column.name not in params or place in accepted:
                 continue
@@ -320,39 +310,25 @@ def _owner(model: Any, column: Column) -> tuple[Any, str]:
     return (model.get_params()[prefix] if prefix else model), leaf
 
 
-def check_responses(
-    estimator: Any,
-    space: Space,
-    assigned: Callable[[dict], dict[str, Any]],
-    scorers: Any,
-    scoring: Any = None,
-) -> None:
-    """Raise ValueError for a metric that requires a method that no candidate has.
+def check_responses(models: Sequence[Any], scorers: Any, scoring: Any = None) -> None:
+    """Raise ValueError for a metric that requires a method that no model has.
 
     Only estimators of scikit-learn without inner estimators are checked. The methods of
     others may depend on the fit.
     """
     known = compat.public_scorers(scorers)
     named = known if isinstance(known, dict) else {None: known}
+    last_steps = list(map(_last_step, models))
     for name, scorer in named.items():
         methods = compat.response_methods(scorer)
-        if not methods:
-            continue
-        model = None
-        for candidate in space.covering_sample():
-            params = clone(assigned(dict(candidate)), safe=False)
-            model = _last_step(clone(estimator).set_params(**params))
-            if not _surely_lacks(model, methods):
-                break
-        else:
-            if model is not None:
-                metric = scoring if name is None else name
-                which = f"scoring: {metric!r}" if isinstance(metric, str) else "scoring"
-                kind, hint = type(model).__name__, _response_of(model, methods)
-                raise ValueError(
-                    f"{which} requires {' or '.join(methods)}, which {kind} does not "
-                    f"have.{hint}"
-                )
+        if methods and all(_surely_lacks(model, methods) for model in last_steps):
+            metric = scoring if name is None else name
+            which = f"scoring: {metric!r}" if isinstance(metric, str) else "scoring"
+            model = last_steps[-1]
+            raise ValueError(
+                f"{which} requires {' or '.join(methods)}, which "
+                f"{type(model).__name__} does not have.{_response_of(model, methods)}"
+            )
 
 
 def _last_step(model: Any) -> Any:

@@ -19,6 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes import compat
 from skbayes.evaluation.aspects import registry as aspects
 from skbayes.evaluation.constraints import rule_and_bounds
+from skbayes.evaluation.fold import configured
 from skbayes.evaluation.limits import unfinished_text
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.run import Objective, SearchRun
@@ -273,8 +274,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _unfitted(self, params: Mapping[str, Any]) -> Any:
         """Return the estimator with a configuration for the refit."""
-        # Values are cloned too, so that estimators among them stay unfitted.
-        return clone(self.estimator).set_params(**clone(dict(params), safe=False))
+        return configured(self.estimator, params)
 
     def _refitted(self, model: Any) -> Any:
         """Return the final model after the refit."""
@@ -422,7 +422,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """Check the arguments, and return the run."""
         settings = {name: getattr(self, name) for name in self._parameter_constraints}
         validate.check_arguments(self)
-        aspects.check_conflicts(settings)
         clone(self.estimator)  # detects a wrong estimator before the space is checked
         scorers, refit_metric = compat.resolve_scorers(self._with_plain_refit())
         objective = self._make_objective(scorers)

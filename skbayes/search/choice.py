@@ -268,10 +268,7 @@ def choose_by_rule(
 
 
 def _own_row(search: Any, run: SearchRun, usable: np.ndarray, best: int) -> int | None:
-    """Return the row of the estimator's own values with the training sets of the best.
-
-    None if they were not tried, or if the row is not in the boolean array `usable`.
-    """
+    """Return the usable row of the own values, with the training sets of the best."""
     selection = run.space.selection(search._own_values())
     if selection is None:
         return None
@@ -314,11 +311,7 @@ def warned_rows(run: SearchRun, usable: np.ndarray) -> np.ndarray:
 
 
 def _best_allowed_row(run: SearchRun, scores: FloatArray) -> int:
-    """Return the row of the greatest score among those that violate constraints least.
-
-    Scores have shape (n_rows,) or (n_rows, n_keys). Later columns break ties, and rows
-    whose first score is NaN are not chosen. Warns if no row satisfies all constraints.
-    """
+    """Return the best of the rows that violate constraints least; warn if they do."""
     chosen = int(best_first(scores, run.ranked.violations)[0])
     has_score = not np.isnan(np.ravel(scores[chosen])[0])
     if has_score and not run.ranked[chosen].feasible:

@@ -142,13 +142,10 @@ class ResultDisplay:
 
 
 def _diagram(search: Any, make: Callable[[], str]) -> str:
-    """Return scikit-learn's diagram, or the text representation if the diagram fails.
-
-    The diagram uses names of parameters as regular expressions, which can fail.
-    """
+    """Return scikit-learn's diagram, or the text representation if that fails."""
     try:
         page = make()
-    except Exception:
+    except Exception:  # it uses names of parameters as regular expressions
         page = f"<pre>{escape(repr(search))}</pre>"
     return printable(page, kept="\n\r\t")
 

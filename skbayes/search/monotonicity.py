@@ -19,8 +19,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sklearn.base import clone
-
+from skbayes.evaluation.fold import configured
 from skbayes.space import Space
 
 __all__ = ["KNOWN_MONOTONICITY", "check_monotonicity", "known_monotonicity"]
@@ -164,7 +163,7 @@ def known_monotonicity(estimator: Any, search_spaces: Any) -> dict[str, int]:
     found: dict[str, set[int]] = {}
     for params in space.covering_sample():
         # An alternative can replace the estimator of a step.
-        candidate = clone(estimator).set_params(**clone(dict(params), safe=False))
+        candidate = configured(estimator, params)
         for name in params:
             if name not in unordered:
                 found.setdefault(name, set()).add(_sign(candidate, name))

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from skbayes import compat
 from skbayes.evaluation.aspects.registry import aspects_of, refitting
+from skbayes.evaluation.fold import configured
 from skbayes.evaluation.options import oof_method, returns_all, returns_estimators
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
@@ -43,7 +43,7 @@ def fits_of_trial(run: SearchRun, trial: Trial) -> list[Any]:
         params = dict(trial.params)
         for aspect in aspects:
             params |= aspect.row_params(trial, split)
-        model = clone(run.estimator).set_params(**clone(params, safe=False))
+        model = configured(run.estimator, params)
         train, _ = inputs.split(split, fidelity)
         X_train, y_train = compat.safe_split(model, X, y, train)
         cut = compat.check_fit_params(X, inputs.fit_params, train)

@@ -15,7 +15,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect
+from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.aspects import registry
 from skbayes.evaluation.fold import run_folds
 from skbayes.evaluation.trial import FoldResult, History, Trial
@@ -116,14 +116,22 @@ def test_a_new_aspect_adds_a_parameter(with_peak_memory):
         search(peak_memory=2).fit(X, y)
 
 
-def test_a_conflict_names_both_parameters(monkeypatch):
-    conflict = Conflict("racing", "rounds", reason="Omit one of them.")
+def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
     (racing,) = (aspect for aspect in registry.ASPECTS if aspect.name == "racing")
-    monkeypatch.setattr(racing, "conflicts", (conflict,))
-    message = r"racing=True and rounds=5 cannot be combined\. Omit one of them\."
-    with pytest.raises(ValueError, match=message):
-        search(racing=True, rounds=5).fit(X, y)
-    search(racing=True).fit(X, y)
+    prepared = []
+
+    def prepare(search, spaces, objective, y, fit_params):
+        prepared.append(search.racing)
+        if search.return_train_score:
+            raise ValueError("racing and training scores cannot be combined")
+        return spaces, None
+
+    monkeypatch.setattr(racing, "prepare", prepare)
+    with pytest.raises(ValueError, match="racing and training scores cannot"):
+        search(racing=True, return_train_score=True).fit(X, y)
+    search(racing=0.1).fit(X, y)
+    search(racing=False, return_train_score=True).fit(X, y)
+    assert prepared == [True, 0.1]
 
 
 def test_an_aspect_that_is_off_is_not_in_the_list(monkeypatch):
@@ -202,14 +210,8 @@ def test_every_public_method_is_a_hook(kind):
             assert list(signature.parameters) == list(allowed[name].parameters)
 
 
-def test_names_of_aspects_and_parameters_are_unique_and_those_in_conflicts_exist():
+def test_names_of_aspects_and_parameters_are_unique():
     names = [kind.name for kind in registry.ASPECTS]
     parameters = [param.name for kind in registry.ASPECTS for param in kind.parameters]
     assert len(set(names)) == len(names)
     assert len(set(parameters)) == len(parameters)
-    known = inspect.signature(BayesSearchCV).parameters
-    for kind in registry.ASPECTS:
-        own = {param.name for param in kind.parameters}
-        for conflict in kind.conflicts:
-            assert conflict.name in own and conflict.other in known
-            assert conflict.reason.endswith(".")

@@ -26,6 +26,7 @@ from skbayes import (
     TradeoffSearchCV,
     compat,
 )
+from skbayes.evaluation.fold import configured
 from skbayes.loop.stopping import NoImprovement
 from skbayes.search._validation import (
     check_arguments,
@@ -56,7 +57,9 @@ def _unfitted(**more):
 
 
 def _check_values(estimator, notation):
-    check_values(estimator, Space.from_notation(notation), lambda params: params)
+    space = Space.from_notation(notation)
+    sample = space.covering_sample()
+    check_values(space, sample, [configured(estimator, params) for params in sample])
 
 
 # -- arguments --------------------------------------------------------------------
@@ -358,5 +361,5 @@ def test_a_metric_of_a_method_that_a_candidate_may_have_is_not_refused(
     model, space, scoring
 ):
     scorers, _ = compat.resolve_scorers(BayesSearchCV(model, {}, scoring=scoring))
-    space = Space.from_notation(space)
-    check_responses(model, space, lambda params: params, scorers)
+    sample = Space.from_notation(space).covering_sample()
+    check_responses([configured(model, params) for params in sample], scorers)

@@ -19,25 +19,22 @@ __all__ = ["Callbacks"]
 class _FoldCallbacks(FoldAspect):
     """Report of a fit to the callbacks."""
 
+    affects_errors = False
+
     def looks_inside(self, call: FoldCall) -> bool:
         """Return whether callbacks can access the fitted estimator."""
-        task = call.fold.parts.get(self.name)
-        if task is None:
-            return False
-        return any(map(compat.has_callbacks, (task.search, call.task.estimator)))
+        search = call.fold.parts[self.name].search
+        return any(map(compat.has_callbacks, (search, call.task.estimator)))
 
     def around(self, call: FoldCall) -> contextlib.AbstractContextManager[None]:
         """Pass the task to scikit-learn."""
-        task = call.fold.parts.get(self.name)
-        if task is not None:
-            call.options |= {"caller": task.search, "callback_ctx": task}
+        task = call.fold.parts[self.name]
+        call.options |= {"caller": task.search, "callback_ctx": task}
         return contextlib.nullcontext()
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Record a request to stop the search."""
-        task = call.fold.parts.get(self.name)
-        if task is not None:
-            outcome.stop_requested = task.stop_requested
+        outcome.stop_requested = call.fold.parts[self.name].stop_requested
 
 
 class Callbacks(Aspect):

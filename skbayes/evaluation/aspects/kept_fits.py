@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from skbayes.evaluation.aspect import Aspect, Conflict, FoldAspect, Parameter
+from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.options import returns_all
+from skbayes.evaluation.options import oof_method, returns_all
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
@@ -72,14 +72,6 @@ class KeptFits(Aspect):
             changes_trials=False,
         ),
     )
-    conflicts = (
-        Conflict(
-            "return_folds",
-            "refit",
-            [False],
-            "The fits are those of the best trial, which refit chooses.",
-        ),
-    )
     condition = "keeps_fits"
 
     def __init__(self, run: SearchRun) -> None:
@@ -87,6 +79,25 @@ class KeptFits(Aspect):
         # All stages share the fits, by number of the trial.
         self.kept: dict[int, list] = run.notes.setdefault(self.name, {})
         self._best: Trial | None = None
+
+    @classmethod
+    def prepare(
+        cls, search: Any, spaces: Any, objective: Any, y: Any, fit_params: Any
+    ) -> tuple[Any, None]:
+        """Check that there is a best trial, and that it has the method."""
+        returned = search.return_folds
+        if search.refit is False:
+            raise ValueError(
+                f"return_folds={returned!r} and refit=False cannot be combined. The "
+                "fits are those of the best trial, which refit chooses."
+            )
+        method = oof_method(returned)
+        if method is not None and not hasattr(search.estimator, method):
+            raise ValueError(
+                f"return_folds: {method!r} is not 'estimators' or a method of the "
+                "estimator."
+            )
+        return spaces, None
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that returns the estimator of a fit."""

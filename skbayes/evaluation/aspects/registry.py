@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from skbayes.evaluation.aspect import Aspect
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["ASPECTS", "aspects_of", "check_conflicts", "refitting", "requested"]
+__all__ = ["ASPECTS", "aspects_of", "refitting", "requested"]
 
 ASPECTS: tuple[type[Aspect], ...] = (
     SharedSteps,
@@ -52,10 +52,3 @@ def refitting(settings: Mapping[str, Any], estimator: Any) -> Iterator[None]:
         for aspect in requested(settings):
             stack.enter_context(aspect.refitting(estimator))
         yield
-
-
-def check_conflicts(settings: Mapping[str, Any]) -> None:
-    """Raise ValueError for parameters of a search that cannot be combined."""
-    for aspect in ASPECTS:
-        for conflict in aspect.conflicts:
-            conflict.check(settings)

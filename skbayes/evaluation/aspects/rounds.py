@@ -271,10 +271,7 @@ class Rounds(Aspect):
 def _watched(
     folds: Sequence[FoldResult], guide: Guide
 ) -> tuple[list[FoldResult], list[FloatArray]]:
-    """Return the folds with curves, and their guiding curves; none if one is missing.
-
-    Scores of NaN are minus infinity.
-    """
+    """Return the folds with curves, and their guiding curves; NaN is minus infinity."""
     watched = [fold for fold in folds if fold.extras.get("curves")]
     curves = [guide.curve(fold.extras["curves"]) for fold in watched]
     known = [curve for curve in curves if curve is not None]
@@ -299,9 +296,7 @@ def _score_at_rounds(
 ) -> int | None:
     """Choose the number of rounds of a trial, or None, and set the scores of its folds.
 
-    The mean curve over the folds is best at this number. A fold is scored at the number
-    that the other folds choose, so that the choice does not bias the score. The same
-    applies to outcomes with curves. A score of NaN is replaced by `missing`.
+    A fold is scored where the others are best, so that the choice causes no bias.
     """
     _cut([fold for fold in folds if fold.extras.get("curves")])
     watched, curves = _watched(folds, guide)

@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
+from skbayes.evaluation.fold import configured
 from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.prefix_steps import full_name
 from skbayes.evaluation.rounds.boosters import BOOSTERS
@@ -55,7 +55,7 @@ class RoundLimits:
 
     def cap_with(self, estimator: Any, params: dict[str, Any]) -> int:
         """Return the maximum number of rounds with parameters set; 0 without rounds."""
-        model, path = final_model(_with_params(estimator, params))
+        model, path = final_model(configured(estimator, params))
         learner = learner_of(model)
         return 0 if learner is None else self.cap_of(learner, model, path)
 
@@ -104,7 +104,7 @@ def round_params(
     The estimator has the parameters `params` in addition to its own.
     """
     if params:
-        estimator = _with_params(estimator, params)
+        estimator = configured(estimator, params)
     model, path = final_model(estimator)
     learner = learner_of(model)
     assert learner is not None
@@ -116,10 +116,6 @@ def round_params(
     }
     found = {**settings, learner.parameter(model): rounds}
     return {full_name(path, name): value for name, value in found.items()}
-
-
-def _with_params(estimator: Any, params: Mapping[str, Any]) -> Any:
-    return clone(estimator).set_params(**clone(dict(params), safe=False))
 
 
 # -- search spaces ---------------------------------------------------------------------
@@ -158,10 +154,7 @@ def take_rounds_out(
 
 
 def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:
-    """Check that the rounds of the models can be scored, at least of one of them.
-
-    With ``rounds="auto"``, a model without scores after its rounds may be among others.
-    """
+    """Check that the rounds of all models can be scored; of one with "auto"."""
     objections = [text for model in models if (text := _objection_to(model))]
     if objections and not (any_rounds and rounds == "auto"):
         raise ValueError(
@@ -197,11 +190,7 @@ def _check_fit_params(
 
 
 def _parts_of(notation: Any, path: str = "") -> Iterator[Mapping[str, Any]]:
-    """Yield the dicts of a notation, including those in the options of choices.
-
-    With `path`, the options for the model at this path are omitted if they have no
-    rounds.
-    """
+    """Yield the dicts of a notation, without models at `path` that have no rounds."""
     if isinstance(notation, Mapping):
         yield notation
         for key, value in notation.items():
@@ -238,10 +227,7 @@ def _largest(value: Any) -> int:
 
 
 def _without(notation: Any, names: set[str], path: str) -> Any:
-    """Return a notation without some of its names.
-
-    Options for the model at `path` keep them if they have no rounds.
-    """
+    """Return a notation without some names, except in models without rounds."""
 
     def below(key: str, option: Any, sub: Any) -> Any:
         keeps_names = key == path and learner_of(option) is None
