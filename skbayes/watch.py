@@ -130,12 +130,17 @@ def _is_local(host: str) -> bool:
         return False
 
 
+class _Server(ThreadingHTTPServer):
+    # On Windows, two servers would share a port without an error.
+    allow_reuse_address = sys.platform != "win32"
+
+
 def make_server(
     path: str, host: str = "127.0.0.1", port: int = PORT, refresh: float = REFRESH
 ) -> ThreadingHTTPServer:
     """Return a bound server of the report of a journal; port 0 chooses a free one."""
     handler = functools.partial(_Handler, Pages(path, refresh), _is_local(host))
-    return ThreadingHTTPServer((host, port), handler)
+    return _Server((host, port), handler)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

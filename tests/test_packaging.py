@@ -1,5 +1,6 @@
 """Distribution: version, typing marker, and no files that depend on a machine."""
 
+import ast
 import importlib.metadata
 import itertools
 import os
@@ -85,6 +86,20 @@ def test_nothing_that_pip_must_compile_is_required(project):
     # The extra of the core: the packages that it names, and those of its extras.
     ours = re.search(r"\[(.*)\]", extras["test"][0])[1].split(",")
     assert len(extras["test"]) - 1 + sum(len(extras[name]) for name in ours) <= 10
+
+
+def test_text_files_have_an_encoding():
+    """The default of Windows is not UTF-8."""
+    for path in (ROOT / "skbayes").rglob("*.py"):
+        for call in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if not isinstance(call, ast.Call):
+                continue
+            code = ast.unparse(call)
+            name = code.partition("(")[0].rpartition(".")[2]
+            if name in ("read_text", "write_text"):
+                assert "utf-8" in code, (path, code)
+            elif name == "open" and isinstance(call.func, ast.Name):
+                assert "b'" in code or "utf-8" in code, (path, code)
 
 
 def test_no_path_of_a_machine(tracked_files):

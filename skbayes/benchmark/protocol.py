@@ -110,7 +110,7 @@ class RunFolder:
         """Read the file of a method; methods with similar names can share a file."""
         runs = []
         path = self._file(method)
-        for line in path.read_text().splitlines() if path.exists() else []:
+        for line in path.read_text("utf-8").splitlines() if path.exists() else []:
             try:
                 runs.append(Run(**json.loads(line)))
             except (json.JSONDecodeError, TypeError):

@@ -116,7 +116,8 @@ class PrefixStore:
             content, checksum = view[:-CHECKSUM], view[-CHECKSUM:]
             if access != mmap.ACCESS_READ and _digest(content) != checksum:
                 return None
-            os.utime(path)
+            with contextlib.suppress(OSError):
+                os.utime(path)
             return temporary_files.read(content, least if access else math.inf)
         except Exception:
             return None
@@ -151,7 +152,9 @@ class PrefixStore:
             self._make_room(draft.stat().st_size)
             os.replace(draft, folder / key)
         except OSError:
-            self._note(key)
+            # Windows does not replace a file that is in use, and has the same value.
+            if not self.has(key):
+                self._note(key)
         except Exception:  # values that cannot be pickled
             pass
         finally:

@@ -158,5 +158,7 @@ class TemporaryFolder:
         if os.getpid() != self._pid:
             return False
         shutil.rmtree(self.path, ignore_errors=True)
-        compat.release_folder(self.path)
+        # Windows keeps files that workers have mapped until these end.
+        if not os.path.exists(self.path):
+            compat.release_folder(self.path)
         return True

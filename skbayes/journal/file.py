@@ -99,6 +99,8 @@ class JournalFile:
                 # If the process dies during a commit, SQLite rolls it back with a
                 # rollback journal, which exists next to the file only for that time.
                 self._execute("PRAGMA synchronous=OFF")
+                # On macOS, the disk may otherwise keep a commit in its own cache.
+                self._execute("PRAGMA fullfsync=ON")
             self._undo = undo.pop_all()
         self._synced = time.monotonic()
         self._inode = (status_of(self.path) or ())[:2]

@@ -18,7 +18,8 @@ import errno
 import os
 import sqlite3
 import stat
-from pathlib import Path
+import sys
+from pathlib import Path, PurePath
 
 __all__ = [
     "acquire_lock",
@@ -41,6 +42,9 @@ LONGEST_SUFFIX, MAX_PATH = "-lock-journal", 512
 # First bytes of a rollback journal; at its end, they mark the name of a super-journal.
 ROLLBACK_MAGIC = bytes.fromhex("d9d505f920a163d7")
 
+# Whether the system refuses to remove a file that SQLite has opened.
+_KEEPS_OPEN_FILES = sys.platform == "win32"
+
 # Kinds of files by their letter in ``ls -l``.
 _KINDS = {
     **{"b": "a device", "c": "a device", "d": "a folder", "l": "a symbolic link"},
@@ -51,7 +55,7 @@ _KINDS = {
 def connect(path: str, mode: str, patience: float) -> sqlite3.Connection:
     """Open a database without executing or trusting its schema."""
     connection = sqlite3.connect(
-        f"{Path(path).as_uri()}?mode={mode}",
+        f"{_uri(Path(path))}?mode={mode}",
         uri=True,
         timeout=patience,
         isolation_level=None,
@@ -62,6 +66,16 @@ def connect(path: str, mode: str, patience: float) -> sqlite3.Connection:
     for pragma in ("trusted_schema=OFF", "cell_size_check=ON"):
         connection.execute(f"PRAGMA {pragma}")
     return connection
+
+
+def _uri(path: PurePath) -> str:
+    """Return the URI of a file; SQLite refuses those that name a host.
+
+    Python resolves a network drive of Windows to such a path.
+    """
+    uri = path.as_uri()
+    host = uri.startswith("file://") and not uri.startswith("file:///")
+    return uri.replace("file://", "file:////", 1) if host else uri
 
 
 def acquire_lock(path: str) -> sqlite3.Connection:
@@ -103,12 +117,19 @@ def acquire_lock(path: str) -> sqlite3.Connection:
 
 def release_lock(path: str, held: sqlite3.Connection) -> None:
     """Remove the lock file, and release the lock."""
-    # Removed while it is locked, so that a process that has opened it notices. A file
-    # that is not empty is not a lock file.
+    # Removed while it is locked, so that a process that has opened it notices.
+    if not _KEEPS_OPEN_FILES:
+        _remove_lock(path)
+    held.close()
+    if _KEEPS_OPEN_FILES:  # also those of other processes
+        _remove_lock(path)
+
+
+def _remove_lock(path: str) -> None:
+    # A file that is not empty is not a lock file.
     with contextlib.suppress(OSError):
         if not os.path.getsize(path + "-lock"):
             os.unlink(path + "-lock")
-    held.close()
 
 
 def is_held(path: str | os.PathLike[str]) -> bool:

@@ -30,6 +30,9 @@ __all__ = [
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 
+# Constants of Windows.
+SYNCHRONIZE, WAIT_TIMEOUT, ERROR_ACCESS_DENIED = 0x100000, 258, 5
+
 # Maximum number of searches for children that were started during the termination.
 N_ROUNDS = 20
 
@@ -101,8 +104,8 @@ class TreeMemory:
     def _proportional(self, process: Any) -> int:
         try:
             info = process.memory_full_info()
-        except self._psutil.Error:
-            return 0
+        except self._psutil.Error:  # macOS does not permit it for other processes
+            return self._own(process)
         return int(getattr(info, "pss", info.uss))
 
 
@@ -159,9 +162,9 @@ def _host() -> str:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process exists; always True on Windows."""
-    if not hasattr(signal, "SIGKILL"):  # on Windows, signal 0 ends a process
-        return True
+    """Return whether a process exists."""
+    if sys.platform == "win32":  # where signal 0 ends a process
+        return _is_running_on_windows(pid)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -169,6 +172,19 @@ def is_running(pid: int) -> bool:
     except OSError:
         return True
     return True
+
+
+def _is_running_on_windows(pid: int) -> bool:
+    library = ctypes.WinDLL("kernel32", use_last_error=True)  # type: ignore[attr-defined]
+    library.OpenProcess.restype = ctypes.c_void_p
+    handle = library.OpenProcess(SYNCHRONIZE, False, pid)
+    if not handle:  # a process of another user exists
+        return ctypes.get_last_error() == ERROR_ACCESS_DENIED  # type: ignore[attr-defined]
+    try:
+        waited: int = library.WaitForSingleObject(ctypes.c_void_p(handle), 0)
+        return waited == WAIT_TIMEOUT
+    finally:
+        library.CloseHandle(ctypes.c_void_p(handle))
 
 
 def end_group() -> None:

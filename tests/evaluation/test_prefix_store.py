@@ -148,6 +148,20 @@ def test_on_a_full_disk_arrays_are_made_again(store, monkeypatch, what):
     assert [path.name for path in files] == ["stored"]
 
 
+def test_a_value_in_use_is_not_replaced(store, monkeypatch):
+    """Windows refuses to replace a mapped file."""
+
+    def refused(*args, **kwargs):
+        raise PermissionError
+
+    store.save("one", {"a": np.arange(2)})
+    monkeypatch.setattr(prefix_store.os, "replace", refused)
+    monkeypatch.setattr(prefix_store.os, "utime", refused)
+    store.save("one", {"a": np.arange(2)})
+    assert store.load("one")["a"].tolist() == [0, 1]
+    assert os.listdir(store.folder) == ["one"]
+
+
 def test_without_locks_arrays_are_stored_at_once(store, monkeypatch):
     """Arrays are stored without waiting if locks are not supported."""
 

@@ -2,6 +2,7 @@
 
 import mmap
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -138,6 +139,17 @@ def test_a_forked_process_leaves_the_folder_to_its_parent(tmp_path, monkeypatch)
         assert not folder.remove()
     assert os.listdir(tmp_path)
     assert folder.remove() and os.listdir(tmp_path) == []
+
+
+def test_a_folder_in_use_is_removed_with_the_process(tmp_path, monkeypatch):
+    """On Windows, workers keep the files that they have mapped."""
+    released = []
+    monkeypatch.setattr(temporary_files.compat, "release_folder", released.append)
+    folder = TemporaryFolder(str(tmp_path), "data")
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "rmtree", lambda path, ignore_errors: None)
+        assert folder.remove() and released == []
+    assert folder.remove() and released == [folder.path]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="kills as POSIX does")

@@ -1,5 +1,6 @@
 """Processes and their descendants."""
 
+import ctypes
 import os
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import sys
 import psutil
 import pytest
 
+from skbayes.utils import process_tree
 from skbayes.utils.process_tree import TreeMemory, end_tree
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the processes fork")
@@ -53,3 +55,35 @@ def test_children_are_ended_with_their_parent(family):
     assert process.returncode == -9
     assert not child.is_running() or child.status() == psutil.STATUS_ZOMBIE
     end_tree(process)  # once more changes nothing
+
+
+def test_where_details_are_denied_shared_pages_count_twice(family, monkeypatch):
+    """On macOS, only the superuser reads the details of other processes."""
+
+    def denied(self):
+        raise psutil.AccessDenied
+
+    monkeypatch.setattr(psutil.Process, "memory_full_info", denied)
+    assert TreeMemory(family[0].pid).exceeds(150e6) > 150e6
+
+
+@pytest.mark.parametrize(
+    ("handle", "error", "waited", "expected"),
+    [(7, 0, 258, True), (7, 0, 0, False), (None, 5, 0, True), (None, 87, 0, False)],
+)
+def test_processes_of_windows(monkeypatch, handle, error, waited, expected):
+    closed = []
+
+    class Kernel:
+        def __init__(self, name, use_last_error):
+            assert name == "kernel32" and use_last_error
+
+        OpenProcess = staticmethod(lambda access, inherited, pid: handle)
+        WaitForSingleObject = staticmethod(lambda process, milliseconds: waited)
+        CloseHandle = staticmethod(lambda process: closed.append(process.value))
+
+    monkeypatch.setattr(sys, "platform", "win32")
+    monkeypatch.setattr(ctypes, "WinDLL", Kernel, raising=False)
+    monkeypatch.setattr(ctypes, "get_last_error", lambda: error, raising=False)
+    assert process_tree.is_running(12) is expected
+    assert closed == ([] if handle is None else [handle])
