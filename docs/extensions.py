@@ -108,7 +108,7 @@ def _as_rst(table: Table) -> list[str]:
 
 # Order of the pages within the sections of the gallery.
 EXAMPLES = (
-    "quickstart conditional_pipeline resuming "
+    "quickstart which_model one_minute conditional_pipeline resuming "
     "mixed_columns groups time_series text imbalanced neural_network "
     "model multi_stage hypertune tradeoff pareto ask_and_tell own_method "
     "other_libraries many_workers service"

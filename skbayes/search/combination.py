@@ -46,7 +46,9 @@ Metric = Callable[[np.ndarray, FloatArray], float]
 
 @dataclass(frozen=True)
 class EnsembleResult:
-    """Ensemble that a search selected greedily [1]_.
+    """Ensemble that a search selected greedily.
+
+    It is the ensemble selection of [1]_.
 
     Parameters
     ----------

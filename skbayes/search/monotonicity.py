@@ -53,11 +53,12 @@ _XGBOOST = {
     "reg_lambda": -1,
 }
 
-#: Signs of hyper-parameters, as a dict of dicts: name of the class of an estimator,
-#: name of the hyper-parameter, sign. A sign is the direction in which the best value
-#: moves as the amount of data grows: +1 upwards, -1 downwards. For example,
-#: ``KNOWN_MONOTONICITY["Ridge"]`` is ``{"alpha": -1}``. A class that is not listed uses
-#: the signs of its first listed base class.
+#: Signs of hyper-parameters by the names of the class and of the parameter.
+#:
+#: A sign is the direction in which the best value moves as the amount of data grows: +1
+#: upwards, -1 downwards. For example, ``KNOWN_MONOTONICITY["Ridge"]`` is
+#: ``{"alpha": -1}``. A class that is not listed uses the signs of its first listed base
+#: class.
 KNOWN_MONOTONICITY: dict[str, dict[str, int]] = {
     # Linear models
     "ElasticNet": _LINEAR,

@@ -16,6 +16,7 @@ import overhead
 import pruning
 import pytest
 import seconds
+import start_page
 import tasks
 import threshold
 import truth
@@ -33,7 +34,7 @@ STUDIES = {
 } | {
     module.__name__: (module, "run")
     for module in (define_by_run, engine_overhead, ensembles, new_rows, nmt)
-    + (pruning, threshold, truth)
+    + (pruning, start_page, threshold, truth)
 }
 
 

@@ -101,6 +101,19 @@ def test_conditional_pipeline(run):
     assert all(map(names["allowed"], tried))
 
 
+def test_which_model(run):
+    printed, names = run("basics/which_model")
+    assert printed.startswith("log loss 0.")
+    assert names["by_model"]["count"].sum() == 18
+    assert len(names["by_model"]) > 3
+
+
+def test_one_minute(run, fewer_rows):
+    printed, names = run("basics/one_minute")
+    assert printed.startswith("accuracy 0.")
+    assert names["search"].stop_reason_ in ("no_improvement", "timeout")
+
+
 def test_resuming(run, fewer_rows):
     printed, names = run("basics/resuming")
     assert "same configurations as without the interruption: True" in printed

@@ -1,0 +1,45 @@
+"""
+A search that takes at most a minute
+====================================
+
+With ``timeout``, a search ends after the given time, and fits that are still running
+are ended, too. The best configuration so far is then refitted. A rule ends this search
+earlier if further trials no longer improve the score.
+"""
+
+import matplotlib.pyplot as plt
+from sklearn.datasets import load_digits
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV
+from skbayes.inspection import ConvergenceDisplay
+from skbayes.loop import NoImprovement
+
+X, y = load_digits(return_X_y=True)
+space = {"C": (0.01, 1000.0, "log-uniform"), "gamma": (1e-5, 0.1, "log-uniform")}
+
+# %%
+# Run the search
+# --------------
+#
+# The number of trials is much larger than a minute permits, so that only the time and
+# the rule limit the search.
+search = BayesSearchCV(
+    SVC(),
+    space,
+    n_iter=1000,
+    timeout="1 min",
+    stopper=NoImprovement(15),
+    cv=3,
+    random_state=0,
+)
+search.fit(X, y)
+print(f"accuracy {search.best_score_:.3f} after {len(search.trials_)} trials")
+print(f"the search ended because of: {search.stop_reason_}")
+
+# %%
+# Draw the progress
+# -----------------
+display = ConvergenceDisplay.from_search(search)
+display.ax_.set(title="Best accuracy so far")
+plt.show()
