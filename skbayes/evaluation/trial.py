@@ -193,6 +193,10 @@ class Trial:
     def __post_init__(self) -> None:
         object.__setattr__(self, "state", TrialState(self.state))
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # skops stores the state of the trial as a plain string.
+        vars(self).update(state, state=TrialState(state["state"]))
+
     @property
     def violation(self) -> float | None:
         """Sum of the violations of the constraints; None without constraints.

@@ -1,10 +1,11 @@
-"""Integration with other libraries: Hyperactive, Optuna, skrub and sktime."""
+"""Integration with other libraries: Hyperactive, ONNX, Optuna, skrub and sktime."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from skbayes.integration.data_ops import skrub_search
+from skbayes.integration.onnx_converter import register_onnx_converter
 
 if TYPE_CHECKING:
     from skbayes.integration.forecasting import ForecastingSkbayesSearchCV
@@ -15,6 +16,7 @@ __all__ = [
     "ForecastingSkbayesSearchCV",
     "HyperactiveOptimizer",
     "OptunaSampler",
+    "register_onnx_converter",
     "skrub_search",
 ]
 __dir__ = __all__.copy

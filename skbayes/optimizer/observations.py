@@ -183,7 +183,7 @@ class ObservedTrials:
         self._observed: list[Observation] = []
         self._learned: list[Observation] = []
         self._n_objectives: int | None = None
-        self._pending: dict[bytes, FloatArray] = {}
+        self._pending: dict[str, FloatArray] = {}
         self._candidates = Candidates(space)
         self._n_constraints: int | None = None
         # One Gaussian process for each constraint, for any surrogate.

@@ -73,7 +73,7 @@ def known_slacks(search: Any, run: SearchRun) -> list[list[float] | None]:
     if isinstance(source, str | PathLike):
         source, _ = journal_trials(source, run.space)
     trials = getattr(source, "trials_", source)
-    known: dict[bytes, list[float]] = {}
+    known: dict[str, list[float]] = {}
     for trial in trials if isinstance(trials, Sequence) else []:
         if isinstance(trial, Trial) and trial.outcomes:
             with contextlib.suppress(ValueError):

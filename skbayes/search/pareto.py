@@ -271,7 +271,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
             )
         # Trials contain the scores of all objectives in any order.
         source = getattr(source, "trials_", source)
-        columns: list[dict[bytes, tuple]] = []
+        columns: list[dict[str, tuple]] = []
         for name in objectives.names:
             with warnings.catch_warnings():
                 if columns:

@@ -57,7 +57,7 @@ class RoundRobinOptimizer:
         self.last_expected_improvement: float | None = None
         self._n_asked = 0
         # Keys of configurations in progress and the optimizers that proposed them.
-        self._pending: list[tuple[bytes, int]] = []
+        self._pending: list[tuple[str, int]] = []
 
     @property
     def space(self) -> Space:
@@ -100,7 +100,7 @@ class RoundRobinOptimizer:
         self._pending.append((key_of(configuration.row), whose))
         self._n_asked += 1
 
-    def _key(self, params: Mapping[str, Any] | Configuration) -> bytes:
+    def _key(self, params: Mapping[str, Any] | Configuration) -> str:
         return key_of(Configuration.of(self.space, params).row)
 
     def tell(

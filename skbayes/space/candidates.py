@@ -164,7 +164,7 @@ class Candidates:
 
     def __init__(self, space: Space) -> None:
         self.space = space
-        self._known: set[bytes] = set()
+        self._known: set[str] = set()
         self._n_scanned = 0
         self._set_rows(self._enumerate())
         self._constraint_applied = space.constraint is None
@@ -330,7 +330,7 @@ class Candidates:
 
     def _allowed_known(self) -> FloatArray:
         """Return the known rows that the constraint allows, in a fixed order."""
-        rows = [np.frombuffer(key) for key in sorted(self._known)]
+        rows = [np.frombuffer(key.encode("latin-1")) for key in sorted(self._known)]
         known = np.vstack([np.empty((0, self.space.n_columns)), *rows])
         known[known < 0.0] = np.nan
         return known[self.space.allowed(known)]

@@ -122,12 +122,15 @@ def nearest(grid: FloatArray, positions: FloatArray) -> NDArray[np.int_]:
     return np.searchsorted(middles, positions, side="right")
 
 
-def key_of(row: FloatArray) -> bytes:
-    """Return a hashable identity of an encoded configuration, shape (D,)."""
-    return np.where(np.isnan(row), -1.0, row + 0.0).tobytes()
+def key_of(row: FloatArray) -> str:
+    """Return a hashable identity of an encoded configuration, shape (D,).
+
+    It is a string because skops cannot store dicts with bytes as keys.
+    """
+    return np.where(np.isnan(row), -1.0, row + 0.0).tobytes().decode("latin-1")
 
 
-def keys_of(X: FloatArray) -> list[bytes]:
+def keys_of(X: FloatArray) -> list[str]:
     """Return the identities of encoded configurations, shape (n, D)."""
     joined, width = key_of(X), X.itemsize * X.shape[1]
     return [joined[i * width : (i + 1) * width] for i in range(len(X))]

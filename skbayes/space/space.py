@@ -78,7 +78,7 @@ class Space:
     ) -> None:
         _check_constraint(constraint)
         self.constraint = constraint
-        self._allowed_by_key: dict[bytes, bool] = {}
+        self._allowed_by_key: dict[str, bool] = {}
         self._root, self.columns, self.overlaps = build_tree(spaces)
         self._describe()
 
@@ -312,7 +312,7 @@ class Space:
                 mask[i] = self._is_allowed(keys[i], params)
         return mask
 
-    def _is_allowed(self, key: bytes, params: Mapping[str, Any]) -> bool:
+    def _is_allowed(self, key: str, params: Mapping[str, Any]) -> bool:
         """Return the result of the constraint, from the cache if possible."""
         if key not in self._allowed_by_key:
             if len(self._allowed_by_key) >= MAX_REMEMBERED:

@@ -274,7 +274,7 @@ def _learned_portfolio(branch: ModelBranch, space: Space) -> Portfolio | None:
     n = min((len(knowledge["portfolio"]) for _, knowledge in found), default=0)
     places = paths(space.tree)
     columns = [space.columns[k] for k in places if compatible(places, k, branch.path)]
-    points: dict[bytes, Params] = {}
+    points: dict[str, Params] = {}
     ranks = []
     for k in range(n):
         learned: Params = {}

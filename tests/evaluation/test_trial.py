@@ -112,3 +112,11 @@ def test_equality_copies_and_pickles():
     assert history != [1, 2]
     with pytest.raises(TypeError):
         hash(history)
+
+
+def test_a_state_that_was_stored_as_text_is_restored():
+    ended = trial(0, 1.0, state="pruned")
+    stored = {**vars(ended), "state": "pruned"}
+    restored = Trial.__new__(Trial)
+    restored.__setstate__(stored)
+    assert restored == ended and restored.state.is_partial
