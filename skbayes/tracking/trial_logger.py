@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import importlib
 import math
+import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -94,17 +97,6 @@ class TrialLogger:
                 "and its run is not available."
             )
 
-    def teardown(self, estimator: Any, context: Any) -> None:
-        """Do nothing, as the run belongs to the user.
-
-        Parameters
-        ----------
-        estimator : estimator
-            Search.
-        context : sklearn.callback.CallbackContext
-            Task of the whole fit.
-        """
-
     def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
         """Do nothing.
 
@@ -115,6 +107,8 @@ class TrialLogger:
         context : sklearn.callback.CallbackContext
             Task.
         """
+
+    teardown = on_fit_task_begin
 
     def on_fit_task_end(self, estimator: Any, context: Any) -> None:
         """Log the trial that has finished.
@@ -167,7 +161,18 @@ def _writer(run: Any) -> Callable[[Any, int, Values, Values], None]:
 
 
 def _to_tensorboard(run: Any, number: int, params: Values, metrics: Values) -> None:
-    run.add_hparams({"trial": number, **params}, metrics)
+    # `add_hparams` declares the columns of all trials, those of one trial. TensorBoard
+    # collects them from the trials if they are not declared.
+    kind = next(kind for kind in type(run).__mro__ if "add_hparams" in vars(kind))
+    package = kind.__module__.rpartition(".")[0]
+    summary = importlib.import_module(f"{package}.summary")
+    _, begin, end = summary.hparams({"trial": number, **params}, metrics)
+    name = f"trial_{number}_{time.time()}"
+    with kind(os.path.join(run.file_writer.get_logdir(), name)) as session:
+        session.file_writer.add_summary(begin)
+        for metric, value in metrics.items():
+            session.add_scalar(metric, value)
+        session.file_writer.add_summary(end)
 
 
 def _to_comet(run: Any, number: int, params: Values, metrics: Values) -> None:

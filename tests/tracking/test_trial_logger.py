@@ -227,24 +227,52 @@ def test_rows_of_weights_and_biases(trials, tmp_path):
 
 def test_sessions_of_tensorboard(trials, tmp_path):
     tensorboardX = pytest.importorskip("tensorboardX", reason="needs tensorboardX")
-    events = pytest.importorskip(
-        "tensorboard.backend.event_processing.event_accumulator",
-        reason="needs tensorboard",
+    pytest.importorskip("tensorboard", reason="needs tensorboard")
+    from tensorboard.backend.event_processing.data_provider import (
+        MultiplexerDataProvider,
     )
-    from tensorboard.plugins.hparams.plugin_data_pb2 import HParamsPluginData
+    from tensorboard.backend.event_processing.plugin_event_multiplexer import (
+        EventMultiplexer,
+    )
+    from tensorboard.context import RequestContext
+    from tensorboard.plugins.base_plugin import TBContext
+    from tensorboard.plugins.hparams import (
+        api_pb2,
+        get_experiment,
+        list_session_groups,
+    )
+    from tensorboard.plugins.hparams.backend_context import Context
 
-    with tensorboardX.SummaryWriter(str(tmp_path)) as writer:
+    class Writer(tensorboardX.SummaryWriter):
+        """Derived class of a user."""
+
+    with Writer(str(tmp_path)) as writer:
         log_all(writer, trials)
+    # What the dashboard shows.
+    runs = EventMultiplexer().AddRunsFromDirectory(str(tmp_path)).Reload()
+    provider = MultiplexerDataProvider(runs, str(tmp_path))
+    request = api_pb2.ListSessionGroupsRequest(start_index=0, slice_size=100)
+    request.allowed_statuses.extend([api_pb2.STATUS_SUCCESS])
+    arguments = (
+        RequestContext(),
+        Context(TBContext(data_provider=provider)),
+        "",
+        request,
+    )
     rows = []
-    for folder in filter(lambda path: path.is_dir(), tmp_path.iterdir()):
-        read = events.EventAccumulator(str(folder)).Reload()
-        start = read.SummaryMetadata("_hparams_/session_start_info")
-        data = HParamsPluginData.FromString(start.plugin_data.content)
-        params = data.session_start_info.hparams
-        row = {name: getattr(v, v.WhichOneof("kind")) for name, v in params.items()}
-        tags = read.Tags()["scalars"]
-        rows.append(row | {tag: read.Scalars(tag)[0].value for tag in tags})
+    for group in list_session_groups.Handler(*arguments).run().session_groups:
+        params, scores = group.hparams.items(), group.metric_values
+        row = {
+            name: getattr(v, v.WhichOneof("kind"))
+            for name, v in params
+            if v.WhichOneof("kind")
+        }
+        rows.append(row | {score.name.tag: score.value for score in scores})
     check(rows, trials)
+    shown = get_experiment.Handler(*arguments[:3], api_pb2.GetExperimentRequest()).run()
+    columns = {column.name for column in shown.hparam_infos}
+    columns |= {column.name.tag for column in shown.metric_infos}
+    assert {name for row in rows for name in row} == columns
 
 
 def test_steps_of_comet(trials, tmp_path):
