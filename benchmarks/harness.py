@@ -36,7 +36,7 @@ Key = tuple[str, int]  # task and seed
 Runs = dict[str, dict[Key, Record]]  # by method
 Figures = dict[str, dict[Key, np.ndarray]]
 PACKAGES = (
-    "numpy scipy scikit-learn joblib scikit-optimize optuna lightgbm xgboost "
+    "numpy scipy scikit-learn joblib scikit-optimize optuna lightgbm xgboost flaml "
     "torch distributed"
 ).split()
 COLORS = ("C3", "C0", "C9", "C2", "C4", "C1", "C7", "C8", "C5", "C6")

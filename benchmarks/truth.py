@@ -12,8 +12,7 @@ the same if the models of the folds are averaged, without a refit; and the mean
 logarithm of the ratio to the smallest loss of a trial (× 1000). The tables are split
 into a half by which a rule is chosen, and a half that judges it.
 
-`--recorded` reads the records in results/truth/. With `--predictions FOLDER`, all
-predictions are written to files.
+`--recorded` reads the records in results/truth/.
 
 Example: python benchmarks/truth.py run --finished --recorded
 """
@@ -27,7 +26,6 @@ import json
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -231,8 +229,8 @@ class RecordingScorer:
     def __call__(self, estimator: Any, X: Any, y: Any) -> float:
         """Return the score, and keep the predictions."""
         score = self.scorer(estimator, X, y)
-        predict = getattr(estimator, self.task.method)
-        self.calls.append((score, predict(X), predict(self.task.X_test)))
+        tests = getattr(estimator, self.task.method)(self.task.X_test)
+        self.calls.append((score, tests))
         return score
 
     def take(self, scores: np.ndarray) -> list[Any]:
@@ -240,7 +238,7 @@ class RecordingScorer:
         found: list[Any] = []
         for score in scores:
             known = np.isfinite(score) and self.calls and self.calls[0][0] == score
-            found.append(self.calls.pop(0)[1:] if known else None)
+            found.append(self.calls.pop(0)[1] if known else None)
         return found
 
 
@@ -292,35 +290,9 @@ def record(method: str, name: str, seed: int, options: dict[str, Any]) -> Record
     refits = [clone(m).fit(task.X, task.y) for m in models]
     tests = [getattr(m, task.method)(task.X_test) for m in refits]
     averaged = [np.nan] * len(models)
-    shape = (len(models), *np.shape(tests[0]))
-    oof_shape = (len(models), len(task.y), *np.shape(tests[0])[1:])
-    means_of_folds, oof = np.full(shape, np.nan), np.full(oof_shape, np.nan)
     for i, parts in enumerate(kept):
-        if all(part is not None for part in parts):
-            for (_, rows), (fold, _) in zip(folds, parts, strict=True):
-                oof[i, rows] = fold
-            means_of_folds[i] = np.mean([test for _, test in parts], axis=0)
-            if task.scoring != "accuracy":
-                averaged[i] = task.loss(means_of_folds[i])
-    if options["predictions"]:
-        folder = Path(options["predictions"])
-        folder.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(
-            folder / f"{name.replace(':', '-')}-{seed}.npz",
-            y=task.y,
-            y_test=task.y_test,
-            scores=np.array(scores),
-            out_of_fold=oof.astype(np.float32),
-            refit=np.array(tests).astype(np.float32),
-            fold_models=means_of_folds.astype(np.float32),
-            own=own,
-            fold_of_row=[
-                next(k for k, (_, b) in enumerate(folds) if i in b)
-                for i in range(len(task.y))
-            ],
-            scoring=task.scoring,
-            params=[str(t.params) for t in trials],
-        )
+        if task.scoring != "accuracy" and all(part is not None for part in parts):
+            averaged[i] = task.loss(np.mean(parts, axis=0))
     return {
         "scores": rounded(scores),
         "own": own,
@@ -462,7 +434,7 @@ STUDY = Study(
     columns=lambda options: ["worse %", "to own", "folds to own", "to best"],
     figures=replay,
     group=half,
-    options={"trials": N_TRIALS, "predictions": "", "recorded": False},
+    options={"trials": N_TRIALS, "recorded": False},
     seeds=5,
     smallest=("--tasks", "iris:linear", "--trials", "4", "--seeds", "1"),
 )

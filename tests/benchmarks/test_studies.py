@@ -229,14 +229,15 @@ def test_pruning_with_no_rule_is_the_search_itself():
     assert pruning.replay(scores, lambda known, first: len(first) == 1) == (0, 6 / 8)
 
 
-def test_ensembles_choose_by_the_mean_of_the_folds():
-    y = np.array([0.0, 1.0, 2.0, 3.0])
-    oof = np.array([y + 0.1, y + 1.0, y - 1.0, y + 3.0, y, y, y])
-    oof[5] = np.nan
-    scores = np.repeat([[-0.1], [-1.0], [-1.0], [-3.0], [-0.2], [0.0], [-0.3]], 2, 1)
-    folds = np.array([0, 0, 1, 1])
-    data = {"y": y, "out_of_fold": oof, "fold_of_row": folds, "scores": scores}
-    assert ensembles.weights_of("best", data) == {0: 1.0}
-    five = ensembles.weights_of("mean of the best 5", data)
-    assert five == dict.fromkeys([0, 4, 6, 1, 2], 0.2)
-    assert set(ensembles.weights_of("greedy", data)) <= {4, 6}
+def test_ensembles_are_compared_with_the_single_choice():
+    def runs(*losses):
+        return {("wine:forest", k): {"loss": loss} for k, loss in enumerate(losses)}
+
+    known = {"single": runs(1.0, 1.0), "ensemble": runs(np.e, 1 / np.e**2)}
+    known |= {"flaml": runs(None, None), "voting": runs(0.5, 2.0, 1.0)}
+    found = ensembles.figures(known, {})
+    task = ("wine:forest", 0)
+    np.testing.assert_allclose(found["single"][task], [0.0, 0.0, 0.0])
+    np.testing.assert_allclose(found["ensemble"][task], [-500.0, 50.0, 100.0])
+    np.testing.assert_allclose(found["voting"][task], [0.0, 50.0, 0.0], atol=1e-9)
+    assert not found["flaml"]
