@@ -31,8 +31,8 @@ from skbayes.space.dimensions import FloatArray
 __all__ = ["EnsembleResult", "FoldScorer", "best_threshold", "select", "select_members"]
 
 # Defaults: numbers of distinct members, of the best members to begin with, and of
-# members with repetition.
-MAX_MEMBERS, N_START, N_ROUNDS = 10, 5, 25
+# members with repetition. With few candidates, a quarter of them begins.
+MAX_MEMBERS, N_START, N_ROUNDS = 10, 5, 15
 
 # Number of thresholds that are compared.
 N_THRESHOLDS = 100
@@ -345,29 +345,30 @@ def select_members(
     max_members: int = MAX_MEMBERS,
     min_gain: float = 0.0,
     n_rounds: int = N_ROUNDS,
+    n_start: int = N_START,
     is_allowed: Callable[[Weights], bool] = lambda weights: True,
 ) -> dict[int, float]:
     """Select members on some splits greedily and with replacement [1]_.
 
-    The selection begins with the average of the best candidates that has the greatest
-    score, and then adds the member that increases the score by most, and by more than
-    `min_gain`. `candidates` begin with the best one. Single members are always
-    allowed. Return the number of times that each member was selected.
+    The selection begins with the average of the best candidates, and then adds the
+    member that increases the score by most, and by more than `min_gain`. It begins with
+    at most `n_start` candidates and a quarter of them, and with one if there is a
+    `min_gain`. `candidates` begin with the best one. Single members are always allowed.
+    Return the number of times that each member was selected.
 
     References
     ----------
     .. [1] R. Caruana, A. Niculescu-Mizil, G. Crew and A. Ksikes, "Ensemble selection
        from libraries of models", ICML 2004. https://doi.org/10.1145/1015330.1015432
     """
+    n_start = min(n_start, max_members, n_rounds, len(candidates) // 4)
     chosen: Weights = {candidates[0]: 1}
+    for size in range(1 if min_gain else n_start, 1, -1):
+        start = dict.fromkeys(candidates[:size], 1)
+        if is_allowed(start):
+            chosen = start
+            break
     value = scorer.mean(chosen, folds)
-    for size in range(2, 1 + min(N_START, max_members, n_rounds, len(candidates))):
-        start: dict[int, float] = dict.fromkeys(candidates[:size], 1)
-        if (
-            is_allowed(start)
-            and (score := scorer.mean(start, folds)) > value + min_gain
-        ):
-            chosen, value = start, score
     while sum(chosen.values()) < n_rounds:
         options = [
             {**chosen, k: chosen.get(k, 0) + 1}
@@ -399,15 +400,19 @@ def select(
     """Select an ensemble; return weights, its score, and a cross-validated score.
 
     Members are selected once for each split, without this split. Their weights are
-    averaged, which is a kind of bagged selection. The average is not worse than the
-    best candidate on all splits; otherwise, members are selected on all of them.
+    averaged, which is a kind of bagged selection. If the average is worse than the best
+    candidate by more than a standard error over the splits, members are selected on all
+    of them, beginning with the best candidate alone.
     """
 
-    def selected(folds: Sequence[int]) -> dict[int, float]:
+    def best_first(folds: Sequence[int]) -> list[int]:
         means = {k: scorer.mean({k: 1}, folds) for k in candidates}
-        best_first = sorted(candidates, key=lambda k: (-means[k], k))
+        return sorted(candidates, key=lambda k: (-means[k], k))
+
+    def selected(folds: Sequence[int], **more: Any) -> dict[int, float]:
         options["max_members"] = max_members
-        return _shares(select_members(scorer, folds, best_first, **options))
+        ordered = best_first(folds)
+        return _shares(select_members(scorer, folds, ordered, **options, **more))
 
     everything = range(n_folds)
     left_out, weights = math.nan, dict[int, float]()
@@ -418,12 +423,23 @@ def select(
             for k, weight in bag.items():
                 weights[k] = weights.get(k, 0.0) + weight / n_folds
         weights = _largest(weights, max_members)
-    best = max(scorer.mean({k: 1}, everything) for k in candidates)
     is_allowed = options.get("is_allowed")
     too_costly = is_allowed is not None and not is_allowed(weights)
-    if not weights or too_costly or scorer.mean(weights, everything) < best:
-        weights = _largest(selected(everything), max_members)
+    best = best_first(everything)[0]
+    if not weights or too_costly or _is_worse(scorer, weights, {best: 1}, everything):
+        weights = _largest(selected(everything, n_start=1), max_members)
     return weights, scorer.mean(weights, everything), left_out
+
+
+def _is_worse(
+    scorer: Scorer, weights: Weights, others: Weights, folds: Sequence[int]
+) -> bool:
+    """Return whether an average is worse than another by more than a standard error."""
+    pairs = np.array([[scorer(fold, w) for w in (others, weights)] for fold in folds])
+    if not np.isfinite(pairs).all():
+        return True
+    lead = pairs[:, 0] - pairs[:, 1]
+    return bool(lead.mean() > lead.std(ddof=1) / math.sqrt(len(lead)))
 
 
 def _largest(weights: Weights, n: int) -> dict[int, float]:
