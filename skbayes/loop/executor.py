@@ -72,6 +72,13 @@ class ExecutionContext:
         self._context = contextvars.copy_context()
         self.backend = compat.active_backend()
         self.n_workers = int(joblib.effective_n_jobs(n_jobs))
+        if self._is_dask:
+            # There may be one worker, or none, while others start.
+            self.n_workers = max(2, self.n_workers)
+
+    @property
+    def _is_dask(self) -> bool:
+        return hasattr(getattr(self.backend, "client", None), "scatter")
 
     @property
     def kind(self) -> type[Backend]:
@@ -79,7 +86,7 @@ class ExecutionContext:
         # With one worker, joblib runs everything in the calling thread.
         if self.n_workers == 1 or getattr(self.backend, "supports_sharedmem", False):
             return ThreadBackend
-        if hasattr(getattr(self.backend, "client", None), "scatter"):
+        if self._is_dask:
             return DaskBackend
         # Derived backends may run on another machine.
         of_joblib = type(self.backend).__module__.partition(".")[0] == "joblib"
@@ -305,6 +312,13 @@ class TrialExecutor:
             self._tasks.clear()
 
 
+# Exceptions of clusters for a crashed worker, by package.
+_DEATHS = {
+    "distributed": ("KilledWorker", "FutureCancelledError"),
+    "ray": ("ActorDiedError", "ActorUnavailableError", "WorkerCrashedError"),
+}
+
+
 def is_death(error: BaseException) -> bool:
     """Return whether an exception means that workers crashed, not that a fit failed.
 
@@ -314,20 +328,21 @@ def is_death(error: BaseException) -> bool:
     """
     if isinstance(error, BrokenExecutor | compat.ShutdownExecutorError):
         return True
-    if _kind_of_dask(error) in ("KilledWorker", "FutureCancelledError"):
+    package, name = _origin(error)
+    if name in _DEATHS.get(package, ()):
         return True
     return error.__context__ is not None and is_death(error.__context__)
 
 
 def was_retried(error: BaseException) -> bool:
     """Return whether Dask ran a task on several workers, and all of them crashed."""
-    return _kind_of_dask(error) == "KilledWorker"
+    return _origin(error) == ("distributed", "KilledWorker")
 
 
-def _kind_of_dask(error: BaseException) -> str | None:
+def _origin(error: BaseException) -> tuple[str, str]:
+    """Return the package and the name of a class."""
     kind = type(error)
-    of_dask = kind.__module__.partition(".")[0] == "distributed"
-    return kind.__qualname__ if of_dask else None
+    return kind.__module__.partition(".")[0], kind.__qualname__
 
 
 def is_unreadable(error: BaseException) -> bool:

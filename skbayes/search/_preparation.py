@@ -507,6 +507,11 @@ def _shared_results(
     rules, limit = parse_cache(search.cache, search._cache_limit)
     shares_steps = trial_data is None and rules and _has_prefixes(run)
     if trial_data is None and not shares_steps:
+        if search.cache is True and _has_steps(run):
+            warn_user(
+                "cache=True: the steps of the pipeline are fitted in each trial, since "
+                "the workers may be on other machines and share no files."
+            )
         yield run.X, None
         return
     with temporary_store(run.context.temp_folder, limit) as store:
@@ -522,8 +527,11 @@ def _shared_results(
 
 def _has_prefixes(run: SearchRun) -> bool:
     """Return whether fits can share the first steps of a pipeline on this machine."""
-    has_steps = type(run.estimator) is Pipeline and len(run.estimator.steps) > 1
-    return has_steps and run.context.kind.is_local
+    return _has_steps(run) and run.context.kind.is_local
+
+
+def _has_steps(run: SearchRun) -> bool:
+    return type(run.estimator) is Pipeline and len(run.estimator.steps) > 1
 
 
 @contextlib.contextmanager

@@ -20,7 +20,13 @@ from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skbayes.evaluation.backend import Backend, ProcessBackend, ThreadBackend
-from skbayes.loop.executor import _SHARED_WORKERS, ExecutionContext, TrialExecutor
+from skbayes.loop.executor import (
+    _SHARED_WORKERS,
+    ExecutionContext,
+    TrialExecutor,
+    is_death,
+    was_retried,
+)
 
 PLACE = contextvars.ContextVar("PLACE", default="elsewhere")
 
@@ -385,3 +391,21 @@ def test_workers_of_a_thread_are_prepared_once_unless_another_call_lost_them():
             assert future.result()[0] == [number, number]
             # As after the death of a worker in the trial of another thread.
             get_reusable_executor(reuse=True).shutdown(kill_workers=True)
+
+
+@pytest.mark.parametrize(
+    "module, name, is_dead, retried",
+    [
+        ("distributed.scheduler", "KilledWorker", True, True),
+        ("distributed.client", "FutureCancelledError", True, False),
+        ("ray.exceptions", "ActorDiedError", True, False),
+        ("ray.exceptions", "GetTimeoutError", False, False),
+        ("elsewhere", "ActorDiedError", False, False),
+    ],
+)
+def test_errors_of_clusters_for_a_crashed_worker(module, name, is_dead, retried):
+    error = type(name, (Exception,), {"__module__": module})()
+    assert (is_death(error), was_retried(error)) == (is_dead, retried)
+    later = ValueError()
+    later.__context__ = error
+    assert is_death(later) == is_dead

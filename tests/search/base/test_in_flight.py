@@ -30,6 +30,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
+from skbayes.evaluation.backend import DaskBackend
+from skbayes.loop.executor import ExecutionContext
 
 X, y = load_iris(return_X_y=True)
 SMOOTH = {"C": (1e-2, 1e2, "log-uniform"), "gamma": (1e-3, 1.0, "log-uniform")}
@@ -159,6 +161,44 @@ def test_trials_have_limits_on_dask(cluster):
     assert [trial.state for trial in search.trials_] == ["complete"] * 2
     del search.cv_results_["state"]
     assert_same_search(search, expected)
+
+
+def test_steps_that_a_cluster_does_not_share_are_reported(cluster):
+    model = make_pipeline(StandardScaler(), SVC())
+    space = {"svc__C": (1e-2, 1e2, "log-uniform")}
+    with joblib.parallel_config("dask", client=cluster):
+        search = BayesSearchCV(model, space, n_iter=1, cv=2, cache=True)
+        with pytest.warns(UserWarning, match="cache=True: the steps"):
+            search.fit(X, y)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            search.set_params(cache="auto").fit(X, y)
+
+
+def test_a_cluster_may_grow_during_a_search():
+    distributed = pytest.importorskip("distributed")
+
+    def grow(history):
+        if len(history) == 1:
+            cluster.scale(2)
+            client.wait_for_workers(2)
+        return False
+
+    with (
+        distributed.LocalCluster(
+            n_workers=1,
+            threads_per_worker=1,
+            processes=False,
+            dashboard_address=":0",
+            silence_logs=50,
+        ) as cluster,
+        distributed.Client(cluster, set_as_default=False) as client,
+        joblib.parallel_config("dask", client=client),
+    ):
+        # With fits in threads, those sent to the new worker would never end.
+        assert ExecutionContext(None, "all").kind is DaskBackend
+        search = restless(n_iter=4, cv=2, stopper=grow).fit(X, y)
+    assert_same_search(search, restless(n_iter=4, cv=2).fit(X, y))
 
 
 def test_nested_in_cross_val_score():
