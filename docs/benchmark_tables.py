@@ -151,6 +151,21 @@ def _start_page(results: dict) -> Table:
     return Table(caption, ["search", "fits", "seconds", "log loss"], rows)
 
 
+def _clusters(results: dict) -> Table:
+    """One row per feature: whether it works on each backend."""
+    names = {"loky": "loky", "threading": "threading", "dask": "Dask", "ray": "Ray"}
+    names |= {"spark": "Spark"}
+    rows: dict[str, dict[str, str]] = {}
+    for category, found in results.items():
+        name, _, feature = category.partition(", ")
+        mark = "yes" if found.get("works") else "no"
+        passed = found["held"] == found["tried"]
+        rows.setdefault(feature, {})[name] = mark if passed else "fails"
+    cells = [[feature, *map(row.get, names, [""] * 5)] for feature, row in rows.items()]
+    caption = "Features of a search by backend. Empty: not applicable."
+    return Table(caption, ["Feature", *names.values()], cells)
+
+
 REGRET = (
     "Normalized regret × 1000, mean ± standard error over tasks and seeds. 0 is the "
     "best known score, and 1000 is the score of the median random trial. Differences "
@@ -196,6 +211,7 @@ TABLES: dict[str, Callable[[dict], Table]] = {
     "engine_overhead/ms": _engine_overhead,
     "start_page/start_page": _start_page,
     "ensembles/table": _ensembles,
+    "attacks/clusters-after": _clusters,
 }
 
 
@@ -213,10 +229,10 @@ def table_of(name: str, results: dict[str, Any] | None = None) -> Table:
 def command_of(name: str) -> str:
     """Return the commands of a benchmark, from the README of the benchmarks."""
     text = (BENCHMARKS / "README.md").read_text(encoding="utf-8")
-    script = f"{name.partition('/')[0]}.py"
+    script = re.escape(name.partition("/")[0])
     section = re.search(
-        rf"^## [^\n]*`{re.escape(script)}`\n\n((?:    [^\n]*\n)+)", text, re.MULTILINE
+        rf"^## [^\n]*`{script}(?:\.py|/)`\n\n((?:    [^\n]*\n)+)", text, re.MULTILINE
     )
     if section is None:
-        raise KeyError(f"benchmarks/README.md has no commands for {script}")
+        raise KeyError(f"benchmarks/README.md has no commands for {name}")
     return re.sub(r"^    ", "", section[1], flags=re.MULTILINE).rstrip("\n")

@@ -1,0 +1,361 @@
+"""Features of a search on loky, threads, Dask, Ray and Spark.
+
+    python benchmarks/attacks/clusters.py after [--only 'ray.*killed']
+
+A search with two workers uses one feature on one engine. It passes if its trials,
+scores and states equal those of the same search in one process, or as the check says.
+A feature of `WITHOUT` passes if the search does what docs/parallel.rst says instead.
+Engines that are not installed are skipped, by name.
+
+Dask has a scheduler and two workers in separate processes and folders, connected by
+TCP. A third worker is started and killed during a search. Ray has two processors on
+this machine. Spark has two executors in separate processes ("local-cluster").
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import psutil
+import tally
+from recording_callbacks import Stopper
+from sklearn.datasets import load_iris
+from sklearn.decomposition import PCA
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV
+
+X, y = load_iris(return_X_y=True)
+WEIGHTS = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+SPACE = {"C": (0.01, 1000.0, "log-uniform"), "gamma": (1e-5, 1.0, "log-uniform")}
+BOOSTING = HistGradientBoostingClassifier(max_iter=20, random_state=0)
+ABORT = "``timeout`` aborts running fits"
+FOLDER = tempfile.mkdtemp()
+# Processes of the engines import from this path.
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, map(os.path.abspath, sys.path)))
+os.environ["PYSPARK_PYTHON"] = sys.executable
+os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+ENDLESS = 30.0
+
+
+class Odd(tally.Scored):
+    """Estimator that notes its process, and misbehaves for the value 3."""
+
+    def __init__(self, value=0, act="", mark="", seconds=0.0):
+        super().__init__(value)
+        self.act, self.mark, self.seconds = act, mark, seconds
+
+    def fit(self, X, y):
+        """Fit, unless the value is 3."""
+        if len(X) == 150:  # the refit
+            return self
+        Path(f"{self.mark}-{os.getpid()}").touch()
+        time.sleep(self.seconds)
+        is_first = not os.path.exists(self.mark)
+        if self.value == 3 and (is_first or "once" not in self.act):
+            Path(self.mark).touch()
+            if self.act == "raise":
+                raise ValueError("the value is 3")
+            if self.act == "allocate":
+                taken = []
+                while True:
+                    taken.append(np.ones(4_000_000))
+                    time.sleep(0.01)
+            if self.act == "sleep":
+                time.sleep(ENDLESS)
+            if "kill" in self.act:
+                os.kill(os.getpid(), signal.SIGKILL)
+        return self
+
+
+# -- the engines -----------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def dask() -> Iterator[dict[str, Any]]:
+    from distributed import Client
+
+    place = os.path.join(FOLDER, "scheduler.json")
+    more = ["--scheduler-file", place, "--no-dashboard"]
+    with contextlib.ExitStack() as stack:
+        for kind in ("scheduler", "worker", "worker"):
+            process = start_dask(kind, *more, *["--port", "0"] * (kind != "worker"))
+            stack.callback(end, process)
+        client = stack.enter_context(Client(scheduler_file=place, timeout=60))
+        client.wait_for_workers(2, timeout=60)
+        yield {"backend": "dask", "client": client}
+
+
+def start_dask(kind: str, *arguments: str) -> psutil.Popen:
+    if kind == "worker":
+        arguments = (*arguments, "--nthreads", "1")
+    command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *arguments]
+    folder = tempfile.mkdtemp(dir=FOLDER)
+    return psutil.Popen(command, cwd=folder, stderr=subprocess.DEVNULL)
+
+
+def end(process: psutil.Process) -> None:
+    """Kill a process and its children."""
+    with contextlib.suppress(psutil.Error):
+        for part in [process, *process.children(recursive=True)]:
+            part.kill()
+
+
+@contextlib.contextmanager
+def ray() -> Iterator[dict[str, Any]]:
+    import ray
+    from ray.util.joblib import register_ray
+
+    variables = {"env_vars": {"PYTHONPATH": os.environ["PYTHONPATH"]}}
+    ray.init(
+        num_cpus=2, include_dashboard=False, log_to_driver=False, runtime_env=variables
+    )
+    register_ray()
+    yield {"backend": "ray"}
+    ray.shutdown()
+
+
+@contextlib.contextmanager
+def spark() -> Iterator[dict[str, Any]]:
+    from joblibspark import register_spark
+    from pyspark.sql import SparkSession
+
+    build = SparkSession.builder.master("local-cluster[2,1,1024]")
+    build = build.config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
+    for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
+        build = build.config(name, "false")
+    session = build.config("spark.executor.memory", "512m").getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    register_spark()
+    yield {"backend": "spark"}
+    session.stop()
+
+
+ENGINES: dict[str, Any] = {
+    "loky": lambda: contextlib.nullcontext({"backend": "loky"}),
+    "threading": lambda: contextlib.nullcontext({"backend": "threading"}),
+    "dask": dask,
+    "ray": ray,
+    "spark": spark,
+}
+PACKAGES = {"dask": "distributed", "ray": "ray", "spark": "joblibspark"}
+_running: dict[str, tuple[contextlib.ExitStack, dict[str, Any]]] = {}
+
+
+def engine(name: str) -> contextlib.AbstractContextManager:
+    """Select an engine, which runs until another one is selected."""
+    if name == "one process":
+        return joblib.parallel_config("sequential")
+    if name not in _running:
+        end_engines()
+        stack = contextlib.ExitStack()
+        _running[name] = stack, stack.enter_context(ENGINES[name]())
+    return joblib.parallel_config(n_jobs=2, **_running[name][1])
+
+
+@atexit.register
+def end_engines() -> None:
+    while _running:
+        _running.popitem()[1][0].close()
+
+
+# -- the features ----------------------------------------------------------------------
+
+
+def run(name: str, model: Any = None, space: Any = None, **more: Any) -> Any:
+    """Run a search on an engine."""
+    if model is BOOSTING:
+        space = {"learning_rate": (0.01, 1.0, "log-uniform")}
+    data = more.pop("weights", None)
+    shared = {"cv": 3, "n_iter": 6, "pre_dispatch": 2, "random_state": 0}
+    search = BayesSearchCV(model or SVC(), space or SPACE, **(shared | more))
+    with engine(name):
+        return search.fit(X, y, **({} if data is None else {"sample_weight": data}))
+
+
+def odd(name: str, act: str = "", seconds: float = 0.0, n: int = 6, **more: Any) -> Any:
+    """Run a search of an odd estimator."""
+    model = Odd(act=act, mark=tempfile.mktemp(dir=FOLDER), seconds=seconds)
+    return run(name, model, {"value": range(n)}, cv=2, n_iter=n, **more)
+
+
+def table(search: Any) -> str:
+    """Return the table of a search without its times."""
+    columns = search.cv_results_.items()
+    kept = {k: np.asarray(v).tolist() for k, v in columns if not k.endswith("_time")}
+    return repr((kept, [trial.state for trial in search.trials_], search.best_params_))
+
+
+def as_alone(name: str, **more: Any) -> bool:
+    """Return whether the table equals that of the same search in one process."""
+    return table(run(name, **more)) == table(run("one process", **more))
+
+
+def odd_states(name: str, act: str, state: str = "complete", **more: Any) -> bool:
+    """Return whether the trial of the value 3 has a state, and others are complete."""
+    search = odd(name, act, **more)
+    found = {trial.params["value"]: trial.state for trial in search.trials_}
+    return found == dict.fromkeys(range(6), "complete") | {3: state}
+
+
+def shared_steps(name: str) -> bool:
+    model = make_pipeline(PCA(2, random_state=0), SVC())
+    space = {f"svc__{key}": value for key, value in SPACE.items()}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        search = run(name, model, space, cache=True)
+    shares = any(trial.shared_time for trial in search.trials_)
+    told = any("cache=True" in str(warning.message) for warning in caught)
+    assert shares != told, "not shared, without a warning"
+    assert table(search) == table(run("one process", model, space, cache=False))
+    return shares
+
+
+def callbacks(name: str) -> bool:
+    search = BayesSearchCV(SVC(), SPACE, n_iter=9, cv=3, pre_dispatch=2, random_state=0)
+    search.set_callbacks(Stopper(4))
+    with engine(name):
+        search.fit(X, y)
+    return search.stop_reason_ == "callback" and 2 <= len(search.trials_) <= 4
+
+
+def journal(name: str) -> bool:
+    path = tempfile.mktemp(dir=FOLDER)
+    run(name, journal=path, n_iter=3)
+    whole = run(name, journal=path)
+    return table(whole) == table(run("one process"))
+
+
+def timeout(name: str) -> bool:
+    search = odd(name, seconds=0.5, n=200, timeout=20)
+    return search.stop_reason_ == "timeout" and len(search.trials_) > 1
+
+
+def abort_at_timeout(name: str, **more: Any) -> bool:
+    with engine(name):  # its start does not count
+        begin = time.monotonic()
+        search = odd(name, "sleep", timeout=15, **more)
+    assert search.stop_reason_ == "timeout" and len(search.trials_) > 1
+    return time.monotonic() < begin + ENDLESS
+
+
+def ctrl_c(name: str) -> bool:
+    def interrupt(history: Any) -> bool:
+        if len(history) == 3:
+            send = partial(os.kill, os.getpid(), signal.SIGINT)
+            threading.Timer(0.5, send).start()
+        return False
+
+    search = odd(name, seconds=0.4, n=60, stopper=interrupt)
+    assert search.stop_reason_ == "interrupted" and len(search.trials_) < 60
+    assert hasattr(search, "best_estimator_")
+    # The engine can still be used.
+    return len(search.trials_) >= 3 and as_alone(name)
+
+
+def killed_always(name: str) -> bool:
+    try:
+        return odd_states(name, "kill", "failed") and as_alone(name)
+    except AttributeError:  # joblib-spark 0.6 loses the error of a task
+        return False
+
+
+def killed_between(name: str) -> bool:
+    extra: list[psutil.Popen] = []
+
+    def act(history: Any) -> bool:
+        if len(history) == 2 and name == "dask":
+            file = os.path.join(FOLDER, "scheduler.json")
+            extra.append(start_dask("worker", "--scheduler-file", file))
+            _running[name][1]["client"].wait_for_workers(3, timeout=60)
+        if len(history) == 5:
+            pids = [int(path.name.rpartition("-")[2]) for path in notes()]
+            for victim in extra or [psutil.Process(pids[-1])]:
+                # The executor is the parent of the daemon that forks the workers.
+                end(victim.parent().parent() if name == "spark" else victim)
+        return False
+
+    def notes() -> list[Path]:
+        paths = Path(FOLDER).glob(f"{mark}-*")
+        return sorted(paths, key=lambda path: path.stat().st_mtime)
+
+    mark = os.path.basename(tempfile.mktemp(dir=FOLDER))
+    model = Odd(mark=os.path.join(FOLDER, mark), seconds=0.2)
+    search = run(name, model, {"value": range(12)}, cv=2, n_iter=12, stopper=act)
+    return [trial.state for trial in search.trials_] == ["complete"] * 12
+
+
+SCORES = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
+FEATURES: dict[str, Callable[[str], bool]] = {
+    "same trials and scores": as_alone,
+    "racing": partial(as_alone, racing=True),
+    "several metrics, sample weights": partial(as_alone, weights=WEIGHTS, **SCORES),
+    "``rounds``": partial(as_alone, model=BOOSTING, rounds="auto", n_iter=3),
+    "shared steps (``cache``)": shared_steps,
+    "callbacks": callbacks,
+    "``journal``": journal,
+    "failing fit": partial(odd_states, act="raise", state="failed"),
+    "time of a trial (``trial_limits``)": partial(
+        odd_states, act="sleep", state="timed_out", trial_limits={"time": 6.0}
+    ),
+    "memory of a fit (``trial_limits``)": partial(
+        odd_states,
+        act="allocate",
+        state="out_of_memory",
+        trial_limits={"memory": "500 MB"},
+    ),
+    "``timeout``": timeout,
+    ABORT: abort_at_timeout,
+    f"{ABORT}, with ``trial_limits``": partial(
+        abort_at_timeout, trial_limits={"time": 99.0}
+    ),
+    "Ctrl-C": ctrl_c,
+    "worker killed during a fit": partial(odd_states, act="kill once"),
+    "worker killed between fits": killed_between,
+    "fit that kills each worker": killed_always,
+}
+# Features that an engine does not have.
+WITHOUT = {
+    (name, feature)
+    for name in ("dask", "ray", "spark")
+    for feature in ("shared steps (``cache``)", ABORT)
+} | {("spark", "fit that kills each worker")}
+
+
+def check(name: str, feature: str) -> tally.Figures:
+    has_it = FEATURES[feature](name)
+    return {"held": int(has_it != ((name, feature) in WITHOUT)), "works": int(has_it)}
+
+
+def cases() -> Iterator[tuple]:
+    for name in ENGINES:
+        if importlib.util.find_spec(PACKAGES.get(name, "joblib")) is None:
+            print(f"{name} is not installed, and skipped")
+            continue
+        for feature in FEATURES:
+            # It would end this process.
+            if name != "threading" or not re.search("kill", feature):
+                yield f"{name}, {feature}", check, name, feature
+
+
+if __name__ == "__main__":
+    tally.main(cases)
