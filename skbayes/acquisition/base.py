@@ -38,7 +38,7 @@ from skbayes.space.candidates import (
 )
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import capability_of, known_means, predict
-from skbayes.utils.ranking import total_violation
+from skbayes.utils.ranking import best_first, total_violation
 
 __all__ = [
     "ModelProposer",
@@ -119,9 +119,7 @@ class Observations:
 
     def best_rows(self, keys: FloatArray) -> FloatArray:
         """Return the configurations with the greatest keys, feasible ones first."""
-        columns = np.atleast_2d(keys.T)  # without NaN
-        order = np.lexsort((*-columns[::-1], self.violation))
-        return self.X[order[:N_INCUMBENTS]]
+        return self.X[best_first(keys, self.violation)[:N_INCUMBENTS]]
 
     @property
     def violation(self) -> FloatArray:
