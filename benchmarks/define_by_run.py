@@ -5,6 +5,10 @@ structure of the search space from the trials. The figures are the lowest losses
 10, 20 and 40 trials, multiplied by 1000. The minimum of the functions is 0. The task
 "classifiers" has the log loss of classifiers of scikit-learn on the wine data.
 
+The study `skrub` searches the choices of a skrub DataOp, a choice among four
+classifiers, with the backends of skrub and with skbayes. The loss is the mean log loss
+of three folds.
+
 Example: python benchmarks/define_by_run.py run --seeds 10 --save define_by_run
 """
 
@@ -20,15 +24,16 @@ from typing import Any
 import numpy as np
 import optuna
 from harness import Record, Study, main
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes.integration import OptunaSampler
+from skbayes.integration import OptunaSampler, skrub_search
 
 TRIALS = (10, 20, 40)
 
@@ -115,17 +120,81 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     return {"figures": [best[min(n, len(best)) - 1] for n in TRIALS]}
 
 
-STUDY = Study(
-    name="define_by_run",
-    tasks=lambda: list(OBJECTIVES),
-    methods=tuple(SAMPLERS),
-    run=run,
-    columns=lambda options: TRIALS,
-    options={"trials": max(TRIALS)},
-    overall=False,
-    smallest=("--tasks", "branches;classifiers", "--seeds", "1", "--trials", "4"),
-)
+def make_data_op(X: Any, y: Any) -> Any:
+    """Return a DataOp with a choice among classifiers and a nested choice."""
+    import skrub
+
+    C = skrub.choose_float(1e-3, 1e3, log=True, name="C")
+    kernel = skrub.choose_from(["linear", "rbf"], name="kernel")
+    gamma = skrub.choose_float(1e-5, 1.0, log=True, name="gamma")
+    machine = SVC(C=C, kernel=kernel, gamma=gamma, probability=True, random_state=0)
+    strength = skrub.choose_float(1e-4, 1e4, log=True, name="strength")
+    k = skrub.choose_int(1, 60, log=True, name="k")
+    leaf = skrub.choose_int(1, 50, log=True, name="leaf")
+    tree = DecisionTreeClassifier(min_samples_leaf=leaf, random_state=0)
+    models = {
+        "linear": LogisticRegression(C=strength, max_iter=300),
+        "neighbors": KNeighborsClassifier(k),
+        "tree": tree,
+        "svm": machine,
+    }
+    scaled = skrub.X(X).skb.apply(StandardScaler())
+    return scaled.skb.apply(skrub.choose_from(models, name="model"), y=skrub.y(y))
+
+
+def run_skrub(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
+    """Search the choices of a DataOp."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    X, y = TABLES[task](return_X_y=True)
+    X, y = X[:300], y[:300]
+    data_op = make_data_op(X, y)
+    common = {"n_iter": options["trials"], "cv": 3, "scoring": "neg_log_loss"}
+    common |= {"random_state": seed, "refit": False}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if method == "skbayes":
+            search = skrub_search(data_op, **common)
+        else:
+            sampler = OptunaSampler(seed=seed) if method == "sampler" else None
+            backend = "sklearn" if method == "sklearn" else "optuna"
+            if backend == "optuna":
+                common |= {"backend": backend, "sampler": sampler}
+            search = data_op.skb.make_randomized_search(**common)
+        search.fit({"X": X, "y": y})
+    scores = np.array(search.cv_results_["mean_test_score"])
+    best = -1000 * np.fmax.accumulate(scores)
+    return {"figures": [best[min(n, len(best)) - 1] for n in TRIALS]}
+
+
+TABLES = {
+    "breast cancer": load_breast_cancer,
+    "digits": load_digits,
+    "iris": load_iris,
+    "wine": load_wine,
+}
+STUDIES = {
+    "run": Study(
+        name="define_by_run",
+        tasks=lambda: list(OBJECTIVES),
+        methods=tuple(SAMPLERS),
+        run=run,
+        columns=lambda options: TRIALS,
+        options={"trials": max(TRIALS)},
+        overall=False,
+        smallest=("--tasks", "branches;classifiers", "--seeds", "1", "--trials", "4"),
+    ),
+    "skrub": Study(
+        name="define_by_run/skrub",
+        tasks=lambda: list(TABLES),
+        methods=("skbayes", "sampler", "optuna", "sklearn"),
+        run=run_skrub,
+        columns=lambda options: TRIALS,
+        options={"trials": max(TRIALS)},
+        overall=False,
+        smallest=("--tasks", "iris", "--seeds", "1", "--trials", "3"),
+    ),
+}
 
 
 if __name__ == "__main__":
-    main(STUDY, __doc__)
+    main(STUDIES, __doc__)

@@ -1,26 +1,19 @@
-"""Searches of several libraries over one space, with the time of each trial.
-
-The scorer appends a line to a file for each fold, so that the trials are those that
-were finished, in any library and in any process.
-"""
+"""Searches of several libraries over one space, with the time of each trial."""
 
 from __future__ import annotations
 
-import base64
 import math
-import pickle
 import tempfile
 import time
-from collections import defaultdict
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from logged_scorer import LoggedScorer, Trials
 from methods import Categories, Float, Int, Space, as_notation
 from scipy import stats
 from sklearn.base import clone
-from sklearn.metrics import get_scorer
 from sklearn.model_selection import (
     GridSearchCV,
     RandomizedSearchCV,
@@ -30,35 +23,6 @@ from sklearn.model_selection import (
 from skbayes import BayesSearchCV
 
 MOST_OF_GRID = 100  # configurations
-# Parameters and mean score of each trial, and seconds until it was finished.
-Trials = list[tuple[dict[str, Any], float, float]]
-
-
-class LoggedScorer:
-    """Scorer that writes parameters, score and time of each fold to a file."""
-
-    def __init__(self, scoring: str, space: Space, path: Path) -> None:
-        self.scoring, self.names, self.path = scoring, list(space), path
-
-    def __call__(self, estimator: Any, X: Any, y: Any) -> float:
-        """Return the score."""
-        score = float(get_scorer(self.scoring)(estimator, X, y))
-        values = estimator.get_params()
-        fold = {name: values[name] for name in self.names}, score, time.time()
-        with self.path.open("ab") as file:
-            file.write(base64.b64encode(pickle.dumps(fold)) + b"\n")
-        return score
-
-    def trials(self, begin: float, n_folds: int) -> Trials:
-        """Return the trials whose folds are all in the file, in the order of ends."""
-        folds, found = defaultdict(list), []
-        for line in self.path.read_bytes().splitlines():
-            params, score, end = pickle.loads(base64.b64decode(line))
-            folds[repr(params)].append(score)
-            if len(folds[repr(params)]) == n_folds:
-                mean = float(np.mean(folds.pop(repr(params))))
-                found.append((params, mean, end - begin))
-        return found
 
 
 def _value(dim: Float | Int | Categories, place: float) -> Any:

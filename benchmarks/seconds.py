@@ -313,7 +313,7 @@ STUDIES = {
         summarize=summarize,
     ),
     "processor": Study(
-        name="processor",
+        name="seconds/processor",
         tasks=lambda: ["breast cancer: SVC"],
         methods=("random", "skbayes", "optuna", "flaml"),
         run=run_processor,

@@ -28,12 +28,12 @@ from sklearn.preprocessing import StandardScaler
 
 STUDIES = {
     f"{module.__name__} {name}": (module, name)
-    for module in (judges, model_choices, overhead, seconds, waste)
+    for module in (define_by_run, judges, model_choices, overhead, seconds, waste)
     for name, study in module.STUDIES.items()
     if study.smallest
 } | {
     module.__name__: (module, "run")
-    for module in (define_by_run, engine_overhead, ensembles, new_rows, nmt)
+    for module in (engine_overhead, ensembles, new_rows, nmt)
     + (pruning, start_page, threshold, truth)
 }
 

@@ -190,6 +190,30 @@ def test_conditional_parameters_are_tuned_within_each_branch():
     assert run(objective, 40, seed=0).best_value < 0.01
 
 
+@pytest.mark.parametrize("kind", ["journal", "sqlite"])
+def test_several_programs_work_on_one_stored_study(tmp_path, kind):
+    def load_storage():
+        if kind == "sqlite":
+            return f"sqlite:///{tmp_path / 'study.db'}"
+        backend = optuna.storages.journal.JournalFileBackend(str(tmp_path / "log"))
+        return optuna.storages.JournalStorage(backend)
+
+    optuna.create_study(study_name="shared", storage=load_storage())
+    programs = [
+        optuna.load_study(
+            study_name="shared", storage=load_storage(), sampler=OptunaSampler(seed=i)
+        )
+        for i in range(2)
+    ]
+    for i in range(20):
+        running = programs[1].ask()  # the trial of another program is pending
+        running.suggest_float("x", -5.0, 5.0), running.suggest_int("n", 0, 20, step=2)
+        programs[0].optimize(parabola, n_trials=1)
+        programs[1].tell(running, parabola(running))
+        assert len(programs[0].trials) == 2 * (i + 1)
+    assert programs[0].best_value < 0.1
+
+
 @pytest.mark.parametrize(
     "options, message",
     [
