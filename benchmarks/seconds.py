@@ -14,7 +14,7 @@ A halving search has one model, at its end.
 The study `processor` measures the processor seconds of a search of 100 trials in one
 process, with fits of 5 ms.
 
-Example: python benchmarks/seconds.py run --seeds 3 --save two_workers
+Example: python benchmarks/seconds.py run --seeds 1 --save two_workers
 """
 
 from __future__ import annotations
