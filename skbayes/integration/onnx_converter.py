@@ -6,8 +6,7 @@ import inspect
 
 from sklearn.model_selection import GridSearchCV
 
-from skbayes import search
-from skbayes.search import BaseBayesSearchCV
+from skbayes.search.base import BaseBayesSearchCV
 
 __all__ = ["register_onnx_converter"]
 
@@ -33,6 +32,8 @@ def register_onnx_converter() -> None:
     from skl2onnx._parse import sklearn_parsers_map
     from skl2onnx.operator_converters import grid_search_cv as converter
     from skl2onnx.shape_calculators import grid_search_cv as shapes
+
+    from skbayes import search
 
     for kind in vars(search).values():
         if inspect.isclass(kind) and issubclass(kind, BaseBayesSearchCV):
