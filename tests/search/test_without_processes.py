@@ -6,6 +6,12 @@ import sys
 from pathlib import Path
 
 import pytest
+import threadpoolctl
+
+pytestmark = pytest.mark.skipif(
+    tuple(map(int, threadpoolctl.__version__.split(".")[:2])) < (3, 5),
+    reason="earlier releases of threadpoolctl make callbacks with ctypes",
+)
 
 PROGRAM = Path(__file__).parents[1] / "helpers" / "without_processes.py"
 

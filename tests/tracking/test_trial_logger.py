@@ -6,6 +6,7 @@ import zipfile
 
 import pytest
 from every_search import SEARCHES, data, make
+from picky_classifier import Picky
 from recording_callbacks import Recorder
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -36,15 +37,6 @@ class Run:
 
     def log(self, row):
         self.rows.append(row)
-
-
-class Picky(SVC):
-    """Classifier whose fits fail for small values of C."""
-
-    def fit(self, X, y, sample_weight=None):
-        if self.C < 0.5:
-            raise ValueError("C is too small")
-        return super().fit(X, y)
 
 
 SPACE = [
