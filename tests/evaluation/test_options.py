@@ -89,6 +89,7 @@ parse_bytes = partial(parse_size, "cache")
         (parse_bytes, "3 mib", 3 << 20),
         (parse_bytes, "1 TiB", 1 << 40),
         (parse_bytes, "0.3 B", 1),
+        (parse_bytes, "1 GB 500 MB", 1_500_000_000),
         (parse_seconds, None, None),
         (parse_seconds, 2.5, 2.5),
         (parse_seconds, "90 s", 90),
