@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import qmc
 
-from skbayes.space.dimensions import FloatArray, key_of, keys_of, nearest
+from skbayes.space.dimensions import FloatArray, key_of, keys_of, nearest, rows_of
 
 if TYPE_CHECKING:
     from skbayes.space.space import Space
@@ -330,9 +330,7 @@ class Candidates:
 
     def _allowed_known(self) -> FloatArray:
         """Return the known rows that the constraint allows, in a fixed order."""
-        rows = [np.frombuffer(key.encode("latin-1")) for key in sorted(self._known)]
-        known = np.vstack([np.empty((0, self.space.n_columns)), *rows])
-        known[known < 0.0] = np.nan
+        known = rows_of(sorted(self._known), self.space.n_columns)
         return known[self.space.allowed(known)]
 
     def _scan(self, n_drawn: int) -> FloatArray:

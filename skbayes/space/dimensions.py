@@ -136,6 +136,12 @@ def keys_of(X: FloatArray) -> list[str]:
     return [joined[i * width : (i + 1) * width] for i in range(len(X))]
 
 
+def rows_of(keys: Sequence[str], n_columns: int) -> FloatArray:
+    """Return the encoded configurations with these identities, shape (n, D)."""
+    X = np.frombuffer("".join(keys).encode("latin-1")).reshape(len(keys), n_columns)
+    return np.where(X < 0.0, np.nan, X)
+
+
 class Dimension(ABC):
     """Base class of the dimensions of a search space.
 

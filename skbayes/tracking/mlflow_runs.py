@@ -19,7 +19,7 @@ from skbayes.results.read import open_source
 from skbayes.results.record import SearchRecord, make_record
 from skbayes.utils.optional import import_optional
 
-__all__ = ["as_text", "log_search", "log_to_mlflow", "trial_metrics"]
+__all__ = ["as_text", "error_text", "log_search", "log_to_mlflow", "trial_metrics"]
 
 # Limits of all servers: characters of a value, and parameters of one call.
 LONGEST_VALUE = 500
@@ -211,7 +211,7 @@ def _log_trial(
     if trial.violation is not None:
         more["feasible"] = str(trial.feasible)
     if trial.error is not None:
-        more["error"] = as_text(trial.error.strip().rpartition("\n")[2])
+        more["error"] = error_text(trial.error)
     _log_batch(mlflow, child.info.run_id, metrics, params, more)
     status = "FAILED" if trial.state == TrialState.FAILED else "FINISHED"
     client.set_terminated(child.info.run_id, status, int(end * 1000))
@@ -282,6 +282,11 @@ def _parts(items: list, size: int) -> Iterator[list]:
 
 def _name(name: str) -> str:
     return re.sub(r"[^\w\-. /]", "_", name)
+
+
+def error_text(error: str) -> str:
+    """Return the last line of a traceback, of limited length."""
+    return as_text(error.strip().rpartition("\n")[2])
 
 
 def as_text(value: Any) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from skbayes.evaluation.costs import trial_cost
 from skbayes.evaluation.trial import Trial
-from skbayes.tracking.mlflow_runs import as_text, trial_metrics
+from skbayes.tracking.mlflow_runs import as_text, error_text, trial_metrics
 from skbayes.utils.optional import warn_or_log
 
 __all__ = ["TrialLogger"]
@@ -135,7 +135,7 @@ def _content(trial: Trial) -> tuple[Values, Values]:
     params = {f"param_{name}": _plain(value) for name, value in trial.params.items()}
     params["state"] = str(trial.state)
     if trial.error is not None:
-        params["error"] = as_text(trial.error.strip().rpartition("\n")[2])
+        params["error"] = error_text(trial.error)
     metrics = trial_metrics(trial)
     costs = dict.fromkeys(n for f in trial.folds for n in f.extras.get("costs", {}))
     metrics |= {f"cost_{name}": trial_cost(trial, name, warm=False) for name in costs}

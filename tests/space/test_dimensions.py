@@ -16,7 +16,7 @@ from skbayes.space import (
     Real,
     Space,
 )
-from skbayes.space.dimensions import native
+from skbayes.space.dimensions import keys_of, native, rows_of
 
 PRIORS = st.sampled_from(["uniform", "log-uniform"])
 POSITIONS = st.lists(st.floats(0.0, 1.0), min_size=1, max_size=20)
@@ -339,3 +339,10 @@ def test_long_doubles_become_floats():
     for value, expected in ((np.longdouble(0.5), 0.5), (np.clongdouble(1j), 1j)):
         assert type(native(value)) is type(expected) and native(value) == expected
     assert type(Ordinal([np.longdouble(2), 3]).values[0]) is float
+
+
+@pytest.mark.parametrize("n", [0, 1, 4])
+def test_rows_are_those_of_their_keys(n):
+    X = np.random.default_rng(0).random((n, 3))
+    X[:1, 1] = np.nan
+    np.testing.assert_array_equal(rows_of(keys_of(X), 3), X)
