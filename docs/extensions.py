@@ -1,7 +1,7 @@
 """Sphinx extensions of this documentation.
 
-Tables of what was measured, the order of the gallery, line breaks in long names, and
-formulas as MathML.
+Tables of what was measured, the table of the API reference, the order of the gallery,
+line breaks in long names, and formulas as MathML.
 
 Formulas are converted to MathML when the pages are built. Browsers display MathML
 without a script, whereas MathJax would be loaded from a server each time a page is
@@ -104,6 +104,30 @@ def _as_rst(table: Table) -> list[str]:
     return [*lines, ""]
 
 
+# -- the API reference ----------------------------------------------------------------
+
+
+def _merge_tables(app, doctree, docname):
+    """Merge the tables of the API reference into one with a heading for each group."""
+    if docname != "api":
+        return
+    page = doctree[0]
+    names = nodes.row(
+        "", *(nodes.entry("", nodes.Text(t)) for t in ("Name", "Summary"))
+    )
+    group = nodes.tgroup("", nodes.colspec(), nodes.colspec(), nodes.thead("", names))
+    for section in [node for node in page if isinstance(node, nodes.section)]:
+        page.remove(section)
+        (table,) = section.findall(nodes.table)
+        title, *notes = (n for n in section if table not in n.findall())
+        heading = nodes.rubric("", title.astext(), **{"heading-level": 2})
+        cell = nodes.entry("", heading, *notes, morecols=1, ids=section["ids"])
+        (*_, body) = table[0]
+        body.insert(0, nodes.row("", cell))
+        group += body
+    page += nodes.table("", group, classes=["autosummary"])
+
+
 # -- the gallery ----------------------------------------------------------------------
 
 # Order of the pages within the sections of the gallery.
@@ -189,6 +213,7 @@ def setup(app):
     app.add_directive("known-classes", KnownClasses)
     app.add_directive("learned-priors", LearnedPriors)
     app.connect("html-page-context", _silence_diagrams)
+    app.connect("doctree-resolved", _merge_tables)
     # After the theme has written the navigation.
     app.connect("html-page-context", _allow_breaks, priority=900)
     app.add_html_math_renderer("mathml", (_inline, None), (_display, None))
