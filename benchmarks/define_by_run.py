@@ -9,7 +9,7 @@ The study `skrub` searches the choices of a skrub DataOp, a choice among four
 classifiers, with the backends of skrub and with skbayes. The loss is the mean log loss
 of three folds.
 
-Example: python benchmarks/define_by_run.py run --seeds 10 --save define_by_run
+Example: python benchmarks/define_by_run.py run --seeds 30 --save define_by_run
 """
 
 from __future__ import annotations

@@ -189,7 +189,7 @@ TABLES: dict[str, Callable[[dict], Table]] = {
     ),
     "define_by_run/define_by_run": partial(
         _tasks,
-        caption="Lowest loss × 1000 after 40 trials, mean ± standard error over ten "
+        caption="Lowest loss × 1000 after 40 trials, mean ± standard error over 30 "
         "seeds.",
         digits=1,
         by="objective",
