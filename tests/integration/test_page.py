@@ -1,0 +1,77 @@
+"""Sections of the page on integrations, each as the program of a reader.
+
+Each program runs in a new process in an empty folder. A limit ends programs that wait
+forever, because Ray Tune starts servers and workers.
+"""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "integrations.rst").read_text(encoding="utf-8")
+SECTIONS = {
+    part.partition("\n")[0]: part
+    for part in re.split(r"^(?=.+\n---+\n)", PAGE, flags=re.M)
+}
+BLOCK = re.compile(r"^\.\. code-block:: (\w+)\n\n((?:(?: {3}.*)?\n)+)", re.M)
+LIMIT = 600  # seconds
+
+# Conditions that hold after the programs that use the sampler.
+HOLDS = {
+    "Sampler for Optuna": "study.best_value < 0.1",
+    "Ray Tune": "results.get_best_result().metrics['loss'] < 0.1",
+    "MLflow": "len(mlflow.search_runs()) == 22",
+    "Forecasters of skforecast": "results['mean_absolute_error'].iloc[0] < 0.01",
+}
+
+
+def code_of(section):
+    """Return the code blocks of a section by language, joined."""
+    found = {}
+    for language, code in BLOCK.findall(SECTIONS[section]):
+        language = {"py": "python"}.get(language, language)
+        found[language] = found.get(language, "") + textwrap.dedent(code)
+    return found
+
+
+def run(section, folder, *arguments):
+    code = code_of(section)
+    for name in re.findall(r"^ *(?:import|from) (\w+)", code["python"], re.M):
+        if not importlib.util.find_spec(name):
+            pytest.skip(f"needs {name}")
+    (folder / "program.py").write_text(
+        f"{code['python']}\nassert {HOLDS.get(section, True)}\n", encoding="utf-8"
+    )
+    if "yaml" in code:
+        (folder / "config.yaml").write_text(code["yaml"], encoding="utf-8")
+    paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    done = subprocess.run(
+        [sys.executable, "program.py", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": paths, "MPLBACKEND": "agg"},
+        timeout=LIMIT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    "section", [s for s in SECTIONS if code_of(s) and s != "Hydra"]
+)
+def test_section(section, tmp_path):
+    run(section, tmp_path)
+
+
+def test_hydra(tmp_path):
+    run("Hydra", tmp_path, "--multirun")
+    (results,) = tmp_path.glob("multirun/*/*/optimization_results.yaml")
+    best = re.search(r"best_value: (\S+)", results.read_text(encoding="utf-8"))
+    assert float(best[1]) < 0.1
