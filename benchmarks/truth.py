@@ -249,10 +249,26 @@ def fold_scores(task: Task, estimator: Any, folds: Any, scorer: Any) -> list[flo
     ]
 
 
+def ensemble_loss(task: Task, seed: int, n_trials: int) -> float:
+    """Return the loss on new rows of the ensemble of a search."""
+    search = BayesSearchCV(
+        task.estimator,
+        task.space,
+        n_iter=n_trials,
+        cv=task.folds(),
+        scoring=task.scoring,
+        refit="ensemble",
+        random_state=seed,
+    ).fit(task.X, task.y)
+    return task.loss(getattr(search, task.method)(task.X_test))
+
+
 def record(method: str, name: str, seed: int, options: dict[str, Any]) -> Record:
     """Make one search, and score its trials on new rows and on further folds."""
     warnings.simplefilter("ignore")
     task, n_trials = make_task(name, seed), options["trials"]
+    if method == "ensemble":
+        return {"loss": ensemble_loss(task, seed, n_trials)}
     scorer, folds = RecordingScorer(task), task.folds()
     search = BayesSearchCV(
         task.estimator,

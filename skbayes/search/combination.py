@@ -122,6 +122,10 @@ class _Stored:
             raise ValueError("the metric predicts other rows than those of a test set")
         return self._values
 
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return no parameters; scorers and `repr` may ask for them."""
+        return {}
+
     def __sklearn_is_fitted__(self) -> bool:
         return True
 
@@ -243,8 +247,17 @@ class FoldScorer(Scorer):
     def of(self, fold: int, estimator: Any) -> float:
         """Return the score of an estimator on the test set of a split."""
         X, y, params = self._test_set(fold)
-        with config_context(skip_parameter_validation=True):
-            score = self.scorer(estimator, X, y, **params)
+        try:
+            with config_context(skip_parameter_validation=True):
+                score = self.scorer(estimator, X, y, **params)
+        except AttributeError as error:
+            if error.obj is not estimator:
+                raise
+            raise ValueError(
+                f"refit={self.run.settings['refit']!r}: the metric uses {error.name!r} "
+                "of the model, and averaged predictions have no such attribute. The "
+                "trials are in cv_results_. Use refit=True, or a metric of predictions."
+            ) from error
         return float(score[self.metric] if isinstance(score, Mapping) else score)
 
     def _test_set(self, fold: int) -> tuple[Any, Any, dict]:
