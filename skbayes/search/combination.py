@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn import config_context
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils import get_tags
 
 from skbayes import compat
+from skbayes.evaluation.fast_metrics import fast_metric
 from skbayes.evaluation.fold import PREDICTING
 from skbayes.evaluation.responses import (
     ClassifierAverages,
@@ -41,7 +41,6 @@ N_THRESHOLDS = 100
 MARGIN = 1e-9
 
 Weights = Mapping[int, float]
-Metric = Callable[[np.ndarray, FloatArray], float]
 
 
 @dataclass(frozen=True)
@@ -222,6 +221,8 @@ class FoldScorer(Scorer):
                     return None
                 y = np.searchsorted(self.target.classes, y)
             for place, mean in enumerate(self._averages(options, fold)):
+                if self.responses[member][0].method == "predict_proba":
+                    mean = mean / mean.sum(axis=1, keepdims=True)
                 row[place] = metric(y, mean)
         return scores.mean(axis=0)
 
@@ -271,74 +272,6 @@ class FoldScorer(Scorer):
             params = compat.check_fit_params(run.X, dict(self.score_params), test)
             self._data[fold] = X, y, params
         return self._data[fold]
-
-
-def fast_metric(name: str | None, method: str, target: Target) -> Metric | None:
-    """Return a function of classes or targets, and of averages; None if there is none.
-
-    It equals the metric of scikit-learn with this name, except for rounding errors.
-    Classes are numbers from 0, and all of them are present.
-    """
-    if target.n_outputs:
-        return None
-    if target.classes is None:
-        return _REGRESSION.get(name or "")
-    is_binary = len(target.classes) == 2
-    if method == "predict_proba":
-        if name == "neg_log_loss":
-            return _neg_log_loss
-        if name == "roc_auc" and is_binary:
-            return lambda y, p: _area(y, p[:, 1] / p.sum(axis=1))
-    elif method == "decision_function" and name == "roc_auc" and is_binary:
-        return lambda y, values: _area(y, values[:, -1])
-    known = ["accuracy", "balanced_accuracy"]
-    if np.array_equal(target.classes, [0, 1]):
-        known.append("f1")
-    if name not in known:
-        return None
-    limit = 0.0 if method == "decision_function" else 0.5
-
-    def of_predictions(y: np.ndarray, values: FloatArray) -> float:
-        single = values.shape[1] == 1
-        predicted = values[:, 0] > limit if single else np.argmax(values, axis=1)
-        hits = predicted == y
-        if name == "accuracy":
-            return float(np.mean(hits))
-        if name == "f1":
-            n_hits = 2.0 * np.sum(hits & (y == 1))
-            return float(n_hits / max(np.sum(predicted) + np.sum(y), 1))
-        return float(np.mean(np.bincount(y, hits) / np.bincount(y)))
-
-    return of_predictions
-
-
-def _neg_log_loss(y: np.ndarray, p: FloatArray) -> float:
-    eps = np.finfo(p.dtype).eps
-    likelihood = p[np.arange(len(y)), y] / p.sum(axis=1)
-    return float(np.mean(np.log(np.clip(likelihood, eps, 1.0 - eps))))
-
-
-def _area(y: np.ndarray, values: FloatArray) -> float:
-    """Return the area under the ROC curve, from the sum of the ranks of class 1."""
-    n_positive = np.sum(y)
-    above = np.sum(rankdata(values)[y == 1]) - n_positive * (n_positive + 1) / 2
-    return float(above / (n_positive * (len(y) - n_positive)))
-
-
-def _r2(y: np.ndarray, values: FloatArray) -> float:
-    return float(1.0 - np.sum((y - values[:, 0]) ** 2) / np.sum((y - y.mean()) ** 2))
-
-
-def _mean_square(y: np.ndarray, values: FloatArray) -> float:
-    return float(np.mean((y - values[:, 0]) ** 2))
-
-
-_REGRESSION: dict[str, Metric] = {
-    "r2": _r2,
-    "neg_mean_squared_error": lambda y, values: -_mean_square(y, values),
-    "neg_root_mean_squared_error": lambda y, v: -math.sqrt(_mean_square(y, v)),
-    "neg_mean_absolute_error": lambda y, v: -float(np.mean(np.abs(y - v[:, 0]))),
-}
 
 
 def _shares(weights: Weights) -> dict[int, float]:

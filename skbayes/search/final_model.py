@@ -17,6 +17,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.evaluation.aspects.predictions import KeptPredictions
+from skbayes.evaluation.fast_metrics import name_of_metric
 from skbayes.evaluation.responses import (
     Response,
     Target,
@@ -193,9 +194,7 @@ class FinalModel:
             return FoldScorer(run, self.responses, scorer)
         if isinstance(scorers, Mapping):
             scorers = run.scorers if params else scorers[metric]
-        name = _name_of_metric(
-            self.search.scoring, metric, is_classifier(run.estimator)
-        )
+        name = name_of_metric(self.search.scoring, metric, is_classifier(run.estimator))
         return FoldScorer(run, self.responses, scorers, metric, params, name)
 
     def _select(self) -> None:
@@ -279,17 +278,6 @@ class FinalModel:
             response_method=method,
         ).fit(self.run.X, self.run.y)
         return {"best_threshold_": threshold, "best_estimator_": model}
-
-
-def _name_of_metric(scoring: Any, metric: str | None, classifies: bool) -> str | None:
-    """Return the name of a metric in scikit-learn, if it is given by its name."""
-    if scoring is None:
-        return "accuracy" if classifies else "r2"  # the method `score` of averages
-    if isinstance(scoring, Mapping):
-        scoring = scoring[metric]
-    elif isinstance(scoring, list | tuple | set):
-        scoring = metric
-    return scoring if isinstance(scoring, str) else None
 
 
 def _folds_suffice(run: SearchRun) -> bool:

@@ -9,8 +9,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
+from skbayes.evaluation.fast_metrics import name_of_metric
 from skbayes.evaluation.fold import configured
 from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.prefix_steps import full_name
@@ -39,12 +41,14 @@ class RoundLimits:
 
     The maximum is `cap`, or else that of the parameter in `caps`, which are from the
     search space, or else the default of the estimator. A fit stops if the metric of the
-    `guide` does not improve, unless its name is not known yet.
+    `guide` does not improve, unless its name is not known yet. `metric` is the name in
+    scikit-learn of the only metric, if it has one.
     """
 
     cap: int | None = None
     caps: Mapping[str, int] = field(default_factory=dict)
     guide: Guide = Guide()
+    metric: str | None = None
 
     def cap_of(self, learner: LearnerWithRounds, model: Any, path: str) -> int:
         """Return the maximum number of rounds of a model at `path` of a pipeline."""
@@ -150,7 +154,8 @@ def take_rounds_out(
             "which has no other parameter."
         )
     most = None if rounds == "auto" else int(rounds)
-    return spaces, RoundLimits(most, caps, guide)
+    metric = name_of_metric(search.scoring, None, is_classifier(search.estimator))
+    return spaces, RoundLimits(most, caps, guide, metric)
 
 
 def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:

@@ -12,7 +12,8 @@ from sklearn.base import is_classifier
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
-from skbayes.evaluation.fold import FoldCall, wrapped_fit
+from skbayes.evaluation.fast_metrics import fast_score
+from skbayes.evaluation.fold import PREDICTING, FoldCall, wrapped_fit
 from skbayes.evaluation.learning_curves import (
     FoldCurveRace,
     check_rounds,
@@ -82,6 +83,7 @@ class WatchedFit:
             self._classes = np.unique(y) if is_classifier(model) else None
             self._rows = self._scored_rows()
             self.labels = [y for _, y, _ in self._rows]
+            self._fast = [self._fast_score(*rows[1:]) for rows in self._rows]
             self.sets = [_features(self._call.estimator, X) for X, *_ in self._rows]
             self.seconds += time.perf_counter() - begin
             learner.fit(model, X, y, params, self)
@@ -127,16 +129,28 @@ class WatchedFit:
             found.append((*call.selected(rows, others), params))
         return found
 
+    def _fast_score(self, y: Any, params: dict[str, Any]) -> Any:
+        """Return a fast formula of the metric for the outputs of a stage, or None."""
+        if y is None or params or type(self._scorer) not in PREDICTING:
+            return None
+        return fast_score(self._limits.metric, y, self._classes)
+
+    def _score_of(self, place: int, estimator: Any) -> Any:
+        """Return the score of a stage for a set of rows."""
+        X, y, params = self._rows[place]
+        if (fast := self._fast[place]) is not None:
+            score = fast(estimator.outputs)
+            if math.isfinite(score):  # otherwise, the scorer raises its own error
+                return score
+        return self._scorer(estimator, *((X,) if y is None else (X, y)), **params)
+
     def _observe(self, stages: Sequence[Stage]) -> None:
         kind = StagedRegressor if self._classes is None else StagedClassifier
         estimators = [
             kind(X, stage(), self._classes)
             for (X, *_), stage in zip(self._rows, stages, strict=True)
         ]
-        self._last = [
-            self._scorer(estimator, *((X,) if y is None else (X, y)), **params)
-            for estimator, (X, y, params) in zip(estimators, self._rows, strict=True)
-        ]
+        self._last = [self._score_of(i, stage) for i, stage in enumerate(estimators)]
         self.curves = self.curves or [{} for _ in self._rows]
         for curves, scores in zip(self.curves, self._last, strict=True):
             _append(curves, scores)
