@@ -226,19 +226,38 @@ class _CatBoost(LearnerWithRounds):
         super().fit(model, X, y, params, watch)
 
     def stages(self, model: Any, X: Any) -> Iterator[Stage]:
+        from catboost import Pool
+
+        own = model.get_params()
+        # Staged predictions would start threads for each round, and predict all rounds.
+        pool = Pool(
+            X,
+            cat_features=model.get_cat_feature_indices(),
+            text_features=model.get_text_feature_indices(),
+            embedding_features=model.get_embedding_feature_indices(),
+        )
+        options = {"thread_count": own.get("thread_count") or -1}
+        kind = "Class"
         if not is_classifier(model):
-            own = model.get_params()
             loss = str(own.get("objective") or own.get("loss_function"))
             is_log = loss.partition(":")[0] in ("Poisson", "Tweedie")
             kind = "Exponent" if is_log else "RawFormulaVal"
-            for predicted in model.staged_predict(X, prediction_type=kind):
-                yield partial(dict, predict=partial(np.asarray, predicted))
-            return
-        labels, probas = model.staged_predict(X), model.staged_predict_proba(X)
-        for predicted, proba in zip(labels, probas, strict=True):
+
+        def outputs(n_rounds: int) -> Outputs:
+            until = {**options, "ntree_end": n_rounds}
+
+            def predict() -> Any:
+                return np.ravel(model.predict(pool, prediction_type=kind, **until))
+
+            if not is_classifier(model):
+                return {"predict": predict}
+            proba = model.predict_proba(pool, **until)
             # Equal probabilities can differ by rounding.
-            outputs = classifier_outputs(np.asarray(model.classes_), proba)
-            yield partial(dict, {**outputs, "predict": partial(np.ravel, predicted)})
+            found = classifier_outputs(np.asarray(model.classes_), proba)
+            return {**found, "predict": predict}
+
+        for n_rounds in range(1, model.tree_count_ + 1):
+            yield partial(outputs, n_rounds)
 
 
 class _CatBoostPatience:
