@@ -10,7 +10,8 @@ The columns are: the percentage of runs whose loss on new rows is greater than t
 the estimator's own values; the mean logarithm of the ratio of these losses (× 1000);
 the same if the models of the folds are averaged, without a refit; and the mean
 logarithm of the ratio to the smallest loss of a trial (× 1000). The tables are split
-into a half by which a rule is chosen, and a half that judges it.
+into a half by which a rule is chosen, and a half that judges it. The last row
+is the ensemble of the trials of a search with as many fits.
 
 `--recorded` reads the records in results/truth/.
 
@@ -79,6 +80,7 @@ REGRESSION = (
     *("servo", "strike", "wine_red"),
 )
 HALVES = ("chosen on", "judged on")
+ENSEMBLE = 'refit="ensemble"'  # row of the ensemble of the trials
 FROM_SKLEARN = ("breast_cancer", "diabetes", "digits", "iris", "wine")
 
 
@@ -427,25 +429,33 @@ def recorded() -> dict[tuple[str, int], Record]:
 
 
 def replay(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
-    """Return the figures of each rule on the searches; each rule is a row."""
-    found: dict[str, dict] = {rule: {} for rule in RULES}
+    """Return the figures of each rule and of the ensemble; each one is a row."""
+    found: dict[str, dict] = {rule: {} for rule in (*RULES, ENSEMBLE)}
     records = recorded() if options["recorded"] else runs["search"]
     for key, run in records.items():
         search = Recorded(run)
-        loss, own = search.loss, search.loss[search.own]
-        for name, rule in RULES.items():
-            i = rule(search)
-            is_worse = loss[i] > own * (1.0 + 1e-9)
-            ratios = (loss[i] / own, search.averaged[i] / own)
-            ratios += (loss[i] / np.nanmin(loss),)
+        loss, averaged = search.loss, search.averaged
+        losses = {name: (loss[i], averaged[i]) for name, i in chosen(search).items()}
+        ensemble = runs.get("ensemble", {}).get(key, {"loss": run.get("ensemble")})
+        if ensemble["loss"] is not None:
+            losses[ENSEMBLE] = (ensemble["loss"], ensemble["loss"])
+        for name, (refit, folds) in losses.items():
+            is_worse = refit > loss[search.own] * (1.0 + 1e-9)
+            others = loss[search.own], loss[search.own], np.nanmin(loss)
+            ratios = np.array([refit, folds, refit]) / others
             found[name][key] = np.array([100.0 * is_worse, *(1000.0 * np.log(ratios))])
     return found
+
+
+def chosen(search: Recorded) -> dict[str, int]:
+    """Return the trial that each rule chooses."""
+    return {name: rule(search) for name, rule in RULES.items()}
 
 
 STUDY = Study(
     name="truth",
     tasks=task_names,
-    methods=("search",),
+    methods=("search", "ensemble"),
     run=record,
     columns=lambda options: ["worse %", "to own", "folds to own", "to best"],
     figures=replay,
