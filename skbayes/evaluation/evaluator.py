@@ -111,6 +111,17 @@ class Evaluation:
         """Number of folds of the trial; 0 if the parameters are refused."""
         return 0 if self.refusal is not None else len(self.run.splits)
 
+    @property
+    def places(self) -> list[int]:
+        """Folds in the order of their fits.
+
+        With racing, each trial begins with another fold. Similar configurations have
+        similar residuals, and would all be pruned if the first fold disfavors them.
+        """
+        n_folds = len(self.run.splits)
+        first = 0 if self.run.racing_risk is None else self.number % n_folds
+        return [*range(first, n_folds), *range(first)]
+
     def set_scores(
         self, folds: Sequence[FoldResult], missing: float = math.nan
     ) -> None:
@@ -131,7 +142,7 @@ class Evaluation:
         return scores if np.all(np.isfinite(scores)) else None
 
     def __call__(self, parallel: Parallel) -> list[FoldOutcome]:
-        """Run the trial; return one outcome per fold, fewer if pruned or aborted.
+        """Run the trial; return outcomes in the order of `places`, not all if pruned.
 
         Folds run in groups if an aspect requires it. The time of a group is that of its
         longest fold, measured in the workers.
@@ -144,7 +155,7 @@ class Evaluation:
         sizes = [aspect.folds_at_a_time(parallel.n_jobs) for aspect in self.aspects]
         size = int(max(1, min([self.n_folds, *sizes])))
         while len(outcomes) < self.n_folds and self.verdict is None:
-            places = range(len(outcomes), min(len(outcomes) + size, self.n_folds))
+            places = self.places[len(outcomes) : len(outcomes) + size]
             folds = [self._fold(index, outcomes) for index in places]
             group = self.backend.run(parallel, folds, self.seconds)
             outcomes += group
@@ -263,7 +274,9 @@ class CandidateEvaluator:
         reasons = [fold.reason for fold in outcomes if fold.reason is not None]
         if any(reason.of_search for reason in reasons):
             raise SearchTimeout
-        plan.outcomes = outcomes
+        by_place = dict(zip(plan.places, outcomes, strict=False))
+        skipped = FoldOutcome(FoldStatus.SKIPPED)
+        plan.outcomes = [by_place.get(i, skipped) for i in range(plan.n_folds)]
         for reason in reasons:
             if reason.state == TrialState.FAILED:
                 return self.failed(plan, reason.text)
@@ -271,7 +284,7 @@ class CandidateEvaluator:
             stopped = aspect.stopped(plan, outcomes)
             if stopped is not None:
                 return self._stopped_trial(plan, *stopped)
-        finished = [fold.result for fold in outcomes if fold.result is not None]
+        finished = [fold.result for fold in plan.outcomes if fold.result is not None]
         plan.set_scores(finished, self.run.options.missing_score)
         if len(finished) < len(self.run.splits):
             return self._partial_trial(plan, finished)
@@ -302,7 +315,8 @@ class CandidateEvaluator:
         self, plan: Evaluation, first: FoldResult, score: float, noise: float | None
     ) -> Trial:
         folds = [self._no_fold(size) for size in self.run.test_sizes]
-        folds[0].extras, folds[0].status = first.extras, FoldStatus.STOPPED
+        fold = folds[plan.places[0]]
+        fold.extras, fold.status = first.extras, FoldStatus.STOPPED
         return self._make(plan, folds, score, TrialState.PRUNED, noise)
 
     def _partial_trial(self, plan: Evaluation, finished: list[FoldResult]) -> Trial:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["FitOptions", "Objective", "SearchRun", "on_full_data"]
 
 # With racing=True, the chance to become the best below which a trial is pruned.
-RACING_RISK = 0.05
+RACING_RISK = 0.2
 
 
 def on_full_data(

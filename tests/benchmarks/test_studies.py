@@ -28,13 +28,14 @@ from sklearn.preprocessing import StandardScaler
 
 STUDIES = {
     f"{module.__name__} {name}": (module, name)
-    for module in (define_by_run, judges, model_choices, overhead, seconds, waste)
+    for module in (define_by_run, judges, model_choices, overhead, pruning)
+    + (seconds, waste)
     for name, study in module.STUDIES.items()
     if study.smallest
 } | {
     module.__name__: (module, "run")
     for module in (engine_overhead, ensembles, new_rows, nmt)
-    + (pruning, start_page, threshold, truth)
+    + (start_page, threshold, truth)
 }
 
 
@@ -225,8 +226,11 @@ def test_geometric_mean_over_the_tables():
 
 def test_pruning_with_no_rule_is_the_search_itself():
     scores = np.array([[1.0, 2.0], [3.0, 0.0], [np.nan, 9.0], [2.0, 2.0]])
-    assert pruning.replay(scores, lambda known, first: False) == (3, 1.0)
-    assert pruning.replay(scores, lambda known, first: len(first) == 1) == (0, 6 / 8)
+    assert pruning.replay(scores, lambda known: lambda first: False) == (3, 1.0)
+    after_first = lambda known: lambda first: len(first) == 1  # noqa: E731
+    assert pruning.replay(scores, after_first) == (0, 6 / 8)
+    # Trials that are resumed at the end are all complete, however promising they are.
+    assert pruning.replay(scores, after_first, rotated=True, end=0.0) == (3, 1.0)
 
 
 def test_ensembles_are_compared_with_the_single_choice():

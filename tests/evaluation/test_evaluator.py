@@ -211,14 +211,17 @@ def test_a_race_prunes_a_trial_without_a_chance():
     run = evaluator(SVC(), settings={"racing": 0.01})
     for number in range(4):
         run.learn(complete(number, [0.96, 0.95 + 0.001 * number, 0.96]))
-    pruned = trial_of(run, 4, {"C": 1e-9, "kernel": "linear"})
-    assert pruned.state == "pruned"
-    assert [fold.is_fitted for fold in pruned.folds] == [True, False, False]
-    assert pruned.noise > 0
-    # It is compared on the split that both saw.
-    shift = pruned.folds[0].test_scores["score"] - 0.96
-    assert pruned.score == pytest.approx(np.mean([0.96, 0.953, 0.96]) + shift)
-    good = trial_of(run, 5, {"C": 1.0})
+    best = [0.96, 0.953, 0.96]
+    # Each trial begins with another split.
+    for number, place in [(4, 1), (5, 2), (6, 0)]:
+        pruned = trial_of(run, number, {"C": 1e-9, "kernel": "linear"})
+        assert pruned.state == "pruned"
+        assert [fold.is_fitted for fold in pruned.folds] == list(np.arange(3) == place)
+        assert pruned.noise > 0
+        # It is compared on the split that both saw.
+        shift = pruned.folds[place].test_scores["score"] - best[place]
+        assert pruned.score == pytest.approx(np.mean(best) + shift)
+    good = trial_of(run, 7, {"C": 1.0})
     assert good.state == "complete"
     np.testing.assert_array_equal(
         good.scores["score"], cross_val_score(SVC(C=1.0), X, y, cv=SPLITS)

@@ -129,9 +129,9 @@ class Rounds(Aspect):
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
         self.limits: RoundLimits = run.notes[self.name]
-        # Curves of the first folds of complete trials, and their scores by split, by
-        # the training rows and the maximum number of rounds.
-        self._known: dict[tuple, list[tuple[FloatArray, FloatArray]]] = {}
+        # Curves and scores of complete trials by split, by the training rows and the
+        # maximum number of rounds.
+        self._known: dict[tuple, list[tuple[list[FloatArray], FloatArray]]] = {}
 
     @classmethod
     def prepare(
@@ -170,9 +170,11 @@ class Rounds(Aspect):
         share = self.run.train_fraction(plan.fidelity)
         known = self._known.get((cap, share, plan.fidelity.subset), [])
         # The score of a fold without any others is the best one of its curve.
-        first = [float(np.max(curve)) for curve, _ in known]
-        race = Race([scores for _, scores in known], [np.array([s]) for s in first])
-        curves = [curve for curve, _ in known]
+        places = plan.places
+        curves = [curves[places[0]] for curves, _ in known]
+        first = [float(np.max(curve)) for curve in curves]
+        rows = [scores[places] for _, scores in known]
+        race = Race(rows, [np.array([s]) for s in first])
         plan.notes[self.name] = FoldCurveRace(curves, first, race)
 
     def for_fold(
@@ -182,7 +184,7 @@ class Rounds(Aspect):
         lengths = [_last_round(outcome.result) for outcome in earlier]
         shortest = min(filter(None, lengths), default=None)
         race, risk = plan.notes[self.name], self.run.racing_risk
-        if index > 0 or race is None or risk is None:
+        if earlier or race is None or risk is None:
             return shortest, None, 0.0
         return shortest, race, risk
 
@@ -204,17 +206,16 @@ class Rounds(Aspect):
         _score_at_rounds(folds, self.run.objective.guide, missing)
 
     def comparable(self, trial: Trial, scores: FoldScores) -> FoldScores:
-        """Remember the first curve, and add the curves of the folds to the scores."""
+        """Remember the curves of the folds, and add them to the scores."""
         if trial.rounds is None:
             return scores
-        guide, first = self.run.objective.guide, trial.folds[0].extras
-        curve = guide.curve(first.get("curves"))
-        if curve is not None and np.isfinite(curve).all():
-            key = (first["max_rounds"], trial.train_fraction, trial.subset)
-            self._known.setdefault(key, []).append((curve, scores.scores))
-        watched, curves = _watched(trial.folds, guide)
+        watched, curves = _watched(trial.folds, self.run.objective.guide)
         if len(watched) < len(trial.folds):
             return scores
+        if np.isfinite(curves).all():
+            cap = watched[0].extras["max_rounds"]
+            key = (cap, trial.train_fraction, trial.subset)
+            self._known.setdefault(key, []).append((curves, scores.scores))
         return CurveScores(scores.scores, curves)
 
     def stopped(
