@@ -1,7 +1,9 @@
 """Knowledge about estimators, learned from tables of their results.
 
 For each estimator with a file in results/priors/, the script learns densities and a
-portfolio.
+portfolio. The estimators in `FAMILIES` share those of their common base class, which
+are learned from the tables of all of them. `collect_priors.py` writes these files, and
+`judge_priors.py` evaluates searches on tables that were left out.
 
 A density over each hyper-parameter describes the position of good values:
 
@@ -55,6 +57,23 @@ N_KNOTS = 9
 BANDWIDTH = 0.1
 # Number of configurations added to the counts of the options.
 PSEUDO_COUNT = 2.0
+# Estimators with the same random configurations, by their common base class.
+FAMILIES = {
+    "BaseHistGradientBoosting": (
+        "HistGradientBoostingClassifier",
+        "HistGradientBoostingRegressor",
+    ),
+    "ForestClassifier": ("RandomForestClassifier", "ExtraTreesClassifier"),
+    "BaseMultilayerPerceptron": ("MLPClassifier", "MLPRegressor"),
+    "BaseGradientBoosting": (
+        "GradientBoostingClassifier",
+        "GradientBoostingRegressor",
+    ),
+    "BaseWeightBoosting": ("AdaBoostClassifier", "AdaBoostRegressor"),
+    "CatBoost": ("CatBoostClassifier", "CatBoostRegressor"),
+}
+# Estimators whose priors do not help on other tables.
+LEFT_OUT = {"RandomForestRegressor"}
 # Parameters that are proportional to the standard deviation of the target, which is 1
 # in all tables.
 Y_SCALED = {"SVR": ["C", "epsilon"], "ElasticNet": ["alpha"]}
@@ -72,7 +91,10 @@ class Table(NamedTuple):
 
 @cache
 def load_tables(name: str) -> list[Table]:
-    """Read the tables of an estimator."""
+    """Read the tables of an estimator, or of all estimators of a family."""
+    if name in FAMILIES:
+        parts = [part for part in FAMILIES[name] if (RESULTS / f"{part}.npz").exists()]
+        return [table for part in parts for table in load_tables(part)]
     with np.load(RESULTS / f"{name}.npz") as file:
         params = [_restored(json.loads(text)) for text in file["params"].tolist()]
         scores = file["scores"].astype(np.float64)
@@ -285,12 +307,15 @@ def common_values(tables: list[Table], place: int) -> Params:
 # -- knowledge ------------------------------------------------------------------------
 
 
-def learn(name: str) -> Params:
-    """Learn densities and portfolio of an estimator."""
+def learn(name: str, without: str = "") -> Params:
+    """Learn densities and portfolio of an estimator or a family.
+
+    The data set `without` is left out, also with another target.
+    """
     kept = [
         (table, loss)
         for table, loss in zip(load_tables(name), smoothed(name), strict=True)
-        if not np.isnan(loss).all()
+        if not np.isnan(loss).all() and table.name.partition(".")[0] != without
     ]
     tables = [table for table, _ in kept]
     # Mean of the scores; the estimator's own score and the others have half of the
@@ -339,7 +364,11 @@ def main() -> None:
     )
     parser.add_argument("--estimators", help="comma-separated; others are not changed")
     args = parser.parse_args()
-    every = sorted(path.stem for path in RESULTS.glob("*.npz"))
+    shared = {part for parts in FAMILIES.values() for part in parts}
+    alone = {path.stem for path in RESULTS.glob("*.npz")} - shared
+    every = sorted(
+        (alone - LEFT_OUT) | {name for name in FAMILIES if load_tables(name)}
+    )
     knowledge = json.loads(KNOWLEDGE.read_text()) if args.estimators else {}
     chosen = args.estimators.split(",") if args.estimators else every
     knowledge |= {name: learn(name) for name in chosen}

@@ -53,12 +53,25 @@ def learned_priors() -> list[list[str]]:
     """Return the rows of the table of learned priors."""
     return [
         [
-            f"``{name}``",
+            ", ".join(f"``{one}``" for one in _classes(name)),
             str(entry["tables"]),
             ", ".join(f"``{one}``" for one in entry["densities"]),
         ]
         for name, entry in library().items()
     ]
+
+
+def _classes(name: str) -> list[str]:
+    """Return a class of the catalog, or those that are derived from a base class."""
+    known = [own for _, own in CATALOG]
+    bases = {
+        own: [base.__name__ for base in kind.__mro__]
+        for own, kind in all_estimators()
+        if own in known
+    }
+    if name in known:
+        return [name]
+    return sorted(own for own in bases if name in bases[own])
 
 
 class _Unset(dict):

@@ -6,6 +6,7 @@ import define_by_run
 import engine_overhead
 import ensembles
 import harness
+import judge_priors
 import judges
 import methods
 import model_choices
@@ -28,8 +29,8 @@ from sklearn.preprocessing import StandardScaler
 
 STUDIES = {
     f"{module.__name__} {name}": (module, name)
-    for module in (define_by_run, judges, model_choices, overhead, pruning)
-    + (seconds, waste)
+    for module in (define_by_run, judge_priors, judges, model_choices)
+    + (overhead, pruning, seconds, waste)
     for name, study in module.STUDIES.items()
     if study.smallest
 } | {

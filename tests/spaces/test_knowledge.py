@@ -4,6 +4,12 @@ from unittest import mock
 
 import numpy as np
 import pytest
+from sklearn.ensemble import (
+    ExtraTreesClassifier,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+)
 from sklearn.linear_model import (
     ElasticNet,
     HuberRegressor,
@@ -15,6 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
+from sklearn.utils import all_estimators
 
 from skbayes.space import Space
 from skbayes.spaces import default_space
@@ -62,7 +69,11 @@ def test_the_file_is_complete_and_consistent():
     path = files("skbayes.spaces").joinpath("knowledge.json")
     assert len(path.read_text("utf-8")) < 80_000
     for name, one in library().items():
-        assert any(own == name for _, own in CATALOG)
+        bases = [
+            c.__mro__ for own, c in all_estimators() if ("sklearn", own) in CATALOG
+        ]
+        named = {base.__name__ for mro in bases for base in mro}
+        assert name in named | {own for _, own in CATALOG}
         assert one["portfolio"][0] == {}
         regrets = np.array(one["regrets"])
         assert regrets.shape[0] == len(one["portfolio"]) >= 8
@@ -80,7 +91,11 @@ def test_the_file_is_complete_and_consistent():
 
 @pytest.mark.parametrize(
     "estimator",
-    [SVC(), LogisticRegression(), Ridge(), ElasticNet(), DecisionTreeClassifier()],
+    [
+        *(SVC(), LogisticRegression(), Ridge(), ElasticNet(), DecisionTreeClassifier()),
+        *(RandomForestClassifier(), ExtraTreesClassifier()),
+        *(HistGradientBoostingClassifier(), HistGradientBoostingRegressor()),
+    ],
     ids=lambda one: type(one).__name__,
 )
 def test_all_points_of_a_portfolio_are_in_the_default_space(estimator):
@@ -88,7 +103,7 @@ def test_all_points_of_a_portfolio_are_in_the_default_space(estimator):
     space = Space.from_notation(default_space(estimator, X, y))
     parts = parts_of(estimator, DataFacts.of(X, y))
     portfolio = learned_prior(parts, space, own_values(estimator)).portfolio
-    assert len(portfolio.rows) == len(library()[type(estimator).__name__]["portfolio"])
+    assert len(portfolio.rows) == len(knowledge_of(parts[0])["portfolio"])
     for params in space.decode(portfolio.rows):
         estimator.set_params(**params)
 
@@ -100,6 +115,8 @@ class Mine(SVC):
 def test_a_class_has_the_knowledge_of_its_nearest_base():
     (part,) = parts_of(Mine(), DataFacts())
     assert knowledge_of(part) is library()["SVC"]
+    (part,) = parts_of(HistGradientBoostingRegressor(), DataFacts())
+    assert knowledge_of(part) is library()["BaseHistGradientBoosting"]
     (part,) = parts_of(HuberRegressor(), DataFacts())
     assert knowledge_of(part) is None
     assert prior_of(Lasso(), {"alpha": (0.1, 1.0)}, {}) is None
