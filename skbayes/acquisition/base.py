@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import numpy as np
@@ -37,7 +37,12 @@ from skbayes.space.candidates import (
     sobol,
 )
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import capability_of, known_means, predict
+from skbayes.surrogates.base import (
+    best_and_random,
+    capability_of,
+    known_means,
+    predict,
+)
 from skbayes.utils.ranking import best_first, total_violation
 
 __all__ = [
@@ -83,6 +88,10 @@ MAX_CHECKED_NEIGHBORS = 8
 # Maximum number of other options of an unordered column that are tried in a round.
 MAX_OPTIONS = 8
 
+# If there are more observations than a surrogate is fitted to, they are selected again
+# after this number of new ones.
+N_LATEST = 250
+
 # -- observations ---------------------------------------------------------------------
 
 
@@ -102,6 +111,18 @@ class Observations:
     slacks: FloatArray | None = field(default=None, kw_only=True)
     # (p,), mask of the pending configurations that probably satisfy the constraints.
     pending_kept: np.ndarray | None = field(default=None, kw_only=True)
+
+    def part(self, rows: np.ndarray) -> Observations:
+        """Return some of the observations, with the same pending configurations."""
+        if len(rows) == len(self.X):
+            return self
+        return replace(
+            self,
+            X=self.X[rows],
+            scores=self.scores[rows],
+            noise=self.noise[rows],
+            slacks=None if self.slacks is None else self.slacks[rows],
+        )
 
     @property
     def y(self) -> FloatArray:
@@ -147,6 +168,18 @@ class Observations:
         return np.concatenate([self.kept, pending])
 
 
+def _selected_rows(model: Any, y: FloatArray) -> np.ndarray:
+    """Return the rows of the observations that a surrogate is fitted to."""
+    limit = getattr(model, "max_observations", None) or len(y)
+    if len(y) <= limit:
+        return np.arange(len(y))
+    # Most rows remain the same, so that their factorization is reused.
+    n_selected = len(y) - len(y) % N_LATEST
+    rng = np.random.default_rng(n_selected)
+    rows = best_and_random(y[:n_selected], limit, rng)
+    return np.append(rows, np.arange(n_selected, len(y)))
+
+
 def fit_surrogate(
     model: Any, observations: Observations, y: FloatArray | None = None
 ) -> Any:
@@ -154,9 +187,11 @@ def fit_surrogate(
 
     The surrogate that is returned is conditioned on pending configurations.
     """
+    y = observations.y if y is None else y
+    rows = _selected_rows(model, y)
     # Surrogates without support for noise are accepted if there is none.
-    noise = {"noise": observations.noise} if np.any(observations.noise) else {}
-    surrogate = model.fit(observations.X, observations.y if y is None else y, **noise)
+    noise = {"noise": observations.noise[rows]} if np.any(observations.noise) else {}
+    surrogate = model.fit(observations.X[rows], y[rows], **noise)
     if len(observations.pending):
         surrogate = surrogate.condition(observations.pending)
     return surrogate
@@ -264,6 +299,8 @@ class ModelProposer(Proposer):
 
     def fit(self, observations: Observations) -> ModelProposer:  # noqa: D102
         fitted = copy.copy(self)
+        # Others are probably not the best, and predictions for them take time.
+        observations = observations.part(_selected_rows(self.model, observations.y))
         fitted.surrogate = fit_surrogate(self.model, observations)
         # The best score is biased if scores are noisy, for example with few folds. The
         # best predicted mean is less biased. Pending configurations count as observed;

@@ -66,6 +66,10 @@ class Surrogate(ABC):
     n_initial_points : int or None, default=None
         Number of observations before it makes proposals. By default, it depends on the
         space.
+    max_observations : int or None, default=None
+        Maximum number of observations that it is fitted to, apart from up to 249 of the
+        latest ones. One half are the best ones, and the others are drawn at random.
+        None means no limit.
 
     Examples
     --------
@@ -95,6 +99,7 @@ class Surrogate(ABC):
     needs_finite_space: bool = False
     needs_scores: bool = True
     n_initial_points: int | None = None
+    max_observations: int | None = None
 
     _offset: float = 0.0
     _unit: float = 1.0
@@ -217,6 +222,17 @@ class Surrogate(ABC):
 
 # Assumptions about objects that do not derive from Surrogate.
 UNDECLARED = {"has_gradients": True, "takes_fidelity": None}
+
+
+def best_and_random(y: FloatArray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Return `size` rows in order: the best half, and a random part of the others.
+
+    All rows are returned if there are at most `size`.
+    """
+    if len(y) <= size:
+        return np.arange(len(y))
+    best, rest = np.split(np.argsort(-y, kind="stable"), [size // 2])
+    return np.sort(np.append(best, rng.choice(rest, size - len(best), replace=False)))
 
 
 def capability_of(surrogate: Any, name: str) -> Any:

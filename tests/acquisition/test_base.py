@@ -166,3 +166,39 @@ def test_nothing_is_proposed_that_is_not_admitted():
     ranked = Peak(space, target).rank(candidates, target, rng)
     assert len(ranked) and np.all(candidates.filter_new(ranked))
     assert ranked[0, 1] == pytest.approx(0.5, abs=0.02)
+
+
+class Mean(GaussianProcess):
+    """Process that is fitted to at most 40 observations, and records them."""
+
+    max_observations = 40
+    fitted = ()
+
+    def fit(self, X, y, noise=None):
+        type(self).fitted = (X, y, noise)
+        return super().fit(X, y, noise)
+
+
+def test_a_surrogate_is_fitted_to_the_best_and_to_others_if_there_are_many(monkeypatch):
+    monkeypatch.setattr("skbayes.acquisition.base.N_LATEST", 20)
+    rng = np.random.default_rng(0)
+    X, y = rng.random((117, 2)), rng.normal(size=117)
+    noise, pending = rng.random(117), rng.random((2, 2))
+    y[5] = np.nan
+    model = Mean(n_samples=0)
+    rows = {}
+    for n in (40, 59, 60, 110, 117):
+        proposer = ModelProposer(model, ExpectedImprovement())
+        proposer.fit(Observations(X[:n], y[:n], noise[:n], pending))
+        fitted, scores, noises = Mean.fitted
+        rows[n] = [int(np.flatnonzero((X == row).all(axis=1))[0]) for row in fitted]
+        assert rows[n] == sorted(rows[n])
+        np.testing.assert_array_equal(noises, noise[rows[n]])
+        assert np.isfinite(scores).all()
+    assert rows[40] == list(range(40)) and rows[59] == list(range(59))
+    assert len(rows[60]) == 40
+    best = set(np.argsort(-np.nan_to_num(y[:100], nan=-np.inf))[:20])
+    assert best <= set(rows[110])
+    # New observations are added until the next selection.
+    assert rows[117] == [*rows[110], *range(110, 117)]
+    assert len(rows[110]) == 50

@@ -23,6 +23,7 @@ import numpy as np
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import (
     Surrogate,
+    best_and_random,
     branch_weights,
     relative_noise,
     standardize,
@@ -137,6 +138,8 @@ class GaussianProcess(Surrogate):
     takes_noise = True
     has_gradients = True
     takes_fidelity = True
+    # The time of a fit grows with the cube of the number.
+    max_observations = 2000
 
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
@@ -213,7 +216,7 @@ class GaussianProcess(Surrogate):
             tail = [given["amplitude"], given["noise"]]
             return np.log(np.concatenate([given["length_scales"], tail]))[None, :]
         rng = np.random.default_rng(self.random_state)
-        rows = self._learning_rows(target, rng)
+        rows = best_and_random(target, MAX_LEARNING_POINTS, rng)
         posterior = self._log_posterior(
             X[rows], target[rows], None if extra is None else extra[rows]
         )
@@ -231,17 +234,6 @@ class GaussianProcess(Surrogate):
     ) -> LogPosterior:
         squares = self._embedding.squared_differences(X)
         return LogPosterior(squares, target, KERNELS[self.kernel], extra)
-
-    @staticmethod
-    def _learning_rows(target: FloatArray, rng: np.random.Generator) -> np.ndarray:
-        """Choose the best rows and a random part of the others, if there are many."""
-        n = len(target)
-        if n <= MAX_LEARNING_POINTS:
-            return np.arange(n)
-        order = np.argsort(-target, kind="stable")
-        best, rest = np.split(order, [MAX_LEARNING_POINTS // 2])
-        drawn = rng.choice(rest, MAX_LEARNING_POINTS - len(best), replace=False)
-        return np.sort(np.concatenate([best, drawn]))
 
     def _observe(
         self,
