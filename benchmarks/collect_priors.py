@@ -80,12 +80,6 @@ METRICS = {
 
 # Number of trees that is sufficient to compare the other parameters.
 FOREST = {"n_estimators": 30, "n_jobs": 1}
-CATBOOST = {
-    "iterations": 100,
-    "thread_count": 1,
-    "verbose": False,
-    "allow_writing_files": False,
-}
 XGBOOST = {"n_jobs": 1, "verbosity": 0}
 # Module and fixed parameters, in the order of collection. Estimators with the same
 # stream share their configurations.
@@ -103,8 +97,6 @@ ESTIMATORS: dict[str, tuple[str, dict[str, Any], str]] = {
     "GradientBoostingRegressor": ("sklearn.ensemble", {}, "boosting"),
     "AdaBoostClassifier": ("sklearn.ensemble", {}, "adaboost"),
     "AdaBoostRegressor": ("sklearn.ensemble", {}, "adaboost"),
-    "CatBoostClassifier": ("catboost", CATBOOST, "catboost"),
-    "CatBoostRegressor": ("catboost", CATBOOST, "catboost"),
 }
 
 Params = dict[str, Any]

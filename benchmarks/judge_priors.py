@@ -233,18 +233,11 @@ HISTOGRAM = {
     "feature_fraction": "max_features",
     "reg_lambda": "l2_regularization",
 }
-DEPTHS = {
-    "depth": "depth",
-    "l2_leaf_reg": "l2_leaf_reg",
-    "learning_rate": "learning_rate",
-    "grow_policy": "grow_policy",
-}
 SOURCES = {
     "HistGradientBoosting": ("GBM", "lgbm", HISTOGRAM),
     "RandomForest": ("RF", "rf", FOREST),
     "ExtraTrees": ("XT", "extra_tree", FOREST),
     "XGB": ("XGB", "xgb_limitdepth", XGBOOST),
-    "CatBoost": ("CAT", None, DEPTHS),
 }
 
 
@@ -256,7 +249,7 @@ def published(method: str, name: str, n_classes: int) -> list[Params]:
     autogluon, flaml, names = SOURCES[kind]
     regression = name.endswith("Regressor")
     found: list[Params] = []
-    if method == "flaml" and flaml:
+    if method == "flaml":
         types = (
             "regression" if regression else "binary multiclass".split()[n_classes > 2]
         )
@@ -291,7 +284,7 @@ def _with_rounds(params: Params, names: Mapping[str, str]) -> Params:
     rate = params.get("learning_rate")
     if rate is None:
         return params
-    rounds = names.get("n_estimators", "iterations")
+    rounds = names["n_estimators"]
     n = params.get(rounds, min(max(10.0 / rate, 100.0), MAX_ROUNDS))
     if n > MAX_ROUNDS:
         params["learning_rate"] = min(0.5, rate * n / MAX_ROUNDS)

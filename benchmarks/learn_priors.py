@@ -70,7 +70,6 @@ FAMILIES = {
         "GradientBoostingRegressor",
     ),
     "BaseWeightBoosting": ("AdaBoostClassifier", "AdaBoostRegressor"),
-    "CatBoost": ("CatBoostClassifier", "CatBoostRegressor"),
 }
 # Estimators whose priors do not help on other tables.
 LEFT_OUT = {"RandomForestRegressor"}

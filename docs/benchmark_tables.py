@@ -132,17 +132,25 @@ def _priors(results: dict) -> Table:
         (method, columns.index(n))
         for n in (5, 20)
         for method in groups["all"]
-        # Portfolios have at most five configurations, with the own values.
-        if n == 5 or method not in ("flaml", "autogluon")
+        if n == 5 or method in ("prior", "none")
     ]
+    portfolios = ("flaml", "autogluon")  # of some estimators only
     rows = [
-        [name, *(_pairs(at[m], 0)[place] if m in at else "" for m, place in shown)]
+        [
+            name,
+            *(
+                _pairs(at[method], 0)[place]
+                if method in at and not (name == "all" and method in portfolios)
+                else ""
+                for method, place in shown
+            ),
+        ]
         for name, at in groups.items()
     ]
     header = [f"{label(method)}, {columns[place]}" for method, place in shown]
     caption = (
         "Normalized regret × 1000 after 5 and 20 trials on tables that were left out, "
-        "mean ± standard error over tables, scores and seeds. 0 is the best of 81 "
+        "mean ± standard error over tables, scores and seeds. 0 is the best of the "
         "configurations, and 1000 is the median random one. FLAML and AutoGluon "
         "have portfolios for some of the estimators."
     )

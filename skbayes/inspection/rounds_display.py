@@ -97,9 +97,9 @@ class RoundsDisplay(_Display):
     ... ).fit(X, y)
     >>> display = RoundsDisplay.from_search(search)
     >>> int(display.chosen[display.best])
-    24
+    55
     >>> search.best_params_
-    {'learning_rate': 0.1, 'n_estimators': 24}
+    {'learning_rate': 0.0591329, 'n_estimators': 55}
     """
 
     def __init__(self, record: SearchRecord) -> None:
