@@ -286,7 +286,7 @@ def test_the_picture_says_which_scores_were_raised():
 def test_the_picture_says_what_the_search_did_with_trials_given_up():
     X, y = load_wine(return_X_y=True)
     ranges = {"C": (1e-3, 1e3, "log-uniform"), "gamma": (1e-4, 1e1, "log-uniform")}
-    search = BayesSearchCV(SVC(), ranges, n_iter=20, racing=True, random_state=0)
+    search = BayesSearchCV(SVC(), ranges, n_iter=20, racing=True, random_state=2)
     trials = search.fit(X, y).trials_
     complete, learned = (
         np.array([one.score for one in trials if one.state in states])
