@@ -91,7 +91,7 @@ def fast_metric(name: str | None, method: str, target: Target) -> Metric | None:
     elif method == "decision_function" and name == "roc_auc" and is_binary:
         return lambda y, values: _area(y, values[:, -1])
     known = ["accuracy", "balanced_accuracy"]
-    if np.array_equal(target.classes, [0, 1]):
+    if target.classes.tolist() == [0, 1]:
         known.append("f1")
     if name not in known:
         return None
