@@ -6,6 +6,7 @@ from sklearn.ensemble import StackingClassifier
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
 from skbayes.integration import register_onnx_converter
@@ -65,6 +66,32 @@ def test_a_regressor_gives_the_same_predictions():
 def test_a_search_within_an_estimator_is_converted(outer):
     model = outer(logistic()).fit(X, y)
     np.testing.assert_array_equal(outputs(model)[0], model.predict(X))
+
+
+@pytest.mark.parametrize("members", ["folds", "refit"])
+def test_an_ensemble_gives_the_same_probabilities(members):
+    refit = {"rule": "ensemble", "members": members}
+    letters = np.array(["a", "b", "c"])[y]
+    search = logistic(scoring="neg_log_loss", refit=refit).set_params(cv=3)
+    search.fit(X, letters)
+    options = {id(search): {"zipmap": False}}
+    labels, probabilities = outputs(search, options=options)
+    np.testing.assert_array_equal(labels, search.predict(X))
+    np.testing.assert_allclose(probabilities, search.predict_proba(X), atol=1e-5)
+
+
+def test_an_ensemble_of_regressors_gives_the_same_predictions():
+    space = {"alpha": [0.1, 1.0, 10.0]}
+    search = BayesSearchCV(Ridge(), space, n_iter=3, cv=3, refit="ensemble")
+    search.fit(X[:, :3], X[:, 3])
+    (predicted,) = outputs(search, X[:, :3])
+    np.testing.assert_allclose(predicted.ravel(), search.predict(X[:, :3]), atol=1e-5)
+
+
+def test_an_ensemble_without_probabilities_is_refused():
+    search = BayesSearchCV(SVC(), {"C": [0.1, 1.0]}, n_iter=2, refit="ensemble")
+    with pytest.raises(ValueError, match="Only ensembles whose members have prob"):
+        outputs(search.fit(X, y))
 
 
 # NGramVectorizer has no converter.
