@@ -71,8 +71,8 @@ FAMILIES = {
     ),
     "BaseWeightBoosting": ("AdaBoostClassifier", "AdaBoostRegressor"),
 }
-# Estimators whose priors do not help on other tables.
-LEFT_OUT = {"RandomForestRegressor"}
+# Estimators and families whose priors do not help on other tables or in other spaces.
+LEFT_OUT = {"RandomForestRegressor", "BaseGradientBoosting"}
 # Parameters that are proportional to the standard deviation of the target, which is 1
 # in all tables.
 Y_SCALED = {"SVR": ["C", "epsilon"], "ElasticNet": ["alpha"]}
@@ -366,7 +366,7 @@ def main() -> None:
     shared = {part for parts in FAMILIES.values() for part in parts}
     alone = {path.stem for path in RESULTS.glob("*.npz")} - shared
     every = sorted(
-        (alone - LEFT_OUT) | {name for name in FAMILIES if load_tables(name)}
+        (alone | {name for name in FAMILIES if load_tables(name)}) - LEFT_OUT
     )
     knowledge = json.loads(KNOWLEDGE.read_text()) if args.estimators else {}
     chosen = args.estimators.split(",") if args.estimators else every

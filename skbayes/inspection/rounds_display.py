@@ -97,9 +97,9 @@ class RoundsDisplay(_Display):
     ... ).fit(X, y)
     >>> display = RoundsDisplay.from_search(search)
     >>> int(display.chosen[display.best])
-    55
+    24
     >>> search.best_params_
-    {'learning_rate': 0.0591329, 'n_estimators': 55}
+    {'learning_rate': 0.1, 'n_estimators': 24}
     """
 
     def __init__(self, record: SearchRecord) -> None:
