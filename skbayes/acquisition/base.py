@@ -189,9 +189,14 @@ def fit_surrogate(
     """
     y = observations.y if y is None else y
     rows = _selected_rows(model, y)
+    return _fitted(model, observations.part(rows), y[rows])
+
+
+def _fitted(model: Any, observations: Observations, y: FloatArray) -> Any:
+    """Fit a surrogate to all observations, with scores `y`."""
     # Surrogates without support for noise are accepted if there is none.
-    noise = {"noise": observations.noise[rows]} if np.any(observations.noise) else {}
-    surrogate = model.fit(observations.X[rows], y[rows], **noise)
+    noise = {"noise": observations.noise} if np.any(observations.noise) else {}
+    surrogate = model.fit(observations.X, y, **noise)
     if len(observations.pending):
         surrogate = surrogate.condition(observations.pending)
     return surrogate
@@ -301,7 +306,7 @@ class ModelProposer(Proposer):
         fitted = copy.copy(self)
         # Others are probably not the best, and predictions for them take time.
         observations = observations.part(_selected_rows(self.model, observations.y))
-        fitted.surrogate = fit_surrogate(self.model, observations)
+        fitted.surrogate = _fitted(self.model, observations, observations.y)
         # The best score is biased if scores are noisy, for example with few folds. The
         # best predicted mean is less biased. Pending configurations count as observed;
         # otherwise, all proposals would be near the same configuration.

@@ -202,3 +202,8 @@ def test_a_surrogate_is_fitted_to_the_best_and_to_others_if_there_are_many(monke
     # New observations are added until the next selection.
     assert rows[117] == [*rows[110], *range(110, 117)]
     assert len(rows[110]) == 50
+    # The selection is not made twice, whatever the limit is.
+    monkeypatch.setattr(Mean, "max_observations", 30)
+    observations = Observations(X[10:69], y[10:69], noise[10:69], pending)
+    ModelProposer(model, ExpectedImprovement()).fit(observations)
+    assert len(Mean.fitted[1]) == 30 + 19
