@@ -41,7 +41,6 @@ from sklearn.ensemble import (
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skbayes import BayesSearchCV
 from skbayes.space import Choice
 from skbayes.spaces import default_space
 from skbayes.spaces.parts import renamed
@@ -105,15 +104,7 @@ def searched(name: str, seed: int, trials: int) -> tuple[truth.Task, Any, float]
     """Return a task, its fitted search, and the seconds of the search."""
     task = make_task(name, seed)
     begin = time.perf_counter()
-    search = BayesSearchCV(
-        task.estimator,
-        task.space,
-        n_iter=trials,
-        cv=task.folds(),
-        scoring=task.scoring,
-        refit="ensemble",
-        random_state=seed,
-    ).fit(task.X, task.y)
+    search = truth.ensemble_search(task, seed, trials)
     return task, search, time.perf_counter() - begin
 
 

@@ -251,9 +251,9 @@ def fold_scores(task: Task, estimator: Any, folds: Any, scorer: Any) -> list[flo
     ]
 
 
-def ensemble_loss(task: Task, seed: int, n_trials: int) -> float:
-    """Return the loss on new rows of the ensemble of a search."""
-    search = BayesSearchCV(
+def ensemble_search(task: Task, seed: int, n_trials: int) -> BayesSearchCV:
+    """Return a fitted search whose model is the ensemble of its trials."""
+    return BayesSearchCV(
         task.estimator,
         task.space,
         n_iter=n_trials,
@@ -262,7 +262,6 @@ def ensemble_loss(task: Task, seed: int, n_trials: int) -> float:
         refit="ensemble",
         random_state=seed,
     ).fit(task.X, task.y)
-    return task.loss(getattr(search, task.method)(task.X_test))
 
 
 def record(method: str, name: str, seed: int, options: dict[str, Any]) -> Record:
@@ -270,7 +269,8 @@ def record(method: str, name: str, seed: int, options: dict[str, Any]) -> Record
     warnings.simplefilter("ignore")
     task, n_trials = make_task(name, seed), options["trials"]
     if method == "ensemble":
-        return {"loss": ensemble_loss(task, seed, n_trials)}
+        search = ensemble_search(task, seed, n_trials)
+        return {"loss": task.loss(getattr(search, task.method)(task.X_test))}
     scorer, folds = RecordingScorer(task), task.folds()
     search = BayesSearchCV(
         task.estimator,

@@ -209,8 +209,8 @@ class FoldScorer(Scorer):
     def _fast_scores(
         self, options: Sequence[Weights], folds: Sequence[int]
     ) -> FloatArray | None:
-        member = next(iter(options[0]))
-        metric = fast_metric(self.name, self.responses[member][0].method, self.target)
+        method = self.responses[next(iter(options[0]))][0].method
+        metric = fast_metric(self.name, method, self.target)
         if metric is None or self.score_params or len(options) < 2:
             return None
         scores = np.zeros((len(folds), len(options)))
@@ -221,7 +221,7 @@ class FoldScorer(Scorer):
                     return None
                 y = np.searchsorted(self.target.classes, y)
             for place, mean in enumerate(self._averages(options, fold)):
-                if self.responses[member][0].method == "predict_proba":
+                if method == "predict_proba":
                     mean = mean / mean.sum(axis=1, keepdims=True)
                 row[place] = metric(y, mean)
         return scores.mean(axis=0)

@@ -16,6 +16,7 @@ import numpy as np
 import overhead
 import pruning
 import pytest
+import rounds
 import seconds
 import start_page
 import tasks
@@ -36,7 +37,7 @@ STUDIES = {
 } | {
     module.__name__: (module, "run")
     for module in (engine_overhead, ensembles, new_rows, nmt)
-    + (start_page, threshold, truth)
+    + (rounds, start_page, threshold, truth)
 }
 
 

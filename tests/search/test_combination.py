@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -180,22 +179,26 @@ def test_fast_formulas_of_usual_metrics_give_the_same_ensemble(
     assert search.fit(X, y).ensemble_.weights == found.weights
 
 
+def search_of_trees(scoring):
+    return BayesSearchCV(
+        DecisionTreeClassifier(random_state=0),
+        {"max_depth": (1, 8)},
+        n_iter=4,
+        surrogate="random",
+        scoring=scoring,
+        refit="ensemble",
+        random_state=0,
+    )
+
+
 def test_metrics_may_ask_for_the_parameters_of_the_model():
     def accuracy(model, X, y):
         assert repr(model)
         return model.score(X, y) - 0.01 * len(model.get_params().get("missing", ""))
 
     X, y = load_iris(return_X_y=True)
-    search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        {"max_depth": (1, 8)},
-        n_iter=4,
-        surrogate="random",
-        scoring=accuracy,
-        refit="ensemble",
-        random_state=0,
-    ).fit(X, y)
-    plain = clone(search).set_params(scoring="accuracy").fit(X, y)
+    search = search_of_trees(accuracy).fit(X, y)
+    plain = search_of_trees("accuracy").fit(X, y)
     assert search.ensemble_.weights == plain.ensemble_.weights
 
 
@@ -203,16 +206,7 @@ def test_metrics_of_fitted_attributes_are_named_and_leave_the_results():
     def small(model, X, y):
         return model.score(X, y) - 0.01 * model.get_depth()
 
-    X, y = load_iris(return_X_y=True)
-    search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        {"max_depth": (1, 8)},
-        n_iter=4,
-        surrogate="random",
-        scoring=small,
-        refit="ensemble",
-        random_state=0,
-    )
+    search = search_of_trees(small)
     with pytest.raises(ValueError, match=r"refit='ensemble': .* uses 'get_depth'"):
-        search.fit(X, y)
+        search.fit(*load_iris(return_X_y=True))
     assert len(search.cv_results_["params"]) == 4
