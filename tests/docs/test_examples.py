@@ -151,7 +151,7 @@ def test_time_series(run):
 def test_text(run):
     printed, _ = run("data/text")
     tuned = number(printed, "with the tuned representation: ")
-    assert tuned > number(printed, "with counts of words: ") + 0.01
+    assert tuned >= number(printed, "with counts of words: ") + 0.02
     assert "vectorizer__ngram_range = (" in printed
     assert "['sklearn.ensemble']" in printed
 

@@ -69,7 +69,7 @@ def portfolio_of(estimator, space, known, y=None):
 
 def test_the_file_is_complete_and_consistent():
     path = files("skbayes.spaces").joinpath("knowledge.json")
-    assert len(path.read_text("utf-8")) < 90_000
+    assert len(path.read_text("utf-8")) < 80_000
     for name, one in library().items():
         bases = [
             c.__mro__ for own, c in all_estimators() if ("sklearn", own) in CATALOG
