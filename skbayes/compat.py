@@ -349,11 +349,12 @@ class TaskTree:
             yield
 
     @contextlib.contextmanager
-    def searching(self, max_trials: int | None) -> Iterator[None]:
-        """Report the search; `max_trials` is None if the number is unknown."""
+    def searching(self, max_trials: float) -> Iterator[None]:
+        """Report the search, with infinite `max_trials` if there is no maximum."""
         if self._root is not None:
+            most = max_trials if np.isfinite(max_trials) else None
             self._trials = self._root.subcontext(
-                task_name="search", max_subtasks=max_trials, sequential_subtasks=False
+                task_name="search", max_subtasks=most, sequential_subtasks=False
             )
         with self._task(self._trials):
             try:

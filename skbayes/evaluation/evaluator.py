@@ -97,7 +97,7 @@ class Evaluation:
     fidelity: Fidelity = FULL_DATA
     aspects: Sequence[Aspect] = ()
     complete_scores: Sequence[FoldScores] = ()
-    n_planned: int = 1
+    n_planned: float = 1
     refusal: Exception | None = None
     notes: dict[str, Any] = field(default_factory=dict, init=False)
     outcomes: list[FoldOutcome] = field(default_factory=list, init=False)
@@ -232,7 +232,7 @@ class CandidateEvaluator:
 
     run: SearchRun
     backend: Backend
-    n_planned: int = 1
+    n_planned: float = 1
     assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
     _complete_scores: list[FoldScores] = field(default_factory=list, init=False)
 

@@ -161,7 +161,7 @@ class Fold:
 
     index: int
     params: dict[str, Any]
-    candidate_progress: tuple[int, int] = (0, 1)
+    candidate_progress: tuple[int, float] = (0, 1)
     fidelity: Fidelity = FULL_DATA
     parts: dict[str, Any] = field(default_factory=dict)
     raises: bool = False

@@ -75,7 +75,7 @@ class FailingStart:
             fit,
             run.objective,
             run.options.missing_score,
-            tries_all=stage.n_trials >= run.space.n_configurations,
+            tries_all=run.space.n_configurations <= stage.n_trials < math.inf,
         )
 
     def __call__(self, trials: Sequence[Trial]) -> bool:

@@ -54,7 +54,7 @@ class PlannedStage:
     `weight` is the expected time of a trial, relative to trials of other stages.
     """
 
-    n_trials: int
+    n_trials: float
     weight: float = 1.0
     n_in_flight: int = 1
 
@@ -153,10 +153,11 @@ class Lines:
         elapsed = now - self._begin
         left = self._time_left.after(trial, now)
         left = max(0.0, min(left, self._timeout - elapsed))
-        head = f"[{len(history)}/{self._n_planned}] trial {trial.number}:"
+        planned = f"/{self._n_planned}" * math.isfinite(self._n_planned)
+        head = f"[{len(history)}{planned}] trial {trial.number}:"
         print(
             f"{head} {_score(trial)}, best so far {_best_so_far(history)}, "
-            f"elapsed {elapsed:.1f}s, left {left:.1f}s"
+            f"elapsed {elapsed:.1f}s" + f", left {left:.1f}s" * math.isfinite(left)
         )
         if self._with_params:
             shown = ", ".join(f"{k}={v!r}" for k, v in trial.params.items())
@@ -165,13 +166,13 @@ class Lines:
 
 @contextlib.contextmanager
 def progress_bar(
-    n_planned: int, recalled: Mapping[int, Trial] = MappingProxyType({})
+    n_planned: float, recalled: Mapping[int, Trial] = MappingProxyType({})
 ) -> Iterator[Report]:
     """Return a callback that shows a progress bar, or a widget in notebooks."""
     kept = frozenset(recalled)
     # Parallel trials end in bursts; without smoothing, the rate averages over them.
     bar = _tqdm()(
-        total=n_planned,
+        total=n_planned if math.isfinite(n_planned) else None,
         initial=min(len(kept), n_planned),
         smoothing=0,
         desc="trials",

@@ -103,7 +103,7 @@ class Budget:
     abort them. `stoppers` are called with the history after each trial.
     """
 
-    n_iter: int
+    n_iter: float
     timeout: float | None = None
     deadline: float = math.inf
     n_configurations: float = math.inf
@@ -460,7 +460,7 @@ class Stage:
     """
 
     make_optimizer: Callable[[SearchRun, History], Any]
-    n_trials: int
+    n_trials: float
     assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
     fidelities: Sequence[Fidelity] = (FULL_DATA,)
     weight: float | None = None
@@ -564,6 +564,8 @@ def _share(
     """Return the seconds available to the first of the remaining stages."""
     if budget.timeout is None:
         return None
-    left = budget.timeout - (budget.clock() - start)
+    left = max(0.0, budget.timeout - (budget.clock() - start))
+    if len(stages) == 1:
+        return left
     weights = [stage.n_trials * stage.weight_in(run) for stage in stages]
-    return max(0.0, left) * weights[0] / sum(weights)
+    return left * weights[0] / sum(weights)

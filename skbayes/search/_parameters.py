@@ -63,10 +63,14 @@ class SharedEntries:
         "auto" and None use the space that :func:`skbayes.spaces.default_space` returns
         for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of this
         space.
-    n_iter : int, default=50
+    n_iter : int or None, default=50
         Maximum number of configurations to try. If the search space has at most
         `n_iter` configurations, each is tried once and the search ends. They are then
         tried in the order of GridSearchCV, unless `timeout` or `stopper` is set.
+
+        With None, `timeout` or `stopper` ends the search. With `timeout`, the default
+        acquisition function of Gaussian processes in BayesSearchCV is then
+        "ei-per-second".
     surrogate : str, surrogate object or tuple, default="gp"
         Model of the scores, given by name or as an instance of a class of
         :mod:`skbayes.surrogates`, or a tuple of the model and the acquisition function,
@@ -353,7 +357,7 @@ SHARED = (
     Parameter("estimator"),
     # `fit` checks some parameters with more detailed messages.
     Parameter("search_spaces", "no_validation", default="auto"),
-    Parameter("n_iter", [_COUNT], default=50, changes_trials=False),
+    Parameter("n_iter", [_COUNT, None], default=50, changes_trials=False),
     Parameter("timeout", [_POSITIVE, str, None], default=None, changes_trials=False),
     Parameter("surrogate", ANY_SURROGATE, default="gp"),
     Parameter(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
+import math
 import os
 import sys
 import time
@@ -454,12 +455,16 @@ def plan_stages(
     overlap = run.context.can_overlap
     return [
         PlannedStage(
-            int(min(stage.n_trials, optimizer.n_configurations)),
+            _whole(min(stage.n_trials, optimizer.n_configurations)),
             stage.weight_in(run),
             max(run.n_points, stage.n_points) if overlap else 1,
         )
         for stage in stages
     ]
+
+
+def _whole(number: float) -> float:
+    return int(number) if math.isfinite(number) else number
 
 
 def failing_start(
@@ -551,6 +556,8 @@ def _reporting(
             print(
                 f"Fitting {n_splits} folds for each of {n_planned} candidates, "
                 f"totalling {n_planned * n_splits} fits"
+                if math.isfinite(n_planned)
+                else f"Fitting {n_splits} folds for each candidate"
             )
             if _given_in_flight(search) and n_workers > run.n_points * n_splits:
                 print(

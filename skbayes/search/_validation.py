@@ -59,8 +59,11 @@ def check_arguments(search: Any) -> None:
                 f"{value.__name__}() with its parameters."
             )
     check_source(search, search.warm_start_from)
+    if search.n_iter is None and search.timeout is None and not search.stopper:
+        raise ValueError("n_iter=None requires timeout or stopper to end the search.")
     in_flight = search.pre_dispatch
-    if not isinstance(in_flight, str) and in_flight > np.sum(search.n_iter):
+    most = np.inf if search.n_iter is None else np.sum(search.n_iter)
+    if not isinstance(in_flight, str) and in_flight > most:
         warn_user(
             f"pre_dispatch={in_flight} is more than n_iter={search.n_iter}: all "
             "trials are proposed before a score is known, so the surrogate is never "

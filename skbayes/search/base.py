@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import inspect
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
@@ -207,7 +208,11 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         """Return the stages of the search; the best trial is that of the last one."""
-        return [Stage(self._first_optimizer, int(self.n_iter))]
+        return [Stage(self._first_optimizer, self._most_trials())]
+
+    def _most_trials(self) -> float:
+        """Return the maximum number of trials, ``math.inf`` without one."""
+        return math.inf if self.n_iter is None else int(self.n_iter)
 
     @abstractmethod
     def _make_optimizer(self, run: SearchRun) -> Any:

@@ -144,10 +144,17 @@ class BayesSearchCV(BaseBayesSearchCV):
     ) -> None:
         self._store(locals())
 
-    def _make_optimizer(self, run: SearchRun) -> Optimizer:
-        return self._optimizer_for(run, self.n_iter)
+    def _model(self) -> tuple[Any, Any]:
+        given = self.surrogate
+        is_process = isinstance(given, str) and given.startswith("gp")
+        if is_process and self.n_iter is None and self.timeout is not None:
+            return given, "ei-per-second"
+        return super()._model()
 
-    def _optimizer_for(self, run: SearchRun, n_iter: int) -> Optimizer:
+    def _make_optimizer(self, run: SearchRun) -> Optimizer:
+        return self._optimizer_for(run, self._most_trials())
+
+    def _optimizer_for(self, run: SearchRun, n_iter: float) -> Optimizer:
         """Make the optimizer of a search with `n_iter` trials."""
         points, space = list(run.initial_points), run.space
         # If all configurations are tried, their order is that of GridSearchCV, so that
@@ -173,7 +180,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         self._warn_of_untried(points, space, n_iter)
         return optimizer
 
-    def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
+    def _warn_of_untried(self, points: list[dict], space: Space, n_iter: float) -> None:
         """Warn of initial points that exceed the number of trials."""
         if not points:
             return

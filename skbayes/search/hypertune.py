@@ -220,6 +220,11 @@ class HyperTuneSearchCV(BayesSearchCV):
     _parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("complexity", [compat.StrOptions({"auto"}), dict, None]),
         Parameter("subset_fraction", [compat.Interval(Real, 0, 1, closed="neither")]),
+        Parameter(
+            "n_iter",
+            [compat.Interval(Integral, 1, None, closed="left")],
+            changes_trials=False,
+        ),
         Parameter("n_subsets", [compat.Interval(Integral, 1, None, closed="left")]),
         Parameter(
             "n_small_iter",

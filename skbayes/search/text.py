@@ -319,7 +319,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             return None
         return partial(counted_texts, run.X, limit=limit)
 
-    def _warn_of_untried(self, points: list[dict], space: Space, n_iter: int) -> None:
+    def _warn_of_untried(self, points: list[dict], space: Space, n_iter: float) -> None:
         super()._warn_of_untried(points[: self._n_own], space, n_iter)
 
     def _refit_rows(self, run: SearchRun, found: Mapping[str, Any]) -> Any:

@@ -336,7 +336,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def _stages(self, run: SearchRun) -> list[Stage]:
         fidelities = [Fidelity(train_size=size) for size in self._sizes()]
         first = self._first_optimizer
-        return [Stage(first, int(self.n_iter), _split_size, fidelities, weight=1.0)]
+        most = self._most_trials()
+        return [Stage(first, most, _split_size, fidelities, weight=1.0)]
 
     def _make_optimizer(self, run: SearchRun) -> TradeoffOptimizer:
         largest = self._sizes()[-1]

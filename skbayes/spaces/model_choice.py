@@ -257,7 +257,8 @@ def models(
 ) -> ModelChoice:
     """Return a pipeline and a search space that choose among models for a table.
 
-    Use it as ``BayesSearchCV(*models(X, y), timeout=60).fit(X, y)``.
+    Use it as ``BayesSearchCV(*models(X, y), n_iter=None, timeout=60).fit(X, y)``. With
+    ``refit="ensemble"``, the final model is an average of the best models.
 
     Parameters
     ----------

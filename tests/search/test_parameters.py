@@ -8,7 +8,7 @@ from every_search import SEARCHES, X, small_search, y
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
-from skbayes.acquisition import ProbabilityOfImprovement
+from skbayes.acquisition import ExpectedImprovement, ProbabilityOfImprovement
 from skbayes.evaluation.aspect import Aspect, Parameter
 from skbayes.evaluation.aspects import registry
 from skbayes.evaluation.constraints import rule_and_bounds
@@ -18,6 +18,7 @@ from skbayes.evaluation.options import (
     parse_trial_limits,
     returns_estimators,
 )
+from skbayes.loop.stopping import NoImprovement
 from skbayes.search import BaseBayesSearchCV
 from skbayes.search._parameters import (
     SHARED,
@@ -111,6 +112,40 @@ def test_a_surrogate_with_an_acquisition_function():
     assert len(search.set_params(**more).fit(X, y).trials_) == 6
     with pytest.raises(ValueError, match="a tuple of a surrogate and"):
         search.set_params(surrogate=("oracle", "ei")).fit(X, y)
+
+
+def test_a_search_without_a_number_of_trials():
+    search = small_search(SVC(), {"C": (0.1, 9.0)}, n_iter=None)
+    with pytest.raises(ValueError, match="n_iter=None requires timeout or stopper"):
+        search.fit(X, y)
+    search.set_params(stopper=NoImprovement(3)).fit(X, y)
+    assert search.stop_reason_ == "no_improvement"
+    assert isinstance(search.optimizer_.acquisition, ExpectedImprovement)
+    search.set_params(stopper=lambda history: len(history) == 4, timeout=1e5)
+    search.fit(X, y)
+    assert len(search.trials_) == 4
+    # Its time is the only limit.
+    assert search.optimizer_.acquisition.per_cost
+    search.set_params(surrogate="tpe").fit(X, y)
+    assert not search.optimizer_.acquisition.per_cost
+    search.set_params(surrogate=("gp", "pi")).fit(X, y)
+    assert isinstance(search.optimizer_.acquisition, ProbabilityOfImprovement)
+    finite = small_search(SVC(), {"C": [1, 2, 3]}, n_iter=None, timeout=1e5)
+    assert finite.fit(X, y).stop_reason_ == "exhausted"
+
+
+@pytest.mark.parametrize("verbose", [1, "progress"])
+def test_reports_without_a_number_of_trials(verbose, capsys):
+    pytest.importorskip("tqdm")
+    options = {"n_iter": None, "stopper": lambda history: len(history) == 2}
+    search = small_search(SVC(), {"C": (0.1, 9.0)}, verbose=verbose, **options)
+    assert len(search.fit(X, y).trials_) == 2
+    out, err = capsys.readouterr()
+    if verbose == 1:
+        assert "folds for each candidate\n[1] trial 0: score" in out
+        assert "left" not in out and "inf" not in out
+    else:
+        assert "2trial [" in err
 
 
 def test_trial_limits():
@@ -221,7 +256,7 @@ def test_a_parameter_of_an_aspect_is_a_parameter_of_the_searches(monkeypatch):
     assert Fast._parameter_constraints["speed"] == [int]
     assert "speed" in Fast._without_effect
     assert "Speed, > 0." in Fast.__doc__ and "speed_ : float" in Fast.__doc__
-    assert "n_iter : int, default=7" in Fast.__doc__
+    assert "n_iter : int or None, default=7" in Fast.__doc__
     assert "speed" not in inspect.signature(Slow).parameters
     assert "peed" not in Slow.__doc__
     assert Slow(None).n_iter == 7
