@@ -42,9 +42,9 @@ from sklearn.model_selection import GridSearchCV, KFold
 
 from skbayes import BayesSearchCV
 from skbayes.evaluation.trial import FoldResult, Trial
-from skbayes.journal.journal import Journal
+from skbayes.journal.journal import Journal, NullJournal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
-from skbayes.loop.scheduler import Budget, NullJournal, Scheduler
+from skbayes.loop.scheduler import Budget, Scheduler
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 

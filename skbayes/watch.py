@@ -21,6 +21,7 @@ from collections.abc import Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from skbayes.inspection.report import render_history
+from skbayes.journal.database import is_url
 from skbayes.journal.lock import is_held, status_of
 
 __all__ = ["Pages", "main", "make_server"]
@@ -157,6 +158,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if not 0.0 < options.refresh < math.inf:
         parser.error("--refresh must be positive and finite")
+    if is_url(options.journal):
+        parser.error("the journal must be a file, not the URL of a database")
     try:
         server = make_server(
             options.journal, options.host, options.port, options.refresh

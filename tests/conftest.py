@@ -34,8 +34,9 @@ OPTIONAL = (
     "liblinear",
     "nbclient",
 )
-OPTIONAL += ("nbformat", "numpydoc", "optuna", "proselint", "rich", "snowballstemmer")
-OPTIONAL += ("skrub", "sktime", "sphinx", "stop_words", "tqdm", "xgboost")
+OPTIONAL += ("nbformat", "numpydoc", "optuna", "proselint", "psycopg", "rich")
+OPTIONAL += ("skrub", "sktime", "snowballstemmer", "sphinx", "sqlalchemy")
+OPTIONAL += ("stop_words", "tqdm", "xgboost")
 
 
 def skip_if_missing(text):

@@ -13,7 +13,9 @@ import os
 from collections.abc import Sequence
 
 from skbayes.journal.content import Content
-from skbayes.journal.file import JournalFile, guarded, read_file
+from skbayes.journal.database import display_name
+from skbayes.journal.file import JournalFile, guarded
+from skbayes.journal.stores import read_rows
 
 __all__ = ["main"]
 
@@ -22,21 +24,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Check a journal; return the exit status of the program."""
     parser = argparse.ArgumentParser("python -m skbayes.journal", description=__doc__)
     command = parser.add_subparsers(required=True).add_parser("check")
-    command.add_argument("file", help="the journal of a search")
+    command.add_argument(
+        "file", help="the journal of a search, or the URL of its table"
+    )
     text = "write the undamaged trials to this new file"
     command.add_argument("--save", metavar="NEW", help=text)
     options = parser.parse_args(arguments)
     try:
-        rows, faults = read_file(options.file, salvage=True)
+        name = display_name(options.file)
+        rows, faults = read_rows(options.file, salvage=True)
         if faults and not rows:
-            print(f"{options.file}: damaged: {faults[0]}. No trial can be saved.")
+            print(f"{name}: damaged: {faults[0]}. No trial can be saved.")
             return 1
-        with guarded(options.file):
+        with guarded(name):
             trials = Content(rows).trials
         n_finished = sum(trial.details is not None for trial in trials)
         kept = f"{len(trials)} trials, {n_finished} of them finished"
         state = f"damaged: {'; '.join(faults)}.\nUndamaged before that"
-        print(f"{options.file}: {state if faults else 'undamaged'}: {kept}.")
+        print(f"{name}: {state if faults else 'undamaged'}: {kept}.")
         if options.save is not None:
             if os.path.lexists(options.save):
                 raise ValueError(

@@ -28,7 +28,15 @@ from skbayes.journal.lock import (
     status_of,
 )
 
-__all__ = ["FORMAT", "JournalFile", "Row", "digest_of", "guarded", "read_file"]
+__all__ = [
+    "FORMAT",
+    "JournalFile",
+    "Row",
+    "checked",
+    "digest_of",
+    "guarded",
+    "read_file",
+]
 
 # Values in the header of the file: "skby", and the version of the content.
 APPLICATION_ID, FORMAT = 0x736B6279, 9
@@ -66,6 +74,25 @@ def digest_of(previous: str, place: int, row: Row) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
+def checked(
+    stored: Iterable[tuple], n_rows: int = 0, digest: str = ""
+) -> Iterator[tuple[Row, str]]:
+    """Yield rows that follow the first `n_rows`, and their digests.
+
+    Each is a tuple of the columns of the table. A ValueError names the first fault.
+    """
+    for place, kind, content, expected in stored:
+        if place != n_rows:
+            raise ValueError(f"row {n_rows} is missing")
+        if type(kind) is not str or type(content) is not str:
+            raise ValueError(f"row {place} contains no text")
+        digest = digest_of(digest, place, (kind, content))
+        if digest != expected:
+            raise ValueError(f"row {place} ({kind[:9]}) does not match its checksum")
+        yield (kind, content), digest
+        n_rows += 1
+
+
 class JournalFile:
     """Journal opened for writing, locked against other writers.
 
@@ -74,6 +101,10 @@ class JournalFile:
     seconds, a commit is synchronized with the disk, and survives a power failure. A
     process forked from the one that opened the file writes nothing.
     """
+
+    # Name of this writer among several ones.
+    driver: str | None = None
+    elsewhere = "another file name"
 
     def __init__(self, path: str | os.PathLike[str], rows: Iterable[Row]) -> None:
         # All names of a file have the same lock.
@@ -125,20 +156,25 @@ class JournalFile:
         self._execute("INSERT INTO journal VALUES (?, ?, ?, ?)", values)
         self._n_rows, self._digest = self._n_rows + 1, digest
 
-    def append(self, row: Row) -> None:
-        """Add a row, one thread at a time."""
+    def append(self, row: Row) -> bool:
+        """Add a row, one thread at a time; return True."""
         if os.getpid() != self._pid:
-            return
+            return True
         with self._mutex, guarded(self.path):
             if time.monotonic() - self._synced < SYNC_INTERVAL:
                 self._insert(row)
-                return
+                return True
             self._execute("PRAGMA synchronous=FULL")
             try:
                 self._insert(row)
             finally:
                 self._execute("PRAGMA synchronous=OFF")
             self._synced = time.monotonic()
+        return True
+
+    def news(self) -> list[Row]:
+        """Return no rows, because there is no other writer."""
+        return []
 
     def close(self) -> None:
         """Synchronize with the disk, and release the lock; again without effect."""
@@ -211,19 +247,11 @@ def _read_rows(
     rows: list[Row] = []
     digest, faults = "", []
     try:
-        for place, kind, content, stored in connection.execute(
+        stored = connection.execute(
             "SELECT place, kind, content, digest FROM journal ORDER BY place"
-        ):
-            if place != len(rows):
-                raise ValueError(f"row {len(rows)} is missing")
-            if type(kind) is not str or type(content) is not str:
-                raise ValueError(f"row {place} contains no text")
-            if digest_of(digest, place, (kind, content)) != stored:
-                raise ValueError(
-                    f"row {place} ({kind[:9]}) does not match its checksum"
-                )
-            rows.append((kind, content))
-            digest = stored
+        )
+        for row, digest in checked(stored):  # noqa: B007
+            rows.append(row)
         for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
             if verdict != "ok":
                 raise ValueError(verdict)

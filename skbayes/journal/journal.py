@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -18,12 +19,13 @@ from skbayes.journal.content import (
     result_row,
     unpack_split,
 )
-from skbayes.journal.file import JournalFile, guarded
+from skbayes.journal.file import Row, guarded
 from skbayes.journal.json_space import from_record, to_outline, to_record
+from skbayes.journal.stores import open_store
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 
-__all__ = ["Journal"]
+__all__ = ["Journal", "NullJournal"]
 
 Splits = list[tuple[Any, Any]]
 
@@ -32,16 +34,67 @@ Splits = list[tuple[Any, Any]]
 MAX_SHOWN, BEFORE, AFTER = 160, 40, 80
 
 
-class Journal(AbstractContextManager):
-    """File with the trials of a search, open during one `fit`.
+class NullJournal(AbstractContextManager):
+    """Journal without a file, which records nothing."""
+
+    # Values of the run that started the journal.
+    seed: int | None = None
+    n_points: int | None = None
+    splits: Splits = []  # noqa: RUF012
+    # Maximum number of trials that this driver runs at the same time.
+    n_slots = math.inf
+
+    def __init__(self) -> None:
+        # Configurations proposed by earlier runs and other drivers, in order.
+        self.proposals: list[dict[str, Any]] = []
+        self.expected_improvements: list[float | None] = []
+        # Their finished trials, by number.
+        self.results: dict[int, Trial] = {}
+        # First trial of each stage that has begun, except the first stage.
+        self.stages: dict[int, int] = {}
+
+    def update(self) -> None:
+        """Read what other drivers have recorded."""
+
+    def record_stage(self, stage: int, first: int) -> None:
+        """Record the number of the first trial of a stage, if it is new."""
+
+    def record_proposal(
+        self,
+        number: int,
+        params: Mapping[str, Any] | Configuration,
+        expected_improvement: float | None,
+    ) -> bool:
+        """Record a proposal before its evaluation begins; return whether it is new."""
+        return True
+
+    def claim(self, number: int) -> bool:
+        """Return whether this driver may run a trial, and not another one."""
+        return True
+
+    def record_result(self, trial: Trial) -> bool:
+        """Record a finished trial, in the journal on return; return whether it is new.
+
+        It is called before the next proposal is made from the result.
+        """
+        return True
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Close the journal."""
+
+
+class Journal(NullJournal):
+    """File or table with the trials of a search, open during one `fit`.
 
     It starts a journal, or continues that of the same search. If `seed` or `n_points`
     is None, that of the journal is used, or the drawn seed and the default of a new
-    one. The splits are those of the journal, if they fit `n_samples` rows. A file that
-    is refused by an error is not changed.
+    one. The splits are those of the journal, if they fit `n_samples` rows. A journal
+    that is refused by an error is not changed.
 
     A proposal is durable before its evaluation, and a result is durable before the next
-    proposal is made from it.
+    proposal is made from it. If several drivers share the journal, the first proposal
+    and the first result of a trial count, and a driver runs at most `n_slots` trials at
+    the same time, those that it can claim.
     """
 
     def __init__(
@@ -55,9 +108,11 @@ class Journal(AbstractContextManager):
         splits: Splits,
         drawn_seed: int = 0,
         default_n_points: int = 1,
+        n_slots: int = 1,
         facts: Mapping[str, Any] | None = None,
         n_samples: int | None = None,
     ) -> None:
+        super().__init__()
         header = {
             "seed": int(drawn_seed if seed is None else seed),
             "n_points": int(default_n_points if n_points is None else n_points),
@@ -66,84 +121,111 @@ class Journal(AbstractContextManager):
             "facts": {**(facts or {}), "space": to_outline(space)},
         }
         self._space = space
-        self._file = JournalFile(path, [make_row("search", header)])
+        self._store = open_store(path, [make_row("search", header)])
         try:
-            with guarded(self._file.path):
-                content = Content(self._file.rows)
-                self._file.rows = []
+            with guarded(self._store.path):
+                content = self._content = Content(self._store.rows)
+                self._store.rows = []
                 given = {"pre_dispatch": n_points, "random_state": seed}
-                _check(self._file.path, content, given, identity)
+                _check(self._store, content, given, identity)
                 # The splits of a stranger are not much larger than those given.
                 sizes = (len(part) for pair in splits for part in pair)
                 limit = 1000 + 4 * max(sizes, default=0)
-                self.splits: Splits = []
+                self.splits = []
                 for pair in content.splits:
                     train, test = (unpack_split(x, limit, n_samples) for x in pair)
                     self.splits.append((train, test))
-                self._load(content.trials)
+                for stored in content.trials:
+                    self._take(stored)
         except BaseException:
-            self._file.close()
+            self._store.close()
             raise
         self.seed, self.n_points = content.seed, content.n_points
         self.stages = content.stages
+        self.n_slots = math.inf if self._store.driver is None else n_slots
 
-    def _load(self, trials: Sequence[StoredTrial]) -> None:
-        self.proposals = [from_record(self._space, t.record, t.row) for t in trials]
-        self.expected_improvements = [trial.expected_improvement for trial in trials]
-        self.results = {
-            stored.number: stored.trial(params)
-            for stored, params in zip(trials, self.proposals, strict=True)
-            if stored.details is not None
-        }
-        self._n_proposed, self._finished = len(trials), set(self.results)
+    def _take(self, stored: StoredTrial | None) -> None:
+        if stored is None:
+            return
+        if stored.number == len(self.proposals):
+            params = from_record(self._space, stored.record, stored.row)
+            self.proposals.append(params)
+            self.expected_improvements.append(stored.expected_improvement)
+        if stored.details is not None and stored.number not in self.results:
+            params = self.proposals[stored.number]
+            self.results[stored.number] = stored.trial(params)
+
+    def update(self) -> None:
+        """Read what other drivers have recorded."""
+        for row in self._store.news():
+            with guarded(self._store.path):
+                self._take(self._content.add(row))
+
+    def _append(self, row: Row, is_new: Callable[[], bool]) -> bool:
+        """Add a row; return False if it is not new after those of other drivers."""
+        while is_new():
+            if self._store.append(row):
+                self._take(self._content.add(row))
+                return True
+            self.update()
+        return False
 
     def record_stage(self, stage: int, first: int) -> None:
         """Record the number of the first trial of a stage, if it is new."""
-        if stage not in self.stages:
-            self._file.append(make_row("stage", {"stage": stage, "first": first}))
-            self.stages[stage] = first
+        row = make_row("stage", {"stage": stage, "first": first})
+        self._append(row, lambda: stage not in self.stages)
 
     def record_proposal(
         self,
         number: int,
         params: Mapping[str, Any] | Configuration,
         expected_improvement: float | None,
-    ) -> None:
-        """Record the configuration of trial `number`; numbers have no gaps."""
-        if number != self._n_proposed:
-            raise ValueError(
-                f"journal: trial {number} is recorded already, or too soon."
-            )
-        record, row = to_record(self._space, params)
+    ) -> bool:
+        """Record the configuration of the next trial; return whether it is new."""
+        if number > len(self.proposals):
+            raise ValueError(f"journal: trial {number} is recorded too soon.")
+        record, place = to_record(self._space, params)
         fields = {
             "number": number,
             "params": record,
-            "row": row,
+            "row": place,
             "expected_improvement": expected_improvement,
             "asked": time.time(),
         }
-        self._file.append(make_row("proposal", fields))
-        self._n_proposed += 1
+        row = make_row("proposal", fields)
+        return self._append(row, lambda: number == len(self.proposals))
 
-    def record_result(self, trial: Trial) -> None:
-        """Record a finished trial; it is in the file on return."""
-        if trial.number in self._finished or trial.number >= self._n_proposed:
-            raise ValueError(
-                f"journal: trial {trial.number} is recorded already, or not proposed."
-            )
-        self._file.append(result_row(trial, time.time()))
-        self._finished.add(trial.number)
+    def claim(self, number: int) -> bool:
+        """Return whether this driver may run a trial, and not another one."""
+        store = self._store
+        if store.driver is None:
+            return True
+
+        def is_free() -> bool:
+            owner = self._content.owners.get(number)
+            is_finished = number in self.results
+            return not (is_finished or (owner is not None and store.is_alive(owner)))
+
+        row = make_row("claim", {"number": number, "driver": store.driver})
+        return self._append(row, is_free)
+
+    def record_result(self, trial: Trial) -> bool:
+        """Record a finished trial; return whether it is new."""
+        if trial.number >= len(self.proposals):
+            raise ValueError(f"journal: trial {trial.number} is not proposed.")
+        row = result_row(trial, time.time())
+        return self._append(row, lambda: trial.number not in self.results)
 
     def close(self) -> None:
-        """Close the file and remove the files next to it."""
-        self._file.close()
+        """Close the journal; of a file, remove the files next to it."""
+        self._store.close()
 
     def __exit__(self, *exc_info: object) -> None:
         self.close()
 
 
 def _check(
-    path: str,
+    store: Any,
     content: Content,
     given: Mapping[str, int | None],
     identity: Mapping[str, str],
@@ -175,8 +257,8 @@ def _check(
     if "X" in parts and parts <= {"X", "y", "splits"}:
         hint = "In nested cross-validation, leave journal=None. "
     raise ValueError(
-        f"journal: {path!r} is the journal of another search and was not changed. Use "
-        f"another file name for this search. {hint}Differences:{listed}"
+        f"journal: {store.path!r} is the journal of another search and was not "
+        f"changed. Use {store.elsewhere} for this search. {hint}Differences:{listed}"
     )
 
 

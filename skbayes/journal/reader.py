@@ -12,6 +12,7 @@ import numpy as np
 
 from skbayes.evaluation.trial import Trial
 from skbayes.journal.content import StoredTrial, read_content
+from skbayes.journal.database import display_name, is_url
 from skbayes.journal.file import guarded
 from skbayes.journal.json_space import adapt_record, readable
 from skbayes.journal.lock import is_held
@@ -33,7 +34,7 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
     Parameters
     ----------
     path : str or os.PathLike
-        Path of the `journal` of a search.
+        Path of the `journal` of a search, or the URL of its table.
 
     Returns
     -------
@@ -62,11 +63,11 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
     Raises
     ------
     ImportError
-        If pandas is not installed.
+        If pandas is not installed, or a package for the database.
     OSError
-        If there is no such file, or the file cannot be read.
+        If there is no such file or table, or it cannot be read.
     ValueError
-        If the file is not a journal, has another format, or is damaged.
+        If it is not a journal, has another format, or is damaged.
 
     Examples
     --------
@@ -94,7 +95,7 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
             "`pip install pandas`."
         ) from error
     facts, trials = read_journal(path)
-    with guarded(path):
+    with guarded(display_name(path)):
         rows, columns = _table(trials)
     frame = pd.DataFrame(rows, columns=columns, dtype=object).infer_objects()
     for name in ("started", "finished"):
@@ -128,10 +129,10 @@ def while_running(source: Any, refresh: float | None) -> Iterator[bool]:
         )
     if not 0.0 < refresh < math.inf:
         raise ValueError(f"refresh must be a positive number, got {refresh!r}.")
-    if not isinstance(source, str | os.PathLike):
+    if not isinstance(source, str | os.PathLike) or is_url(source):
+        given = "the URL of a database" if is_url(source) else type(source).__name__
         raise TypeError(
-            "refresh needs the path of the journal of a running search, got "
-            f"{type(source).__name__}."
+            f"refresh needs the path of the journal of a running search, got {given}."
         )
     return _looks(source, float(refresh))
 
@@ -148,7 +149,7 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
     found = []
     n_dropped = 0
     content = read_content(path)
-    with guarded(path):
+    with guarded(display_name(path)):
         for stored in content.trials:
             if stored.details is None:
                 continue

@@ -6,6 +6,9 @@ Trial k is proposed from the results of exactly the trials 0 … k - q. The next
 trials are pending, even if some of them have finished, because the optimizer observes
 results in the order of the trials. The trials therefore depend on q, but never on
 timing.
+
+Several drivers, each with a scheduler, can share a journal. Each of them proposes and
+observes all trials by this rule, and runs those that it can claim.
 """
 
 from __future__ import annotations
@@ -23,6 +26,7 @@ from skbayes.evaluation.limits import SearchTimeout
 from skbayes.evaluation.run import SearchRun, on_full_data
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import History, Trial
+from skbayes.journal.journal import NullJournal
 from skbayes.loop.executor import (
     TrialExecutor,
     is_death,
@@ -37,7 +41,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Budget",
-    "NullJournal",
     "Outcome",
     "Scheduler",
     "Stage",
@@ -52,6 +55,9 @@ Params = dict[str, Any]
 # Number of crashes of a worker, while running nothing else, after which a trial fails.
 MAX_DEATHS = 2
 
+# Seconds between two looks at what other drivers have recorded.
+POLL = 0.1
+
 
 class StopReason:
     """Values of `stop_reason_` that are not from stoppers."""
@@ -62,35 +68,6 @@ class StopReason:
     CALLBACK = "callback"
     STOPPER = "stopper"
     INTERRUPTED = "interrupted"
-
-
-class NullJournal:
-    """Journal without a file, which records nothing."""
-
-    # Values of the run that started the journal.
-    seed: int | None = None
-    n_points: int | None = None
-    splits: list[tuple] = []  # noqa: RUF012
-
-    def __init__(self) -> None:
-        # Configurations proposed by earlier runs, in order.
-        self.proposals: list[dict[str, Any]] = []
-        self.expected_improvements: list[float | None] = []
-        # Finished trials of earlier runs, by number.
-        self.results: dict[int, Trial] = {}
-        # First trial of each stage that has begun, except the first stage.
-        self.stages: dict[int, int] = {}
-
-    def record_stage(self, stage: int, first: int) -> None:
-        """Record the start of a stage, before its first proposal."""
-
-    def record_proposal(
-        self, number: int, params: Configuration, expected_improvement: float | None
-    ) -> None:
-        """Record a proposal before its evaluation begins."""
-
-    def record_result(self, trial: Trial) -> None:
-        """Record a finished trial before its successor is proposed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -137,6 +114,8 @@ class Scheduler:
         self._first = self._n_asked = len(self.history)
         self._asked: dict[int, tuple[Configuration, float | None]] = {}
         self._evaluations: dict[int, Evaluation] = {}
+        # Trials that this driver has not started, and that have no result.
+        self._unclaimed: list[int] = []
         # Finished trials that the optimizer has not observed.
         self._done: dict[int, Trial] = {}
         self._reason: str | None = None
@@ -162,10 +141,7 @@ class Scheduler:
                 while self._ask_for_room():
                     first = min(self._asked)
                     while first not in self._done:
-                        seconds = self._until_deadline()
-                        dead = self._keep_finished(self.executor.finished(seconds))
-                        if dead:
-                            self._recover(dead)
+                        self._wait(first)
                     self._tell(first)
             except SearchTimeout:
                 self._reason = StopReason.TIMEOUT
@@ -191,6 +167,7 @@ class Scheduler:
         """Start one more trial, or set the reason for not starting one."""
         number = self._n_asked
         n_asked = number - self._first
+        self.journal.update()
         if n_asked >= min(self.budget.n_configurations, self.budget.n_iter):
             exhausted = n_asked >= self.budget.n_configurations
             self._reason = StopReason.EXHAUSTED if exhausted else StopReason.N_ITER
@@ -226,13 +203,34 @@ class Scheduler:
                 self._reason = StopReason.TIMEOUT
                 return
             configuration, improvement = shorter
-        if not recalled:
-            self.journal.record_proposal(number, configuration, improvement)
+        if not recalled and not self.journal.record_proposal(
+            number, configuration, improvement
+        ):
+            # The proposal of another driver counts, which may be rounded differently.
+            self._withdraw(number)
+            return
         self._n_asked += 1
-        params = configuration.params
-        self._evaluations[number] = self.evaluator.prepare(number, params)
-        self.executor.start(number, self._evaluations[number])
-        logger.debug("trial %d started: %r", number, params)
+        # Prepared before further trials are observed, whoever runs it.
+        prepared = self.evaluator.prepare(number, configuration.params)
+        self._evaluations[number] = prepared
+        self._unclaimed.append(number)
+        self._start_trials()
+
+    def _start_trials(self) -> None:
+        """Start trials that no other driver runs, while this one has free slots."""
+        for number in list(self._unclaimed):
+            if number in self.journal.results:
+                recalled = self.evaluator.recall(self.journal.results[number])
+                self._done[number] = recalled
+                del self._evaluations[number]
+            elif len(self.executor.under_way) >= self.journal.n_slots:
+                continue
+            elif not self.journal.claim(number):
+                continue
+            else:
+                self.executor.start(number, self._evaluations[number])
+                logger.debug("trial %d started: %r", number, self._asked[number][0])
+            self._unclaimed.remove(number)
 
     def _end_exhausted(self, error: SpaceExhausted) -> None:
         """Set the reason; raise ValueError if there is no trial."""
@@ -286,6 +284,24 @@ class Scheduler:
 
     # -- finishing ----------------------------------------------------------------
 
+    def _wait(self, first: int) -> None:
+        """Wait until trials finish, here or in another driver, or for a moment."""
+        if self._unclaimed:
+            self.journal.update()
+            self._start_trials()
+            if first in self._done:
+                return
+        running = self.executor.under_way
+        # Another trial may become free, because its driver died.
+        looks = bool(self._unclaimed) and len(running) < self.journal.n_slots
+        if looks and not running:
+            time.sleep(POLL)
+            return
+        futures = self.executor.finished(POLL if looks else self._until_deadline())
+        dead = {} if looks and not futures else self._keep_finished(futures)
+        if dead:
+            self._recover(dead)
+
     def _until_deadline(self) -> float:
         """Return the seconds for which to wait for trials."""
         return max(0.0, self.budget.deadline - self.budget.clock())
@@ -323,7 +339,9 @@ class Scheduler:
     def _keep(self, trial: Trial) -> None:
         improvement = self._asked[trial.number][1]
         trial = dataclasses.replace(trial, expected_improvement=improvement)
-        self.journal.record_result(trial)
+        if not self.journal.record_result(trial):
+            # Another driver took it over, because this one gave no sign of life.
+            trial = self.evaluator.recall(self.journal.results[trial.number])
         self._done[trial.number] = trial
         del self._evaluations[trial.number]
 
@@ -407,6 +425,8 @@ class Scheduler:
         """Remove a trial that was proposed."""
         configuration, _ = self._asked.pop(number)
         self._evaluations.pop(number, None)
+        if number in self._unclaimed:
+            self._unclaimed.remove(number)
         self.optimizer.forget(configuration)
 
     def _drain(self, unfinished: dict[int, Any] | None = None) -> None:

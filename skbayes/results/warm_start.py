@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skbayes.evaluation.trial import History, Trial, TrialState
+from skbayes.journal.database import display_name
 from skbayes.journal.json_space import readable_by
 from skbayes.journal.reader import read_journal
 from skbayes.results.scores import mean_scores
@@ -361,7 +362,9 @@ def _source_rows(value: Any, space: Space, metric: str) -> Sequence[tuple]:
     try:
         _, stored = read_journal(value)
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"there is no journal {os.fspath(value)!r}.") from error
+        raise FileNotFoundError(
+            f"there is no journal {display_name(value)!r}."
+        ) from error
     trials = [
         item.trial({k: readable_by(space, k, v) for k, v in item.record.items()})
         for item in stored

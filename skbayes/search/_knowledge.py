@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 from collections.abc import Sequence
 from itertools import zip_longest
 from os import PathLike
@@ -13,6 +12,7 @@ import numpy as np
 
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import Trial
+from skbayes.journal.database import display_name
 from skbayes.journal.reader import read_trials
 from skbayes.results.warm_start import read_sources
 from skbayes.space import Space
@@ -104,5 +104,5 @@ def journal_trials(path: str | PathLike, space: Space) -> tuple[Any, int]:
         return read_trials(path, space)
     except FileNotFoundError as error:
         raise FileNotFoundError(
-            f"warm_start_from: there is no journal {os.fspath(path)!r}."
+            f"warm_start_from: there is no journal {display_name(path)!r}."
         ) from error

@@ -213,11 +213,18 @@ class SharedEntries:
         A list contains searches on other data. Up to three of their best configurations
         are tried first. The surrogate of each search is weighted by the agreement
         between its ranking and the trials so far (Feurer et al. 2018).
-    journal : path or None, default=None
+    journal : path, URL or None, default=None
         File in which every finished trial is recorded. If a search is run again with
         the same journal, after a crash or with a larger `n_iter`, it continues after
         the recorded trials. The journal of a different search (estimator, space, data,
         splits, scoring, options) is rejected. See :func:`skbayes.load_history`.
+
+        With the URL of a database, such as "postgresql://user@host/database#table",
+        several processes or machines can work on the search at the same time: call
+        `fit` in each of them (see :ref:`drivers`). `pre_dispatch` must then be an int,
+        the number of trials that are in progress in all of them together. A URL cannot
+        be combined with `timeout`, with callbacks, or with a `refit` that uses
+        predictions of the trials.
 
     Attributes
     ----------

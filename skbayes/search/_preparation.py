@@ -6,7 +6,6 @@ import contextlib
 import dataclasses
 import functools
 import math
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,12 +34,13 @@ from skbayes.evaluation.prefix_store import temporary_store
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 from skbayes.evaluation.trial import History, TrialState
+from skbayes.journal.database import display_name
 from skbayes.journal.identity import describe_search, search_facts
-from skbayes.journal.journal import Journal
+from skbayes.journal.journal import Journal, NullJournal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.failures import FailingStart
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
-from skbayes.loop.scheduler import NullJournal, Stage
+from skbayes.loop.scheduler import Stage
 from skbayes.search._knowledge import is_list_of_sources
 from skbayes.search.out_of_fold import check_partition
 from skbayes.space import OptimumPrior, Space
@@ -322,13 +322,13 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
     context = ExecutionContext(search.n_jobs, search.pre_dispatch)
     run = dataclasses.replace(run, context=context)
     run = dataclasses.replace(run, n_points=_trials_in_flight(search, run))
-    journal: Any = contextlib.nullcontext(NullJournal())
+    journal = NullJournal()
     if search.journal is not None:
         if compat.is_in_cross_validation():
             raise ValueError(
-                f"journal={os.fspath(search.journal)!r}: the search is fitted inside "
-                "cross-validation, once for each outer fold, and a journal contains "
-                "one search. Set journal=None."
+                f"journal={display_name(search.journal)!r}: the search is fitted "
+                "inside cross-validation, once for each outer fold, and a journal "
+                "contains one search. Set journal=None."
             )
         journal = Journal(
             search.journal,
@@ -340,6 +340,7 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
             drawn_seed=run.seed,
             n_points=_given_in_flight(search),
             default_n_points=run.n_points,
+            n_slots=_default_in_flight(run),
             splits=run.splits,
             facts=search_facts(search),
             n_samples=run.n_samples,
@@ -375,7 +376,7 @@ def _check_recorded_scores(search: Any, run: SearchRun) -> None:
                     raise ValueError("its training scores have other metrics")
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(
-                f"journal: {os.fspath(search.journal)!r} has other metrics in trial "
+                f"journal: {display_name(search.journal)!r} has other metrics in trial "
                 f"{trial.number} than this search: {error}."
             ) from error
 
@@ -389,8 +390,10 @@ def _given_in_flight(search: Any) -> int | None:
 def _trials_in_flight(search: Any, run: SearchRun) -> int:
     """Return the number of trials in progress; by default, it keeps workers busy."""
     given = _given_in_flight(search)
-    if given is not None:
-        return given
+    return _default_in_flight(run) if given is None else given
+
+
+def _default_in_flight(run: SearchRun) -> int:
     if run.racing_risk is None:
         return run.context.trials_in_flight(len(run.splits))
     # With racing, the fits of a trial run one after the other.

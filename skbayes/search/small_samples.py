@@ -117,6 +117,8 @@ class RoundRobinOptimizer:
         keys = [key for key, _ in self._pending]
         place = len(keys) - 1 - keys[::-1].index(self._key(params))
         _, whose = self._pending.pop(place)
+        # The next proposal is in its place.
+        self._n_asked -= 1
         self.optimizers[whose].forget(params)
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:

@@ -198,7 +198,7 @@ def tear(path):
     journal = open_journal(path)
     record(journal, range(3))
     before = path.read_bytes()
-    execute = journal._file._execute
+    execute = journal._store._execute
     execute("PRAGMA cache_size=1")
     execute("PRAGMA cache_spill=ON")
     execute("BEGIN")
@@ -286,7 +286,7 @@ def test_a_journal_without_locks_can_be_read(written, monkeypatch):
 def test_reading_in_the_process_of_the_search_keeps_its_locks(path):
     with open_journal(path) as journal:
         record(journal, range(2))
-        journal._file._execute("BEGIN IMMEDIATE")
+        journal._store._execute("BEGIN IMMEDIATE")
         assert len(load_history(path)) == 2
         # A child of the writer has its locks in memory, unlike another process.
         program = (
@@ -296,7 +296,7 @@ def test_reading_in_the_process_of_the_search_keeps_its_locks(path):
         command = [sys.executable, "-IS", "-c", program]
         outcome = subprocess.run(command, capture_output=True, text=True)
         assert "database is locked" in outcome.stderr
-        journal._file._execute("ROLLBACK")
+        journal._store._execute("ROLLBACK")
 
 
 def go_on(journal, way):

@@ -158,10 +158,12 @@ def test_what_cannot_be_recorded_is_refused(path):
 
 def test_a_number_is_recorded_once(written):
     with open_journal(written) as journal:
-        with pytest.raises(ValueError, match="journal.*already"):
-            journal.record_proposal(0, params_of(5), None)
-        with pytest.raises(ValueError, match="journal.*already"):
-            journal.record_result(trial_of(0, score=9.0))
+        assert not journal.record_proposal(0, params_of(5), None)
+        assert not journal.record_result(trial_of(0, score=9.0))
+        with pytest.raises(ValueError, match="journal.*too soon"):
+            journal.record_proposal(4, params_of(4), None)
+        with pytest.raises(ValueError, match="journal.*not proposed"):
+            journal.record_result(trial_of(3))
     with open_journal(written) as journal:
         assert exact(journal.results[0]) == exact(trial_of(0))
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from skbayes.evaluation.evaluator import CandidateEvaluator
 from skbayes.evaluation.trial import Trial, TrialState
-from skbayes.loop.scheduler import Budget, NullJournal, Scheduler, StopReason
+from skbayes.journal.journal import NullJournal
+from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 from skbayes.optimizer import SpaceExhausted
 from skbayes.space import Integer, Space
 from skbayes.space.candidates import Configuration
@@ -186,12 +187,14 @@ def test_a_log_continues_where_it_ended(seed, n_points, killed_after):
             assert number == len(self.proposals)
             self.proposals.append(params.params)
             self.expected_improvements.append(expected_improvement)
+            return True
 
         def record_result(self, trial):
             assert trial.number not in self.results
             self.results[trial.number] = trial
             if len(self.results) == self.limit:
                 raise SystemExit
+            return True
 
     journal = Memory()
     n_fits = []
