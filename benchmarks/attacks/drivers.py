@@ -11,9 +11,10 @@ result, and if no more trials were begun again than killed drivers can have had 
 flight.
 
 "begun_again" is the number of these trials, and "in_flight" the number of trials that
-killed drivers had begun at most. `--cases` is the number of kills. Without a server,
-there is SQLite only. A driver of SQLite without a sign of life is dead after one second
-here, instead of 30.
+killed drivers had begun at most. The row "ms a trial" has the time of the rows of a
+trial in milliseconds, and the load average of the machine. `--cases` is the number of
+kills. Without a server, there is SQLite only. A driver of SQLite without a sign of life
+is dead after one second here, instead of 30. The server does not wait for the disk.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ import joblib
 import numpy as np
 import tally
 from every_search import SEARCHES, data, make
+from journal_samples import open_journal, params_of, trial_of
 from kills import MAX_SECONDS, kill_group
 from postgres import missing, server
 from sklearn.tree import DecisionTreeClassifier
@@ -40,7 +42,7 @@ from sklearn.tree import DecisionTreeClassifier
 from skbayes import TextRepresentationSearchCV
 from skbayes.journal import database
 from skbayes.journal.content import Content
-from skbayes.journal.stores import read_rows
+from skbayes.journal.database import read_rows
 
 N_DRIVERS, N_POINTS = 3, 4
 
@@ -153,6 +155,21 @@ class Attack:
         return {**figures, "right": right}
 
 
+def cost(url: str, n_trials: int = 500) -> tally.Figures:
+    """Measure the milliseconds of the rows of a trial: proposal, claim and result."""
+    ms = []
+    with open_journal(f"{url}#cost") as journal:
+        for number in range(n_trials):
+            params, trial = params_of(number), trial_of(number)
+            began = time.perf_counter()
+            journal.update()
+            journal.record_proposal(number, params, None)
+            journal.claim(number)
+            journal.record_result(trial)
+            ms.append(1e3 * (time.perf_counter() - began))
+    return {"mean": np.mean(ms), "median": np.median(ms), "load": os.getloadavg()[0]}
+
+
 def cases(n_kills: int, seed: int) -> Iterator[tuple]:
     database.BEAT, database.LOOK, database.LEASE = 0.2, 0.1, 1.0
     with tempfile.TemporaryDirectory() as folder:
@@ -168,6 +185,7 @@ def cases(n_kills: int, seed: int) -> Iterator[tuple]:
 def attacks(urls: dict[str, str], n_kills: int, seed: int) -> Iterator[tuple]:
     several = [(kind, n_jobs) for kind in SEARCHES for n_jobs in (None, 2)]
     for name, url in urls.items():
+        yield f"ms a trial, {name}", cost, url
         for place, (kind, n_jobs) in enumerate(several):
             rest = (n_kills // len(urls) + place) // len(several)
             attack = Attack(kind, url, n_jobs, seed)

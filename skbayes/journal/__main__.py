@@ -13,9 +13,8 @@ import os
 from collections.abc import Sequence
 
 from skbayes.journal.content import Content
-from skbayes.journal.database import display_name
+from skbayes.journal.database import display_name, read_rows
 from skbayes.journal.file import JournalFile, guarded
-from skbayes.journal.stores import read_rows
 
 __all__ = ["main"]
 

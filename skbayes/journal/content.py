@@ -23,10 +23,9 @@ from typing import Any
 import numpy as np
 
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
-from skbayes.journal.database import display_name
+from skbayes.journal.database import display_name, read_rows
 from skbayes.journal.file import Row, guarded
 from skbayes.journal.json_space import MAX_TEXT
-from skbayes.journal.stores import read_rows
 
 __all__ = [
     "Content",

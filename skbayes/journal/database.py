@@ -20,13 +20,20 @@ import re
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from skbayes.journal.file import Row, checked, digest_of, guarded
+from skbayes.journal.file import (
+    JournalFile,
+    Row,
+    checked,
+    digest_of,
+    guarded,
+    read_file,
+)
 from skbayes.utils.optional import import_optional
 
-__all__ = ["JournalTable", "display_name", "is_url", "read_table"]
+__all__ = ["JournalTable", "display_name", "is_url", "open_store", "read_rows"]
 
 # Name of the table that a URL without "#name" means.
 TABLE = "skbayes_journal"
@@ -66,7 +73,34 @@ def display_name(place: str | os.PathLike[str]) -> str:
     return f"{url}#{table}" if table else url
 
 
-# -- drivers ----------------------------------------------------------------------
+# -- stores of rows -----------------------------------------------------------------
+
+
+def open_store(place: str | os.PathLike[str], rows: Sequence[Row]) -> Any:
+    """Open a journal for writing; a new one gets the given rows."""
+    return (JournalTable if is_url(place) else JournalFile)(place, rows)  # type: ignore
+
+
+def read_rows(
+    place: str | os.PathLike[str], salvage: bool = False
+) -> tuple[list[Row], list[str]]:
+    """Return the rows of a journal, also during its search, and its faults.
+
+    With `salvage`, these are the rows before a damage, which is else a ValueError.
+    """
+    if not is_url(place):
+        return read_file(place, salvage)
+    rows: list[Row] = []
+    faults: list[str] = []
+    with _Database(str(place), creates=False) as database, guarded(database.name):
+        try:
+            for row, _ in checked(database.rows(0)):
+                rows.append(row)
+        except ValueError as error:
+            if not salvage:
+                raise
+            faults.append(str(error))
+    return rows, faults
 
 
 class JournalTable:
@@ -77,7 +111,7 @@ class JournalTable:
 
     elsewhere = "another table (the name after '#' in the URL)"
 
-    def __init__(self, url: str, rows: Iterable[Row]) -> None:
+    def __init__(self, url: str, rows: Sequence[Row]) -> None:
         self.path, self.driver = display_name(url), secrets.token_hex(8)
         self._pid, self._n_rows, self._digest = os.getpid(), 0, ""
         # What is known about other drivers: whether they are alive, when this was
@@ -88,9 +122,8 @@ class JournalTable:
             self._database = undo.enter_context(_Database(url))
             self._begin_to_live(undo)
             self.rows = self.news()
-            first = list(rows)
             if not self.rows:
-                self.rows = first if self.append(*first) else self.news()
+                self.rows = [*rows] if self.append(*rows) else self.news()
             self._undo = undo.pop_all()
 
     def news(self) -> list[Row]:
@@ -160,24 +193,6 @@ class JournalTable:
         """End the work of this driver; again without effect."""
         if os.getpid() == self._pid:
             self._undo.close()
-
-
-def read_table(url: str, salvage: bool = False) -> tuple[list[Row], list[str]]:
-    """Return the rows of a journal, also during its search, and its faults.
-
-    With `salvage`, these are the rows before a damage, which is else a ValueError.
-    """
-    rows: list[Row] = []
-    faults: list[str] = []
-    with _Database(url, creates=False) as database, guarded(database.name):
-        try:
-            for row, _ in checked(database.rows(0)):
-                rows.append(row)
-        except ValueError as error:
-            if not salvage:
-                raise
-            faults.append(str(error))
-    return rows, faults
 
 
 # -- SQL --------------------------------------------------------------------------

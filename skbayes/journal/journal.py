@@ -19,9 +19,9 @@ from skbayes.journal.content import (
     result_row,
     unpack_split,
 )
+from skbayes.journal.database import open_store
 from skbayes.journal.file import Row, guarded
 from skbayes.journal.json_space import from_record, to_outline, to_record
-from skbayes.journal.stores import open_store
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 
@@ -154,6 +154,7 @@ class Journal(NullJournal):
         if stored.details is not None and stored.number not in self.results:
             params = self.proposals[stored.number]
             self.results[stored.number] = stored.trial(params)
+            stored.details = {}  # not needed twice
 
     def update(self) -> None:
         """Read what other drivers have recorded."""
@@ -165,7 +166,9 @@ class Journal(NullJournal):
         """Add a row; return False if it is not new after those of other drivers."""
         while is_new():
             if self._store.append(row):
-                self._take(self._content.add(row))
+                if self._store.driver is not None:
+                    # Later rows of other drivers are checked against it.
+                    self._content.add(row)
                 return True
             self.update()
         return False
@@ -173,7 +176,8 @@ class Journal(NullJournal):
     def record_stage(self, stage: int, first: int) -> None:
         """Record the number of the first trial of a stage, if it is new."""
         row = make_row("stage", {"stage": stage, "first": first})
-        self._append(row, lambda: stage not in self.stages)
+        if self._append(row, lambda: stage not in self.stages):
+            self.stages[stage] = first
 
     def record_proposal(
         self,
@@ -184,7 +188,8 @@ class Journal(NullJournal):
         """Record the configuration of the next trial; return whether it is new."""
         if number > len(self.proposals):
             raise ValueError(f"journal: trial {number} is recorded too soon.")
-        record, place = to_record(self._space, params)
+        configuration = Configuration.of(self._space, params)
+        record, place = to_record(self._space, configuration)
         fields = {
             "number": number,
             "params": record,
@@ -193,7 +198,11 @@ class Journal(NullJournal):
             "asked": time.time(),
         }
         row = make_row("proposal", fields)
-        return self._append(row, lambda: number == len(self.proposals))
+        is_new = self._append(row, lambda: number == len(self.proposals))
+        if is_new:
+            self.proposals.append(configuration.params)
+            self.expected_improvements.append(expected_improvement)
+        return is_new
 
     def claim(self, number: int) -> bool:
         """Return whether this driver may run a trial, and not another one."""
@@ -214,7 +223,10 @@ class Journal(NullJournal):
         if trial.number >= len(self.proposals):
             raise ValueError(f"journal: trial {trial.number} is not proposed.")
         row = result_row(trial, time.time())
-        return self._append(row, lambda: trial.number not in self.results)
+        is_new = self._append(row, lambda: trial.number not in self.results)
+        if is_new:
+            self.results[trial.number] = trial
+        return is_new
 
     def close(self) -> None:
         """Close the journal; of a file, remove the files next to it."""

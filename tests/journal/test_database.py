@@ -171,6 +171,20 @@ def test_a_driver_without_signs_of_life_is_dead_until_its_next_one(sqlite, monke
         assert not is_alive_after(2.0)
 
 
+def test_a_driver_that_loses_its_connection_ends(postgresql, monkeypatch):
+    monkeypatch.setattr(database, "LOOK", 0.05)
+    place = f"{postgresql}#lost"
+    with open_journal(place) as one:
+        one.record_proposal(0, params_of(0), None)
+        assert one.claim(0)
+        others = "pg_stat_activity WHERE pid <> pg_backend_pid() AND usename = 'owner'"
+        execute(place, f"SELECT pg_terminate_backend(pid, 10000) FROM {others}")
+        with pytest.raises(OSError, match="cannot be used: .*connection"):
+            one.record_result(trial_of(0))
+    with open_journal(place) as other:
+        assert other.claim(0)
+
+
 def claim_all(url, sending, n_trials):
     with open_journal(url) as journal:
         for number in range(n_trials):
