@@ -3,9 +3,9 @@
 import contextlib
 import glob
 import os
-import pwd
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -21,6 +21,8 @@ def _program(name):
 
 def _user():
     """Return the user who runs the server, which refuses to run as root."""
+    import pwd  # not on Windows
+
     if os.geteuid():
         return pwd.getpwuid(os.geteuid()).pw_name
     known = {entry.pw_name for entry in pwd.getpwall()}
@@ -29,6 +31,8 @@ def _user():
 
 def missing():
     """Return the reason why no server can be started, or an empty string."""
+    if sys.platform == "win32":
+        return "the server is started on POSIX systems only"
     if not (_program("initdb") and _program("postgres")):
         return "no PostgreSQL server is installed"
     return "" if _user() else "PostgreSQL does not run as root"

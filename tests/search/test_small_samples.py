@@ -74,6 +74,14 @@ def test_what_is_forgotten_can_be_asked_for_again():
     assert together.ask() == first[3]
 
 
+def test_the_turn_of_a_forgotten_proposal_is_given_back():
+    plain, other = side_by_side(), side_by_side()
+    first = plain.propose()
+    other.forget(other.propose())
+    other.pend(first)
+    assert [plain.ask() for _ in range(5)] == [other.ask() for _ in range(5)]
+
+
 def test_costs_are_those_of_the_one_that_was_asked():
     together = side_by_side()
     params = together.ask()
