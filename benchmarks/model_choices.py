@@ -5,7 +5,7 @@ best", the model of the pipeline is the best. The figures are the best score aft
 numbers of trials, and the number of models among the first trials. A method is the
 value of `initial_points`.
 
-The study "tables" compares `skbayes.spaces.models` with random search in the same space
+The study "pools" (model_pools.py) looks the scores up. The study "tables" compares `skbayes.spaces.models` with random search in the same space
 and with histogram-based gradient boosting with its default values. The figures are the
 losses on new rows after 6 and 25 trials, log loss or root mean squared error, and the
 seconds of the search.
@@ -24,6 +24,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
+import model_pools
 import numpy as np
 import pandas as pd
 from harness import Record, Study, load, main
@@ -214,6 +215,7 @@ def search_table(method: str, task: str, seed: int, options: dict[str, Any]) -> 
 
 STUDIES = {
     "run": STUDY,
+    "pools": model_pools.STUDY,
     "tables": Study(
         name="model_choices_tables",
         tasks=lambda: list(TABLES),

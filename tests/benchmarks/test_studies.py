@@ -10,6 +10,7 @@ import judge_priors
 import judges
 import methods
 import model_choices
+import model_pools
 import new_rows
 import nmt
 import numpy as np
@@ -94,6 +95,54 @@ def test_differences_are_paired():
     apart = groups["all"]["long"]["minus_first"]
     assert apart == {"mean": [0.0, 3.0], "se": [0.0, 0.0]}
     assert groups["all"]["x"]["runs"] == 6
+
+
+@pytest.fixture(scope="module")
+def pool():
+    return model_pools.pool_of("diabetes:r2")
+
+
+def test_models_have_the_same_weight_in_the_median_of_a_pool(pool):
+    below = [
+        np.mean(pool.scores[pool.models == k] < pool.median)
+        for k in range(len(pool.names))
+    ]
+    assert np.mean(below) == pytest.approx(0.5, abs=0.01)
+    assert len(set(np.bincount(pool.models))) > 1
+    middle, best = pool.regrets(np.array([pool.median, pool.best]))
+    assert (middle, best) == (1000.0, 0.0)
+
+
+def test_a_proposal_becomes_the_nearest_configuration_of_its_model(pool):
+    left = np.ones(len(pool.rows), dtype=bool)
+    for place in (0, len(pool.rows) - 1):
+        assert pool.nearest(pool.rows[place], left) == place
+        left[place] = False
+        other = pool.nearest(pool.rows[place], left)
+        assert other != place and pool.models[other] == pool.models[place]
+
+
+def test_other_libraries_get_the_tree_of_a_pool(pool):
+    columns = model_pools._Columns(pool.space)
+    for row in pool.rows[:: len(pool.rows) // 40]:
+        values = columns.values(row)
+        assert len(values) == np.sum(~np.isnan(row))
+        np.testing.assert_array_equal(columns.row(lambda k, _, v=values: v[k][1]), row)
+
+
+def test_searches_of_pools_begin_with_the_own_values_of_each_model(pool):
+    n = len(pool.names)
+    options = {"trials": n + 1, "start": "own"}
+    record = model_pools.run("random", "diabetes:r2", 0, options)
+    assert record["models"][:n] == list(range(n))
+    own = [pool.scores[np.argmax(pool.models == k)] for k in range(n)]
+    np.testing.assert_allclose(record["scores"][:n], own, atol=1e-6)
+
+
+def test_trials_of_the_models_of_a_search():
+    runs = {"x": {("t", 0): {"figures": [7.0, 20.0], "models": [0, 1, 2, 1, 1]}}}
+    (found,) = model_pools.figures(runs, {})["x"].values()
+    np.testing.assert_allclose(found, [7.0, 20.0, 60.0, 200.0 / 3.0])
 
 
 def test_finished_runs_are_not_repeated():
