@@ -15,7 +15,7 @@ from skbayes.space.notation import Choice, with_sub_spaces
 from skbayes.spaces.catalog import DataFacts
 from skbayes.spaces.default import TRAIN_SHARE, EditableSpace, code_of
 from skbayes.spaces.parts import ignores_scale, parts_of
-from skbayes.spaces.table import ColumnConverter, Table, is_missing, table_of
+from skbayes.spaces.table import LARGEST, ColumnConverter, Table, is_missing, table_of
 
 __all__ = ["ModelChoice", "models"]
 
@@ -43,7 +43,9 @@ def _class_counts(y: Any, n_rows: int, task: str) -> np.ndarray | None:
     """Return the numbers of rows of the classes; None for regression."""
     values = np.asarray(y)
     if y is None or values.ndim != 1:
-        raise ValueError(f"y must be one column of targets, got shape {values.shape}.")
+        raise ValueError(
+            f"y must be an array of one dimension, got shape {values.shape}."
+        )
     if len(values) != n_rows:
         raise ValueError(f"y has {len(values)} rows, and X has {n_rows}.")
     if any(map(is_missing, values.tolist() if values.dtype.kind == "f" else values)):
@@ -53,15 +55,15 @@ def _class_counts(y: Any, n_rows: int, task: str) -> np.ndarray | None:
     )
     if values.dtype.kind not in "biufUO":
         raise ValueError(f"y must have numbers or classes, got {values.dtype}.")
-    if numeric and not np.isfinite(values.astype(np.float64)).all():
-        raise ValueError("y has infinite values.")
+    if numeric and not (np.abs(values.astype(np.float64)) <= LARGEST).all():
+        raise ValueError(f"y has infinite values or values above {LARGEST:.2g}.")
     try:
         classes, counts = np.unique(values, return_counts=True)
         kind = type_of_target(y)
     except (TypeError, ValueError) as error:
         raise ValueError(f"y has values of different types: {error}") from error
     if len(classes) < 2:
-        raise ValueError(f"y has only one value, {values[0]!r}.")
+        raise ValueError(f"y has only one value, {values.tolist()[0]!r}.")
     if task == "auto":
         whole = len(classes) == 2 or values.dtype.kind != "f"
         codes = kind in ("binary", "multiclass") and whole and len(classes) <= MAX_CODES
@@ -71,7 +73,11 @@ def _class_counts(y: Any, n_rows: int, task: str) -> np.ndarray | None:
             raise ValueError("y must have numbers for a regression.")
         return None
     if kind not in ("binary", "multiclass"):
-        raise ValueError(f"y must have classes, got a target of type {kind!r}.")
+        raise ValueError(
+            "y must have strings, integers or booleans as classes, got values of type "
+            f"{type(values[0]).__name__} in an array of {values.dtype}. Convert them, "
+            "such as with astype(str)."
+        )
     if counts.max() < MIN_OF_CLASS:
         raise ValueError(
             f"y: the largest of {len(classes)} classes has {counts.max()} rows, and "

@@ -41,7 +41,12 @@ def _columns_of(X: Any) -> list[np.ndarray]:
 
 
 def _array(X: Any) -> np.ndarray:
-    values = X if isinstance(X, np.ndarray) else np.asarray(X)
+    try:
+        values = np.asarray(X)
+    except ValueError as error:
+        raise ValueError(
+            f"X must be a table with rows of equal length: {error}"
+        ) from error
     if values.dtype.kind not in "biufcmMO":  # of different types, which numpy unifies
         values = np.asarray(X, dtype=object)
     return values
@@ -237,7 +242,11 @@ class Table(NamedTuple):
 
 def table_of(X: Any) -> Table:
     """Return the kinds of the columns of a table; ValueError if it cannot be used."""
+    # The accessor of pandas exists if all columns are sparse, or if there is none.
+    if hasattr(X, "iloc") and hasattr(X, "sparse") and X.shape[1]:
+        X = X.sparse.to_coo()
     if sparse.issparse(X):
+        X = X.tocsr()
         _check_numbers(X.data, "X")
         if np.isnan(X.data).any():
             raise ValueError("X: sparse data must not have missing values.")
@@ -248,9 +257,12 @@ def table_of(X: Any) -> Table:
         )
     shape = getattr(X, "shape", None) or _array(X).shape
     if len(shape) != 2:
+        hint = ""
+        if len(shape) == 1:
+            hint = " For one column of documents, use TextRepresentationSearchCV."
         raise ValueError(
-            f"X must be a table with rows and columns, got shape {shape}. For one "
-            "column of documents, use TextRepresentationSearchCV."
+            f"X must be a table with rows and columns, got {type(X).__name__} of shape "
+            f"{shape}.{hint}"
         )
     _check_shape(*shape)
     names = list(getattr(X, "columns", range(shape[1])))
