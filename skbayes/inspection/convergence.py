@@ -18,11 +18,16 @@ __all__ = ["ConvergenceDisplay"]
 # Identifies the lines of searches that are already in the plot.
 LINE = "skbayes: best so far"
 
+# Identifies the entries of models in the legend.
+MODEL = "skbayes: model"
+
 UNITS = {"trials": "trial", "seconds": "seconds since the first trial began"}
 
 
 class ConvergenceDisplay(_Display):
     """Best score so far as a line, and the trials as points.
+
+    The color of a point is that of its model if the search chooses among models.
 
     Use :meth:`from_search` or :meth:`from_history` to create a display. Call them again
     with ``ax=display.ax_`` to compare several searches in one plot.
@@ -151,6 +156,8 @@ class ConvergenceDisplay(_Display):
         points |= {"gid": style.TRIALS, "alpha": 0.55, **(point_kw or {})}
         shown, comparable = record.shown, record.eligible
         self.points_ = ax.scatter(self.x[comparable], shown[comparable], **points)
+        if before == 0 and not {"c", "color", "marker"} & {*(point_kw or {})}:
+            self._group_by_model(ax, points)
         others = ~comparable & np.isfinite(shown)
         hollow = {**points, "gid": style.OTHERS}
         hollow |= {"facecolors": "none", "edgecolors": hollow.pop("color")}
@@ -160,6 +167,26 @@ class ConvergenceDisplay(_Display):
         style.set_robust_ylim(ax, record.sign)
         self._describe(ax)
         return self._drawn_on(ax)
+
+    def _group_by_model(self, ax: Any, points: dict[str, Any]) -> None:
+        """Give the points of each model a color, a marker, and an entry in the legend.
+
+        Models of the same class are one group.
+        """
+        found = self.record.models
+        models = [found[row] for row in np.flatnonzero(self.record.eligible)]
+        names = [type(model).__name__ for model in models]
+        distinct = list(dict.fromkeys(names))
+        if len(distinct) < 2 or any(model is None for model in models):
+            return
+        entries = {}
+        for place, name in enumerate(distinct):
+            series = style.tones(ax).series(place + 1)  # the line has the first one
+            mark = {"color": series.color, "marker": series.marker, "gid": MODEL}
+            entries[name] = ax.scatter([], [], label=name, **{**points, **mark})
+        colors = [entries[name].get_facecolors()[0] for name in names]
+        self.points_.set(facecolors=colors, edgecolors=colors)
+        self.points_.set_paths([entries[name].get_paths()[0] for name in names])
 
     def _describe(self, ax: Any) -> None:
         from matplotlib.lines import Line2D
@@ -175,6 +202,8 @@ class ConvergenceDisplay(_Display):
             for line in ax.lines
             if line.get_gid() == LINE and line.get_label()[:1] != "_"
         ]
+        models = [entry for entry in ax.collections if entry.get_gid() == MODEL]
+        handles += models
         mark: dict[str, Any] = {"linestyle": "none", "markersize": 4.5}
         mark["color"] = style.tones(ax).gray
         for gid, label, marker, fill in (
@@ -182,10 +211,13 @@ class ConvergenceDisplay(_Display):
             (style.OTHERS, "trial, not comparable", "o", "none"),
             (style.FAILURES, "failed", "x", "full"),
         ):
-            if gid in drawn:
+            if gid in drawn and not (gid == style.TRIALS and models):
                 mark |= {"label": label, "marker": marker, "fillstyle": fill}
                 handles.append(Line2D([], [], **mark))
-        ax.legend(handles=handles, fontsize="small", edgecolor="none", framealpha=0.85)
+        # Many entries would cover the points.
+        below = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.2), "ncols": 2}
+        look = {"fontsize": "small", "edgecolor": "none", "framealpha": 0.85}
+        ax.legend(handles=handles, **look, **(below if models else {}))
 
     @property
     def _alt(self) -> str:

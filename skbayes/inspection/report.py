@@ -422,11 +422,9 @@ def _models(record: SearchRecord, trials: Sequence[Trial]) -> dict[str, Any] | N
     most = record.train_fraction == np.max(record.train_fraction, initial=0.0)
     usable = record.complete & record.allowed & most
     rows: dict[str, list[int]] = {}
-    for place in np.flatnonzero(usable).tolist():
-        values = record.params[place].values()
-        options = [value for value in values if hasattr(value, "predict")]
-        if options:
-            rows.setdefault(_shown(options[0]), []).append(place)
+    for place, model in enumerate(record.models):
+        if usable[place] and model is not None:
+            rows.setdefault(_shown(model), []).append(place)
     if len(rows) < 2 or record.directions:
         return None
     best = {max(k, key=lambda row: record.score[row]): m for m, k in rows.items()}

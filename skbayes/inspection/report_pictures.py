@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -31,6 +32,9 @@ __all__ = ["Picture", "draw_summary", "pictures"]
 
 # Minimum number of trials with a score for plots of hyper-parameters.
 FEWEST_TO_LEARN = 4
+
+# Maximum number of hyper-parameters in parallel coordinates: those of the most trials.
+MOST_AXES = 12
 
 # Inches.
 WIDTH, HEIGHT, PANEL_HEIGHT = 5.6, 3.6, 2.5
@@ -133,10 +137,14 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
         yield _Plan("Scores after each round", of(RoundsDisplay))
     if n_scored >= FEWEST_TO_LEARN:
         yield _Plan("Importance of the hyper-parameters", of(ImportanceDisplay))
-    n = len({name for row in record.params for name in row})
+    used = Counter(name for row in record.params for name in row)
+    n = len(used)
     if n > 1:
         width = min(3.0 + 1.1 * n, 11.0)
-        yield _Plan("All trials", of(ParallelCoordinatesDisplay), width, wide=n > 3)
+        # With more axes, the names have no room. Each model has parameters of its own.
+        common = [name for name, _ in used.most_common(MOST_AXES)]
+        lines = of(ParallelCoordinatesDisplay, params=common if n > MOST_AXES else None)
+        yield _Plan("All trials", lines, width, wide=n > 3)
     if n_scored >= FEWEST_TO_LEARN:
         yield _of_parameters(source, record)
     if (record.n_points or 1) > 1 or record.running:

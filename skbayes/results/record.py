@@ -221,6 +221,14 @@ class SearchRecord:
         return self._least_violating(self.complete)
 
     @property
+    def models(self) -> list[Any]:
+        """Model of each trial in a choice among models; None without one."""
+        return [
+            next((v for v in params.values() if hasattr(v, "predict")), None)
+            for params in self.params
+        ]
+
+    @property
     def order(self) -> np.ndarray:
         """Positions of the trials, the best comparable one first."""
         score = np.where(self.comparable, self.score, np.nan)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from skbayes.evaluation.trial import History
@@ -22,6 +23,27 @@ def test_the_best_so_far():
     np.testing.assert_array_equal(display.line_.get_ydata(), display.best)
     assert display.points_.get_offsets().tolist() == [[1, 0.3], [2, 0.2], [4, 0.5]]
     assert display.failed_points_.get_offsets()[:, 0].tolist() == [0, 3]
+
+
+def test_the_points_of_each_model_have_a_color_and_a_marker():
+    models = [SVC(C=1.0), GaussianNB(), SVC(C=2.0)]
+    trials = [
+        dataclasses.replace(drawn.trial(k, 0.5 + k / 10), params={"model": model})
+        for k, model in enumerate(models)
+    ]
+    display = ConvergenceDisplay.from_history(History(trials))
+    first, second, third = display.points_.get_facecolors()
+    assert np.array_equal(first, third) and not np.array_equal(first, second)
+    sizes = [len(path.vertices) for path in display.points_.get_paths()]
+    assert sizes[0] == sizes[2] != sizes[1]
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend[1:] == ["SVC", "GaussianNB"]
+    # The points of a further search are those of the search.
+    other = ConvergenceDisplay.from_history(History(trials), ax=display.ax_)
+    assert len(np.unique(other.points_.get_facecolors(), axis=0)) == 1
+    for few in (trials[:1], [*trials, drawn.trial(3, 0.4)]):
+        points = ConvergenceDisplay.from_history(History(few)).points_
+        assert len(np.unique(points.get_facecolors(), axis=0)) == 1
 
 
 def test_errors_go_down():

@@ -36,7 +36,7 @@ from skbayes.inspection import (
     write_report,
 )
 from skbayes.inspection.report import _cell, _clean, _number, _shown
-from skbayes.inspection.report_pictures import pictures
+from skbayes.inspection.report_pictures import MOST_AXES, _plans, pictures
 from skbayes.journal import reader
 
 X, y = load_iris(return_X_y=True)
@@ -353,6 +353,23 @@ def test_the_best_trial_of_each_model_has_a_row(tmp_path, undrawn):
     scores = [float(score) for score in rows[:, 2]]
     assert scores == sorted(scores, reverse=True)
     assert np.isclose(scores[0], search.best_score_, atol=1e-4)
+
+
+def test_parallel_coordinates_have_room_for_their_axes():
+    rng, names = np.random.default_rng(0), [f"model__parameter{k}" for k in range(30)]
+    history = History(
+        Trial(
+            k,
+            {"model": "ab"[k % 2]} | dict.fromkeys(names[k % 2 :: 2], rng.random()),
+            [FoldResult({"score": 0.7}, 0.1, 0.0)],
+            score=rng.random(),
+        )
+        for k in range(6)
+    )
+    plans = {plan.title: plan for plan in _plans(None, read_record(history))}
+    display = plans["All trials"].draw(ax=plt.figure().subplots())
+    shown = [scale.name for scale in display.scales]
+    assert len(shown) == MOST_AXES and shown[0] == "model"
 
 
 def test_values_that_are_tuples_are_no_html(tmp_path, undrawn):
