@@ -74,6 +74,13 @@ N_FIRST = 4
 # have no effect.
 WITHOUT_EFFECT = "class_weight"
 
+# Good learning rates depend on the number of boosting rounds. The density of one of
+# them applies to spaces with both.
+RATE, ROUNDS = "learning_rate", ("n_estimators", "max_iter", "iterations")
+
+# Maximum ratio of two values that do not differ.
+SIMILAR = 1.5
+
 Params = dict[str, Any]
 
 # Positions at which the density of a range is computed.
@@ -113,6 +120,12 @@ def _log_density(density: Mapping[str, Any], value: Any, unit: float) -> float:
         if type(option) is type(value) and option == value:
             return float(log)
     return 0.0
+
+
+def _are_similar(value: Any, other: Any) -> bool:
+    if not (is_number(value) and is_number(other) and min(value, other) > 0):
+        return bool(value == other)
+    return bool(max(value, other) <= SIMILAR * min(value, other))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -256,15 +269,17 @@ def _implied(
     return None
 
 
-def _learned_portfolio(branch: ModelBranch, space: Space) -> Portfolio | None:
+def _learned_portfolio(
+    branch: ModelBranch, space: Space, rounds_chosen: bool
+) -> Portfolio | None:
     """Return the portfolio of an estimator as configurations of a space.
 
     Configuration k has the values of configuration k of each part with a portfolio. All
     other parameters, and those with a number outside of the space, keep the estimator's
     own value. A configuration is omitted if it needs an option that the space does not
-    contain. It is also omitted if a parameter is missing from the space and the
-    configuration needs an option of it other than the estimator's. None if fewer than
-    two configurations remain.
+    contain. It is also omitted if a parameter is missing from the space and its value
+    differs from the estimator's: the configuration would be another one. None if fewer
+    than two configurations remain.
     """
     found = [
         (part, knowledge)
@@ -280,7 +295,7 @@ def _learned_portfolio(branch: ModelBranch, space: Space) -> Portfolio | None:
         learned: Params = {}
         for part, knowledge in found:
             learned |= _full_names(knowledge["portfolio"][k], part, knowledge)
-        point = _inside(space, columns, learned, branch)
+        point = _inside(space, columns, learned, branch, rounds_chosen)
         if point is None or not space.allows(point):
             continue
         key = key_of(space.encode([point])[0])
@@ -297,7 +312,7 @@ def _learned_portfolio(branch: ModelBranch, space: Space) -> Portfolio | None:
 
 
 def _branch_portfolio(
-    branches: Sequence[ModelBranch], space: Space
+    branches: Sequence[ModelBranch], space: Space, rounds_chosen: bool
 ) -> BranchPortfolio | None:
     """Return the portfolios of the models of a choice; None if fewer than two remain.
 
@@ -306,7 +321,7 @@ def _branch_portfolio(
     """
     found = []
     for branch in branches:
-        portfolio = _learned_portfolio(branch, space)
+        portfolio = _learned_portfolio(branch, space, rounds_chosen)
         if portfolio is None:
             row = _own_row(branch, space)
             if row is None:
@@ -347,6 +362,7 @@ def _inside(
     columns: Sequence[Column],
     learned: Mapping[str, Any],
     branch: ModelBranch,
+    rounds_chosen: bool,
 ) -> Params | None:
     """Return the configuration with the learned values in the space, or None."""
     values, own = {**branch.values, **learned}, branch.values
@@ -356,9 +372,9 @@ def _inside(
             dimensions.setdefault(column.name, []).append(column.dimension)
     for name in learned:
         if name not in dimensions:
-            effect = name.rpartition("__")[2] != WITHOUT_EFFECT
-            same = is_number(values[name]) or values[name] == own.get(name)
-            if effect and not same:
+            last = name.rpartition("__")[2]
+            ignored = last == WITHOUT_EFFECT or (rounds_chosen and last in ROUNDS)
+            if not ignored and not _are_similar(values[name], own.get(name)):
                 return None
         elif is_number(values[name]):
             near = [(d, _nearest(d, values[name])) for d in dimensions[name]]
@@ -412,36 +428,52 @@ def learned_prior(
     parts: Sequence[Part],
     space: Space,
     params: Mapping[str, Any],
+    rounds_chosen: bool = False,
 ) -> OptimumPrior | None:
     """Return the learned densities and portfolio for the parameters of a space.
+
+    `rounds_chosen` means that the search determines the number of rounds of each trial.
+    It counts as a parameter of the space.
 
     The densities of a class apply to the configurations in which the estimator, or the
     step that has the parameter, is of this class. None if there is no learned density
     or portfolio for the space.
     """
-    densities = _densities(parts, space)
+    densities = _densities(parts, space, rounds_chosen)
     shared = densities.pop((), {})
     conditional = [(dict(key), found) for key, found in densities.items()]
     branches = model_branches(parts, space, params)
     whole = ModelBranch({}, [], list(parts), dict(params))
-    portfolio = _branch_portfolio(branches, space) or _learned_portfolio(whole, space)
+    portfolio = _branch_portfolio(branches, space, rounds_chosen) or _learned_portfolio(
+        whole, space, rounds_chosen
+    )
     prior = OptimumPrior(space, shared, portfolio, conditional)
     return None if portfolio is None and prior.is_flat else prior
 
 
-def _densities(parts: Sequence[Part], space: Space) -> dict[tuple, dict[int, Any]]:
+def _densities(
+    parts: Sequence[Part], space: Space, rounds_chosen: bool
+) -> dict[tuple, dict[int, Any]]:
     """Return the densities of columns, by the conditions under which they apply."""
-    choices = {
-        k for found in paths(space.tree).values() for path in found for k in path
-    }
+    places = paths(space.tree)
+    choices = {k for found in places.values() for path in found for k in path}
     by_name: dict[str, list[int]] = {}
     for place, column in enumerate(space.columns):
         by_name.setdefault(column.name or "", []).append(place)
     densities: dict[tuple, dict[int, Any]] = {}
     for part, conditions in conditional_parts(parts, space):
-        knowledge = knowledge_of(part) or {}
+        knowledge = knowledge_of(part)
+        if knowledge is None:
+            continue
+        inside = [k for k in places if compatible(places, k, conditions)]
+        names = {str(space.columns[k].name) for k in inside}
+        coupled = {RATE, *ROUNDS} & set(knowledge["densities"])
+        if rounds_chosen or all(part.prefix + name in names for name in coupled):
+            coupled = set()
         scaled = knowledge.get("y_scaled", ())
-        for name, density in knowledge.get("densities", {}).items():
+        for name, density in knowledge["densities"].items():
+            if len(coupled) > 1 and name in coupled:
+                continue
             unit = part.facts.y_scale if name in scaled else 1.0
             for place in by_name.get(part.prefix + name, ()):
                 dimension = space.columns[place].dimension

@@ -7,6 +7,7 @@ import pytest
 from sklearn.ensemble import (
     AdaBoostRegressor,
     ExtraTreesClassifier,
+    GradientBoostingRegressor,
     HistGradientBoostingClassifier,
     HistGradientBoostingRegressor,
     RandomForestClassifier,
@@ -19,13 +20,13 @@ from sklearn.linear_model import (
     Ridge,
 )
 from sklearn.neural_network import MLPRegressor
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
 
-from skbayes.space import Space
+from skbayes.space import Choice, Space
 from skbayes.spaces import default_space
 from skbayes.spaces import learned_prior as learned_priors
 from skbayes.spaces.catalog import CATALOG, DataFacts
@@ -89,6 +90,69 @@ def test_the_file_is_complete_and_consistent():
                 logs += density["log_density"]
             # A fifth of each density is uniform.
             assert min(logs) >= np.log(0.2) - 0.01, name
+
+
+BOOSTING = {
+    "BaseGradientBoosting": {
+        "portfolio": [
+            {},
+            {"learning_rate": 0.02, "n_estimators": 400, "max_depth": 2},
+            {"learning_rate": 0.2, "n_estimators": 80, "max_depth": 4},
+        ],
+        "regrets": [[50], [0], [20]],
+        "densities": {
+            name: {"scale": "log", "at": [0.01, 1000.0], "log_density": [0, 1]}
+            for name in ("learning_rate", "n_estimators", "max_depth")
+        },
+    }
+}
+RATE = {"learning_rate": (0.01, 0.5, "log-uniform")}
+TREES = {"n_estimators": (30, 500, "log-uniform")}
+DEPTH = {"max_depth": (1, 8)}
+
+
+@pytest.mark.parametrize(
+    ("space", "rounds_chosen", "applied", "n"),
+    [
+        # Only a configuration with about as many trees as the estimator.
+        ({**RATE, **DEPTH}, False, ["max_depth"], 2),
+        ({**RATE, **DEPTH}, True, ["learning_rate", "max_depth"], 3),
+        ({**TREES, **DEPTH}, False, ["max_depth"], 0),
+        ({**RATE, **TREES}, False, ["learning_rate", "n_estimators"], 3),
+        # Both configurations need other learning rates than that of the estimator.
+        (DEPTH, False, ["max_depth"], 0),
+    ],
+)
+def test_a_learning_rate_needs_its_number_of_rounds(space, rounds_chosen, applied, n):
+    model = GradientBoostingRegressor()
+    parts, values = parts_of(model, DataFacts()), own_values(model)
+    with mock.patch.object(learned_priors, "library", lambda: BOOSTING):
+        prior = learned_prior(parts, Space.from_notation(space), values, rounds_chosen)
+    assert repr(prior) == f"OptimumPrior({', '.join(applied)})"
+    assert n == (0 if prior.portfolio is None else len(prior.portfolio.rows))
+
+
+def test_the_number_of_rounds_of_the_estimator_decides_which_rates_apply():
+    for trees, rates in ((100, [0.1, 0.2]), (300, [0.1, 0.02])):
+        model = GradientBoostingRegressor(n_estimators=trees)
+        found = portfolio_of(model, RATE, BOOSTING)
+        assert [params["learning_rate"] for params in found] == pytest.approx(rates)
+    assert prior_of(GradientBoostingRegressor(n_estimators=9), RATE, BOOSTING) is None
+
+
+def test_the_rounds_of_another_model_are_not_those_of_a_learning_rate():
+    models = [
+        GradientBoostingRegressor(n_estimators=100),
+        RandomForestClassifier(),
+    ]
+    space = Choice(
+        [
+            (models[0], {"m__learning_rate": (0.01, 0.5)}),
+            (models[1], {"m__n_estimators": (10, 500)}),
+        ]
+    )
+    prior = prior_of(Pipeline([("m", models[1])]), {"m": space}, BOOSTING)
+    assert prior.is_flat
 
 
 @pytest.mark.parametrize(
