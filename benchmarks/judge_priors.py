@@ -22,9 +22,10 @@ above 500 is reduced to 500, and the learning rate is increased in proportion. F
 wheel of AutoGluon, `pip install --no-deps autogluon.tabular` is sufficient.
 
 The study "searches" runs `BayesSearchCV` on the training rows of a table, with three
-folds. The figures are mean logarithms × 1000 of the ratio to the log loss of the
-estimator's own values: the lowest loss on the folds after 5 and 10 trials, and the loss
-of the best configuration on new rows.
+folds. The figures are mean logarithms × 1000 of the ratio to the log loss or the mean
+absolute error of the estimator's own values: the lowest loss on the folds after some
+numbers of trials, and the loss of the best configuration on new rows. "few" does the
+same in spaces with two or three parameters, on small tables.
 
 Example: python benchmarks/judge_priors.py pool --save pool
 """
@@ -34,6 +35,7 @@ from __future__ import annotations
 import one_thread  # noqa: F401
 
 # isort: split
+import importlib
 import importlib.metadata
 import json
 import runpy
@@ -50,7 +52,7 @@ import learn_priors
 import numpy as np
 from harness import Record, Study
 from sklearn import ensemble
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 
 from skbayes import BayesSearchCV, Optimizer
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
@@ -384,29 +386,83 @@ def _searched(method: str, task: str, seed: int, n: int) -> list[float]:
 SEARCHED = ("HistGradientBoostingClassifier", "RandomForestClassifier")
 UNSEEN = ("segment", "letter", "abalone.cut")
 
+# Ranges of spaces with few parameters, and the estimators that are searched in them.
+RANGES: Params = {
+    "learning_rate": (0.01, 0.5, "log-uniform"),
+    "max_depth": (1, 10),
+    "max_leaf_nodes": (4, 128, "log-uniform"),
+    "num_leaves": (4, 128, "log-uniform"),
+    "subsample": (0.4, 1.0),
+}
+FEW = {
+    "GradientBoosting": "learning_rate,max_depth,subsample",
+    "LGBM": "learning_rate,num_leaves",
+    "XGB": "learning_rate,max_depth",
+    "HistGradientBoosting": "learning_rate,max_leaf_nodes",
+}
+# Tables with at most 600 rows.
+SMALL = {
+    "Classifier": "haberman ecoli breast_cancer_yugoslavia vote".split(),
+    "Regressor": "servo cpu auto_mpg bodyfat".split(),
+}
+
+
+def few_tasks() -> list[str]:
+    return [
+        f"{kind}{task}:{table}:{names}"
+        for place in range(4)
+        for kind, names in FEW.items()
+        for task, tables in SMALL.items()
+        for table in tables[place : place + 1]
+        if f"{kind}{task}" != "XGBClassifier"  # its knowledge is not from these tables
+    ]
+
+
+def own_estimator(name: str) -> Any:
+    """Return an estimator with its own values, which uses one thread."""
+    if hasattr(ensemble, name):
+        return getattr(ensemble, name)(random_state=0)
+    if name.startswith("LGBM"):
+        kind = getattr(importlib.import_module("lightgbm"), name)
+        return kind(random_state=0, n_jobs=1, verbose=-1)
+    return collect_priors.make(name)
+
+
+def shown(options: Mapping[str, Any]) -> list[int]:
+    return [n for n in (5, 10, 20) if n <= options["trials"]]
+
+
+def search_columns(options: Mapping[str, Any]) -> list[str]:
+    return [*(f"folds, {n} trials" for n in shown(options)), "new rows"]
+
 
 def search(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     """Run one search with fits."""
     warnings.simplefilter("ignore")
-    name, table = task.split(":")
+    name, table, *names = task.split(":")
     entry = FAMILY_OF.get(name, name)
     known = (
         {} if method == "none" else {name: knowledge(entry, table.partition(".")[0])}
     )
     X, y, X_new, y_new = collect_priors.folds(table)[0]
-    estimator = getattr(ensemble, name)(random_state=0)
+    regression = name.endswith("Regressor")
+    estimator = own_estimator(name)
+    spaces = {key: RANGES[key] for key in names[0].split(",")} if names else "auto"
+    scoring = "neg_mean_absolute_error" if regression else "neg_log_loss"
+    split = (KFold if regression else StratifiedKFold)(3, shuffle=True, random_state=0)
     with mock.patch.object(learned_prior, "library", lambda: known):
         search = BayesSearchCV(
             estimator,
-            n_iter=10,
-            cv=StratifiedKFold(3, shuffle=True, random_state=0),
-            scoring="neg_log_loss",
+            spaces,
+            n_iter=options["trials"],
+            cv=split,
+            scoring=scoring,
             random_state=seed,
         ).fit(X, y)
     best = -np.maximum.accumulate([trial.score for trial in search.trials_])
     new = -search.score(X_new, y_new)
     own = -search.scorer_(estimator.fit(X, y), X_new, y_new)
-    ratios = [best[4] / best[0], best[9] / best[0], new / own]
+    ratios = [*(best[n - 1] / best[0] for n in shown(options)), new / own]
     return {"figures": (1000.0 * np.log(ratios)).round(1).tolist()}
 
 
@@ -431,12 +487,24 @@ SEARCHES = Study(
     tasks=lambda: [f"{name}:{table}" for name in SEARCHED for table in UNSEEN],
     methods=("prior", "none"),
     run=search,
-    columns=lambda options: ["folds, 5 trials", "folds, 10 trials", "new rows"],
+    columns=search_columns,
     group=lambda task: task.split(":")[0],
+    options={"trials": 10},
     seeds=3,
     digits=0,
 )
-STUDIES = {"pool": POOL, "searches": SEARCHES}
+FEW_PARAMETERS = Study(
+    name="judge_priors/few",
+    tasks=few_tasks,
+    methods=("prior", "none"),
+    run=search,
+    columns=search_columns,
+    group=lambda task: task.split(":")[0],
+    options={"trials": 20},
+    seeds=1,
+    digits=0,
+)
+STUDIES = {"pool": POOL, "searches": SEARCHES, "few": FEW_PARAMETERS}
 
 
 if __name__ == "__main__":
