@@ -73,6 +73,8 @@ FAMILIES = {
 }
 # Estimators and families whose priors do not help on other tables or in other spaces.
 LEFT_OUT = {"RandomForestRegressor", "BaseGradientBoosting"}
+# Families whose densities do not help on other tables; only the portfolio is stored.
+PORTFOLIO_ONLY = {"BaseWeightBoosting"}
 # Parameters that are proportional to the standard deviation of the target, which is 1
 # in all tables.
 Y_SCALED = {"SVR": ["C", "epsilon"], "ElasticNet": ["alpha"]}
@@ -328,7 +330,8 @@ def learn(name: str, without: str = "") -> Params:
     shown = np.unique(np.linspace(0, len(losses) - 1, MAX_TABLES).astype(int))
     regret = np.array([losses[i] for i in shown])[:, places].T
     found["regrets"] = np.rint(100.0 * np.minimum(regret, 1.0)).astype(int).tolist()
-    found["densities"] = densities(tables, losses)
+    used = [] if name in PORTFOLIO_ONLY else tables
+    found["densities"] = densities(used, losses)
     return found
 
 

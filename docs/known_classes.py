@@ -55,7 +55,7 @@ def learned_priors() -> list[list[str]]:
         [
             ", ".join(f"``{one}``" for one in _classes(name)),
             str(entry["tables"]),
-            ", ".join(f"``{one}``" for one in entry["densities"]),
+            ", ".join(f"``{one}``" for one in entry["densities"]) or "none",
         ]
         for name, entry in library().items()
     ]
