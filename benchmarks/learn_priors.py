@@ -71,8 +71,8 @@ FAMILIES = {
     ),
     "BaseWeightBoosting": ("AdaBoostClassifier", "AdaBoostRegressor"),
 }
-# Estimators and families whose priors do not help on other tables or in other spaces.
-LEFT_OUT = {"RandomForestRegressor", "BaseGradientBoosting"}
+# Estimators whose priors do not help on other tables.
+LEFT_OUT = {"RandomForestRegressor"}
 # Families whose densities do not help on other tables; only the portfolio is stored.
 PORTFOLIO_ONLY = {"BaseWeightBoosting"}
 # Parameters that are proportional to the standard deviation of the target, which is 1
@@ -349,8 +349,7 @@ def text_of(value: Any, indent: str = "") -> str:
     """Write JSON with one line for each density, configuration and list of regrets."""
     items = list(value.values() if isinstance(value, dict) else value)
     if len(indent) == 3 or not any(isinstance(v, dict | list) for v in items):
-        are_numbers = isinstance(value, list) and isinstance(value[0], int)
-        return json.dumps(value, separators=(",", ":") if are_numbers else None)
+        return json.dumps(value, separators=(",", ":"))
     more, (first, last) = indent + " ", "{}" if isinstance(value, dict) else "[]"
     lines = [text_of(v, more) if isinstance(v, dict | list) else f"{v}" for v in items]
     if isinstance(value, dict):
@@ -369,7 +368,7 @@ def main() -> None:
     shared = {part for parts in FAMILIES.values() for part in parts}
     alone = {path.stem for path in RESULTS.glob("*.npz")} - shared
     every = sorted(
-        (alone | {name for name in FAMILIES if load_tables(name)}) - LEFT_OUT
+        (alone - LEFT_OUT) | {name for name in FAMILIES if load_tables(name)}
     )
     knowledge = json.loads(KNOWLEDGE.read_text()) if args.estimators else {}
     chosen = args.estimators.split(",") if args.estimators else every

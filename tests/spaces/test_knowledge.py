@@ -161,7 +161,7 @@ def test_the_rounds_of_another_model_are_not_those_of_a_learning_rate():
         *(SVC(), LogisticRegression(), Ridge(), ElasticNet(), DecisionTreeClassifier()),
         *(RandomForestClassifier(), ExtraTreesClassifier(), MLPRegressor()),
         *(HistGradientBoostingClassifier(), HistGradientBoostingRegressor()),
-        AdaBoostRegressor(),
+        *(AdaBoostRegressor(), GradientBoostingRegressor()),
     ],
     ids=lambda one: type(one).__name__,
 )
