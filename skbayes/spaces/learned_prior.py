@@ -74,8 +74,8 @@ N_FIRST = 4
 # have no effect.
 WITHOUT_EFFECT = "class_weight"
 
-# Good learning rates depend on the number of boosting rounds. The density of one of
-# them applies to spaces with both.
+# Estimators with a learning rate and a number of rounds are boosted. Their good values
+# depend on each other.
 RATE, ROUNDS = "learning_rate", ("n_estimators", "max_iter", "iterations")
 
 # Maximum ratio of two values that do not differ.
@@ -120,6 +120,13 @@ def _log_density(density: Mapping[str, Any], value: Any, unit: float) -> float:
         if type(option) is type(value) and option == value:
             return float(log)
     return 0.0
+
+
+def _coupled(knowledge: Mapping[str, Any]) -> set[str]:
+    """Return the learning rate and the number of rounds of a boosted estimator."""
+    learned = {name for point in knowledge["portfolio"] for name in point}
+    found = {RATE, *ROUNDS} & learned
+    return found if RATE in found and len(found) > 1 else set()
 
 
 def _are_similar(value: Any, other: Any) -> bool:
@@ -277,9 +284,10 @@ def _learned_portfolio(
     Configuration k has the values of configuration k of each part with a portfolio. All
     other parameters, and those with a number outside of the space, keep the estimator's
     own value. A configuration is omitted if it needs an option that the space does not
-    contain. It is also omitted if a parameter is missing from the space and its value
-    differs from the estimator's: the configuration would be another one. None if fewer
-    than two configurations remain.
+    contain. It is also omitted if a parameter is missing from the space and the
+    configuration needs an option of it other than the estimator's. For a boosted
+    estimator, it also needs a similar number. None if fewer than two configurations
+    remain.
     """
     found = [
         (part, knowledge)
@@ -289,13 +297,21 @@ def _learned_portfolio(
     n = min((len(knowledge["portfolio"]) for _, knowledge in found), default=0)
     places = paths(space.tree)
     columns = [space.columns[k] for k in places if compatible(places, k, branch.path)]
+    exact = {
+        part.prefix + name
+        for part, knowledge in found
+        if _coupled(knowledge)
+        for point in knowledge["portfolio"]
+        for name in point
+        if not (rounds_chosen and name in ROUNDS)
+    }
     points: dict[str, Params] = {}
     ranks = []
     for k in range(n):
         learned: Params = {}
         for part, knowledge in found:
             learned |= _full_names(knowledge["portfolio"][k], part, knowledge)
-        point = _inside(space, columns, learned, branch, rounds_chosen)
+        point = _inside(space, columns, learned, branch, exact)
         if point is None or not space.allows(point):
             continue
         key = key_of(space.encode([point])[0])
@@ -362,9 +378,12 @@ def _inside(
     columns: Sequence[Column],
     learned: Mapping[str, Any],
     branch: ModelBranch,
-    rounds_chosen: bool,
+    exact: set[str],
 ) -> Params | None:
-    """Return the configuration with the learned values in the space, or None."""
+    """Return the configuration with the learned values in the space, or None.
+
+    A number in `exact` that the space lacks must be similar to the estimator's own.
+    """
     values, own = {**branch.values, **learned}, branch.values
     dimensions: dict[str, list[Dimension]] = {}
     for column in columns:
@@ -372,9 +391,9 @@ def _inside(
             dimensions.setdefault(column.name, []).append(column.dimension)
     for name in learned:
         if name not in dimensions:
-            last = name.rpartition("__")[2]
-            ignored = last == WITHOUT_EFFECT or (rounds_chosen and last in ROUNDS)
-            if not ignored and not _are_similar(values[name], own.get(name)):
+            effect = name.rpartition("__")[2] != WITHOUT_EFFECT
+            free = is_number(values[name]) and name not in exact
+            if effect and not free and not _are_similar(values[name], own.get(name)):
                 return None
         elif is_number(values[name]):
             near = [(d, _nearest(d, values[name])) for d in dimensions[name]]
@@ -467,12 +486,12 @@ def _densities(
             continue
         inside = [k for k in places if compatible(places, k, conditions)]
         names = {str(space.columns[k].name) for k in inside}
-        coupled = {RATE, *ROUNDS} & set(knowledge["densities"])
+        coupled = _coupled(knowledge)
         if rounds_chosen or all(part.prefix + name in names for name in coupled):
             coupled = set()
         scaled = knowledge.get("y_scaled", ())
         for name, density in knowledge["densities"].items():
-            if len(coupled) > 1 and name in coupled:
+            if name in coupled:
                 continue
             unit = part.facts.y_scale if name in scaled else 1.0
             for place in by_name.get(part.prefix + name, ()):

@@ -140,6 +140,15 @@ def test_the_number_of_rounds_of_the_estimator_decides_which_rates_apply():
     assert prior_of(GradientBoostingRegressor(n_estimators=9), RATE, BOOSTING) is None
 
 
+def test_a_number_that_a_space_lacks_matters_for_boosted_estimators_only():
+    known = toy(portfolio=[{}, {"C": 10.0, "coef0": 3.0}, {"C": 50.0, "degree": 2}])
+    known["SVC"]["regrets"] = [[50], [0], [20]]
+    found = portfolio_of(SVC(), {"C": (0.1, 100.0, "log-uniform")}, known)
+    assert [params["C"] for params in found] == pytest.approx(
+        [1.0, 10.0, 50.0], rel=1e-4
+    )
+
+
 def test_the_rounds_of_another_model_are_not_those_of_a_learning_rate():
     models = [
         GradientBoostingRegressor(n_estimators=100),
