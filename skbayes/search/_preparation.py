@@ -228,8 +228,7 @@ def prior_of(search: Any, space: Space, facts: Facts) -> OptimumPrior | None:
     if parse_initial_points(search.initial_points)[0] is not None:
         return None
     parts = parts_of(search.estimator, facts())
-    rounds_chosen = getattr(search, "rounds", None) is not None
-    return learned_prior(parts, space, search._own_values(), rounds_chosen)
+    return learned_prior(parts, space, search._own_values(), bool(search.rounds))
 
 
 def fit_options(search: Any) -> FitOptions:
