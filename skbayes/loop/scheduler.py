@@ -141,7 +141,15 @@ class Scheduler:
                 while self._ask_for_room():
                     first = min(self._asked)
                     while first not in self._done:
-                        self._wait(first)
+                        looks = self._look_at_others()
+                        if first in self._done or not self.executor.under_way:
+                            continue
+                        seconds = POLL if looks else self._until_deadline()
+                        futures = self.executor.finished(seconds)
+                        if looks and not futures:
+                            continue
+                        if dead := self._keep_finished(futures):
+                            self._recover(dead)
                     self._tell(first)
             except SearchTimeout:
                 self._reason = StopReason.TIMEOUT
@@ -284,23 +292,20 @@ class Scheduler:
 
     # -- finishing ----------------------------------------------------------------
 
-    def _wait(self, first: int) -> None:
-        """Wait until trials finish, here or in another driver, or for a moment."""
-        if self._unclaimed:
-            self.journal.update()
-            self._start_trials()
-            if first in self._done:
-                return
-        running = self.executor.under_way
-        # Another trial may become free, because its driver died.
-        looks = bool(self._unclaimed) and len(running) < self.journal.n_slots
-        if looks and not running:
+    def _look_at_others(self) -> bool:
+        """Start trials that became free; return whether others may become free.
+
+        A trial becomes free if its driver died. Waits for a moment if none runs here.
+        """
+        if not self._unclaimed:
+            return False
+        self.journal.update()
+        self._start_trials()
+        n_running = len(self.executor.under_way)
+        looks = bool(self._unclaimed) and n_running < self.journal.n_slots
+        if looks and not n_running:
             time.sleep(POLL)
-            return
-        futures = self.executor.finished(POLL if looks else self._until_deadline())
-        dead = {} if looks and not futures else self._keep_finished(futures)
-        if dead:
-            self._recover(dead)
+        return looks
 
     def _until_deadline(self) -> float:
         """Return the seconds for which to wait for trials."""

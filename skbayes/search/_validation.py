@@ -70,7 +70,7 @@ def check_arguments(search: Any) -> None:
             "trials are proposed before a score is known, so the surrogate is never "
             "used. pre_dispatch is the number of trials that run at the same time.",
         )
-    if is_url(search.journal):
+    if search.journal is not None and is_url(search.journal):
         _check_drivers(search)
     for metric in _metrics(search.scoring):
         check_metric_name(metric, "scoring")
