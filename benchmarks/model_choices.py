@@ -5,7 +5,10 @@ best", the model of the pipeline is the best. The figures are the best score aft
 numbers of trials, and the number of models among the first trials. A method is the
 value of `initial_points`.
 
-The study "pools" (model_pools.py) looks the scores up. The study "tables" compares `skbayes.spaces.models` with random search in the same space
+The study "pools" (model_pools.py) compares searches of several libraries among models
+whose scores are known.
+
+The study "tables" compares `skbayes.spaces.models` with random search in the same space
 and with histogram-based gradient boosting with its default values. The figures are the
 losses on new rows after 6 and 25 trials, log loss or root mean squared error, and the
 seconds of the search.
