@@ -12,6 +12,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 from skbayes import compat
 from skbayes.evaluation.fold import configured
+from skbayes.evaluation.trial import History
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space import Integer, Ordinal, Real, Space
@@ -39,6 +40,9 @@ N_TREES, LEAST_R2 = 60, 0.5
 # the mean share of columns of random numbers.
 MOST_SHARE = 0.03
 
+# A model is much faster than another one if it takes at most this share of its time.
+FASTER = 1 / 3
+
 
 def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     """Suggest changes for the next search from the trials of a search.
@@ -46,7 +50,9 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     The advice reports best values at an end of their range, with a wider range to try,
     and hyper-parameters without a visible effect. It also reports ties for the best
     score, too few trials for reliable plots and importances, and a gain over the
-    current parameters of the estimator that is not greater than its standard error.
+    current parameters of the estimator that is not greater than its standard error. In
+    a choice among models, it reports one that is as good within one standard error and
+    predicts much faster.
 
     Parameters
     ----------
@@ -109,6 +115,7 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
         _few(record),
         _ties(record, record.best),
         _gain(source),
+        _faster_model(record, getattr(source, "trials_", source)),
     )
     return [*sentences, *filter(None, found)]
 
@@ -314,3 +321,27 @@ def _gain(source: Any) -> str | None:
         "The best configuration is not better than the estimator's own values by more "
         f"than chance: difference {gain:.2g} ± {error:.2g}."
     )
+
+
+def _faster_model(record: SearchRecord, trials: Any) -> str | None:
+    """Return a sentence on a model of a choice that is faster and about as good."""
+    names = [None if m is None else type(m).__name__ for m in record.models]
+    best = record.best
+    if best is None or names[best] is None or not isinstance(trials, History):
+        return None
+    seconds = {trial.number: float(np.mean(trial.score_times)) for trial in trials}
+    n_folds = len(trials[0].folds)
+    least = record.score[best] - record.std[best] / np.sqrt(n_folds)
+    most = FASTER * seconds[record.number[best]]
+    for row in record.order.tolist():
+        time = seconds[record.number[row]]
+        is_other = names[row] not in (None, names[best])
+        if is_other and record.eligible[row] and record.score[row] >= least:
+            if 0.0 < time <= most:
+                share = round(most / FASTER / time)
+                return (
+                    f"{names[row]} scores {record.shown[row]:.4g}, and {names[best]} "
+                    f"{record.shown[best]:.4g}, which differs by less than one "
+                    f"standard error. Scoring {names[row]} takes 1/{share} of the time."
+                )
+    return None

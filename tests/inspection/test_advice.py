@@ -242,3 +242,24 @@ def test_what_an_ensemble_adds_and_costs(score_cv, text):
     (sentence,) = (text for text in advice(search) if "ensemble" in text)
     assert text in sentence
     assert "ensemble of 2 configurations" in sentence
+
+
+@pytest.mark.parametrize(
+    "score, time, expected",
+    [(0.86, 0.05, True), (0.86, 0.5, False), (0.85, 0.05, False)],
+)
+def test_a_model_that_is_as_good_and_faster_is_named(score, time, expected):
+    def trial(number, model, scores, time):
+        folds = [FoldResult({"score": s}, 0.1, time) for s in scores]
+        return Trial(number, {"model": model}, folds, float(np.mean(scores)))
+
+    models = LogisticRegression(), DecisionTreeClassifier()
+    trials = [
+        trial(0, models[0], [0.8, 0.9, 1.0], 1.0),
+        trial(1, models[1], [score] * 3, time),
+        trial(2, models[0], [0.84, 0.86, 0.85], 0.01),
+    ]
+    found = " ".join(advice(History(trials)))
+    text = "DecisionTreeClassifier scores 0.86, and LogisticRegression 0.9, which"
+    assert (text in found) == expected
+    assert ("takes 1/20 of the time" in found) == expected
