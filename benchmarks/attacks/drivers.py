@@ -25,7 +25,6 @@ import random
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,7 +34,7 @@ import numpy as np
 import tally
 from every_search import SEARCHES, data, make
 from journal_samples import open_journal, params_of, trial_of
-from kills import MAX_SECONDS, kill_group
+from kills import MAX_SECONDS, kill_group, write_table
 from postgres import missing, server
 from sklearn.tree import DecisionTreeClassifier
 
@@ -74,18 +73,6 @@ def fit(kind: type, journal: str | None, n_jobs: int | None) -> str:
     return repr((table, search.best_index_, [trial.score for trial in search.trials_]))
 
 
-def drive(result: str, *arguments: Any) -> None:
-    """Take part in a search in a process group, and write the table or the error."""
-    os.setsid()
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-    try:
-        text = fit(*arguments)
-    except BaseException:
-        text = traceback.format_exc()
-    Path(result).write_text(text)
-    os._exit(0)
-
-
 class Attack:
     """Kills of the drivers of searches of one class, in one database."""
 
@@ -110,8 +97,8 @@ class Attack:
 
             def start() -> None:
                 result = os.path.join(folder, str(len(drivers)))
-                arguments = result, self.kind, url, self.n_jobs
-                drivers.append(fork.Process(target=drive, args=arguments))
+                arguments = fit, result, self.kind, url, self.n_jobs
+                drivers.append(fork.Process(target=write_table, args=arguments))
                 drivers[-1].start()
 
             for _ in range(N_DRIVERS):

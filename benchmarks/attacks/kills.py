@@ -33,7 +33,7 @@ import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +84,7 @@ def fit(kind: type, backend: str, journal: str | None, address: str = "") -> str
     return repr(table)
 
 
-def write_table(result: str, *arguments: Any) -> None:
+def write_table(fit: Callable[..., str], result: str, *arguments: Any) -> None:
     """Run a search in a process group of its own, and write its table or its error."""
     os.setsid()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
@@ -134,7 +134,7 @@ class Attack:
         arguments = path + ".txt", self.kind, self.backend, path, self.address
         kills, fork = 0, multiprocessing.get_context("fork")
         while True:
-            process = fork.Process(target=write_table, args=arguments)
+            process = fork.Process(target=write_table, args=(fit, *arguments))
             process.start()
             is_last = kills == max_kills
             process.join(
