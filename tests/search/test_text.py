@@ -25,6 +25,7 @@ from text_workers import mean_length, spread
 
 import skbayes.text.shared_counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
+from skbayes.evaluation import prefix
 from skbayes.search import text as text_search
 from skbayes.space import Choice, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
@@ -330,7 +331,10 @@ def test_nothing_is_shared_without_a_cache(counting, tmp_path):
     _assert_same_scores(search, expected)
 
 
-def test_first_steps_without_a_vectorizer_of_this_package_are_shared(counting):
+def test_first_steps_without_a_vectorizer_of_this_package_are_shared(
+    counting, monkeypatch
+):
+    monkeypatch.setattr(prefix, "LEAST_SECONDS", 0.0)
     pipeline = Pipeline([("tfidf", TfidfVectorizer()), ("model", LogisticRegression())])
     search = _fitted(pipeline, SMOOTH, space=None, n_iter=3)
     assert counting == []
