@@ -43,7 +43,7 @@ BEAT, LEASE = 5.0, 30.0
 
 # Seconds for which it is not looked again whether a driver is alive, and for which
 # SQLite waits for the locks of others.
-LOOK, PATIENCE = 1.0, 30.0
+LOOK, PATIENCE = 1.0, 10.0
 
 # After these many seconds without an answer, PostgreSQL ends a connection to a machine
 # that was lost: 30, and 3 times 10.
@@ -248,6 +248,8 @@ class _Database(contextlib.AbstractContextManager):
         sql, more = self._sql, {}
         try:
             parsed = sql.engine.make_url(url)
+            if "@" in (parsed.host or ""):
+                raise ValueError("write '@' in a user name or password as '%40'")
             # The extra installs psycopg 3, which is not the default of all releases.
             if parsed.drivername == "postgresql":
                 parsed = parsed.set(drivername="postgresql+psycopg")

@@ -79,6 +79,9 @@ class NullJournal(AbstractContextManager):
         """
         return True
 
+    def release(self) -> None:
+        """Let other drivers run the trials that this one has claimed."""
+
     def __exit__(self, *exc_info: object) -> None:
         """Close the journal."""
 
@@ -92,9 +95,9 @@ class Journal(NullJournal):
     that is refused by an error is not changed.
 
     A proposal is durable before its evaluation, and a result is durable before the next
-    proposal is made from it. If several drivers share the journal, the first proposal
-    and the first result of a trial count, and a driver runs at most `n_slots` trials at
-    the same time, those that it can claim.
+    proposal is made from it. Several drivers can share the journal. Then the first
+    proposal and the first result of a trial count. A driver runs only trials that it
+    has claimed, at most `n_slots` at the same time.
     """
 
     def __init__(
@@ -227,6 +230,11 @@ class Journal(NullJournal):
         if is_new:
             self.results[trial.number] = trial
         return is_new
+
+    def release(self) -> None:
+        """End the work of this driver, if there are others."""
+        if self._store.driver is not None:
+            self.close()
 
     def close(self) -> None:
         """Close the journal; of a file, remove the files next to it."""

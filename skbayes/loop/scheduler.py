@@ -109,6 +109,7 @@ class Scheduler:
     report: Callable[[Trial, History], None] | None = None
     score_of: Callable[[Trial], Any] = operator.attrgetter("score")
     history: History = dataclasses.field(default_factory=History)
+    stage: int = 0
 
     def __post_init__(self) -> None:
         self._first = self._n_asked = len(self.history)
@@ -176,7 +177,9 @@ class Scheduler:
         number = self._n_asked
         n_asked = number - self._first
         self.journal.update()
-        if n_asked >= min(self.budget.n_configurations, self.budget.n_iter):
+        most = min(self.budget.n_configurations, self.budget.n_iter)
+        # Another driver may have begun the next stage.
+        if n_asked >= most or number >= self._next_stage():
             exhausted = n_asked >= self.budget.n_configurations
             self._reason = StopReason.EXHAUSTED if exhausted else StopReason.N_ITER
             return
@@ -239,6 +242,10 @@ class Scheduler:
                 self.executor.start(number, self._evaluations[number])
                 logger.debug("trial %d started: %r", number, self._asked[number][0])
             self._unclaimed.remove(number)
+
+    def _next_stage(self) -> float:
+        """Return the number of the first trial of the next stage, if it has begun."""
+        return self.journal.stages.get(self.stage + 1, math.inf)
 
     def _end_exhausted(self, error: SpaceExhausted) -> None:
         """Set the reason; raise ValueError if there is no trial."""
@@ -415,6 +422,8 @@ class Scheduler:
         try:
             self._on_interrupt()
             self._drain()
+            # Other drivers need not wait for the refit.
+            self.journal.release()
         except Exception:
             self._abandon()
             raise
@@ -543,6 +552,11 @@ def run_stages(
         first = len(outcome.history)
         if index > 0:
             journal.record_stage(index, first)
+            if journal.stages.get(index, first) != first:
+                raise ValueError(
+                    f"journal: stage {index} begins with trial {first}, but with trial "
+                    f"{journal.stages[index]} in another driver."
+                )
             optimizer = stage.make_optimizer(run, outcome.history)
             outcome.optimizers.append(optimizer)
             logger.info("stage %d begins after %d trials", index + 1, first)
@@ -571,6 +585,7 @@ def run_stages(
             report=report,
             score_of=run.objective.of_trial,
             history=outcome.history,
+            stage=index,
         )
         backend = evaluator.backend
         outcome.stop_reason = scheduler.run(backend.stop, backend.renew)

@@ -228,7 +228,8 @@ def prior_of(search: Any, space: Space, facts: Facts) -> OptimumPrior | None:
     if parse_initial_points(search.initial_points)[0] is not None:
         return None
     parts = parts_of(search.estimator, facts())
-    return learned_prior(parts, space, search._own_values(), bool(search.rounds))
+    rounds = math.inf if search.rounds == "auto" else search.rounds or 0.0
+    return learned_prior(parts, space, search._own_values(), rounds)
 
 
 def fit_options(search: Any) -> FitOptions:

@@ -129,6 +129,12 @@ def _coupled(knowledge: Mapping[str, Any]) -> set[str]:
     return found if RATE in found and len(found) > 1 else set()
 
 
+def _rounds_in(point: Params) -> float:
+    """Return the number of rounds in a configuration, 0 if it has none."""
+    found = (v for name, v in point.items() if name.rpartition("__")[2] in ROUNDS)
+    return max((v for v in found if is_number(v)), default=0.0)
+
+
 def _are_similar(value: Any, other: Any) -> bool:
     if not (is_number(value) and is_number(other) and min(value, other) > 0):
         return bool(value == other)
@@ -277,7 +283,7 @@ def _implied(
 
 
 def _learned_portfolio(
-    branch: ModelBranch, space: Space, rounds_chosen: bool
+    branch: ModelBranch, space: Space, most_rounds: float
 ) -> Portfolio | None:
     """Return the portfolio of an estimator as configurations of a space.
 
@@ -303,7 +309,7 @@ def _learned_portfolio(
         if _coupled(knowledge)
         for point in knowledge["portfolio"]
         for name in point
-        if not (rounds_chosen and name in ROUNDS)
+        if not (most_rounds and name in ROUNDS)
     }
     points: dict[str, Params] = {}
     ranks = []
@@ -311,6 +317,8 @@ def _learned_portfolio(
         learned: Params = {}
         for part, knowledge in found:
             learned |= _full_names(knowledge["portfolio"][k], part, knowledge)
+        if 0.0 < SIMILAR * most_rounds < _rounds_in(learned):
+            continue
         point = _inside(space, columns, learned, branch, exact)
         if point is None or not space.allows(point):
             continue
@@ -328,7 +336,7 @@ def _learned_portfolio(
 
 
 def _branch_portfolio(
-    branches: Sequence[ModelBranch], space: Space, rounds_chosen: bool
+    branches: Sequence[ModelBranch], space: Space, most_rounds: float
 ) -> BranchPortfolio | None:
     """Return the portfolios of the models of a choice; None if fewer than two remain.
 
@@ -337,7 +345,7 @@ def _branch_portfolio(
     """
     found = []
     for branch in branches:
-        portfolio = _learned_portfolio(branch, space, rounds_chosen)
+        portfolio = _learned_portfolio(branch, space, most_rounds)
         if portfolio is None:
             row = _own_row(branch, space)
             if row is None:
@@ -447,31 +455,31 @@ def learned_prior(
     parts: Sequence[Part],
     space: Space,
     params: Mapping[str, Any],
-    rounds_chosen: bool = False,
+    most_rounds: float = 0.0,
 ) -> OptimumPrior | None:
     """Return the learned densities and portfolio for the parameters of a space.
 
-    `rounds_chosen` means that the search determines the number of rounds of each trial.
-    It counts as a parameter of the space.
+    If the search determines the number of rounds of each trial, up to `most_rounds`, it
+    counts as a parameter of the space.
 
     The densities of a class apply to the configurations in which the estimator, or the
     step that has the parameter, is of this class. None if there is no learned density
     or portfolio for the space.
     """
-    densities = _densities(parts, space, rounds_chosen)
+    densities = _densities(parts, space, most_rounds)
     shared = densities.pop((), {})
     conditional = [(dict(key), found) for key, found in densities.items()]
     branches = model_branches(parts, space, params)
     whole = ModelBranch({}, [], list(parts), dict(params))
-    portfolio = _branch_portfolio(branches, space, rounds_chosen) or _learned_portfolio(
-        whole, space, rounds_chosen
+    portfolio = _branch_portfolio(branches, space, most_rounds) or _learned_portfolio(
+        whole, space, most_rounds
     )
     prior = OptimumPrior(space, shared, portfolio, conditional)
     return None if portfolio is None and prior.is_flat else prior
 
 
 def _densities(
-    parts: Sequence[Part], space: Space, rounds_chosen: bool
+    parts: Sequence[Part], space: Space, most_rounds: float
 ) -> dict[tuple, dict[int, Any]]:
     """Return the densities of columns, by the conditions under which they apply."""
     places = paths(space.tree)
@@ -487,7 +495,7 @@ def _densities(
         inside = [k for k in places if compatible(places, k, conditions)]
         names = {str(space.columns[k].name) for k in inside}
         coupled = _coupled(knowledge)
-        if rounds_chosen or all(part.prefix + name in names for name in coupled):
+        if most_rounds or all(part.prefix + name in names for name in coupled):
             coupled = set()
         scaled = knowledge.get("y_scaled", ())
         for name, density in knowledge["densities"].items():

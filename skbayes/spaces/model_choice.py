@@ -41,8 +41,10 @@ WORDS_TREES = 100
 
 def _class_counts(y: Any, n_rows: int, task: str) -> np.ndarray | None:
     """Return the numbers of rows of the classes; None for regression."""
+    if y is None:
+        raise ValueError("y is required: the targets of the rows of X.")
     values = np.asarray(y)
-    if y is None or values.ndim != 1:
+    if values.ndim != 1:
         raise ValueError(
             f"y must be an array of one dimension, got shape {values.shape}."
         )
@@ -74,9 +76,9 @@ def _class_counts(y: Any, n_rows: int, task: str) -> np.ndarray | None:
         return None
     if kind not in ("binary", "multiclass"):
         raise ValueError(
-            "y must have strings, integers or booleans as classes, got values of type "
-            f"{type(values[0]).__name__} in an array of {values.dtype}. Convert them, "
-            "such as with astype(str)."
+            f"y has values of type {type(values[0]).__name__} in an array of dtype "
+            f"{values.dtype}, which scikit-learn does not accept as classes. Convert "
+            "them, such as with astype(str)."
         )
     if counts.max() < MIN_OF_CLASS:
         raise ValueError(

@@ -290,6 +290,25 @@ def test_drivers_share_trials_by_the_rule_of_one_process(seed, n_points, n_slots
     assert max(driver.n_in_flight, default=0) <= min(n_points, n_slots)
 
 
+@pytest.mark.parametrize("n_points", [1, 3])
+def test_a_stage_ends_where_another_driver_has_begun_the_next_one(n_points):
+    class Ahead(NullJournal):
+        """Journal in which another driver begins the next stage after four trials."""
+
+        def update(self):
+            if len(self.proposals) == 4:
+                self.stages[1] = 4
+                self.record_proposal(4, Configuration.of(Fake.space, {"x": 99}), None)
+
+        def record_proposal(self, number, params, expected_improvement):
+            self.proposals.append(params.params)
+            self.expected_improvements.append(expected_improvement)
+            return True
+
+    numbers, reason = Fake().run(n_iter=9, n_points=n_points, journal=Ahead())
+    assert (numbers, reason) == ([0, 1, 2, 3], "n_iter")
+
+
 @pytest.mark.parametrize(
     "n_iter, size, told_size, n_trials, reason",
     [

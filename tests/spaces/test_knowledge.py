@@ -112,22 +112,23 @@ DEPTH = {"max_depth": (1, 8)}
 
 
 @pytest.mark.parametrize(
-    ("space", "rounds_chosen", "applied", "n"),
+    ("space", "most_rounds", "applied", "n"),
     [
         # Only a configuration with about as many trees as the estimator.
-        ({**RATE, **DEPTH}, False, ["max_depth"], 2),
-        ({**RATE, **DEPTH}, True, ["learning_rate", "max_depth"], 3),
-        ({**TREES, **DEPTH}, False, ["max_depth"], 0),
-        ({**RATE, **TREES}, False, ["learning_rate", "n_estimators"], 3),
+        ({**RATE, **DEPTH}, 0, ["max_depth"], 2),
+        ({**RATE, **DEPTH}, np.inf, ["learning_rate", "max_depth"], 3),
+        ({**RATE, **DEPTH}, 100, ["learning_rate", "max_depth"], 2),
+        ({**TREES, **DEPTH}, 0, ["max_depth"], 0),
+        ({**RATE, **TREES}, 0, ["learning_rate", "n_estimators"], 3),
         # Both configurations need other learning rates than that of the estimator.
-        (DEPTH, False, ["max_depth"], 0),
+        (DEPTH, 0, ["max_depth"], 0),
     ],
 )
-def test_a_learning_rate_needs_its_number_of_rounds(space, rounds_chosen, applied, n):
+def test_a_learning_rate_needs_its_number_of_rounds(space, most_rounds, applied, n):
     model = GradientBoostingRegressor()
     parts, values = parts_of(model, DataFacts()), own_values(model)
     with mock.patch.object(learned_priors, "library", lambda: BOOSTING):
-        prior = learned_prior(parts, Space.from_notation(space), values, rounds_chosen)
+        prior = learned_prior(parts, Space.from_notation(space), values, most_rounds)
     assert repr(prior) == f"OptimumPrior({', '.join(applied)})"
     assert n == (0 if prior.portfolio is None else len(prior.portfolio.rows))
 

@@ -149,7 +149,7 @@ REFUSED = {
     "lists": (frame(v=[[1, 2]] * N), CODES, "X: column 'v' has values of type list"),
     "names twice": (named(*"aba"), CODES, "X: several columns have the name 'a'"),
     "names of types": (named("a", 1, 2), CODES, "X: the names"),
-    "no target": (NUMBERS, None, "y must be an array of one dimension"),
+    "no target": (NUMBERS, None, "y is required"),
     "two targets": (NUMBERS, NUMBERS[:, :2], "y must be an array of one dimension"),
     "table as a target": (NUMBERS, frame(), "y must be an array of one dimension"),
     "huge target": (NUMBERS, VALUES * 1e300, "y has infinite values or values above"),
