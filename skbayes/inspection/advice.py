@@ -49,10 +49,10 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
 
     The advice reports best values at an end of their range, with a wider range to try,
     and hyper-parameters without a visible effect. It also reports ties for the best
-    score, too few trials for reliable plots and importances, and a gain over the
-    current parameters of the estimator that is not greater than its standard error. In
-    a choice among models, it reports one that is as good within one standard error and
-    predicts much faster.
+    score, and too few trials for reliable plots and importances. It reports a gain over
+    the current parameters of the estimator that is not greater than its standard error.
+    In a choice among models, it reports one that is as good within one standard error
+    of the best score and takes at most a third of its scoring time.
 
     Parameters
     ----------
@@ -341,7 +341,8 @@ def _faster_model(record: SearchRecord, trials: Any) -> str | None:
                 share = round(most / FASTER / time)
                 return (
                     f"{names[row]} scores {record.shown[row]:.4g}, and {names[best]} "
-                    f"{record.shown[best]:.4g}, which differs by less than one "
-                    f"standard error. Scoring {names[row]} takes 1/{share} of the time."
+                    f"{record.shown[best]:.4g}: the difference is at most one standard "
+                    f"error of the best score. Scoring {names[row]} takes 1/{share} of "
+                    "the time."
                 )
     return None

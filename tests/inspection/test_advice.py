@@ -260,6 +260,6 @@ def test_a_model_that_is_as_good_and_faster_is_named(score, time, expected):
         trial(2, models[0], [0.84, 0.86, 0.85], 0.01),
     ]
     found = " ".join(advice(History(trials)))
-    text = "DecisionTreeClassifier scores 0.86, and LogisticRegression 0.9, which"
+    text = "DecisionTreeClassifier scores 0.86, and LogisticRegression 0.9: the"
     assert (text in found) == expected
     assert ("takes 1/20 of the time" in found) == expected
