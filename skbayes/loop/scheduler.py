@@ -7,8 +7,8 @@ trials are pending, even if some of them have finished, because the optimizer ob
 results in the order of the trials. The trials therefore depend on q, but never on
 timing.
 
-Several drivers, each with a scheduler, can share a journal. Each of them proposes and
-observes all trials by this rule, and runs those that it can claim.
+Several drivers can share a journal. Each proposes and observes all trials by this rule,
+and runs those that it can claim.
 """
 
 from __future__ import annotations
@@ -179,7 +179,8 @@ class Scheduler:
         self.journal.update()
         most = min(self.budget.n_configurations, self.budget.n_iter)
         # Another driver may have begun the next stage.
-        if n_asked >= most or number >= self._next_stage():
+        next_stage = self.journal.stages.get(self.stage + 1, math.inf)
+        if n_asked >= most or number >= next_stage:
             exhausted = n_asked >= self.budget.n_configurations
             self._reason = StopReason.EXHAUSTED if exhausted else StopReason.N_ITER
             return
@@ -222,30 +223,25 @@ class Scheduler:
             return
         self._n_asked += 1
         # Prepared before further trials are observed, whoever runs it.
-        prepared = self.evaluator.prepare(number, configuration.params)
-        self._evaluations[number] = prepared
+        params = configuration.params
+        self._evaluations[number] = self.evaluator.prepare(number, params)
         self._unclaimed.append(number)
         self._start_trials()
 
     def _start_trials(self) -> None:
         """Start trials that no other driver runs, while this one has free slots."""
         for number in list(self._unclaimed):
+            is_full = len(self.executor.under_way) >= self.journal.n_slots
             if number in self.journal.results:
-                recalled = self.evaluator.recall(self.journal.results[number])
-                self._done[number] = recalled
+                result = self.journal.results[number]
+                self._done[number] = self.evaluator.recall(result)
                 del self._evaluations[number]
-            elif len(self.executor.under_way) >= self.journal.n_slots:
-                continue
-            elif not self.journal.claim(number):
+            elif is_full or not self.journal.claim(number):
                 continue
             else:
                 self.executor.start(number, self._evaluations[number])
                 logger.debug("trial %d started: %r", number, self._asked[number][0])
             self._unclaimed.remove(number)
-
-    def _next_stage(self) -> float:
-        """Return the number of the first trial of the next stage, if it has begun."""
-        return self.journal.stages.get(self.stage + 1, math.inf)
 
     def _end_exhausted(self, error: SpaceExhausted) -> None:
         """Set the reason; raise ValueError if there is no trial."""
@@ -300,10 +296,7 @@ class Scheduler:
     # -- finishing ----------------------------------------------------------------
 
     def _look_at_others(self) -> bool:
-        """Start trials that became free; return whether others may become free.
-
-        A trial becomes free if its driver died. Waits for a moment if none runs here.
-        """
+        """Start trials of drivers that died; return whether others may become free."""
         if not self._unclaimed:
             return False
         self.journal.update()
@@ -362,8 +355,7 @@ class Scheduler:
 
         The crash of one worker takes down the pool with all trials in flight, also
         those of other searches. A worker can also be killed from outside. Only a trial
-        that crashes alone, and twice, is failed. The proposals do not depend on which
-        trial it is.
+        that crashes alone, and twice, is failed. The proposals do not depend on it.
         """
         while self.executor.under_way:
             seconds = self._until_deadline()
@@ -439,8 +431,7 @@ class Scheduler:
         """Remove a trial that was proposed."""
         configuration, _ = self._asked.pop(number)
         self._evaluations.pop(number, None)
-        if number in self._unclaimed:
-            self._unclaimed.remove(number)
+        self._unclaimed = [other for other in self._unclaimed if other != number]
         self.optimizer.forget(configuration)
 
     def _drain(self, unfinished: dict[int, Any] | None = None) -> None:
@@ -552,11 +543,9 @@ def run_stages(
         first = len(outcome.history)
         if index > 0:
             journal.record_stage(index, first)
-            if journal.stages.get(index, first) != first:
-                raise ValueError(
-                    f"journal: stage {index} begins with trial {first}, but with trial "
-                    f"{journal.stages[index]} in another driver."
-                )
+            if (theirs := journal.stages.get(index, first)) != first:
+                begins = f"stage {index} begins with trial {first}"
+                raise ValueError(f"journal: {begins}, in another driver with {theirs}.")
             optimizer = stage.make_optimizer(run, outcome.history)
             outcome.optimizers.append(optimizer)
             logger.info("stage %d begins after %d trials", index + 1, first)

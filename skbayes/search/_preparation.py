@@ -459,16 +459,12 @@ def plan_stages(
     overlap = run.context.can_overlap
     return [
         PlannedStage(
-            _whole(min(stage.n_trials, optimizer.n_configurations)),
+            min(stage.n_trials, optimizer.n_configurations),
             stage.weight_in(run),
             max(run.n_points, stage.n_points) if overlap else 1,
         )
         for stage in stages
     ]
-
-
-def _whole(number: float) -> float:
-    return int(number) if math.isfinite(number) else number
 
 
 def failing_start(
