@@ -327,22 +327,22 @@ def _faster_model(record: SearchRecord, trials: Any) -> str | None:
     """Return a sentence on a model of a choice that is faster and about as good."""
     names = [None if m is None else type(m).__name__ for m in record.models]
     best = record.best
-    if best is None or names[best] is None or not isinstance(trials, History):
+    has_times = isinstance(trials, History) and not record.directions
+    if best is None or names[best] is None or not has_times:
         return None
-    seconds = {trial.number: float(np.mean(trial.score_times)) for trial in trials}
+    of_trial = {trial.number: float(np.mean(trial.score_times)) for trial in trials}
+    seconds = np.array([of_trial[number] for number in record.number])
     n_folds = len(trials[0].folds)
     least = record.score[best] - record.std[best] / np.sqrt(n_folds)
-    most = FASTER * seconds[record.number[best]]
-    for row in record.order.tolist():
-        time = seconds[record.number[row]]
-        is_other = names[row] not in (None, names[best])
-        if is_other and record.eligible[row] and record.score[row] >= least:
-            if 0.0 < time <= most:
-                share = round(most / FASTER / time)
-                return (
-                    f"{names[row]} scores {record.shown[row]:.4g}, and {names[best]} "
-                    f"{record.shown[best]:.4g}: the difference is at most one standard "
-                    f"error of the best score. Scoring {names[row]} takes 1/{share} of "
-                    "the time."
-                )
-    return None
+    found = record.eligible & (record.score >= least)
+    found &= (seconds > 0.0) & (seconds <= FASTER * seconds[best])
+    found &= [name not in (None, names[best]) for name in names]
+    row = next((row for row in record.order.tolist() if found[row]), None)
+    if row is None:
+        return None
+    return (
+        f"{names[row]} scores {record.shown[row]:.4g}, and {names[best]} "
+        f"{record.shown[best]:.4g}: the difference is at most one standard error of "
+        f"the best score. Scoring {names[row]} takes "
+        f"1/{round(seconds[best] / seconds[row])} of the time."
+    )
