@@ -42,6 +42,7 @@ import runpy
 import warnings
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from unittest import mock
@@ -493,16 +494,8 @@ SEARCHES = Study(
     seeds=3,
     digits=0,
 )
-FEW_PARAMETERS = Study(
-    name="judge_priors/few",
-    tasks=few_tasks,
-    methods=("prior", "none"),
-    run=search,
-    columns=search_columns,
-    group=lambda task: task.split(":")[0],
-    options={"trials": 20},
-    seeds=1,
-    digits=0,
+FEW_PARAMETERS = replace(
+    SEARCHES, name="judge_priors/few", tasks=few_tasks, options={"trials": 20}, seeds=1
 )
 STUDIES = {"pool": POOL, "searches": SEARCHES, "few": FEW_PARAMETERS}
 

@@ -36,7 +36,6 @@ import warnings
 import zlib
 from collections.abc import Callable, Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 from unittest import mock
 
@@ -45,6 +44,7 @@ import learn_priors
 import numpy as np
 from harness import Figures, Record, Runs, Study, single
 from judge_priors import FAMILY_OF, knowledge
+from methods import smac_facade
 from sklearn.pipeline import Pipeline
 from sklearn.utils import all_estimators
 
@@ -356,29 +356,14 @@ class _Smac(_Columns):
 
     def __init__(self, space: Space, seed: int, n_initial: int = 10) -> None:
         import ConfigSpace
-        import smac
 
         super().__init__(space)
         self._of = ConfigSpace
         self._configurations = ConfigSpace.ConfigurationSpace(seed=seed)
         self._add(space.tree)
         self._folder = tempfile.TemporaryDirectory()
-        scenario = smac.Scenario(
-            self._configurations,
-            deterministic=True,
-            n_trials=10**6,
-            seed=seed,
-            output_directory=Path(self._folder.name),
-        )
-        facade = smac.HyperparameterOptimizationFacade
-        # As in methods.py.
-        design = facade.get_initial_design(scenario, n_configs=n_initial)
-        self._smac = facade(
-            scenario,
-            lambda config, seed: 0.0,
-            initial_design=design,
-            overwrite=True,
-            logging_level=False,
+        self._smac = smac_facade(
+            self._configurations, seed, self._folder.name, n_initial
         )
 
     def _add(
