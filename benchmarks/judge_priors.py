@@ -21,12 +21,6 @@ early stopping, it is 10 divided by the learning rate, within 100 and 500. A num
 above 500 is reduced to 500, and the learning rate is increased in proportion. For the
 wheel of AutoGluon, `pip install --no-deps autogluon.tabular` is sufficient.
 
-The study "searches" runs `BayesSearchCV` on the training rows of a table, with three
-folds. The figures are mean logarithms × 1000 of the ratio to the log loss or the mean
-absolute error of the estimator's own values: the lowest loss on the folds after some
-numbers of trials, and the loss of the best configuration on new rows. "few" does the
-same in spaces with two or three parameters, on small tables.
-
 Example: python benchmarks/judge_priors.py pool --save pool
 """
 
@@ -35,14 +29,12 @@ from __future__ import annotations
 import one_thread  # noqa: F401
 
 # isort: split
-import importlib
 import importlib.metadata
 import json
 import runpy
 import warnings
 import zlib
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from typing import Any
 from unittest import mock
@@ -52,10 +44,8 @@ import harness
 import learn_priors
 import numpy as np
 from harness import Record, Study
-from sklearn import ensemble
-from sklearn.model_selection import KFold, StratifiedKFold
 
-from skbayes import BayesSearchCV, Optimizer
+from skbayes import Optimizer
 from skbayes.optimizer.initial_design import default_n_initial_points, draw_design
 from skbayes.space import Space
 from skbayes.space.dimensions import key_of
@@ -383,90 +373,6 @@ def _searched(method: str, task: str, seed: int, n: int) -> list[float]:
     return scores
 
 
-# Estimators, and tables that were not used to choose among the priors.
-SEARCHED = ("HistGradientBoostingClassifier", "RandomForestClassifier")
-UNSEEN = ("segment", "letter", "abalone.cut")
-
-# Ranges of spaces with few parameters, and the estimators that are searched in them.
-RANGES: Params = {
-    "learning_rate": (0.01, 0.5, "log-uniform"),
-    "max_depth": (1, 10),
-    "max_leaf_nodes": (4, 128, "log-uniform"),
-    "num_leaves": (4, 128, "log-uniform"),
-    "subsample": (0.4, 1.0),
-}
-FEW = {
-    "GradientBoosting": "learning_rate,max_depth,subsample",
-    "LGBM": "learning_rate,num_leaves",
-    "XGB": "learning_rate,max_depth",
-    "HistGradientBoosting": "learning_rate,max_leaf_nodes",
-}
-# Tables with at most 600 rows.
-SMALL = {
-    "Classifier": "haberman ecoli breast_cancer_yugoslavia vote".split(),
-    "Regressor": "servo cpu auto_mpg bodyfat".split(),
-}
-
-
-def few_tasks() -> list[str]:
-    return [
-        f"{kind}{task}:{table}:{names}"
-        for place in range(4)
-        for kind, names in FEW.items()
-        for task, tables in SMALL.items()
-        for table in tables[place : place + 1]
-        if f"{kind}{task}" != "XGBClassifier"  # its knowledge is not from these tables
-    ]
-
-
-def own_estimator(name: str) -> Any:
-    """Return an estimator with its own values, which uses one thread."""
-    if hasattr(ensemble, name):
-        return getattr(ensemble, name)(random_state=0)
-    if name.startswith("LGBM"):
-        kind = getattr(importlib.import_module("lightgbm"), name)
-        return kind(random_state=0, n_jobs=1, verbose=-1)
-    return collect_priors.make(name)
-
-
-def shown(options: Mapping[str, Any]) -> list[int]:
-    return [n for n in (5, 10, 20) if n <= options["trials"]]
-
-
-def search_columns(options: Mapping[str, Any]) -> list[str]:
-    return [*(f"folds, {n} trials" for n in shown(options)), "new rows"]
-
-
-def search(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
-    """Run one search with fits."""
-    warnings.simplefilter("ignore")
-    name, table, *names = task.split(":")
-    entry = FAMILY_OF.get(name, name)
-    known = (
-        {} if method == "none" else {name: knowledge(entry, table.partition(".")[0])}
-    )
-    X, y, X_new, y_new = collect_priors.folds(table)[0]
-    regression = name.endswith("Regressor")
-    estimator = own_estimator(name)
-    spaces = {key: RANGES[key] for key in names[0].split(",")} if names else "auto"
-    scoring = "neg_mean_absolute_error" if regression else "neg_log_loss"
-    split = (KFold if regression else StratifiedKFold)(3, shuffle=True, random_state=0)
-    with mock.patch.object(learned_prior, "library", lambda: known):
-        search = BayesSearchCV(
-            estimator,
-            spaces,
-            n_iter=options["trials"],
-            cv=split,
-            scoring=scoring,
-            random_state=seed,
-        ).fit(X, y)
-    best = -np.maximum.accumulate([trial.score for trial in search.trials_])
-    new = -search.score(X_new, y_new)
-    own = -search.scorer_(estimator.fit(X, y), X_new, y_new)
-    ratios = [*(best[n - 1] / best[0] for n in shown(options)), new / own]
-    return {"figures": (1000.0 * np.log(ratios)).round(1).tolist()}
-
-
 POOL = Study(
     name="judge_priors",
     tasks=tasks,
@@ -483,21 +389,7 @@ POOL = Study(
         *("--methods", "class,none,random", "--trials", "5"),
     ),
 )
-SEARCHES = Study(
-    name="judge_priors/searches",
-    tasks=lambda: [f"{name}:{table}" for name in SEARCHED for table in UNSEEN],
-    methods=("prior", "none"),
-    run=search,
-    columns=search_columns,
-    group=lambda task: task.split(":")[0],
-    options={"trials": 10},
-    seeds=3,
-    digits=0,
-)
-FEW_PARAMETERS = replace(
-    SEARCHES, name="judge_priors/few", tasks=few_tasks, options={"trials": 20}, seeds=1
-)
-STUDIES = {"pool": POOL, "searches": SEARCHES, "few": FEW_PARAMETERS}
+STUDIES = {"pool": POOL}
 
 
 if __name__ == "__main__":

@@ -277,13 +277,6 @@ TABLES: dict[str, Callable[[dict], Table]] = {
     "engine_overhead/ms": _engine_overhead,
     "start_page/start_page": _start_page,
     "judge_priors/pool": _priors,
-    "judge_priors/searches/table": partial(
-        _methods,
-        caption="Searches for histogram-based boosting and random forests on three "
-        "tables: mean logarithm × 1000 of the ratio to the log loss of the estimator's "
-        "own values, ± standard error over tables and three seeds.",
-        unit="",
-    ),
     "ensembles/table": _ensembles,
     "attacks/clusters-after": _clusters,
 }

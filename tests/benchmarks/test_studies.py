@@ -3,7 +3,6 @@
 import json
 
 import automl
-import define_by_run
 import engine_overhead
 import ensembles
 import harness
@@ -16,30 +15,23 @@ import new_rows
 import nmt
 import numpy as np
 import overhead
-import pruning
 import pytest
 import rounds
 import seconds
 import start_page
 import tasks
-import threshold
 import truth
-import waste
 from harness import Study
-from sklearn.datasets import load_iris
-from sklearn.linear_model import Ridge
-from sklearn.preprocessing import StandardScaler
 
 STUDIES = {
     f"{module.__name__} {name}": (module, name)
-    for module in (define_by_run, judge_priors, judges, model_choices)
-    + (overhead, pruning, seconds, waste)
+    for module in (judge_priors, judges, model_choices, overhead, seconds)
     for name, study in module.STUDIES.items()
     if study.smallest
 } | {
     module.__name__: (module, "run")
     for module in (automl, engine_overhead, ensembles, new_rows, nmt)
-    + (rounds, start_page, threshold, truth)
+    + (rounds, start_page, truth)
 }
 
 
@@ -258,16 +250,6 @@ def test_methods_of_the_judges_have_options_and_trials_in_flight():
         judges.known("other@3")
 
 
-@pytest.mark.parametrize("mode", ["shared", "plain", "memory"])
-def test_searches_of_shared_steps_find_the_scores_of_a_grid_search(mode):
-    waste.warm_up(mode)
-    model = waste.pipeline(StandardScaler(), Ridge())
-    space = {"model__alpha": (0.1, 1.0)}
-    rest = (space, waste.draw(space, 2), load_iris(return_X_y=True), 2)
-    expected = pytest.approx(waste.searched("grid", model, *rest))
-    assert waste.searched(mode, model, *rest) == expected
-
-
 def test_each_task_has_other_seeds():
     assert judges.seed_of("a", 0) != judges.seed_of("b", 0)
     assert judges.seed_of("xgboost-tree:1", 0) != judges.seed_of("xgboost-tree:1", 1)
@@ -276,15 +258,6 @@ def test_each_task_has_other_seeds():
 def test_geometric_mean_over_the_tables():
     groups = {"t": {"x": {"mean": [4.0]}}, "u": {"x": {"mean": [9.0]}}}
     assert nmt.geometric_means({"groups": groups}) == {"x": pytest.approx(6.0)}
-
-
-def test_pruning_with_no_rule_is_the_search_itself():
-    scores = np.array([[1.0, 2.0], [3.0, 0.0], [np.nan, 9.0], [2.0, 2.0]])
-    assert pruning.replay(scores, lambda known: lambda first: False) == (3, 1.0)
-    after_first = lambda known: lambda first: len(first) == 1  # noqa: E731
-    assert pruning.replay(scores, after_first) == (0, 6 / 8)
-    # Trials that are resumed at the end are all complete, however promising they are.
-    assert pruning.replay(scores, after_first, rotated=True, end=0.0) == (3, 1.0)
 
 
 def test_ensembles_are_compared_with_the_single_choice():
