@@ -2,7 +2,7 @@
 
 The functions check the features of a release by signature or attribute, never by its
 version number, so that later releases are supported. `utils.private_names` looks up the
-names. No other module uses a private name.
+names. Other modules only use LIBLINEAR from there.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
-from scipy import sparse
 from sklearn import get_config
 from sklearn.utils.parallel import Parallel
 
@@ -54,8 +52,6 @@ from skbayes.utils.private_names import (
     route_fit_params,
     safe_split,
     select_best_index,
-    set_verbosity_wrap,
-    train_wrap,
     validate_parameter_constraints,
 )
 
@@ -102,7 +98,6 @@ __all__ = [
     "select_best_index",
     "shares_processes",
     "to_host",
-    "train_liblinear",
 ]
 
 _FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(fit_and_score).parameters)
@@ -506,12 +501,32 @@ def own_backend(backend: Any) -> Any:
     # threads that shut down a broken pool interfere with each other.
     own.configure = partial(_one_at_a_time, own.configure)
     own.abort_everything = partial(_one_at_a_time, own.abort_everything)
+    if shares_processes(own):
+        # The name was `apply_async` before joblib 1.5.
+        name = "submit" if hasattr(own, "submit") else "apply_async"
+        setattr(own, name, partial(_submit_or_fail, own, getattr(own, name)))
     return own
 
 
 def _one_at_a_time(method: Any, *args: Any, **kwargs: Any) -> Any:
     with _POOL_LOCK:
         return method(*args, **kwargs)
+
+
+def _submit_or_fail(backend: Any, submit: Any, *args: Any, **kwargs: Any) -> Any:
+    """Submit a task to loky, or raise an error if its pool ends while this waits.
+
+    Another thread that replaces a pool holds loky's lock until the callbacks of the old
+    pool have run. They wait for the lock of the call of joblib that is in `submit`.
+    """
+    lock = getattr(backend._workers, "_submit_resize_lock", _POOL_LOCK)
+    while not lock.acquire(timeout=LONGEST_WAIT):
+        if _has_ended(backend._workers):
+            raise ShutdownExecutorError("The pool ended before this task was sent.")
+    try:
+        return submit(*args, **kwargs)
+    finally:
+        lock.release()
 
 
 def _at_least_two(effective_n_jobs: Any, n_jobs: int | None) -> int:
@@ -535,9 +550,14 @@ def can_last(backend: Any) -> bool:
 
 def can_serve(parallel: Parallel) -> bool:
     """Return whether the workers, which another call may end, still accept tasks."""
-    workers = getattr(getattr(parallel, "_backend", None), "_workers", None)
+    return not _has_ended(
+        getattr(getattr(parallel, "_backend", None), "_workers", None)
+    )
+
+
+def _has_ended(workers: Any) -> bool:
     flags = getattr(workers, "_flags", None)
-    return not (getattr(flags, "broken", None) or getattr(flags, "shutdown", False))
+    return bool(getattr(flags, "broken", None) or getattr(flags, "shutdown", False))
 
 
 def kill_workers(backend: Any) -> None:
@@ -554,35 +574,6 @@ def guard_folder(path: str) -> None:
 def release_folder(path: str) -> None:
     """Cancel the request for a folder that has been removed."""
     resource_tracker.unregister(path, "folder")
-
-
-def train_liblinear(
-    X: sparse.csr_matrix,
-    labels: npt.NDArray[np.float64],
-    solver: int,
-    tol: float,
-    bias: float,
-    C: float,
-    class_weight: npt.NDArray[np.float64],
-    max_iter: int,
-    seed: int,
-) -> tuple[npt.NDArray[Any], int]:
-    """Train by scikit-learn's copy of LIBLINEAR; return weights and iterations.
-
-    ``LogisticRegression`` and ``LinearSVC`` issue warnings if `max_iter` is too small,
-    which cannot be caught by thread. The former only supports two classes since 1.8.
-    """
-    if train_wrap is None:
-        raise ImportError(
-            "This release of scikit-learn has no LIBLINEAR that skbayes can call; "
-            'pip install "skbayes[text]" installs the library itself.'
-        )
-    set_verbosity_wrap(0)
-    # The tube of 0.1 is only used for regression.
-    options = (tol, bias, C, class_weight, max_iter, seed, 0.1, np.ones(X.shape[0]))
-    weights, n_iter = train_wrap(X, labels, True, solver, *options)
-    # For the joint problem of Crammer and Singer (4), only the first count is valid.
-    return weights, int(n_iter[0] if solver == 4 else max(n_iter))
 
 
 def to_host(data: Any) -> Any:

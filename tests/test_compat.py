@@ -6,6 +6,7 @@ import operator
 import pickle
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import joblib
@@ -16,7 +17,6 @@ from joblib.executor import MemmappingExecutor
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend
 from recording_callbacks import Recorder, Stopper
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -226,24 +226,30 @@ def test_threads_that_begin_together_share_one_new_pool_of_processes(monkeypatch
     assert results == [[1, 2]] * 2
 
 
-@pytest.mark.parametrize("solver, n_iter", [(4, 5), (0, 9)])
-def test_iterations_of_liblinear(solver, n_iter, monkeypatch):
-    def train_wrap(*args):
-        return np.zeros((3, 2)), np.array([5, 9, 7], dtype=np.intc)
+def test_a_task_is_not_sent_to_a_pool_that_has_ended():
+    # Another thread that replaces the pool holds this lock until calls have ended.
+    with (
+        joblib.parallel_config(compat.own_backend(LokyBackend()), n_jobs=2),
+        joblib.Parallel() as parallel,
+    ):
+        backend, pool = parallel._backend, parallel._backend._workers
+        assert parallel(joblib.delayed(abs)(i) for i in (-1, 2)) == [1, 2]
+        held, ended = threading.Event(), threading.Event()
 
-    monkeypatch.setattr(compat, "train_wrap", train_wrap)
-    _, found = compat.train_liblinear(
-        sparse.csr_matrix(np.eye(3, 2)),
-        np.arange(3.0),
-        solver,
-        tol=0.1,
-        bias=-1.0,
-        C=1.0,
-        class_weight=np.ones(3),
-        max_iter=10,
-        seed=0,
-    )
-    assert found == n_iter
+        def hold():
+            with pool._submit_resize_lock:
+                held.set()
+                ended.wait(60)
+
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait()
+        pool.shutdown(wait=False)
+        with pytest.raises(compat.ShutdownExecutorError, match="before this task"):
+            send = getattr(backend, "submit", None) or backend.apply_async
+            send(partial(abs, -1))
+        ended.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])

@@ -29,8 +29,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from skbayes import compat
 from skbayes.utils.optional import import_optional, log_once
+from skbayes.utils.private_names import set_verbosity_wrap, train_wrap
 
 __all__ = [
     "Problem",
@@ -309,13 +309,34 @@ def _train_by_scikit_learn(
     while True:
         most = _MAX_ITER.get(solver, 1000)
         with _RNG_LOCK:
-            weights, n = compat.train_liblinear(
-                X, labels, solver, tol, bias, C, class_weight, most, seed or 0
-            )
+            options = (tol, bias, C, class_weight, most, seed or 0)
+            weights, n = _train_once_by_scikit_learn(X, labels, solver, *options)
         n_iter = max(n_iter, n)
         if n < most or solver not in _PRIMAL_OF:
             return Trained(weights, n_iter, n < most)
         solver, tol = _PRIMAL_OF[solver], tol / 10
+
+
+def _train_once_by_scikit_learn(
+    X: sparse.csr_matrix, labels: npt.NDArray[np.float64], solver: int, *options: Any
+) -> tuple[npt.NDArray[Any], int]:
+    """Return weights and number of iterations.
+
+    ``LogisticRegression`` and ``LinearSVC`` issue warnings if ``max_iter`` is too
+    small, which cannot be caught by thread. The former only supports two
+    classes since 1.8.
+    """
+    if train_wrap is None:
+        raise ImportError(
+            "This release of scikit-learn has no LIBLINEAR that skbayes can call; "
+            'pip install "skbayes[text]" installs the library itself.'
+        )
+    set_verbosity_wrap(0)
+    # The tube of 0.1 is only used for regression.
+    more = (0.1, np.ones(X.shape[0]))
+    weights, n_iter = train_wrap(X, labels, True, solver, *options, *more)
+    # For the joint problem of Crammer and Singer (4), only the first count is valid.
+    return weights, int(n_iter[0] if solver == 4 else max(n_iter))
 
 
 def import_library(purpose: str) -> Any:

@@ -208,10 +208,7 @@ def test_what_cannot_be_unpickled_in_a_worker_is_an_error(
 ):
     space = {"quality": (0.0, 1.0), **more}
     with pytest.raises(error, match=message):
-        # One trial at a time: joblib can wait forever if its pool breaks at the moment
-        # in which another call sends a fit.
-        options = {"n_iter": 3, "cv": 2, "n_jobs": 2, "pre_dispatch": 1}
-        BayesSearchCV(estimator, space, **options).fit(X, y)
+        BayesSearchCV(estimator, space, n_iter=3, cv=2, n_jobs=2).fit(X, y)
 
 
 # -- data that nothing can be learned from ---------------------------------------------

@@ -558,7 +558,7 @@ def test_it_is_a_message_of_our_logger(no_library, two_classes, caplog):
 def test_the_package_that_is_needed_is_asked_for_before_any_fit(
     no_library, two_classes, monkeypatch
 ):
-    monkeypatch.setattr(_liblinear.compat, "train_liblinear", None)
+    monkeypatch.setattr(_liblinear, "train_wrap", None)
     model = LiblinearClassifier(dual=False, penalize_intercept=False)
     with pytest.raises(ImportError, match="penalize_intercept=False needs liblinear-"):
         model.fit(*two_classes)
@@ -642,3 +642,16 @@ def test_classes_side_by_side_give_the_same(
         assert found.n_iter_ == alone.n_iter_
     together = clone(model).set_params(n_jobs=2).fit(*three_classes)
     np.testing.assert_array_equal(together.coef_, alone.coef_)
+
+
+@pytest.mark.parametrize("solver, n_iter", [(4, 5), (0, 9)])
+def test_number_of_iterations_of_scikit_learn(solver, n_iter, monkeypatch):
+    def train_wrap(*args):
+        return np.zeros((3, 2)), np.array([5, 9, 7], dtype=np.intc)
+
+    monkeypatch.setattr(_liblinear, "train_wrap", train_wrap)
+    X, labels, weights = sparse.csr_matrix(np.eye(3, 2)), np.arange(3.0), np.ones(3)
+    trained = _liblinear._train_by_scikit_learn(
+        X, labels, solver, C=1.0, tol=0.1, bias=-1.0, class_weight=weights, seed=0
+    )
+    assert trained.n_iter == n_iter
