@@ -17,10 +17,11 @@ import sys
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_executable
+from types import MappingProxyType
 from typing import Any
 
 import cloudpickle
@@ -31,6 +32,7 @@ from skbayes.evaluation.fit_process import BEGUN, FitRequest, Settings
 from skbayes.evaluation.fold import Fold, FoldOutcome
 from skbayes.evaluation.limits import AbortReason, FitLimits
 from skbayes.evaluation.options import memory_text
+from skbayes.evaluation.slots import held_slot, visible_devices
 from skbayes.evaluation.trial import FoldStatus, TrialState
 from skbayes.utils.optional import warn_user
 from skbayes.utils.process_tree import TreeMemory, end_tree
@@ -69,6 +71,9 @@ class KillableBackend(Backend):
     def __init__(self, backend: Backend, limits: FitLimits) -> None:
         super().__init__(backend.task, n_workers=backend.n_workers)
         self.is_local, self.is_here = backend.is_local, backend.is_here
+        if backend.is_local and limits.gpus is not None:
+            # Workers of earlier searches have the environment of that time.
+            limits = dataclasses.replace(limits, devices=visible_devices())
         self._backend, self._limits = backend, limits
         self._runs_in_backend = self._has_warned = False
         # The last one has the inputs for the processes.
@@ -81,7 +86,7 @@ class KillableBackend(Backend):
                 ProcessBackend(backend.task, temp_folder=folder, max_nbytes=least)
             )
         except (pickle.PicklingError, TypeError, AttributeError, OSError) as error:
-            if isinstance(error, OSError) and limits.of_trials:
+            if isinstance(error, OSError) and self._is_given:
                 raise
             self._run_in_backend(error)
 
@@ -89,6 +94,11 @@ class KillableBackend(Backend):
         self._runs_in_backend = True
         if self.is_here:
             self._warn(error)
+
+    @property
+    def _is_given(self) -> bool:
+        """Whether `trial_limits` is given."""
+        return self._limits.of_trials or self._limits.gpus is not None
 
     @property
     def _handles(self) -> tuple[Any, Any]:
@@ -111,7 +121,7 @@ class KillableBackend(Backend):
             try:
                 outcome, size = start_server(*handles, limits)
             except OSError as error:  # such as in a browser, which has no processes
-                if limits.of_trials:
+                if self._is_given:
                     raise RuntimeError(
                         "trial_limits needs a process for the fits, and none could be "
                         f"started: {error}."
@@ -157,12 +167,12 @@ class KillableBackend(Backend):
     def _warn(self, error: BaseException) -> None:
         self._has_warned = True
         given = ["timeout"] if self._limits.timeout is not None else []
-        given += ["trial_limits"] if self._limits.of_trials else []
+        given += ["trial_limits"] if self._is_given else []
         warn_user(
             f"{' and '.join(given)} cannot abort a running fit, since it cannot be "
             f"sent to another process ({type(error).__name__}: {error}). Time limits "
-            "are checked between the folds of a trial only, and the memory limit is "
-            "not checked.",
+            "are checked between the folds of a trial only, the memory limit is not "
+            "checked, and each fit can use all GPUs.",
         )
 
     def end_after(self, seconds: float) -> None:
@@ -188,12 +198,13 @@ class KillableBackend(Backend):
 class FitServer:
     """Process that runs fits for this process."""
 
-    def __init__(self) -> None:
+    def __init__(self, environment: Mapping[str, str] = MappingProxyType({})) -> None:
         self.data_key: str | None = None
+        self.environment = environment
         self._limits, self._stopped = FitLimits(), lambda: False
         self._memory: TreeMemory | None = None
         self.first_size = 0
-        self._process, self._connection = _started()
+        self._process, self._connection = _started(environment)
         # Messages of the process; None is the end of them.
         self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -358,16 +369,29 @@ class _Servers:
         self._idle: list[FitServer] = []
         self._starter: ThreadPoolExecutor | None = None
 
-    def take(self, data_key: str) -> FitServer:
-        """Return an idle server that has loaded the data, or a new one."""
+    def take(self, data_key: str, environment: Mapping[str, str]) -> FitServer:
+        """Return an idle server that has loaded the data, or a new one.
+
+        A process uses the same devices as long as it exists.
+        """
         # Servers of earlier searches have exited, and are zombies.
         self._end(lambda server: not server.is_alive)
         with self._lock:
             for server in self._idle:
-                if server.data_key in (data_key, None):
+                is_of_search = server.data_key in (data_key, None)
+                if is_of_search and server.environment == environment:
                     self._idle.remove(server)
                     return server
-        return FitServer()
+        # Another fit uses the devices of the others now, which may have memory there.
+        self._end(
+            lambda s: s.data_key == data_key and s.environment != environment,
+        )
+        return FitServer(environment)
+
+    def environments(self, data_key: str) -> list[Mapping[str, str]]:
+        """Return the environments of the idle servers that have loaded the data."""
+        with self._lock:
+            return [s.environment for s in self._idle if s.data_key == data_key]
 
     def put_back(self, server: FitServer) -> None:
         """Keep a server for the next fit."""
@@ -420,22 +444,40 @@ def start_server(
     def load(server: FitServer) -> FoldOutcome | None:
         return server.load(portable, limits, handle.stopped)
 
-    server, outcome = _served(portable, load)
-    if server is None:
-        raise RuntimeError(
-            f"trial_limits: a process for the fits was started "
-            f"{N_STARTS} times, and ended each time before the first fit."
-        )
-    _SERVERS.put_back(server)
+    with _held_slot(handle, portable, limits) as environment:
+        server, outcome = _served(portable, environment, load)
+        if server is None:
+            raise RuntimeError(
+                f"trial_limits: a process for the fits was started {N_STARTS} times, "
+                "and ended each time before the first fit."
+            )
+        _SERVERS.put_back(server)
     return outcome, server.first_size
 
 
+def _held_slot(
+    handle: DataHandle, portable: DataHandle, limits: FitLimits
+) -> contextlib.AbstractContextManager[Mapping[str, str]]:
+    """Hold the GPUs of a fit in the context; yield the environment of its process."""
+    if limits.gpus is None:
+        return contextlib.nullcontext({})
+
+    def is_over() -> bool:
+        is_needed = limits.overrun_search() is None and not _is_orphan()
+        return not is_needed or handle.stopped()
+
+    idle = _SERVERS.environments(portable.key)
+    return held_slot(limits.gpus, limits.devices, idle, is_over)
+
+
 def _served(
-    handle: DataHandle, function: Callable[[FitServer], FoldOutcome | None]
+    handle: DataHandle,
+    environment: Mapping[str, str],
+    function: Callable[[FitServer], FoldOutcome | None],
 ) -> tuple[FitServer | None, FoldOutcome | None]:
     """Call a function with a server, and again if its process ends before a fit."""
     for _ in range(N_STARTS):
-        server = _SERVERS.take(handle.key)
+        server = _SERVERS.take(handle.key, environment)
         try:
             return server, function(server)
         except BaseException as error:
@@ -463,23 +505,28 @@ def _limited(
     def run(server: FitServer) -> FoldOutcome:
         return server.run(portable, fold, limits, handle.stopped)
 
-    if handle.stopped():
-        raise _Stopped
-    reason = limits.overrun_search()
-    if reason is not None:
-        return aborted_outcome(reason)
-    server, outcome = _served(portable, run)
-    if server is None or outcome is None:
-        text = f"The process of the fit ended {N_STARTS} times before the fit began."
-        return aborted_outcome(AbortReason(TrialState.FAILED, text))
-    if outcome.reason is None and server.is_fresh:
-        _SERVERS.put_back(server)
-    else:
-        server.end()
+    begin = time.perf_counter()
+    with _held_slot(handle, portable, limits) as environment:
+        waited = time.perf_counter() - begin
+        if handle.stopped() or _is_orphan():
+            raise _Stopped
+        reason = limits.overrun_search()
+        if reason is not None:
+            return aborted_outcome(reason)
+        server, outcome = _served(portable, environment, run)
+        if server is None or outcome is None:
+            text = f"The process of the fit ended {N_STARTS} times before its fit."
+            return aborted_outcome(AbortReason(TrialState.FAILED, text))
+        # Before another fit has the slot.
+        if outcome.reason is None and server.is_fresh:
+            _SERVERS.put_back(server)
+        else:
+            server.end()
+    outcome.waited += waited
     return outcome
 
 
-def _started() -> tuple[subprocess.Popen, Connection]:
+def _started(environment: Mapping[str, str]) -> tuple[subprocess.Popen, Connection]:
     ours, theirs = multiprocessing.Pipe()
     path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
     number = str(theirs.fileno())
@@ -492,7 +539,11 @@ def _started() -> tuple[subprocess.Popen, Connection]:
         os.set_handle_inheritable(theirs.fileno(), True)
         more = {"close_fds": False}
     start = functools.partial(
-        subprocess.Popen, command, stdin=subprocess.DEVNULL, **more
+        subprocess.Popen,
+        command,
+        stdin=subprocess.DEVNULL,
+        env={**os.environ, **environment},
+        **more,
     )
     process = _SERVERS.start(start)
     theirs.close()

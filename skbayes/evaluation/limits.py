@@ -54,7 +54,8 @@ class FitLimits:
     """Limits of one fit of a trial, whose earlier fits took `spent` seconds.
 
     The `deadline` of the search is on the clock `time.monotonic`; `left` are the
-    seconds until then for machines with other clocks.
+    seconds until then for machines with other clocks. The fit needs some `gpus` of the
+    `devices`, by default those of its machine.
     """
 
     trial_timeout: float | None = None
@@ -63,6 +64,8 @@ class FitLimits:
     deadline: float | None = None
     spent: float = 0.0
     left: float | None = None
+    gpus: float | None = None
+    devices: tuple[str, ...] | None = None
 
     def after(self, spent: float, same_clock: bool) -> FitLimits:
         """Return the limits of a fit after earlier fits of the trial took `spent`."""
@@ -81,7 +84,7 @@ class FitLimits:
 
     @property
     def of_trials(self) -> bool:
-        """Whether there is a limit other than that of the search."""
+        """Whether trials may be aborted at a limit other than that of the search."""
         return self.trial_timeout is not None or self.trial_memory is not None
 
     def received(self) -> FitLimits:

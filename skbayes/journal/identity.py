@@ -69,7 +69,7 @@ def describe_search(
     """Describe the parts of a search that determine its trials, by name."""
     params = search.get_params(deep=False)
     normal = {
-        "trial_limits": parse_trial_limits,
+        "trial_limits": _limits,
         # The rule of the configurations is that of the space.
         "constraints": lambda constraints: rule_and_bounds(constraints)[1],
         "warm_start_from": _knowledge,
@@ -145,6 +145,11 @@ def _target_metric(params: Mapping[str, Any]) -> Any:
     if named is None and isinstance(scoring, list | tuple | dict):
         return next(iter(scoring), None)
     return named
+
+
+def _limits(given: Any) -> dict[str, Any]:
+    """Return the limits of a trial that may change it."""
+    return {k: v for k, v in parse_trial_limits(given).items() if k != "gpu"}
 
 
 def _knowledge(source: Any) -> Any:

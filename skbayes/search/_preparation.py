@@ -242,6 +242,7 @@ def fit_options(search: Any) -> FitOptions:
             limits.get("time"),
             limits.get("memory"),
             parse_time("timeout", search.timeout),
+            gpus=limits.get("gpu"),
         ),
     )
 
@@ -320,7 +321,8 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
 
     Seed, splits and number of trials in flight are those of the journal.
     """
-    context = ExecutionContext(search.n_jobs, search.pre_dispatch)
+    gpus = run.options.limits.gpus
+    context = ExecutionContext(search.n_jobs, search.pre_dispatch, gpus)
     run = dataclasses.replace(run, context=context)
     run = dataclasses.replace(run, n_points=_trials_in_flight(search, run))
     journal = NullJournal()

@@ -10,7 +10,6 @@ from sklearn.model_selection import ParameterGrid
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.evaluation.aspect import Parameter
-from skbayes.evaluation.options import parse_trial_limits
 from skbayes.evaluation.run import SearchRun
 from skbayes.optimizer.observations import check_noise
 from skbayes.optimizer.optimizer import ACQUISITIONS, Optimizer
@@ -164,7 +163,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         rest = _all_points(run.search_spaces, space) if everything else []
         if everything and parse_initial_points(self.initial_points)[0] is None:
             points = []  # included in the rest
-        if self.racing or parse_trial_limits(self.trial_limits):
+        if run.cuts_trials:
             # Scores of unfinished trials are noisier than others.
             check_noise(1.0, self._model()[0])
         surrogate, acquisition = self._model()

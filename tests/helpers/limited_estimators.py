@@ -1,5 +1,6 @@
-"""Estimators whose fits do not end, use all memory, or leave processes behind."""
+"""Estimators whose fits do not end, use all memory or a GPU, or leave processes."""
 
+import contextlib
 import functools
 import os
 import re
@@ -7,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import uuid
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +91,43 @@ class Limited(Sometimes):
         program = "import time; time.sleep(600)"
         child = subprocess.Popen([sys.executable, "-c", program])
         Path(self.folder, f"{child.pid}-program").touch()
+
+
+class OnDevice(Sometimes):
+    """Classifier that notes its device, which no other fit may use at the same time.
+
+    The first fits wait for each other until `n_at_once` have begun. The first fit of
+    `way` "kill" kills the parent of its process.
+    """
+
+    def __init__(self, quality=0.5, folder=None, n_at_once=1, way="good"):
+        super().__init__(quality)
+        self.folder, self.n_at_once, self.way = folder, n_at_once, way
+
+    def fit(self, X, y):
+        if len(X) == 150:  # the refit
+            return super().fit(X, y)
+        device = os.environ["CUDA_VISIBLE_DEVICES"]
+        folder = Path(self.folder)
+        with contextlib.suppress(FileExistsError):
+            if self.way == "kill":
+                (folder / "killed").touch(exist_ok=False)
+                os.kill(os.getppid(), signal.SIGKILL)
+                sleep()
+        busy = folder / f"busy {device}"
+        busy.touch(exist_ok=False)
+        (folder / f"{device} {uuid.uuid4()}").touch()
+        while len(devices(folder)) < self.n_at_once:
+            time.sleep(0.01)
+        time.sleep(0.03)
+        busy.unlink()
+        return super().fit(X, y)
+
+
+def devices(folder):
+    """Return the devices of the fits that have begun."""
+    names = [path.name.split() for path in Path(folder).iterdir()]
+    return [name[0] for name in names if name[0] != "busy" and len(name) == 2]
 
 
 @functools.cache

@@ -24,9 +24,9 @@ class Limits(Aspect):
     Parameters
     ----------
     trial_limits : dict or None, default=None
-        Limits of a trial, such as ``{"time": "5 min", "memory": "2 GB"}``. None means
-        no limits. With limits, each worker runs its fits in a separate process, even if
-        there is only one worker (see :ref:`limits`).
+        Limits of a trial, such as ``{"time": "5 min", "memory": "2 GB", "gpu": 1}``,
+        or some of them. None means no limits. With limits, each worker runs its fits in
+        a separate process, even if there is only one worker (see :ref:`limits`).
 
         - "time": limit for the fits of a trial, as a number of seconds or a string. The
           time that a fit waits for a worker or for the start of a process does not
@@ -43,6 +43,10 @@ class Limits(Aspect):
           aborted, and the state of its trial is "out_of_memory". Otherwise, such a
           trial is treated like a trial that exceeds its time. Requires psutil, which
           the extra `limits` installs.
+        - "gpu": number of GPUs that a fit uses. With 0.5, two fits share a GPU. As many
+          fits run at the same time as there are GPUs for them, and
+          ``CUDA_VISIBLE_DEVICES`` contains only those of the fit (see :ref:`gpus`). It
+          has no effect on the trials, except through the number of workers.
     """
 
     name = "limits"
