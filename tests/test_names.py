@@ -76,11 +76,6 @@ def test_module_docstrings_begin_with_a_noun_phrase():
     assert not {n: doc for n, doc in docs.items() if doc.split()[0] in QUESTIONS}
 
 
-def test_the_root_holds_few_modules():
-    modules = {path.stem for path in PACKAGE.glob("*.py")}
-    assert modules == {"__init__", "compat", "watch"}
-
-
 def _imported(node, modules):
     """Yield the imports below a node, also in functions, except for type hints."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
@@ -104,14 +99,6 @@ def imports():
         name: trees.keys() & set(_imported(tree, trees)) - {name}
         for name, tree in trees.items()
     }
-
-
-def test_no_modules_import_each_other_in_a_circle(imports):
-    waiting = dict(imports)
-    while waiting:
-        free = {name for name, found in waiting.items() if not found & waiting.keys()}
-        assert free, {n: sorted(f & waiting.keys()) for n, f in waiting.items()}
-        waiting = {name: waiting[name] for name in waiting.keys() - free}
 
 
 # As docs/contributing.rst lists them: each imports only from those before it.

@@ -1,4 +1,4 @@
-"""Reports and figures with hostile texts, and reports written to hostile paths.
+"""Reports and figures with hostile texts.
 
     python benchmarks/attacks/reports.py before|after
 
@@ -6,8 +6,7 @@ Searches whose parameters, options, metrics, errors and titles contain formulas,
 escape codes and newlines are plotted by every display. They are also shown in HTML,
 printed and reported. A text passes if nothing fails, no figure is missing, and nothing
 is interpreted as a formula or as markup. In addition, no control character may reach a
-figure or the terminal. The paths are planted links, devices, pipes and files of other
-modes.
+figure or the terminal. tests/inspection/test_report.py has hostile paths.
 """
 
 from __future__ import annotations
@@ -16,8 +15,6 @@ import contextlib
 import functools
 import html.parser
 import io
-import os
-import stat
 import tempfile
 import unicodedata
 import warnings
@@ -268,106 +265,6 @@ class Shown:
         return self.text
 
 
-# -- paths ----------------------------------------------------------------------------
-
-
-def _is_kept(search: Any, here: Path, links: list[str]) -> bool:
-    """Write a report next to links to another file; return whether this is kept."""
-    victim = here / "victim"
-    victim.write_text("precious")
-    for link in links:
-        (here / link).symlink_to(victim)
-    with contextlib.suppress(OSError, ValueError):
-        search.report(here / "r.html")
-    return victim.read_text() == "precious"
-
-
-def place_link(search: Any, here: Path) -> bool:
-    """Plant links under the names of temporary files that could be guessed."""
-    part = f".r.html.{os.getpid()}.part"
-    return _is_kept(search, here, [part, ".r.html.part", "r.html.tmp", "r.html~"])
-
-
-def place_target_link(search: Any, here: Path) -> bool:
-    """Write to a link to another file."""
-    return _is_kept(search, here, ["r.html"])
-
-
-def place_device(search: Any, here: Path) -> bool:
-    """Write to a device: one that is created here as root, otherwise /dev/null."""
-    device = here / "null"
-    try:
-        os.mknod(device, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
-    except OSError:
-        device = Path("/dev/null")
-    return _refused(search, device, stat.S_ISCHR)
-
-
-def place_pipe(search: Any, here: Path) -> bool:
-    """Write to a pipe."""
-    os.mkfifo(here / "pipe")
-    return _refused(search, here / "pipe", stat.S_ISFIFO)
-
-
-def _refused(search: Any, path: Path, is_kind: Any) -> bool:
-    try:
-        search.report(path)
-    except (OSError, ValueError) as error:
-        return is_kind(path.lstat().st_mode) and str(path) in str(error)
-    return False
-
-
-def place_mode(search: Any, here: Path) -> bool:
-    """Replace a file that other users may not read."""
-    path = here / "r.html"
-    path.write_text("old")
-    path.chmod(0o600)
-    search.report(path)
-    return stat.S_IMODE(path.stat().st_mode) == 0o600 and "old" != path.read_text()
-
-
-def place_new_mode(search: Any, here: Path) -> bool:
-    """Write a new file with the user's umask."""
-    old = os.umask(0o027)
-    try:
-        path = search.report(here / "r.html")
-    finally:
-        os.umask(old)
-    return stat.S_IMODE(path.stat().st_mode) == 0o640
-
-
-def place_rest(search: Any, here: Path) -> bool:
-    """Check that only the report remains in the folder, also after a failure."""
-    search.report(here / "r.html")
-    (here / "folder.html").mkdir()
-    with contextlib.suppress(OSError, ValueError):
-        search.report(here / "folder.html")
-    return sorted(path.name for path in here.iterdir()) == ["folder.html", "r.html"]
-
-
-def place_odd_names(search: Any, here: Path) -> bool:
-    """Write to names that are long, empty, or contain a NUL character."""
-    kinds = []
-    for name in ("x" * 300, "a\0b", "x" * 250):
-        try:
-            search.report(here / name)
-        except (OSError, ValueError) as error:
-            kinds.append(type(error))
-        else:
-            kinds.append(None)
-    return kinds[-1] is None and all(kinds[:2])
-
-
-PLACES = [place_link, place_target_link, place_device, place_pipe, place_mode]
-PLACES += [place_new_mode, place_rest, place_odd_names]
-
-
-def place(write: Callable[[Any, Path], bool]) -> bool:
-    """Write a report to one kind of path."""
-    with tempfile.TemporaryDirectory() as folder:
-        return write(searches("underscore")["bayes"], Path(folder))
-
-
 def cases() -> Iterator[tuple]:
     for kind, text in TEXTS.items():
         yield "searches", are_fitted, kind
@@ -377,8 +274,6 @@ def cases() -> Iterator[tuple]:
             yield "reports", strictly, report, kind, which
             yield "diagrams", strictly, diagram, kind, which
         yield "terminal", strictly, terminal, text
-    for write in PLACES:
-        yield "places", strictly, place, write
 
 
 if __name__ == "__main__":

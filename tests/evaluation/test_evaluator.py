@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from grid_comparison import Sometimes
+from simple_estimators import Sometimes
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score

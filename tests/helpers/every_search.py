@@ -2,6 +2,7 @@
 
 import warnings
 
+from simple_estimators import n_leaves
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
@@ -34,15 +35,10 @@ TEXT_SPACE = {
 }
 
 
-def leaves(tree):
-    """Return a cost that is the same in every process."""
-    return tree.get_n_leaves()
-
-
 MORE = {
     HyperTuneSearchCV: {"complexity": {"max_depth": 1}, "n_subsets": 2},
-    ParetoSearchCV: {"objectives": {"accuracy": "max", "leaves": ("min", leaves)}},
-    TradeoffSearchCV: {"cost": leaves},
+    ParetoSearchCV: {"objectives": {"accuracy": "max", "leaves": ("min", n_leaves)}},
+    TradeoffSearchCV: {"cost": n_leaves},
     TextRepresentationSearchCV: {
         "estimator": LogisticRegression(),
         "search_spaces": TEXT_SPACE,

@@ -1,6 +1,6 @@
 """Clock that is advanced by estimators only, so that other load has no effect."""
 
-from grid_comparison import Sometimes
+from simple_estimators import Sometimes
 
 
 class FakeClock:

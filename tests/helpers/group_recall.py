@@ -16,11 +16,6 @@ def recall_gap(y_true, y_pred, group=None):
     return abs(recalls[0] - recalls[1])
 
 
-def n_leaves(tree):
-    """Return the number of leaves of a tree."""
-    return tree.get_n_leaves()
-
-
 def n_letters(pipeline):
     """Return the size of the vocabulary of a pipeline, or 1 without one."""
     return len(getattr(pipeline[0], "vocabulary_", [0]))

@@ -12,7 +12,7 @@ import uuid
 from pathlib import Path
 
 import numpy as np
-from grid_comparison import Sometimes
+from simple_estimators import Sometimes
 
 
 def note(folder, way):

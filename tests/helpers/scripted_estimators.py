@@ -9,8 +9,8 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-from grid_comparison import Sometimes
 from joblib.parallel import get_active_backend
+from simple_estimators import Sometimes
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from threadpoolctl import threadpool_info
 

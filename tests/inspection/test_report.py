@@ -422,6 +422,21 @@ def test_a_file_keeps_its_mode(search, tmp_path, undrawn):
         write_report(search, path)
         assert path.stat().st_mode & 0o777 == mode
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    path.unlink()
+    before = os.umask(0o027)
+    try:
+        write_report(search, path)
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o640
+
+
+def test_names_of_any_length(search, tmp_path, undrawn):
+    for name in ("x" * 300, "a\0b"):
+        with pytest.raises((OSError, ValueError)):
+            write_report(search, tmp_path / name)
+    write_report(search, tmp_path / ("x" * 250))
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 def test_texts_of_all_pictures_are_no_formulas():

@@ -4,7 +4,7 @@ import math
 import sys
 
 import pytest
-from grid_comparison import Sometimes
+from simple_estimators import Sometimes
 from sklearn.datasets import load_iris
 
 from skbayes import BayesSearchCV

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from grid_comparison import Sized
+from simple_estimators import Sized
 from sklearn.datasets import load_iris
 from two_stage_search import InTwoStages
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 import sklearn
 from every_search import SEARCHES, X, data, make, y
-from group_recall import n_leaves, n_letters, recall_gap
+from group_recall import n_letters, recall_gap
+from simple_estimators import n_leaves
 from sklearn.base import clone
 from sklearn.metrics import make_scorer
 from sklearn.model_selection import StratifiedKFold

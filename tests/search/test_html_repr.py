@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import sklearn
 from every_search import small_search
-from grid_comparison import Sometimes
+from simple_estimators import Sometimes
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning

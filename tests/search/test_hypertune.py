@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from every_search import small_search
-from grid_comparison import Growing
+from simple_estimators import Growing
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import KFold

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from every_search import small_search
 from fake_clock import TakesTime
-from grid_comparison import Sized, assert_same_tables
+from grid_comparison import assert_same_tables
 from scipy.stats import spearmanr
 from scripted_estimators import NeverFitted
+from simple_estimators import Sized
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 from every_search import small_search
-from grid_comparison import Sometimes
 from scripted_estimators import Restless
+from simple_estimators import Sometimes
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression

@@ -6,8 +6,9 @@ import warnings
 
 import numpy as np
 import pytest
-from grid_comparison import Sometimes, assert_same_tables, n_leaves
+from grid_comparison import assert_same_tables
 from scripted_estimators import NeverFitted
+from simple_estimators import Sometimes, n_leaves
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_diabetes, load_iris

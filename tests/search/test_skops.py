@@ -1,5 +1,6 @@
 import pytest
-from every_search import SEARCHES, data, fitted, leaves
+from every_search import SEARCHES, data, fitted
+from simple_estimators import n_leaves
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 
@@ -26,7 +27,7 @@ def test_a_fitted_search_survives(kind):
     ConvergenceDisplay.from_search(ours)
     # The other types are the same for GridSearchCV, or of the user.
     foreign = [name for name in types if not name.startswith("skbayes.")]
-    known = {f"{leaves.__module__}.leaves", "functools.partial"}
+    known = {f"{n_leaves.__module__}.n_leaves", "functools.partial"}
     assert all(name.startswith("sklearn.") or name in known for name in foreign)
     assert len(clone(ours).set_params(n_iter=3).fit(X, y).trials_) <= 3
 

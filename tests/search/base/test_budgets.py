@@ -12,8 +12,8 @@ from pathlib import Path
 
 import joblib
 import pytest
-from grid_comparison import Sometimes
 from scripted_estimators import Noted, Waits
+from simple_estimators import Sometimes
 from sklearn.datasets import load_iris
 
 from skbayes import BayesSearchCV
@@ -191,7 +191,7 @@ def test_a_time_that_is_none_is_refused(given):
 PROGRAM = """
 import logging
 import sys
-from grid_comparison import Noting
+from simple_estimators import Noting
 from sklearn.datasets import load_iris
 from skbayes import BayesSearchCV
 logging.basicConfig(level=logging.DEBUG, format="%(message)s")

@@ -6,7 +6,6 @@ import pickle
 import joblib
 import numpy as np
 import pytest
-from grid_comparison import Sometimes
 from recording_callbacks import (
     TRIAL,
     AtTrial,
@@ -15,6 +14,7 @@ from recording_callbacks import (
     Recorder,
     Stopper,
 )
+from simple_estimators import Sometimes
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression

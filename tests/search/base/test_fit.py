@@ -10,7 +10,8 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from every_search import small_search
-from grid_comparison import Sometimes, assert_same_results, assert_same_tables, fit_both
+from grid_comparison import assert_same_results, assert_same_tables, fit_both
+from simple_estimators import Sometimes
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.feature_extraction.text import CountVectorizer

@@ -12,9 +12,10 @@ import joblib
 import numpy as np
 import psutil
 import pytest
-from grid_comparison import Sometimes, assert_same_tables
+from grid_comparison import assert_same_tables
 from limited_estimators import Limited, memory_before_fits, two_metrics
 from scripted_estimators import Inside, Threads
+from simple_estimators import Sometimes
 from sklearn import config_context
 from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning

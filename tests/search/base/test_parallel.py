@@ -11,7 +11,7 @@ from every_search import small_search
 from grid_comparison import assert_same_tables, searches
 from sklearn.base import clone
 from sklearn.datasets import load_iris
-from sklearn.model_selection import StratifiedKFold, cross_validate
+from sklearn.model_selection import StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -56,19 +56,6 @@ def test_nested_in_a_pipeline(reference):
     pipe.fit(X, y)
     assert_same_tables(pipe[-1].cv_results_, reference.cv_results_)
     assert clone(pipe).set_params(bayessearchcv__n_iter=2).fit(X, y)
-
-
-def test_nested_in_cross_validate():
-    grid = {"C": [0.1, 1.0, 10.0]}
-    # Sorted labels: without stratification each fold would lack a class.
-    a, b = (
-        cross_validate(search, X, y, cv=3, n_jobs=2, return_estimator=True)
-        for search in searches(SVC(), grid, cv=2)
-    )
-    np.testing.assert_array_equal(a["test_score"], b["test_score"])
-    assert a["test_score"].min() > 0.8
-    for ours, theirs in zip(a["estimator"], b["estimator"], strict=True):
-        assert ours.best_params_ == theirs.best_params_
 
 
 def printed(search):

@@ -9,8 +9,9 @@ import warnings
 import numpy as np
 import pytest
 from every_search import small_search
-from grid_comparison import ENOUGH, Sometimes, assert_same_results, fit_both, searches
+from grid_comparison import ENOUGH, assert_same_results, fit_both, searches
 from scipy.stats import loguniform, randint
+from simple_estimators import Sometimes
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.metrics import accuracy_score, f1_score

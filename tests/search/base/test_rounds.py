@@ -9,7 +9,6 @@ from scipy.stats import randint
 from sklearn.base import clone, is_classifier
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.decomposition import PCA
 from sklearn.ensemble import (
     GradientBoostingRegressor,
     HistGradientBoostingClassifier,
@@ -248,16 +247,6 @@ def same_trials(one, other):
         assert [curves_of(f) for f in a.folds] == [curves_of(f) for f in b.folds]
         np.testing.assert_array_equal(a.score, b.score)
     assert one.best_params_ == other.best_params_
-
-
-def test_shared_steps_change_nothing():
-    estimator = make_pipeline(PCA(4, random_state=0), boosting())
-    spaces = {"histgradientboostingclassifier__learning_rate": (0.02, 0.5)}
-    given = {"pre_dispatch": 2, "n_iter": 7, "rounds": 12}
-    expected = search(estimator, spaces, cache=False, **given).fit(X, Y)
-    cached = search(estimator, spaces, cache=True, **given).fit(X, Y)
-    same_trials(cached, expected)
-    assert sum(trial.shared_time > 0.0 for trial in cached.trials_) >= 3
 
 
 def test_a_journal_goes_on_where_it_was(tmp_path, pruning):

@@ -182,6 +182,8 @@ def test_workers_caches_and_resumed_journals_give_equal_outcomes(tmp_path):
             assert (one.params, one.rounds, one.score, one.violation) == (
                 other.params, other.rounds, other.score, other.violation,
             )  # fmt: skip
+        if name == "cache":
+            assert any(trial.shared_time > 0.0 for trial in found.trials_)
     frame = load_history(path)
     assert len(frame) == 4
 

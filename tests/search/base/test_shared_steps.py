@@ -566,11 +566,3 @@ def test_without_room_nothing_is_shared_or_left_behind(iris, tmp_path, monkeypat
             patch.setattr(module, name, full)
             shared, _ = assert_as_plain(scaler, *iris)
         assert np.all(shared_times(shared) == 0.0)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"), [("cache", "yes"), ("cache", 0), ("cache", ("all", "1 GB"))]
-)
-def test_wrong_arguments(iris, name, value):
-    with pytest.raises(ValueError, match=name):
-        search(pipeline(StandardScaler()), **{name: value}).fit(*iris)

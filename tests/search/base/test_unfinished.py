@@ -7,8 +7,9 @@ import joblib
 import numpy as np
 import pytest
 from fake_clock import TakesTime
-from grid_comparison import Sometimes, assert_same_tables
+from grid_comparison import assert_same_tables
 from scripted_estimators import Restless
+from simple_estimators import Sometimes
 from sklearn.datasets import load_breast_cancer, load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC

@@ -1,0 +1,98 @@
+"""Estimators whose score is a parameter.
+
+Workers import this module, so it imports neither the searches nor other estimators.
+"""
+
+import os
+import time
+from pathlib import Path
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+
+class Sometimes(ClassifierMixin, BaseEstimator):
+    """Classifier that predicts the first class, and may fail to fit.
+
+    `bad` is None, "fit", "some" (fails on every second training set) or "params" (is
+    rejected by `set_params`). Subclasses leave files in `folder`.
+    """
+
+    def __init__(self, quality=0.5, bad=None, folder=None):
+        self.quality = quality
+        self.bad = bad
+        self.folder = folder
+
+    def set_params(self, **params):
+        if params.get("bad") == "params" and params.get("quality", 0) > 1:
+            raise ValueError("quality and bad do not go together")
+        return super().set_params(**params)
+
+    def fit(self, X, y, sample_weight=None):
+        if self.bad == "fit":
+            raise RuntimeError("cannot be fitted")
+        if self.bad == "some" and X[0][0] % 2:
+            raise RuntimeError("cannot be fitted on this")
+        self.classes_ = np.unique(y)
+        return self
+
+    def predict(self, X):
+        return np.full(len(X), self.classes_[0])
+
+    def score(self, X, y, sample_weight=None):
+        return float(self.quality)
+
+
+class Noting(Sometimes):
+    """Classifier that sleeps on a subset of the rows, and records begin and end.
+
+    It sleeps for ten minutes if the folder contains a file called "slowly".
+    """
+
+    def fit(self, X, y):
+        if len(X) < 150:
+            mark = Path(self.folder) / f"{os.getpid()}-{time.monotonic_ns()}"
+            mark.with_suffix(".begun").touch()
+            if (Path(self.folder) / "slowly").exists():
+                mark.with_suffix(".slow").touch()
+                time.sleep(600)
+            time.sleep(0.05)
+            mark.with_suffix(".ended").touch()
+        return super().fit(X, y)
+
+
+class Slow(Sometimes):
+    """Classifier that sleeps on a subset of the rows, but not on all 150."""
+
+    def fit(self, X, y):
+        if len(X) < 150:
+            time.sleep(0.1)
+        return super().fit(X, y)
+
+
+def n_leaves(tree):
+    """Return the number of leaves of a decision tree; importable by workers."""
+    return tree.get_n_leaves()
+
+
+class Sized(Sometimes):
+    """Estimator that scores its number of training rows plus 0.4 × quality."""
+
+    def fit(self, X, y):
+        self.n_rows_ = len(X)
+        return super().fit(X, y)
+
+    def score(self, X, y, sample_weight=None):
+        return self.n_rows_ + 0.4 * self.quality
+
+
+class Growing(Sized):
+    """Estimator whose best quality is the share of 100 rows in its training set."""
+
+    def __init__(self, quality=0.5, bad=None, other=0.5):
+        super().__init__(quality, bad)
+        self.other = other
+
+    def score(self, X, y, sample_weight=None):
+        off = self.quality - self.n_rows_ / 120 - 0.01 * float(np.mean(X[:, 0]))
+        return 1.0 - off**2 - 0.01 * self.other**2
