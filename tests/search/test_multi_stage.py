@@ -212,7 +212,56 @@ def test_multi_fidelity_needs_a_model_that_takes_a_column(surrogate):
         search.fit(X, y)
 
 
-# -- how a search ends ----------------------------------------------------------------
+# -- how a stage and a search end -----------------------------------------------------
+
+
+def five_each(**kwargs):
+    return sized(**{"stages": (0.2, 1.0), "n_iter": [5, 5], **kwargs})
+
+
+def test_a_stopper_ends_a_stage_and_sees_its_trials_alone():
+    seen = []
+
+    def after_three(history):
+        seen.append([trial.stage for trial in history])
+        return len(history) == 3
+
+    search = five_each(stopper=after_three).fit(X, y)
+    assert [trial.stage for trial in search.trials_] == [0, 0, 0, 1, 1, 1]
+    assert seen == [[0] * n for n in (1, 2, 3)] + [[1] * n for n in (1, 2, 3)]
+    assert search.stop_reason_ == "stopper"
+
+
+def test_a_journal_remembers_where_a_stage_ended(tmp_path):
+    journal = tmp_path / "journal"
+    five_each(journal=journal, stopper=lambda trials: True).fit(X, y)
+    search = five_each(journal=journal).fit(X, y)
+    assert [trial.stage for trial in search.trials_] == [0] + [1] * 5
+
+
+def test_a_space_that_is_exhausted_ends_a_stage():
+    search = five_each().set_params(search_spaces={"quality": [0.1, 0.2, 0.3]})
+    assert [trial.stage for trial in search.fit(X, y).trials_] == [0] * 3 + [1] * 3
+    assert search.stop_reason_ == "exhausted"
+
+
+def test_a_race_is_run_among_the_trials_of_a_stage():
+    search = five_each(racing=0.49, n_iter=[6, 6]).fit(X, y)
+    second = of_stage(search, 1)
+    # Those of the first stage score far less, and would let every one pass.
+    assert [trial.state for trial in second[:3]] == ["complete"] * 3
+    assert any(trial.state == "pruned" for trial in second)
+
+
+def test_interrupted_in_the_last_stage_it_has_a_best():
+    def interrupt(history):
+        if len(history) == 2 and history[-1].stage == 1:
+            raise KeyboardInterrupt
+
+    with pytest.warns(UserWarning, match="interrupted"):
+        search = five_each(stopper=interrupt).fit(X, y)
+    assert [trial.stage for trial in search.trials_] == [0] * 5 + [1] * 2
+    assert search.stop_reason_ == "interrupted"
 
 
 def test_a_timeout_is_shared_by_trials_and_training_sizes(monkeypatch):

@@ -1,4 +1,4 @@
-"""Contract of every surrogate in the registry, alone and in a search."""
+"""Contract of every surrogate, alone and in a search."""
 
 import copy
 import math
@@ -13,8 +13,11 @@ from skbayes import BayesSearchCV, Optimizer
 from skbayes.optimizer import SpaceExhausted
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import Candidates
+from skbayes.surrogates import GaussianProcess, MonotonicGP
 from skbayes.surrogates.base import Surrogate, posterior_of_mean
+from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
 from skbayes.surrogates.registry import capability, make_surrogate, names_with, registry
+from skbayes.surrogates.transfer import MultiFidelity, Source, TransferSurrogate
 
 CHOICES = [(name, "ei") for name in registry] + [
     (name, "eif") for name in names_with("has_graph")
@@ -34,24 +37,46 @@ MIXED = Space.from_notation(
 )
 
 
+def scores_of(X):
+    return np.sin(4 * X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2
+
+
+# Scores of other data or of smaller samples, and signs of the ordered columns.
+EARLIER = MIXED.from_uniform(np.random.default_rng(1).random((25, MIXED.n_columns)))
+SIGNS = np.where(MIXED.categorical | np.isnan(EARLIER[:6]), 0.0, 1.0)
+SOURCE = Source(EARLIER, 7.0 - 50.0 * scores_of(EARLIER))
+# Surrogates that are not in the registry.
+OTHERS = {
+    "transfer": TransferSurrogate("gp-matern52", [SOURCE], random_state=0),
+    "multi-fidelity": MultiFidelity(
+        GaussianProcess(n_options=MIXED.n_options),
+        EARLIER[:12],
+        scores_of(EARLIER[:12]),
+        np.full(12, 0.4),
+        1.0,
+    ),
+    "monotonic": MonotonicGP(sign_points=EARLIER[:6], signs=SIGNS),
+    "robust-monotonic": RobustMonotonicGP(
+        sign_points=EARLIER[:6], signs=SIGNS, n_options=MIXED.n_options
+    ),
+}
+
+
 def made(name, space=None, seed=3):
     """Return a surrogate by name, and rows of a space that it supports."""
-    finite = capability(name, "needs_finite_space")
+    finite = capability(OTHERS.get(name, name), "needs_finite_space")
     space = space or (FINITE if finite else MIXED)
-    model = make_surrogate(name, Candidates(space), seed)
+    model = make_surrogate(OTHERS.get(name, name), Candidates(space), seed)
     rng = np.random.default_rng(0)
     X = np.unique(space.from_uniform(rng.random((40, space.n_columns))), axis=0)
     return model, rng.permutation(X)[:18]
 
 
-def scores_of(X):
-    return np.sin(4 * X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2
+every = pytest.mark.parametrize("name", [*registry, *OTHERS])
+models = pytest.mark.parametrize("name", [*names_with("predicts_scores"), *OTHERS])
 
 
-models = pytest.mark.parametrize("name", names_with("predicts_scores"))
-
-
-@pytest.mark.parametrize("name", registry)
+@every
 def test_it_declares_its_capabilities(name):
     model, _ = made(name)
     assert isinstance(model, Surrogate)
@@ -59,7 +84,8 @@ def test_it_declares_its_capabilities(name):
     assert len(flags) >= 7
     for flag in flags:
         assert type(capability(model, flag)) is bool
-        assert capability(model, flag) == capability(name, flag)
+        if name in registry:
+            assert capability(model, flag) == capability(name, flag)
 
 
 @models
@@ -80,11 +106,11 @@ def test_shapes(name):
 
 @models
 def test_gradients_agree_with_finite_differences(name):
-    if not capability(name, "has_gradients"):
-        with pytest.raises(TypeError, match="gradient"):
-            made(name)[0].predict(MIXED.from_uniform(np.zeros((1, 4))), gradient=True)
-        return
     model, X = made(name)
+    if not capability(model, "has_gradients"):
+        with pytest.raises(TypeError, match="gradient"):
+            model.predict(MIXED.from_uniform(np.zeros((1, 4))), gradient=True)
+        return
     model = model.fit(X[:12], scores_of(X[:12])).condition(X[5:7])
     *_, d_mean, d_sd = model.predict(X[12:], gradient=True)
     ordered = np.flatnonzero(~MIXED.categorical)
@@ -110,7 +136,7 @@ def test_conditioning_keeps_means_and_lowers_uncertainty(name):
         np.testing.assert_array_equal(one, other)
     mean, sd = conditioned.predict(X[12:15])
     assert np.all(sd.mean(axis=0) < before[1][:, 12:15].mean(axis=0) + 1e-12)
-    if capability(name, "has_gradients") or capability(name, "has_graph"):
+    if capability(model, "has_gradients") or capability(model, "has_graph"):
         # The joint posterior, given the values that are predicted anyway.
         np.testing.assert_allclose(conditioned.predict(X)[0], before[0], atol=1e-6)
         one_by_one = model
@@ -122,18 +148,20 @@ def test_conditioning_keeps_means_and_lowers_uncertainty(name):
             np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", registry)
+@every
 def test_inputs_are_not_modified_and_copies_are_alike(name):
     model, X = made(name)
     y = scores_of(X)
     kept = X.copy(), y.copy()
     fitted = model.fit(X[:12], y[:12]).condition(X[12:14])
     twins = [pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)]
-    twins.append(made(name)[0].fit(X[:12], y[:12]).condition(X[12:14]))
+    # What was fitted before does not matter.
+    for used in (made(name)[0], made(name)[0].fit(X, y)):
+        twins.append(used.fit(X[:12], y[:12]).condition(X[12:14]))
     for array, original in zip((X, y), kept, strict=True):
         np.testing.assert_array_equal(array, original)
     for twin in twins:
-        if capability(name, "predicts_scores"):
+        if capability(model, "predicts_scores"):
             pairs = zip(fitted.predict(X), twin.predict(X), strict=True)
         else:
             candidates = Candidates(MIXED)
@@ -147,7 +175,7 @@ def test_inputs_are_not_modified_and_copies_are_alike(name):
             np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
-@models
+@pytest.mark.parametrize("name", names_with("predicts_scores"))
 def test_scores_count_in_their_units(name):
     model, X = made(name)
     mean, sd = model.fit(X[:12], scores_of(X[:12])).predict(X)
@@ -157,12 +185,16 @@ def test_scores_count_in_their_units(name):
     np.testing.assert_allclose(scaled[1], 1024.0 * sd, rtol=1e-6)
 
 
-@pytest.mark.parametrize("name", registry)
-def test_noise_is_accepted_where_it_is_declared(name):
+@every
+def test_noise_counts_where_it_is_declared(name):
     model, X = made(name)
-    noise = np.full(12, 0.01)
-    if capability(name, "takes_noise"):
+    noise = np.full(12, 4.0)
+    if capability(model, "takes_noise"):
+        exact = made(name)[0].fit(X[:12], scores_of(X[:12]))
         model.fit(X[:12], scores_of(X[:12]), noise=noise)
+        if capability(model, "has_gradients"):
+            sure, unsure = (np.mean(one.predict(X)[1]) for one in (exact, model))
+            assert unsure > 1.2 * sure
     else:
         with pytest.raises(TypeError, match="noise"):
             model.fit(X[:12], scores_of(X[:12]), noise=noise)

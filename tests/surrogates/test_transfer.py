@@ -1,9 +1,7 @@
 import copy
-import pickle
 
 import numpy as np
 import pytest
-from differences import assert_gradient
 
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import Candidates
@@ -153,61 +151,10 @@ def test_means_are_in_units_of_the_scores():
     assert np.mean(np.abs(mean - expected)) < 0.5 * np.std(expected)
 
 
-@pytest.mark.parametrize("n", [1, 2, 8])
-def test_gradients_agree_with_finite_differences(n):
-    model, _ = fitted([source(0), source(2)], n)
-    assert model.has_gradients
-    X = rows(6, 5)
-    mean, sd, d_mean, d_sd = model.predict(X, gradient=True)
-    for one, other in zip((mean, sd), model.predict(X), strict=True):
-        np.testing.assert_allclose(one, other)
-    for column in range(X.shape[1]):
-        step = 1e-6 * np.eye(X.shape[1])[column] * (not SPACE.categorical[column])
-        ahead, behind = (model.predict(X + sign * step) for sign in (1, -1))
-        active = ~np.isnan(X[:, column])
-        for slope, after, before in zip((d_mean, d_sd), ahead, behind, strict=True):
-            numeric = (after - before) / 2e-6
-            np.testing.assert_allclose(
-                slope[:, active, column], numeric[:, active], rtol=1e-3, atol=1e-4
-            )
-
-
-def test_conditioning_keeps_means_and_lowers_uncertainty():
-    model, _ = fitted([source(0)], 8)
-    pending, candidates = rows(2, 6), rows(20, 7)
-    conditioned = model.condition(pending)
-    before, after = model.predict(candidates), conditioned.predict(candidates)
-    np.testing.assert_allclose(before[0], after[0], rtol=1e-6, atol=1e-6)
-    assert np.all(after[1] <= before[1] * (1 + 1e-9))
-    at_pending = conditioned.predict(pending)[1] / model.predict(pending)[1]
-    assert np.all(at_pending < 0.7)
-
-
-def test_known_noise_is_handed_on():
-    model = TransferSurrogate("gp-matern52", [source(0)])
-    assert model.takes_noise
-    model.prepare(Candidates(SPACE))
-    X = rows(8)
-    exact = copy.deepcopy(model).fit(X, score(X)).predict(X)[1]
-    noisy = copy.deepcopy(model).fit(X, score(X), np.full(8, 1.0)).predict(X)[1]
-    assert np.mean(noisy) > 2.0 * np.mean(exact)
-
-
 def test_a_model_without_leave_one_out_is_fitted_in_folds():
     model, _ = fitted([source(0)], 9, surrogate="trees")
     assert not model.has_gradients
     assert model.weights_[0] > 0.5
-
-
-def test_the_same_scores_give_the_same_model():
-    candidates = rows(20, 8)
-    model, X = fitted([source(0), source(2)], 7)
-    again, _ = fitted([source(0), source(2)], 7)
-    copied = pickle.loads(pickle.dumps(model))
-    for other in (again, copied, model.fit(X, 100.0 * score(X))):
-        np.testing.assert_array_equal(
-            model.predict(candidates)[0], other.predict(candidates)[0]
-        )
 
 
 RNG = np.random.default_rng(0)
@@ -247,23 +194,6 @@ def test_it_is_the_surrogate_with_one_more_column():
     np.testing.assert_allclose(
         wrapped.predict(NEW)[1], plain.predict(with_column(NEW, 1.0))[1]
     )
-
-
-def test_gradients_of_multi_fidelity():
-    wrapped = with_fidelity().fit(KNOWN, f(KNOWN))
-    mean, sd, d_mean, d_sd = wrapped.predict(NEW, gradient=True)
-    assert d_mean.shape == (*mean.shape, 2)
-    for place, gradient in enumerate((d_mean, d_sd)):
-        assert_gradient(
-            lambda X, place=place: wrapped.predict(X)[place], NEW, gradient, atol=1e-4
-        )
-
-
-def test_noise_is_that_of_the_scores_at_the_target():
-    noisy = with_fidelity().fit(KNOWN, f(KNOWN), noise=np.full(5, 4.0))
-    sure = with_fidelity().fit(KNOWN, f(KNOWN))
-    at_known = noisy.predict(KNOWN)[1].mean(), sure.predict(KNOWN)[1].mean()
-    assert at_known[0] > at_known[1]
 
 
 def test_the_original_is_not_changed_and_copies_are_independent():

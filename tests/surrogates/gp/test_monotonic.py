@@ -1,9 +1,8 @@
-import pickle
 import warnings
 
 import numpy as np
 import pytest
-from differences import assert_gradient, assert_slopes
+from differences import assert_slopes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
@@ -168,48 +167,6 @@ def test_the_wider_the_likelihood_the_less_the_signs_say():
     expected = plain.predict(candidates)[0][0]
     np.testing.assert_allclose(none, expected, atol=1e-4)
     assert np.ptp(soft - expected) < 0.7 * np.ptp(hard - expected)
-
-
-@kernels
-def test_gradients_agree_with_finite_differences(kernel):
-    X, y, rng = make_data(15, 3)
-    X[:, 1] = np.rint(X[:, 1] * 2) / 2
-    signs = np.tile([1.0, 0.0, -1.0], (6, 1))
-    points, candidates = rng.random((6, 3)), rng.random((10, 3))
-    points[:, 1] = candidates[:, 1] = 0.5
-    model = MonotonicGP(
-        kernel, sign_points=points, signs=signs, n_options=[0, 3, 0], n_samples=3
-    ).fit(X, y)
-    mean, sd, d_mean, d_sd = model.predict(candidates, gradient=True)
-    assert mean.shape == sd.shape == (3, 10)
-    assert d_mean.shape == d_sd.shape == (3, 10, 3)
-    # The middle column is unordered: moved by so little, it keeps its option.
-    for place, gradient in enumerate((d_mean, d_sd)):
-        assert_gradient(
-            lambda X, place=place: model.predict(X)[place], candidates, gradient, rtol=0
-        )
-    assert not np.any(d_mean[..., 1]) and not np.any(d_sd[..., 1])
-
-
-def test_what_is_pending_leaves_means_and_lowers_deviations():
-    X, y, rng = make_data(12, 2)
-    model = MonotonicGP(**grow(rng.random((6, 2)))).fit(X, y, np.full(12, 0.01))
-    candidates, pending = rng.random((20, 2)), rng.random((3, 2))
-    after = model.condition(pending)
-    np.testing.assert_allclose(
-        after.predict(candidates)[0], model.predict(candidates)[0], atol=1e-8
-    )
-    assert np.all(after.predict(candidates)[1] <= model.predict(candidates)[1] + 1e-9)
-    assert np.all(after.predict(pending)[1] < 0.9 * model.predict(pending)[1])
-
-
-def test_a_pickled_copy_predicts_alike_and_fitting_twice_changes_nothing():
-    X, y, rng = make_data(9, 2)
-    model = MonotonicGP(**grow(rng.random((5, 2)))).fit(X, y)
-    expected = model.predict(X)
-    again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(again.predict(X), expected)
-    np.testing.assert_array_equal(again.fit(X, y).predict(X), expected)
 
 
 def test_an_optimizer_takes_it():
