@@ -52,6 +52,7 @@ __all__ = [
     "SamplingProposer",
     "fit_surrogate",
     "in_blocks",
+    "selected_rows",
 ]
 
 # Number of candidates that are scored at a time. Covariances then stay in the
@@ -124,6 +125,16 @@ class Observations:
             slacks=None if self.slacks is None else self.slacks[rows],
         )
 
+    def followed_by(self, others: Observations) -> Observations:
+        """Return these observations and others, with these pending configurations."""
+        names = ["X", "scores", "noise", *(["slacks"] * (self.slacks is not None))]
+        if not len(others.X):
+            return self
+        pairs = [(getattr(self, name), getattr(others, name)) for name in names]
+        return replace(
+            self, **{k: np.concatenate(v) for k, v in zip(names, pairs, strict=True)}
+        )
+
     @property
     def y(self) -> FloatArray:
         """Scores, with failures replaced by the worst; at least one must be finite."""
@@ -168,15 +179,18 @@ class Observations:
         return np.concatenate([self.kept, pending])
 
 
-def _selected_rows(model: Any, y: FloatArray) -> np.ndarray:
-    """Return the rows of the observations that a surrogate is fitted to."""
-    limit = getattr(model, "max_observations", None) or len(y)
-    if len(y) <= limit:
+def selected_rows(limit: int | None, y: FloatArray, n_pending: int = 0) -> np.ndarray:
+    """Return the rows of the observations that a surrogate is fitted to.
+
+    The limit includes pending configurations, but at least half of it are observations.
+    """
+    if limit is None or len(y) + n_pending <= limit:
         return np.arange(len(y))
     # Most rows remain the same, so that their factorization is reused.
     n_selected = len(y) - len(y) % N_LATEST
     rng = np.random.default_rng(n_selected)
-    rows = best_and_random(y[:n_selected], limit, rng)
+    size = max(limit - n_pending, limit // 2)
+    rows = best_and_random(y[:n_selected], size, rng)
     return np.append(rows, np.arange(n_selected, len(y)))
 
 
@@ -188,8 +202,13 @@ def fit_surrogate(
     The surrogate that is returned is conditioned on pending configurations.
     """
     y = observations.y if y is None else y
-    rows = _selected_rows(model, y)
+    rows = _rows_for(model, observations, y)
     return _fitted(model, observations.part(rows), y[rows])
+
+
+def _rows_for(model: Any, observations: Observations, y: FloatArray) -> np.ndarray:
+    limit = getattr(model, "max_observations", None)
+    return selected_rows(limit, y, len(observations.pending))
 
 
 def _fitted(model: Any, observations: Observations, y: FloatArray) -> Any:
@@ -305,7 +324,8 @@ class ModelProposer(Proposer):
     def fit(self, observations: Observations) -> ModelProposer:  # noqa: D102
         fitted = copy.copy(self)
         # Others are probably not the best, and predictions for them take time.
-        observations = observations.part(_selected_rows(self.model, observations.y))
+        rows = _rows_for(self.model, observations, observations.y)
+        observations = observations.part(rows)
         fitted.surrogate = _fitted(self.model, observations, observations.y)
         # The best score is biased if scores are noisy, for example with few folds. The
         # best predicted mean is less biased. Pending configurations count as observed;

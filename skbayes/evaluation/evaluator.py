@@ -85,9 +85,10 @@ def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
 class Evaluation:
     """Prepared trial, which any thread can run.
 
-    `complete_scores` are those of the complete trials at the time of preparation. The
-    estimator raised `refusal` when the parameters were set. `notes` are the states of
-    aspects. Folds in parallel count once in `seconds`.
+    Of `known_scores`, which grow, the first `n_known` are those of the trials that were
+    complete at the time of preparation. The estimator raised `refusal` when the
+    parameters were set. `notes` are the states of aspects. Folds in parallel count once
+    in `seconds`.
     """
 
     run: SearchRun
@@ -96,7 +97,8 @@ class Evaluation:
     backend: Backend | Any
     fidelity: Fidelity = FULL_DATA
     aspects: Sequence[Aspect] = ()
-    complete_scores: Sequence[FoldScores] = ()
+    known_scores: Sequence[FoldScores] = ()
+    n_known: int = 0
     n_planned: float = 1
     refusal: Exception | None = None
     notes: dict[str, Any] = field(default_factory=dict, init=False)
@@ -105,6 +107,11 @@ class Evaluation:
     seconds: float = field(default=0.0, init=False)
     duration: float = field(default=0.0, init=False)
     started: float | None = field(default=None, init=False)
+
+    @property
+    def complete_scores(self) -> Sequence[FoldScores]:
+        """Scores of the complete trials to compare with."""
+        return self.known_scores[: self.n_known]
 
     @property
     def n_folds(self) -> int:
@@ -252,7 +259,8 @@ class CandidateEvaluator:
             fidelity,
             self.aspects,
             # Trials that finish later are excluded, because they depend on timing.
-            tuple(self._complete_scores),
+            self._complete_scores,
+            len(self._complete_scores),
             self.n_planned,
             _refusal(self.run.estimator, params),
         )

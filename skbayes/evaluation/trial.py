@@ -305,6 +305,10 @@ class History(Sequence[Trial]):
     (2, {'C': 2})
     """
 
+    # Position of the best of the first trials, and their number.
+    _best: int | None = None
+    _n_ranked = 0
+
     def __init__(self, trials: Sequence[Trial] = ()) -> None:
         self._trials = list(trials)
 
@@ -359,7 +363,12 @@ class History(Sequence[Trial]):
         with a complete trial is considered. With constraints, it is the best trial that
         satisfies them, or else the trial that violates them least.
         """
-        return next(iter(self.best_first()), None)
+        if self._n_ranked < len(self):
+            # The best one is asked for after each trial, of which there may be many.
+            places = [] if self._best is None else [self._best]
+            ranked = self._ranked([*places, *range(self._n_ranked, len(self))])
+            self._best, self._n_ranked = next(iter(ranked), None), len(self)
+        return None if self._best is None else self._trials[self._best]
 
     def best_first(self) -> list[Trial]:
         """Return the complete trials of the last stage that has any, best first.
@@ -367,16 +376,21 @@ class History(Sequence[Trial]):
         A smaller violation of the constraints counts more than a greater score. Of
         trials that are equally good, the earlier one comes first.
         """
+        return [self._trials[place] for place in self._ranked(range(len(self)))]
+
+    def _ranked(self, places: Sequence[int]) -> list[int]:
+        """Return the positions of the complete trials of the last stage, best first."""
         usable = [
-            trial
-            for trial in self
-            if trial.state == TrialState.COMPLETE and not math.isnan(trial.score)
+            (place, trial)
+            for place in places
+            if (trial := self._trials[place]).state == TrialState.COMPLETE
+            and not math.isnan(trial.score)
         ]
-        last = max((trial.stage for trial in usable), default=0)
-        of_stage = [trial for trial in usable if trial.stage == last]
-        scores = [trial.score for trial in of_stage]
-        order = best_first(scores, [trial.violation or 0.0 for trial in of_stage])
-        return [of_stage[place] for place in order]
+        last = max((trial.stage for _, trial in usable), default=0)
+        of_stage = [(place, trial) for place, trial in usable if trial.stage == last]
+        scores = [trial.score for _, trial in of_stage]
+        order = best_first(scores, [trial.violation or 0.0 for _, trial in of_stage])
+        return [of_stage[place][0] for place in order]
 
     @property
     def violations(self) -> np.ndarray:

@@ -73,6 +73,7 @@ class _TimeLeft:
         self._recalled = dict(recalled)
         self._begin = begin
         self._run: list[Trial] = []
+        self._busy = 0.0
         self._n_left = [stage.n_trials for stage in plan]
         for trial in self._recalled.values():
             self._n_left[self._stage(trial)] -= 1
@@ -81,7 +82,9 @@ class _TimeLeft:
         """Return the estimated seconds left after a trial."""
         if trial.number not in self._recalled:
             self._run.append(trial)
-            self._n_left[self._stage(trial)] -= 1
+            stage = self._stage(trial)
+            self._n_left[stage] -= 1
+            self._busy += trial.duration / self._plan[stage].n_in_flight
         elif not self._run:
             self._begin = now
         seconds = self._seconds_per_trial()
@@ -101,10 +104,10 @@ class _TimeLeft:
         """Return the mean duration by stage, estimated by weights for later stages.
 
         Only the later half of the trials counts, because the first ones include the
-        start of the workers.
+        start of the workers, and no more than 1,000.
         """
         known = self._run or list(self._recalled.values())
-        known = known[len(known) // 2 :]
+        known = known[max(len(known) // 2, len(known) - 1000) :]
         durations = np.array([trial.duration for trial in known])
         stages = np.array([self._stage(trial) for trial in known])
         weights = np.array([stage.weight for stage in self._plan])
@@ -119,11 +122,7 @@ class _TimeLeft:
         n_in_flight = self._plan[stage].n_in_flight
         # No trial ends before one duration has passed, for any number in parallel.
         busy = seconds[stage] * (1.0 - 1.0 / n_in_flight)
-        busy += sum(
-            trial.duration / self._plan[self._stage(trial)].n_in_flight
-            for trial in self._run
-        )
-        return max(0.0, now - self._begin - busy) / len(self._run)
+        return max(0.0, now - self._begin - busy - self._busy) / len(self._run)
 
 
 class Lines:

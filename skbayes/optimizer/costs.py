@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erfcx
 
+from skbayes.acquisition.base import selected_rows
 from skbayes.acquisition.terms import CostTerm, LimitTerm, LogTerm, sum_values
 from skbayes.space.candidates import Candidates, SpaceExhausted
 from skbayes.space.dimensions import FloatArray
@@ -54,6 +55,10 @@ NO_INFORMATION = 1e9
 
 # With fewer costs, the prediction is their median.
 MIN_COSTS = 4
+
+# Maximum number of trials to which a model is fitted, apart from the latest ones. The
+# time of a fit grows with the cube of the number.
+MAX_TRIALS = 750
 
 # A trial with a lower probability of ending before its limit is not started.
 MIN_PROBABILITY = 0.05
@@ -117,6 +122,14 @@ def truncated_mean(mean: FloatArray, sd: FloatArray, bound: FloatArray) -> Float
     return np.maximum(mean + sd * hazard, bound)
 
 
+def _selected(trials: list[Cost]) -> tuple[FloatArray, FloatArray, np.ndarray]:
+    """Return rows, costs and flags, at most half of them those of the largest costs."""
+    costs = np.array([cost for _, cost, _ in trials], dtype=np.float64)
+    some = [trials[place] for place in selected_rows(MAX_TRIALS, costs)]
+    X, costs, flags = map(np.array, zip(*some, strict=True))
+    return X, costs, flags
+
+
 class CostModel:
     """Gaussian process of the logarithms of trial costs.
 
@@ -177,8 +190,8 @@ class CostModel:
         return self._fitted
 
     def _fit(self) -> GaussianProcess:
-        rows, costs, is_censored = zip(*self.trials, strict=True)
-        X, bounds, censored = np.array(rows), np.log(costs), np.array(is_censored)
+        X, costs, censored = _selected(self.trials)
+        bounds = np.log(costs)
         if not np.any(censored):
             return self._learner.fit(X, bounds)
         # Censored costs, predicted from the uncensored ones.
@@ -211,8 +224,8 @@ class AbortedTrials:
         if len(self.trials) < MIN_COSTS or not any(ended for _, ended in self.trials):
             return None
         if self._n_fitted < len(self.trials):
-            rows, aborted = zip(*self.trials, strict=True)
-            X, sides = np.array(rows), np.where(aborted, 1.0, -1.0)
+            X, aborted, _ = _selected([(row, end, end) for row, end in self.trials])
+            sides = np.where(aborted, 1.0, -1.0)
             learner = make_process(self.n_options).fit(X, sides)
             process = fit_bounded(learner, X, np.zeros(len(X)), sides)
             self._term = LimitTerm(process, noise_variance(learner), 0.0)

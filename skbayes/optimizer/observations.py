@@ -6,6 +6,7 @@ import itertools
 import math
 import numbers
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -194,6 +195,10 @@ class ObservedTrials:
         self._earlier_costs: list[Cost] = []
         # Rows, and whether the trial was aborted at a limit other than its cost.
         self._ends: list[tuple[FloatArray, bool]] = []
+        self._any_ended = False
+        # Arrays of the observations before the last ones, and what their shapes depend
+        # on.
+        self._stacked: tuple[tuple, Observations] | None = None
 
     @cached_property
     def _cost_model(self) -> CostModel:
@@ -276,6 +281,7 @@ class ObservedTrials:
             self._costs.append((row, cost, bool(censored)))
         if ended or not censored:
             self._ends.append((row, bool(ended)))
+        self._any_ended |= bool(ended)
 
     def _checked(
         self, params: Any, score: Any, noise: Any, constraints: Any
@@ -518,8 +524,21 @@ class ObservedTrials:
 
     def _observations(self) -> Observations:
         """Return all observations as arrays; those of earlier searches come first."""
-        trials, d = [*self._learned, *self._observed], self._n_objectives or 1
-        waiting, D = list(self._pending.values()), self.space.n_columns
+        d, D = self._n_objectives or 1, self.space.n_columns
+        key = len(self._learned), d, self._n_constraints
+        if self._stacked is None or self._stacked[0] != key:
+            stacked = self._as_arrays(self._learned + self._observed, d)
+        else:
+            stacked = self._stacked[1]
+            n_known = len(stacked.X) - len(self._learned)
+            stacked = stacked.followed_by(self._as_arrays(self._observed[n_known:], d))
+        self._stacked = key, stacked
+        waiting = np.array(list(self._pending.values()), dtype=np.float64)
+        return replace(stacked, pending=waiting.reshape(len(self._pending), D))
+
+    def _as_arrays(self, trials: list[Observation], d: int) -> Observations:
+        """Return some observations of `d` objectives as arrays."""
+        D = self.space.n_columns
 
         def column(numbers: list[list[float]]) -> FloatArray:
             # A failure may have one number if it came before the first list of scores.
@@ -529,13 +548,14 @@ class ObservedTrials:
         slacks = None
         if self._n_constraints is not None:
             rows = [self._known_slacks(trial) for trial in trials]
-            slacks = np.array(rows, dtype=np.float64).reshape(-1, self._n_constraints)
+            shape = len(trials), self._n_constraints
+            slacks = np.array(rows, dtype=np.float64).reshape(shape)
         X = np.array([trial.configuration.row for trial in trials], dtype=np.float64)
         return Observations(
             X.reshape(len(trials), D),
             column([trial.scores for trial in trials]),
             column([trial.noise for trial in trials]),
-            np.array(waiting, dtype=np.float64).reshape(len(waiting), D),
+            np.empty((0, D)),
             slacks=slacks,
         )
 

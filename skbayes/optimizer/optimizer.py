@@ -398,7 +398,7 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
     def _limits(self, max_cost: float | None) -> LimitTerms | None:
         """Return the terms of limits and costs; None if there is neither."""
         given = [cost for cost in (max_cost, self.cost_limit) if cost is not None]
-        if not (given or self._per_cost or any(ended for _, ended in self._ends)):
+        if not (given or self._per_cost or self._any_ended):
             return None
         limit = min(given, default=None)
         models = self._cost_model, self._aborted_trials

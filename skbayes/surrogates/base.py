@@ -67,9 +67,10 @@ class Surrogate(ABC):
         Number of observations before it makes proposals. By default, it depends on the
         space.
     max_observations : int or None, default=None
-        Maximum number of observations that it is fitted to, apart from up to 249 of the
-        latest ones. One half are the best ones, and the others are drawn at random.
-        None means no limit.
+        Maximum number of observations and pending configurations that it is fitted to,
+        apart from up to 249 of the latest observations. At least half of the number are
+        observations, one half of which are the best ones, and the others are drawn at
+        random. None means no limit.
 
     Examples
     --------

@@ -102,6 +102,7 @@ class TreeEnsemble(Surrogate):
 
     takes_noise = True
     takes_fidelity = True
+    max_observations = 2000
 
     def __post_init__(self) -> None:
         import_lightgbm()

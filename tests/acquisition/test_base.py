@@ -169,9 +169,9 @@ def test_nothing_is_proposed_that_is_not_admitted():
 
 
 class Mean(GaussianProcess):
-    """Process that is fitted to at most 40 observations, and records them."""
+    """Process that is fitted to at most 42 configurations, and records them."""
 
-    max_observations = 40
+    max_observations = 42
     fitted = ()
 
     def fit(self, X, y, noise=None):
@@ -203,7 +203,12 @@ def test_a_surrogate_is_fitted_to_the_best_and_to_others_if_there_are_many(monke
     assert rows[117] == [*rows[110], *range(110, 117)]
     assert len(rows[110]) == 50
     # The selection is not made twice, whatever the limit is.
-    monkeypatch.setattr(Mean, "max_observations", 30)
+    monkeypatch.setattr(Mean, "max_observations", 32)
     observations = Observations(X[10:69], y[10:69], noise[10:69], pending)
     ModelProposer(model, ExpectedImprovement()).fit(observations)
     assert len(Mean.fitted[1]) == 30 + 19
+    # Many pending configurations leave half of the limit to observations.
+    for n, n_pending, expected in ((20, 12, 20), (60, 12, 20), (60, 400, 16)):
+        known = Observations(X[:n], y[:n], noise[:n], rng.random((n_pending, 2)))
+        fit_surrogate(model, known)
+        assert len(Mean.fitted[1]) == expected

@@ -96,6 +96,25 @@ def test_best_is_the_first_of_the_highest_and_ignores_failures():
     assert history.best is history[2]
 
 
+def test_the_best_so_far_is_the_first_of_the_ranking_at_any_time():
+    rng = np.random.default_rng(0)
+    history, asked = History(), History()
+    for number in range(300):
+        score = math.nan if rng.random() < 0.1 else float(rng.integers(20))
+        state = "failed" if math.isnan(score) else "complete"
+        state = "pruned" if rng.random() < 0.1 else state
+        violation = float(rng.integers(3)) if number % 2 else None
+        more = {"stage": number // 100, "extras": {"violation": violation}}
+        for each in (history, asked):
+            each.append(trial(number, score, state=state, **more))
+        if number % 3 == 0:
+            ranked = asked.best_first()
+            assert asked.best is (ranked[0] if ranked else None)
+    assert history.best is history.best_first()[0]
+    assert pickle.loads(pickle.dumps(asked)).best == asked.best
+    assert asked[:250].best == History(asked[:250]).best_first()[0]
+
+
 def test_repr_counts_failures():
     history = History([trial(0, 1.0), trial(1, math.nan, state="failed")])
     assert repr(history) == "<History of 2 trials, 1 failed>"

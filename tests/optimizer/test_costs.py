@@ -252,6 +252,26 @@ def test_what_is_expected_does_not_depend_on_when_it_was_asked(share):
             assert now == fresh.expected(X[0])
 
 
+def test_models_are_fitted_to_some_of_many_trials(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = rng.random((500, 1))
+    costs = np.exp(2.0 * rows[:, 0] + 0.1 * rng.normal(size=500))
+    is_cut = costs > np.exp(1.85)
+    trials = list(zip(rows, np.minimum(costs, np.exp(1.85)), is_cut, strict=True))
+    at = np.linspace(0.0, 0.8, 9)[:, None]
+    whole = CostModel([0], trials).process().predict(at)[0][0]
+    monkeypatch.setattr("skbayes.optimizer.costs.MAX_TRIALS", 120)
+    process = CostModel([0], trials).process()
+    np.testing.assert_allclose(process.predict(at)[0][0], whole, atol=0.1)
+    aborted = AbortedTrials([0], list(zip(rows, is_cut.tolist(), strict=True)))
+    term = aborted.term()
+    assert term.value(np.array([[0.2]])) > -0.1 > -1.0 > term.value(np.array([[0.98]]))
+    # All of the trials that were cut short are kept.
+    cut = {row[0] for row in rows[is_cut]}
+    for model in (process, term.model):
+        assert len(model._X) == 120 and cut <= set(model._X[:, 0].tolist())
+
+
 def test_pickling():
     X, costs, _ = make_data(10)
     model = make(X, costs)

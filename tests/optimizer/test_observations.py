@@ -37,6 +37,28 @@ def test_a_failure_told_before_the_number_of_objectives_was_known():
     np.testing.assert_array_equal(known.noise, [[0.0, 0.0], [0.0, 0.1]])
 
 
+def test_arrays_that_grow_are_those_of_all_trials():
+    rng = np.random.default_rng(0)
+    asked, other = (
+        Optimizer({"a": (0.0, 1.0), "m": ["u", "v"]}, random_state=0) for _ in range(2)
+    )
+    for step in range(40):
+        params = {"a": float(rng.random()), "m": "uv"[step % 2]}
+        # The numbers of scores and constraints are known after some failures.
+        score = math.nan if step < 3 else [step, -1.0]
+        constraints = [0.1 * step, math.nan] if step > 5 and step % 2 else None
+        add = "learn" if step % 13 == 5 else "tell"
+        for optimizer in (asked, other):
+            getattr(optimizer, add)(params, score, constraints=constraints)
+            if step % 4 == 0:
+                optimizer.pend({"a": step / 40, "m": "u"})
+        asked._observations()
+    found, expected = asked._observations(), other._observations()
+    assert len(found.X) == 40 and found.slacks.shape == (40, 2)
+    for name in ("X", "scores", "noise", "slacks", "pending"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+
+
 class NoNoise:
     def fit(self, X, y):
         return self
