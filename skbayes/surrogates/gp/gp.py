@@ -51,6 +51,9 @@ MAX_LEARNING_POINTS = 200
 # Covariances are factorized again after this number of appended observations.
 MAX_APPENDED = 16
 
+# With more pending configurations, the factor of the covariances includes them.
+MANY_PENDING = 100
+
 # Approximate value of S * n: the number of samples of the hyper-parameters decreases as
 # n grows and their posterior becomes narrower.
 SAMPLE_POINTS = 200
@@ -144,8 +147,10 @@ class GaussianProcess(Surrogate):
     def __post_init__(self) -> None:
         check_kernel(self.kernel)
         self._training_key: tuple[bytes, ...] | None = None
-        # Factor of the first observations, reused until the hyper-parameters change.
-        self._base: tuple[tuple[bytes, ...], InverseFactor] | None = None
+        # Factors of the first rows, reused until the hyper-parameters change: with and
+        # without pending configurations. Conditioned processes share them.
+        self._bases: dict[bool, tuple[tuple[bytes, ...], InverseFactor]] = {}
+        self._with_pending = False
 
     # -- learning -----------------------------------------------------------------
 
@@ -280,10 +285,12 @@ class GaussianProcess(Surrogate):
         if self._extra is None:
             n -= (n - n_learning_points(n)) % MAX_APPENDED
         key = _key_of_arrays(*self._learned(), self._X[:n], self._extra)
-        if self._base is None or self._base[0] != key:
+        known, factor = self._bases.get(self._with_pending, (None, None))
+        if factor is None or known != key:
             K = self._covariance(slice(n), slice(n))
-            self._base = key, InverseFactor.of_covariances(K)
-        return self._base[1]
+            factor = InverseFactor.of_covariances(K)
+            self._bases[self._with_pending] = key, factor
+        return factor
 
     def _learned(self) -> list[FloatArray]:
         """Return all learned arrays that determine covariances."""
@@ -315,11 +322,14 @@ class GaussianProcess(Surrogate):
         if extra is not None:
             extra = np.append(extra, np.zeros(len(X)))
         process = copy.copy(self)
+        # Hundreds of pending configurations are observed in their order, so that the
+        # factor of both remains valid.
+        process._with_pending = len(X) > MANY_PENDING and extra is None
         process._observe(
             np.vstack([self._X, X]),
             np.hstack([self._target, believed]),
             extra,
-            self._factor,
+            None if process._with_pending else self._factor,
         )
         return process
 
