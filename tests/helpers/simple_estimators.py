@@ -8,7 +8,20 @@ import time
 from pathlib import Path
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+
+
+class Unknown(TransformerMixin, BaseEstimator):
+    """Step of which no space is known, with a parameter."""
+
+    def __init__(self, strength=1.0):
+        self.strength = strength
+
+    def fit(self, X, y=None):
+        return self
+
+    def transform(self, X):
+        return X
 
 
 class Sometimes(ClassifierMixin, BaseEstimator):

@@ -182,7 +182,7 @@ def test_running_and_missing_trials_are_seen_on_a_dark_background(
 ):
     scores = ((None, None), (0.5,), (None, 0.5), (), (1, 1))
     sources = [drawn.history(*some) for some in scores]
-    for n_done in (0, 1, 4):
+    for n_done in (0, 4):
         sources.append(tmp_path / f"journal{n_done}")
         drawn.running_journal(sources[-1], n_done=n_done, n_running=2)
     for source in (*sources, load_history(sources[-1])):

@@ -1,4 +1,5 @@
 import math
+import os
 import pickle
 import subprocess
 import sys
@@ -83,18 +84,18 @@ print(repr(params))
 """
 
 
-def test_trials_repeat_in_other_processes_with_other_hashing():
-    outputs = {
-        subprocess.run(
-            [sys.executable, "-c", SCRIPT],
-            env={"PYTHONHASHSEED": seed},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        for seed in ("1", "2")
-    }
-    assert len(outputs) == 1 and "'a'" in outputs.pop()
+def test_trials_repeat_in_another_process_with_other_hashing(capsys):
+    seed = "2" if os.environ.get("PYTHONHASHSEED") == "1" else "1"
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    exec(SCRIPT, {})
+    assert capsys.readouterr().out == done.stdout
+    assert "'a'" in done.stdout
 
 
 def test_pending_configurations_keep_others_away():
@@ -777,7 +778,7 @@ def test_several_objectives_find_the_whole_front():
 def test_proposals_for_several_objectives_are_pure_functions():
     def asked(n_points, continued_at=None):
         optimizer, pending, log = Optimizer(SQUARE, random_state=3), [], []
-        while len(log) < 12:
+        while len(log) < 10:
             pending.append(optimizer.ask())
             log.append(pending[-1])
             if len(pending) == n_points:
@@ -794,7 +795,7 @@ def test_proposals_for_several_objectives_are_pure_functions():
 
     for n_points in (1, 3):
         assert asked(n_points) == asked(n_points, continued_at=7)
-    assert len({str(params) for params in asked(3)}) == 12
+    assert len({str(params) for params in asked(3)}) == 10
 
 
 def test_failures_among_several_objectives():

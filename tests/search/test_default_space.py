@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from every_search import LABELS, SEARCHES, TEXTS, data, make, small_search
 from joblib import parallel_config
-from sklearn.base import BaseEstimator, TransformerMixin, clone
+from simple_estimators import Unknown
+from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -122,17 +123,6 @@ def test_mistakes_are_reported_before_any_fit(spaces, error, message):
 
     with pytest.raises(error, match=message):
         _small(Unfit(), spaces).fit(X, y)
-
-
-class Unknown(TransformerMixin, BaseEstimator):
-    def __init__(self, strength=1.0):
-        self.strength = strength
-
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        return X
 
 
 def test_parts_that_are_not_known_are_said(capsys):

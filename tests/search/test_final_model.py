@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from every_search import small_search
+from simple_estimators import n_leaves
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
@@ -186,14 +187,10 @@ def test_ensembles_with_other_options(name):
 
 
 def test_only_trials_that_satisfy_the_constraints_are_members():
-    search = fitted(constraints={"leaves": (leaves, "<= 6")}, n_iter=10)
+    search = fitted(constraints={"leaves": (n_leaves, "<= 6")}, n_iter=10)
     kept = [search.trials_[number].feasible for number in search.ensemble_.weights]
     assert all(kept)
     assert not all(trial.feasible for trial in search.trials_)
-
-
-def leaves(tree):
-    return tree.get_n_leaves()
 
 
 def test_a_resumed_search_has_the_predictions(tmp_path):
@@ -323,7 +320,7 @@ def test_the_metric_of_a_threshold_is_that_of_the_search_if_it_uses_classes():
 
 @pytest.mark.parametrize("rule", [False, "knee", "accuracy", {"accuracy": 1.0}])
 def test_a_point_of_a_front_has_a_threshold_too(rule):
-    objectives = {"accuracy": "max", "leaves": ("min", leaves)}
+    objectives = {"accuracy": "max", "leaves": ("min", n_leaves)}
     refit = {"rule": rule, "threshold": "f1"} if rule else {"threshold": "f1"}
     more = {"objectives": objectives, "n_iter": 6, "cv": 3, "random_state": 0}
     search = ParetoSearchCV(TREE, SPACE, refit=refit, **more).fit(X, y)

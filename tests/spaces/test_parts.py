@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from simple_estimators import Unknown
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.decomposition import PCA
@@ -80,17 +81,6 @@ def test_searches_and_frozen_estimators_are_left_alone(frozen):
     space = default_space(estimator, X, y)
     assert not [name for name in space if name.startswith("last")]
     assert not unknown_parts(parts_of(estimator, DataFacts()))
-
-
-class Unknown(TransformerMixin, BaseEstimator):
-    def __init__(self, strength=1.0):
-        self.strength = strength
-
-    def fit(self, X, y=None):
-        return self
-
-    def transform(self, X):
-        return X
 
 
 class UnknownWrapper(ClassifierMixin, BaseEstimator):

@@ -107,13 +107,13 @@ def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(tmp_path):
     [
         ({"racing": True, "constraints": {"fit_time": "<= 100"}}, "f1_macro"),
         (
-            {"trial_limits": {"time": 60.0}, "cv": StratifiedKFold(3, shuffle=True)},
+            {"trial_limits": {"time": 60.0}, "cv": StratifiedKFold(3, shuffle=True)}
+            | {"timeout": 60.0, "return_folds": "predict_proba"},
             None,
         ),
-        ({"timeout": 60.0, "return_folds": "predict_proba"}, None),
         ({"space": {"max_depth": [1, 2, None]}}, None),
     ],
-    ids=["racing", "limits", "timeout", "grid"],
+    ids=["racing", "limits", "grid"],
 )
 def test_rules_with_other_options(more, metric):
     rule = {"rule": "corrected"}

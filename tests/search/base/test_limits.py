@@ -212,22 +212,6 @@ def test_without_psutil_the_extra_is_named(monkeypatch):
         search_over(["good"], trial_limits={"memory": "1 GB"}).fit(X, y)
 
 
-def test_what_cannot_be_sent_is_not_ended():
-    class Here(Sometimes):
-        def __reduce__(self):
-            raise TypeError("not to be pickled")
-
-    space = {"quality": [0.1, 0.2]}
-    search = BayesSearchCV(Here(), space, n_iter=2, cv=2, trial_limits={"time": 1e-9})
-    with pytest.warns(UserWarning, match="abort a running.*TypeError: not to be"):
-        with pytest.raises(ValueError, match="No trial was finished"):
-            search.fit(X, y)
-    # A running fit goes on; the next is not begun.
-    assert [[f.is_fitted for f in t.folds] for t in search.trials_] == 2 * [
-        [True, False]
-    ]
-
-
 INTERRUPTED = """
 import signal, sys, threading, time
 from pathlib import Path
