@@ -106,7 +106,8 @@ def outcome(make: Any, kind: str, several: bool, **keywords: Any) -> Any:
     table = re.sub(r"np\.\w+\((\S+)\)", r"\1", repr(sorted(rows)))
     # Among several best configurations, the order of the trials decides.
     tied = sum(rank == 1 for rank in columns[1]) > 1
-    return table, None if tied else search.best_params_["strategy"]
+    kinds = [str(column.dtype) for column in columns]
+    return table, kinds, None if tied else search.best_params_["strategy"]
 
 
 SEEDED = {"n_iter": 3, "random_state": 0}

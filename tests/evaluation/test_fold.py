@@ -1,14 +1,11 @@
 """Scores of one fold for all types of numbers."""
 
 import pickle
-import warnings
-from decimal import Decimal
-from fractions import Fraction
 
 import numpy as np
 import pytest
+from attacks import odd_scores
 from sklearn.dummy import DummyClassifier
-from sklearn.model_selection import GridSearchCV
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
@@ -21,56 +18,14 @@ X, y = np.zeros((12, 1)), np.arange(12) % 2
 WORTH = {"prior": 0.25, "uniform": 0.75}
 
 
-class Scorer:
-    """Scorer that returns one or two numbers of a type."""
-
-    def __init__(self, kind, several):
-        self.kind, self.several = kind, several
-
-    def __call__(self, estimator, X, y):
-        score = self.kind(WORTH[estimator.strategy])
-        return {"a": score, "b": score} if self.several else score
-
-
-@pytest.mark.parametrize(
-    "kind, several",
-    [
-        (np.longdouble, False),
-        (Decimal, True),
-        (Fraction, False),
-        (complex, True),
-        (np.clongdouble, False),
-    ],
-    ids=lambda value: getattr(value, "__name__", value),
-)
-def test_scores_of_odd_types_are_taken_as_grid_search_takes_them(
-    kind, several, tmp_path
-):
-    arguments = DummyClassifier(), {"strategy": ["prior", "uniform"]}
-    options = {
-        "scoring": Scorer(kind, several),
-        "cv": 2,
-        "refit": "a" if several else True,
-        "return_train_score": True,
-        "error_score": np.longdouble(0),
-    }
-    ours = {**options, "n_iter": 2, "random_state": 0}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ComplexWarning)
-        expected = GridSearchCV(*arguments, **options).fit(X, y)
-        found = [BayesSearchCV(*arguments, **ours).fit(X, y)]
-        # The second one has all trials from the journal.
-        for _ in range(2):
-            search = BayesSearchCV(*arguments, **ours, journal=tmp_path / "journal")
-            found.append(search.fit(X, y))
-    name = "a" if several else "score"
-    for search in found:
-        assert search.best_params_ == {"strategy": "uniform"}
-        for part in ("mean_test", "split1_test", "mean_train", "rank_test"):
-            theirs = expected.cv_results_[f"{part}_{name}"]
-            column = search.cv_results_[f"{part}_{name}"]
-            assert column.dtype == theirs.dtype
-            np.testing.assert_array_equal(np.sort(column), np.sort(theirs))
+@pytest.mark.parametrize("kind", odd_scores.CONVERSIONS)
+@pytest.mark.filterwarnings("ignore")
+def test_scores_of_odd_types_are_taken_as_grid_search_takes_them(kind):
+    for several in (False, True):
+        assert odd_scores.equals_grid(kind, several, BayesSearchCV, {})
+        # The second search has all trials from the journal.
+        twice = odd_scores.equals_grid_twice(kind, several)
+        assert twice["held"] == twice["tried"] == 2
 
 
 def test_an_imaginary_part_is_dropped_with_a_warning():

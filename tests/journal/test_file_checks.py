@@ -3,13 +3,14 @@
 import contextlib
 import gc
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 
 import pytest
-from attacks.companions import bound_socket, super_journal
+from attacks import companions
 from journal_samples import (
     SPACE,
     fork,
@@ -45,43 +46,70 @@ def assert_refused(read, path, match):
     assert {p: p.lstat().st_size for p in folder.iterdir()} == before
 
 
-@every_reader
-def test_what_is_no_regular_file_is_refused(read, path):
-    for kind, make in (
-        ("a FIFO", os.mkfifo),
-        ("a socket", bound_socket),
-        ("a folder", os.mkdir),
-    ):
-        make(path)
-        assert_refused(read, path, f"journal: .* is {kind}, not a regular file")
-        (os.rmdir if kind == "a folder" else os.unlink)(path)
-    path.symlink_to(path)
-    assert_refused(read, path, "journal: .* is not a path: .*symbolic links")
+# What the error says, by category of the attacks.
+BESIDE = {
+    "super-journal beside a journal": "is not opened, .*-journal",
+    "super-journal beside a lock (fit only)": "is not opened, .*-lock",
+    "write-ahead log of others": "is not opened, .*-(wal|shm)",
+    "text beside a journal": "is not opened, .*-journal",
+    "FIFOs, folders, sockets beside a journal": "is not opened, .*-(journal|wal|shm)",
+    "FIFOs, folders, sockets as a lock (fit only)": "is not opened, .*-lock",
+    "links as a lock (fit only)": "is not opened, .*-lock",
+}
+NAMES = {
+    "FIFOs, folders, sockets by name": "is a (FIFO|folder|socket), not a regular file",
+    "devices": "is a .*, not a regular file",
+    "NULs and lone surrogates": "is not a path: (embedded null|.*surrogate)",
+    "too long": "too long",
+    "links to themselves": "is not a path: .*symbolic links",
+}
+
+
+def test_what_lies_beside_a_journal_is_refused_and_deletes_no_file(written, tmp_path):
+    categories = [category for category, _ in companions.attacks(str(tmp_path))]
+    assert set(categories) == BESIDE.keys()
+    for number, category in enumerate(categories):
+        folder = tmp_path / f"{number}"
+        folder.mkdir()
+        path, victim = folder / "search.journal", folder / "thesis"
+        shutil.copyfile(written, path)
+        victim.write_text("a life's work")
+        _, plant = list(companions.attacks(str(folder)))[number]
+        plant(str(path))
+        assert_refused(READERS["fit"], path, f"journal: .* {BESIDE[category]}")
+        if "fit only" in category:
+            assert len(load_history(path)) == 3
+        else:
+            assert_refused(load_history, path, f"journal: .* {BESIDE[category]}")
+        assert victim.read_text() == "a life's work"
 
 
 @every_reader
-def test_devices_are_refused(read, tmp_path):
-    link = tmp_path / "link"
-    link.symlink_to("/dev/zero")
-    for path in ("/dev/null", "/dev/zero", "/dev/stdin", link):
-        with pytest.raises(ValueError, match="journal: .* is a .*, not a regular"):
+def test_names_of_other_things_are_refused(read, tmp_path):
+    attacks = list(companions.odd_names(str(tmp_path)))
+    assert {category for category, _ in attacks} == NAMES.keys()
+    before = sorted(os.listdir(tmp_path))
+    for category, path in attacks:
+        with pytest.raises(ValueError, match=f"journal: .* {NAMES[category]}"):
             read(path)
-        assert not os.path.exists(f"{path}-lock")
+    assert sorted(os.listdir(tmp_path)) == before
 
 
 @every_reader
-def test_what_cannot_be_a_name_is_refused(read, tmp_path):
-    for name, match in (
-        ("a\0b", "is not a path: embedded null"),
-        ("\ud800", "is not a path: .*surrogate"),
-        ("a" * 256, "is not a path: .*too long"),
-        # SQLite adds endings to the name.
-        ("a" * 250, "is not a path: .*too long"),
-        ("/".join(["a" * 99] * 6), "is too long for SQLite"),
-    ):
-        with pytest.raises(ValueError, match=f"journal: .* {match}"):
-            read(os.path.join(tmp_path, name))
-        assert os.listdir(tmp_path) == []
+def test_rollback_journals_and_headers_of_others_are_refused(read, written, tmp_path):
+    victim = tmp_path / "thesis"
+    victim.write_text("a life's work")
+    beside = tmp_path / "search.journal-journal"
+    # As long as it begins so, SQLite only writes into it.
+    content = companions.super_journal(victim, os.path.getsize(written) // 4096)
+    beside.write_bytes(bytes(512) + content[512:])
+    assert_refused(read, written, "journal: .* is not opened, .*search.journal-journal")
+    assert victim.read_text() == "a life's work"
+    beside.unlink()
+    # SQLite would read and create further files next to it.
+    with contextlib.closing(sqlite3.connect(written)) as connection:
+        connection.execute("PRAGMA journal_mode=WAL")
+    assert_refused(read, written, "journal: .* does not write such a header")
 
 
 def test_a_file_with_two_names_is_not_written(tmp_path):
@@ -118,58 +146,6 @@ def test_a_search_refuses_before_any_fit(name, tmp_path):
 
 
 @every_reader
-@pytest.mark.parametrize("way", ["file", "link", "zeros"])
-def test_a_journal_that_somebody_sent_deletes_no_file(read, way, written, tmp_path):
-    victim = tmp_path / "thesis"
-    victim.write_text("a life's work")
-    content = super_journal(victim, os.path.getsize(written) // 4096)
-    if way == "zeros":
-        # As long as it begins so, SQLite only writes into it.
-        content = bytes(512) + content[512:]
-    beside = tmp_path / "search.journal-journal"
-    if way == "link":
-        (tmp_path / "elsewhere").write_bytes(content)
-        beside.symlink_to(tmp_path / "elsewhere")
-    else:
-        beside.write_bytes(content)
-    assert_refused(read, written, "journal: .* is not opened, .*search.journal-journal")
-    assert victim.read_text() == "a life's work"
-
-
-def test_what_lies_beside_the_lock_deletes_no_file(written, tmp_path):
-    victim = tmp_path / "thesis"
-    victim.write_text("a life's work")
-    lock = tmp_path / "search.journal-lock"
-    (tmp_path / "search.journal-lock-journal").write_bytes(super_journal(victim, 2))
-    for content in (None, b"", b"SQLite format 3\0".ljust(8192, b"\0")):
-        if content is not None:
-            lock.write_bytes(content)
-        assert_refused(open_journal, written, "journal: .* is not opened, .*-lock")
-    assert victim.read_text() == "a life's work"
-
-
-@every_reader
-@pytest.mark.parametrize("suffix", ["-wal", "-shm", "-journal"])
-def test_files_of_others_beside_a_journal_are_refused(read, suffix, written):
-    beside = f"{written}{suffix}"
-    for make in (os.mkfifo, os.mkdir, "text", ""):
-        # A search that is killed may leave an empty rollback journal.
-        if (suffix, make) == ("-journal", ""):
-            continue
-        if callable(make):
-            make(beside)
-        else:
-            written.with_name(f"{written.name}{suffix}").write_text(make)
-        assert_refused(read, written, f"journal: .* is not opened, .*{suffix}")
-        (os.rmdir if make is os.mkdir else os.unlink)(beside)
-    if suffix == "-wal":
-        # SQLite would read and create further files next to it.
-        with contextlib.closing(sqlite3.connect(written)) as connection:
-            connection.execute("PRAGMA journal_mode=WAL")
-        assert_refused(read, written, "journal: .* does not write such a header")
-
-
-@every_reader
 @pytest.mark.parametrize("content", [b"", bytes(512), ROLLBACK_MAGIC[:5] + bytes(99)])
 def test_a_rollback_journal_that_was_just_begun_does_no_harm(read, content, written):
     written.with_name(f"{written.name}-journal").write_bytes(content)
@@ -178,19 +154,6 @@ def test_a_rollback_journal_that_was_just_begun_does_no_harm(read, content, writ
         assert len(journal.results) == 3
         record(journal, [3])
     assert os.listdir(written.parent) == [written.name]
-
-
-@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir, "link", "text"])
-def test_other_files_in_the_place_of_the_lock_are_refused(make, written, tmp_path):
-    lock = tmp_path / "search.journal-lock"
-    if make == "link":
-        lock.symlink_to(tmp_path / "missing")
-    elif make == "text":
-        lock.write_text("not a lock")
-    else:
-        make(lock)
-    assert_refused(open_journal, written, "journal: .* is not opened, .*-lock")
-    assert len(load_history(written)) == 3
 
 
 def tear(path):

@@ -547,13 +547,6 @@ def test_another_format_is_refused(written):
     assert_refused(written, f"journal: .* another release .*is 8.* {FORMAT} ")
 
 
-def test_a_truncated_file_is_refused(written):
-    data = written.read_bytes()
-    for keep in (0.1, 0.9):
-        written.write_bytes(data[: int(len(data) * keep)])
-        assert_refused(written, "journal: .* is damaged")
-
-
 @pytest.mark.parametrize(
     "statement",
     [
