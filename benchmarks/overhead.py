@@ -9,9 +9,7 @@ is not among the steps. A library that reuses fitted values in later steps spend
 time there: skbayes does not fit its hyper-parameters in every step.
 
 In the study "conditional", the space has 15 dimensions, 12 of which depend on others,
-and only skbayes is timed. The figures are milliseconds. The study "large" compares the
-default after thousands of trials with a process of all observations ("exact"). The last
-column is the mean regret of the steps (× 1000).
+and only skbayes is timed. The figures are milliseconds.
 
 Example: python benchmarks/overhead.py flat --tasks "10;100" --methods skbayes,skopt
 """
@@ -25,7 +23,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
-from unittest import mock
 
 import numpy as np
 from harness import Record, Study, main
@@ -37,13 +34,11 @@ from methods import (
     Method,
     Params,
     Space,
-    as_notation,
     make_method,
 )
 
 from skbayes import Optimizer
 from skbayes.space import Choice
-from skbayes.surrogates import GaussianProcess
 
 SPACE: Space = {
     "a": Float(1e-5, 1e1, log=True),
@@ -160,26 +155,6 @@ def run_conditional(
     return steps(optimizer, history, conditional_score, options["steps"], seed)
 
 
-def run_large(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
-    """Time skbayes after many trials, and return the regret of the steps."""
-    space = as_notation(SPACE)
-    history = Optimizer(space, surrogate="random", random_state=seed).ask(int(task))
-    proposed: list[float] = []
-
-    def rated(params: Params, rng: np.random.Generator) -> float:
-        value = score(params, rng)
-        proposed.append(value)
-        return value
-
-    limit = None if method == "exact" else GaussianProcess.max_observations
-    with mock.patch.object(GaussianProcess, "max_observations", limit):
-        optimizer = Optimizer(space, random_state=seed)
-        record = steps(optimizer, history, rated, options["steps"], seed)
-    # The maximum is 0, and the noise is that of `score`.
-    record["figures"].append(-1e3 * float(np.mean(proposed[len(history) :])))
-    return record
-
-
 FLAT = Study(
     name="overhead",
     tasks=lambda: list(map(str, SIZES)),
@@ -202,17 +177,6 @@ STUDIES = {
         methods=("skbayes",),
         run=run_conditional,
         smallest=("--tasks", "20", "--steps", "2"),
-    ),
-    "large": replace(
-        FLAT,
-        name="overhead/large",
-        tasks=lambda: ["2000", "4000", "10000"],
-        methods=("skbayes", "exact"),
-        run=run_large,
-        known=None,
-        columns=lambda options: ["mean", "largest", "cold", "mean regret"],
-        options={"steps": 10},
-        smallest=("--tasks", "2000", "--steps", "1", "--methods", "skbayes"),
     ),
 }
 

@@ -32,7 +32,6 @@ LABELS = {
     "memory": "``Pipeline(memory=)``",
     "grid": "GridSearchCV",
     "own": "own values",
-    "exact": "all observations",
     "ensemble": '``refit="ensemble"``',
     "flaml": "FLAML",
     "autogluon": "AutoGluon",
@@ -258,13 +257,6 @@ TABLES: dict[str, Callable[[dict], Table]] = {
         _tasks,
         caption="Milliseconds for one tell and the next ask, by the number of "
         "observations.",
-        digits=0,
-        by="observations",
-    ),
-    "overhead/large/large": partial(
-        _tasks,
-        caption="Milliseconds for one tell and the next ask after thousands of "
-        "observations, with the default process and with one that has no limit.",
         digits=0,
         by="observations",
     ),
