@@ -1,0 +1,121 @@
+"""Page "From a laptop to a cluster": each ending of its script has the same result."""
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import time
+from pathlib import Path
+
+import postgres
+import pytest
+
+PAGE = Path(__file__).parents[2] / "docs" / "cluster.rst"
+BLOCK = re.compile(r"^\.\. code-block:: python3\n\n((?:(?: {3}.*)?\n)+)", re.MULTILINE)
+NAMES = ["beginning", "laptop", "dask", "jobs", "ray", "spark", "drivers"]
+CODE = dict(
+    zip(
+        NAMES, map(textwrap.dedent, BLOCK.findall(PAGE.read_text("utf-8"))), strict=True
+    )
+)
+PACKAGES = {"jobs": "dask_jobqueue", "ray": "ray", "spark": "joblibspark"}
+# Everything but the times.
+SHOW = 'print(search.cv_results_["params"], search.cv_results_["mean_test_score"])\n'
+ENVIRONMENT = {
+    **os.environ,
+    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    "PYSPARK_PYTHON": sys.executable,
+    "PYSPARK_SUBMIT_ARGS": "--master local-cluster[2,1,1024] pyspark-shell",
+    "SPARK_LOCAL_IP": "127.0.0.1",
+}
+
+
+def started(ending, folder, *replaced):
+    """Start the script with an ending, in which other names replace some."""
+    code = CODE["beginning"] + CODE[ending]
+    for old, new in replaced:
+        assert old in code
+        code = code.replace(old, new)
+    script = folder / "search.py"
+    script.write_text(code + SHOW, encoding="utf-8")
+    with open(folder / "errors", "ab") as errors:
+        return subprocess.Popen(
+            [sys.executable, script],
+            cwd=folder,
+            env=ENVIRONMENT,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            text=True,
+        )
+
+
+def printed(*scripts, folder):
+    """Return what each script printed at its end."""
+    ends = []
+    for script in scripts:
+        with script:
+            out = script.communicate()[0]
+        assert script.returncode == 0, (folder / "errors").read_text()
+        ends.append(out[out.index("{'svc__C'") :])
+    return ends
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("laptop")
+    (result,) = printed(started("laptop", folder), folder=folder)
+    return result
+
+
+@pytest.fixture
+def scheduler(tmp_path):
+    """Run a scheduler and two workers of Dask; return the address of the scheduler."""
+    pytest.importorskip("distributed")
+    place = tmp_path / "scheduler.json"
+    shared = ["--scheduler-file", str(place), "--no-dashboard"]
+    with contextlib.ExitStack() as stack:
+        for kind in ("scheduler", "worker", "worker"):
+            more = ["--nthreads", "1"] if kind == "worker" else ["--port", "0"]
+            process = subprocess.Popen(
+                [sys.executable, "-m", f"distributed.cli.dask_{kind}", *shared, *more],
+                cwd=tmp_path,
+                env=ENVIRONMENT,
+                stderr=subprocess.DEVNULL,
+            )
+            stack.callback(process.wait)
+            stack.callback(process.terminate)
+            while not place.exists():
+                assert process.poll() is None
+                time.sleep(0.1)
+        yield json.loads(place.read_text())["address"]
+
+
+def test_a_cluster_of_dask(scheduler, expected, tmp_path):
+    script = started("dask", tmp_path, ("tcp://scheduler:8786", scheduler))
+    assert printed(script, folder=tmp_path) == [expected]
+
+
+@pytest.mark.parametrize("ending", PACKAGES)
+def test_other_clusters(ending, expected, tmp_path):
+    pytest.importorskip(PACKAGES[ending])
+    replaced = []
+    if ending == "jobs":  # a class that starts jobs as processes
+        replaced = [
+            ("import SLURMCluster", "import local"),
+            ("SLURMCluster(", "local.LocalCluster("),
+        ]
+    script = started(ending, tmp_path, *replaced)
+    assert printed(script, folder=tmp_path) == [expected]
+
+
+def test_several_drivers(expected, tmp_path):
+    pytest.importorskip("psycopg")
+    if reason := postgres.missing():
+        pytest.skip(reason)
+    with postgres.server() as url:
+        replaced = ("postgresql://user@host/database", url)
+        scripts = [started("drivers", tmp_path, replaced) for _ in range(2)]
+        assert printed(*scripts, folder=tmp_path) == [expected] * 2
