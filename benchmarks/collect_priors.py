@@ -14,6 +14,11 @@ target. A fold has at most 400 rows for training and 600 for testing. The three 
 classes are kept. Missing values are imputed, numbers are standardized, and categories
 are one-hot encoded within each fold. Targets of regressions are standardized.
 
+The names of pipelines have a "+". "Steps+NAME" has the usual preprocessing of the raw
+table as steps before a classifier. "TfidfVectorizer+NAME" classifies the texts of
+`TEXTS`, with 300 documents for training and 400 for testing, of at most 600
+characters. CatBoost has 60 or 300 rounds and the learning rate that it chooses.
+
 Finished pairs of estimator and table are stored in cache/priors/, so that the same
 command continues where it stopped. The tables of an estimator are written to
 results/priors/, which learn_priors.py reads.
@@ -29,9 +34,10 @@ import one_thread  # noqa: F401
 import argparse
 import importlib
 import json
+import math
 import time
 import warnings
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +46,9 @@ from learn_priors import RESULTS
 from scipy.stats import qmc
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
+from sklearn.decomposition import PCA
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_selection import SelectPercentile
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import (
@@ -55,8 +64,10 @@ from skbayes.space import Space
 from skbayes.spaces import default_space
 
 CACHE = HERE / "cache" / "priors"
-# Number of random configurations, and of those of spaces with two dimensions.
+# Number of random configurations, and of those of spaces with two dimensions and of
+# CatBoost.
 N_CONFIGURATIONS, N_FEW = 80, 40
+
 N_FOLDS = 2
 N_TRAIN, N_TEST = 400, 600
 # Smaller tables are split into three folds, of which two are used.
@@ -69,6 +80,16 @@ CLASSIFICATION = (
     "pima german_credit ionosphere sonar ecoli mammography oil_spill vote adult "
     "wine_red.cut"
 ).split()
+# Tables of the preprocessing, half of them with categories.
+STEPS = (
+    "german_credit pima vote ionosphere adult sonar breast_cancer_yugoslavia ecoli "
+    "soybean oil_spill auto_mpg.cut wine_red.cut"
+).split()
+TEXTS = (
+    "sst2 imdb convote yelp amazon.books newsgroups.science newsgroups.sports "
+    "amazon.kitchen amazon.electronics newsgroups.x.graphics"
+).split()
+N_TRAIN_TEXTS, N_TEST_TEXTS, N_CHARACTERS = 300, 400, 600
 REGRESSION = (
     "boston_housing auto_mpg abalone wine_red diabetes cpu strike bodyfat servo "
     "pima.number"
@@ -81,6 +102,10 @@ METRICS = {
 # Number of trees that is sufficient to compare the other parameters.
 FOREST = {"n_estimators": 30, "n_jobs": 1}
 XGBOOST = {"n_jobs": 1, "verbosity": 0}
+CATBOOST = {
+    **{"border_count": 64, "thread_count": 1},
+    **{"verbose": False, "allow_writing_files": False},
+}
 # Module and fixed parameters, in the order of collection. Estimators with the same
 # stream share their configurations.
 ESTIMATORS: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -97,7 +122,20 @@ ESTIMATORS: dict[str, tuple[str, dict[str, Any], str]] = {
     "GradientBoostingRegressor": ("sklearn.ensemble", {}, "boosting"),
     "AdaBoostClassifier": ("sklearn.ensemble", {}, "adaboost"),
     "AdaBoostRegressor": ("sklearn.ensemble", {}, "adaboost"),
+    "CatBoostClassifier": ("catboost", CATBOOST | {"iterations": 60}, "catboost"),
+    "CatBoostRegressor": ("catboost", CATBOOST | {"iterations": 300}, "catboost"),
+    "Steps+LogisticRegression": ("sklearn.linear_model", {}, "steps"),
+    "Steps+SVC": ("sklearn.svm", {}, "steps"),
+    "Steps+KNeighborsClassifier": ("sklearn.neighbors", {}, "steps"),
+    "TfidfVectorizer+LogisticRegression": ("sklearn.linear_model", {}, "texts"),
+    "TfidfVectorizer+LinearSVC": ("sklearn.svm", {}, "texts"),
+    "TfidfVectorizer+SGDClassifier": ("sklearn.linear_model", {}, "texts"),
+    "TfidfVectorizer+MultinomialNB": ("sklearn.naive_bayes", {}, "texts"),
+    # Only for judging the knowledge of the vectorizer.
+    "TfidfVectorizer+RidgeClassifier": ("sklearn.linear_model", {}, "texts"),
 }
+# The good values of this parameter depend on the number of rounds.
+NOT_COLLECTED = {"catboost": "learning_rate"}
 
 Params = dict[str, Any]
 # X_train, y_train, X_test, y_test
@@ -108,8 +146,10 @@ Fold = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @cache
-def folds(name: str) -> list[Fold]:
-    """Return the prepared folds of a table."""
+def folds(name: str, prepared: bool = True) -> list[Fold]:
+    """Return the folds of a table or of texts."""
+    if name in TEXTS:
+        return _texts(name)
     X, y, categorical = _read(name)
     regression = name in REGRESSION
     if regression:
@@ -119,6 +159,12 @@ def folds(name: str) -> list[Fold]:
         largest = np.argsort(-counts, kind="stable")[:MAX_CLASSES]
         common = np.isin(y, classes[[c for c in largest if counts[c] >= MIN_ROWS]])
         X, y = X[common], np.unique(y[common], return_inverse=True)[1]
+    if not prepared:
+        X = X.astype(dict.fromkeys(categorical, object))
+        return [
+            (X.iloc[train], y[train], X.iloc[test], y[test])
+            for train, test in _splitter(len(y), regression).split(X, y)
+        ][:N_FOLDS]
     numeric = [c for c in X.columns if c not in categorical]
     impute = SimpleImputer(strategy="median")
     prepare = make_column_transformer(
@@ -133,6 +179,27 @@ def folds(name: str) -> list[Fold]:
     return split[:N_FOLDS]
 
 
+def _texts(name: str) -> list[Fold]:
+    source, _, part = name.partition(".")
+    if source == "newsgroups":
+        data = load().load_newsgroups_task(part)
+    else:
+        data = getattr(load(), f"load_{source}")(*([part] if part else []))
+    texts, y = data["train"]
+    classes, counts = np.unique(y, return_counts=True)
+    common = np.isin(y, classes[np.argsort(-counts, kind="stable")[:MAX_CLASSES]])
+    X = np.array([text[:N_CHARACTERS] for text in texts], dtype=object)[common]
+    y = np.unique(y[common], return_inverse=True)[1]
+    sizes = {"train_size": N_TRAIN_TEXTS, "test_size": N_TEST_TEXTS}
+    split = StratifiedShuffleSplit(N_FOLDS, **sizes, random_state=0).split(X, y)
+    return [(X[train], y[train], X[test], y[test]) for train, test in split]
+
+
+def folds_of(name: str, table: str) -> list[Fold]:
+    """Return the folds of a table for an estimator, raw ones for preprocessing."""
+    return folds(table, prepared=not name.startswith("Steps+"))
+
+
 def _splitter(n_rows: int, regression: bool) -> Any:
     if n_rows < N_SMALL:
         kind = KFold if regression else StratifiedKFold
@@ -142,6 +209,7 @@ def _splitter(n_rows: int, regression: bool) -> Any:
     return shuffle(N_FOLDS, train_size=N_TRAIN, test_size=n_test, random_state=0)
 
 
+@cache
 def _read(name: str) -> tuple[Any, np.ndarray, list[str]]:
     """Return columns, target, and categorical columns."""
     import pandas as pd
@@ -179,20 +247,46 @@ def _read(name: str) -> tuple[Any, np.ndarray, list[str]]:
 
 def tables_of(name: str) -> list[str]:
     """Return the tables of an estimator."""
+    if "+" in name:
+        return STEPS if name.startswith("Steps+") else TEXTS
     return REGRESSION if name.endswith("Regressor") else CLASSIFICATION
 
 
-def make(name: str) -> Any:
+def make(name: str, table: str = "") -> Any:
     """Return an estimator with the parameters for its evaluation."""
     module, fixed, _ = ESTIMATORS[name]
-    return getattr(importlib.import_module(module), name)(**fixed, random_state=0)
+    first, _, last = name.rpartition("+")
+    model = getattr(importlib.import_module(module), last)(**fixed)
+    if "random_state" in model.get_params() or not first:
+        model.set_params(random_state=0)
+    if first == "TfidfVectorizer":
+        return make_pipeline(TfidfVectorizer(), model)
+    return make_pipeline(*_steps(table), model) if first else model
+
+
+def _steps(table: str) -> list[Any]:
+    """Return the usual preprocessing for the columns of a table."""
+    X, _, categorical = _read(table)
+    numeric = [c for c in X.columns if c not in categorical]
+    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
+    numbers = make_pipeline(SimpleImputer(), StandardScaler())
+    parts = [(numbers, numeric), (encoder, categorical)]
+    prepare = make_column_transformer(*(part for part in parts if part[1]))
+    return [prepare, SelectPercentile(percentile=100), PCA(random_state=0)]
+
+
+def notation_of(name: str, table: str) -> dict[str, Any]:
+    """Return the default search space of an estimator on a table, as a notation."""
+    X, y, *_ = folds_of(name, table)[0]
+    space = dict(default_space(make(name, table), X, y))
+    space.pop(NOT_COLLECTED.get(ESTIMATORS[name][2], ""), None)
+    return space
 
 
 @cache
 def space_of(name: str, table: str) -> Space:
-    """Return the default search space of an estimator on a table."""
-    X, y, *_ = folds(table)[0]
-    return Space.from_notation(dict(default_space(make(name), X, y)))
+    """Return the search space of an estimator on a table."""
+    return Space.from_notation(notation_of(name, table))
 
 
 def _labels(space: Space) -> list[str]:
@@ -209,7 +303,7 @@ def _stream(stream: str) -> dict[str, np.ndarray]:
     known = list(dict.fromkeys(label for space in spaces for label in _labels(space)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # not a power of 2
-        n = N_FEW if len(known) == 2 else N_CONFIGURATIONS
+        n = N_FEW if len(known) == 2 or stream == "catboost" else N_CONFIGURATIONS
         U = qmc.Sobol(len(known), scramble=True, seed=0).random(n)
     return dict(zip(known, U.T, strict=True))
 
@@ -225,17 +319,24 @@ def configurations(name: str, table: str) -> list[Params]:
 
 
 def classification_scores(model: Any, X: np.ndarray, y: np.ndarray) -> list[float]:
-    """Return the scores in the order of METRICS."""
+    """Return the scores in the order of METRICS; NaN without probabilities."""
+    if not hasattr(model, "predict_proba"):
+        values = model.decision_function(X)
+        values = np.column_stack([-values, values]) if values.ndim == 1 else values
+        found = _class_scores(values, y)
+        return [*found, math.nan]
     probability = model.predict_proba(X)
-    predicted = np.argmax(probability, axis=1)
     own = np.maximum(probability[np.arange(len(y)), y], SMALLEST_PROBABILITY)
-    present = np.unique(y)
-    areas = [roc_auc_score(y == c, probability[:, c]) for c in present]
+    return [*_class_scores(probability, y), float(np.mean(np.log(own)))]
+
+
+def _class_scores(values: np.ndarray, y: np.ndarray) -> list[float]:
+    predicted = np.argmax(values, axis=1)
+    areas = [roc_auc_score(y == c, values[:, c]) for c in np.unique(y)]
     return [
         float(accuracy_score(y, predicted)),
         float(balanced_accuracy_score(y, predicted)),
         float(np.mean(areas)),
-        float(np.mean(np.log(own))),
     ]
 
 
@@ -246,14 +347,25 @@ def regression_scores(model: Any, X: np.ndarray, y: np.ndarray) -> list[float]:
     return [float(r2), -float(np.mean(np.abs(error)))]
 
 
+@lru_cache(N_FOLDS * (N_CONFIGURATIONS + 1))
+def _vectors(table: str, fold: int, options: tuple) -> tuple[Any, Any]:
+    X_train, _, X_test, _ = folds(table)[fold]
+    vectorizer = TfidfVectorizer(**dict(options))
+    return vectorizer.fit_transform(X_train), vectorizer.transform(X_test)
+
+
 def evaluate(name: str, table: str, params: Params) -> np.ndarray:
     """Return mean scores over the folds, in the order of METRICS."""
     regression = name.endswith("Regressor")
     score = regression_scores if regression else classification_scores
     found = []
     try:
-        for X_train, y_train, X_test, y_test in folds(table):
-            model = make(name).set_params(**params)
+        for k, (X_train, y_train, X_test, y_test) in enumerate(folds_of(name, table)):
+            model = make(name, table).set_params(**params)
+            if name.startswith("TfidfVectorizer+"):
+                options = tuple(model[0].get_params().items())
+                X_train, X_test = _vectors(table, k, options)
+                model = model[-1]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 model.fit(X_train, y_train)
@@ -276,7 +388,11 @@ def collect(name: str, table: str) -> None:
     scores = np.array([evaluate(name, table, values) for values in params])
     CACHE.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps({"params": params, "scores": scores.tolist()}))
+    text = json.dumps(
+        {"params": params, "scores": scores.tolist()},
+        default=lambda option: type(option).__name__,  # of a scaler
+    )
+    partial.write_text(text)
     partial.rename(path)
     print(f"{name:32}{table:28}{time.process_time() - began:8.1f} s", flush=True)
 
@@ -289,13 +405,16 @@ def gather(name: str) -> None:
     }
     texts = [json.dumps(record["params"]) for record in found.values()]
     distinct = list(dict.fromkeys(texts))
+    scores = np.array([record["scores"] for record in found.values()], np.float32)
+    # A score without that of the estimator's own values cannot be compared.
+    scores[np.broadcast_to(np.isnan(scores[:, :1]), scores.shape)] = np.nan
     np.savez_compressed(
         RESULTS / f"{name}.npz",
         tables=np.array(list(found)),
         metrics=np.array(METRICS[name.endswith("Regressor")]),
         params=np.array(distinct),
         params_of_table=np.array([distinct.index(text) for text in texts]),
-        scores=np.array([record["scores"] for record in found.values()], np.float32),
+        scores=scores,
     )
 
 
@@ -306,9 +425,12 @@ def main() -> None:
     parser.add_argument("--estimators", help="comma-separated; default: all")
     args = parser.parse_args()
     names = args.estimators.split(",") if args.estimators else list(ESTIMATORS)
+    # The pipelines of texts share vectors of a table.
+    for table in dict.fromkeys(table for name in names for table in tables_of(name)):
+        for name in names:
+            if table in tables_of(name):
+                collect(name, table)
     for name in names:
-        for table in tables_of(name):
-            collect(name, table)
         gather(name)
 
 

@@ -8,7 +8,8 @@ of an initial design, or of Optuna. The first trial of each method is the estima
 own values. The methods are:
 
 - prior: a prior learned from the other tables of all estimators of the family;
-- class: the same, from the tables of this estimator only;
+- class: the same, from the tables of this estimator only. For a pipeline, the prior of
+  its last step only, from prepared tables;
 - none: no prior, with the initial design of a search;
 - random: random search;
 - optuna-tpe: TPE of Optuna;
@@ -20,6 +21,9 @@ regret may be negative. Their names are replaced by those of the estimator. Fore
 early stopping, it is 10 divided by the learning rate, within 100 and 500. A number
 above 500 is reduced to 500, and the learning rate is increased in proportion. For the
 wheel of AutoGluon, `pip install --no-deps autogluon.tabular` is sufficient.
+
+The study "parts" is the same for CatBoost and pipelines. What is learned was chosen on
+one half of the tables; the other half is only judged.
 
 Example: python benchmarks/judge_priors.py pool --save pool
 """
@@ -35,6 +39,7 @@ import runpy
 import warnings
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from unittest import mock
@@ -52,7 +57,7 @@ from skbayes.space.dimensions import key_of
 from skbayes.space.optimum_prior import OptimumPrior, Portfolio
 from skbayes.spaces import learned_prior
 from skbayes.spaces.catalog import DataFacts
-from skbayes.spaces.parts import own_values, parts_of
+from skbayes.spaces.parts import is_estimator, own_values, parts_of
 
 SHOWN = (1, 2, 3, 5, 10, 20)
 N_FITTED = 4
@@ -94,18 +99,26 @@ class Task:
         is_regression = name.endswith("Regressor")
         self.place = collect_priors.METRICS[is_regression].index(metric)
         scores = known.scores[:, self.place]
-        self.estimator = collect_priors.make(name)
+        self.estimator = collect_priors.make(name, table)
         self.values = own_values(self.estimator)
-        X, y, *_ = collect_priors.folds(table)[0]
+        X, y, *_ = collect_priors.folds_of(name, table)[0]
         self.parts = parts_of(self.estimator, DataFacts.of(X, y, 0.8))
         space = collect_priors.space_of(name, table)
-        pool = Pool.from_notation(
-            dict(collect_priors.default_space(self.estimator, X, y))
-        )
+        pool = Pool.from_notation(collect_priors.notation_of(name, table))
+        scalers = {
+            type(option).__name__: option
+            for column in pool.columns
+            for option in getattr(column.dimension, "values", ())
+            if is_estimator(option)
+        }
+        params = [
+            {k: scalers.get(v, v) if isinstance(v, str) else v for k, v in one.items()}
+            for one in known.params[1:]
+        ]
         own = space.selection(self.values)
         first = [] if own is None else [own]
         self.own: list[Params] = first
-        rows = pool.encode([*first, *known.params[1:]])
+        rows = pool.encode([*first, *params])
         values = scores[1 - len(first) :]
         _, places = np.unique([key_of(row) for row in rows], return_index=True)
         self.score_of = {key_of(rows[k]): float(values[k]) for k in places}
@@ -131,10 +144,24 @@ def knowledge(entry: str, without: str) -> Params:
     return learn_priors.learn(entry, without)
 
 
-def prior_of(task: Task, entry: str, table: str) -> OptimumPrior | None:
+def entries(name: str, method: str) -> dict[str, str]:
+    """Return the sources of the entries of a method, by the names of the entries."""
+    first, _, last = name.rpartition("+")
+    if not first:
+        return {name: FAMILY_OF.get(name, name) if method == "prior" else name}
+    alone = (learn_priors.RESULTS / f"{last}.npz").exists()
+    found = {last: last} if alone else {}
+    if method == "prior":
+        sources = (name, "steps" if first == "Steps" else "texts")
+        parts = learn_priors.PARTS
+        found |= {part: part for part in parts if parts[part][0] in sources}
+    return found
+
+
+def prior_of(task: Task, named: Mapping[str, str], table: str) -> OptimumPrior | None:
     """Return the prior from the other tables; its portfolio is moved to the pool."""
-    name = type(task.estimator).__name__
-    known = {name: knowledge(entry, table.partition(".")[0])}
+    without = table.partition(".")[0]
+    known = {name: knowledge(entry, without) for name, entry in named.items()}
     space: Any = task.space.with_constraint(None)
     with mock.patch.object(learned_prior, "library", lambda: known):
         prior = learned_prior.learned_prior(task.parts, space, task.values)
@@ -297,18 +324,20 @@ def fitted(method: str, name: str, table: str) -> list[np.ndarray]:
 # -- studies ---------------------------------------------------------------------------
 
 
-def tasks() -> list[str]:
+def tasks(parts: bool = False) -> list[str]:
     found = []
     for name in collect_priors.ESTIMATORS:
-        if not (learn_priors.RESULTS / f"{name}.npz").exists():
+        new = "+" in name or name.startswith("CatBoost")
+        if new != parts or not (learn_priors.RESULTS / f"{name}.npz").exists():
             continue
         metrics = collect_priors.METRICS[name.endswith("Regressor")]
         for table, regrets in zip(
             learn_priors.load_tables(name), learn_priors.regrets(name), strict=True
         ):
-            for metric, place in ((metrics[0], 0), (metrics[-1], -1)):
-                if not np.isnan(regrets[:, place]).any():
-                    found.append(f"{name}:{table.name}:{metric}")
+            measured = np.flatnonzero(~np.isnan(regrets).any(axis=0))
+            for place in dict.fromkeys((0, *measured[-1:])):
+                if place in measured:
+                    found.append(f"{name}:{table.name}:{metrics[place]}")
     return found
 
 
@@ -352,7 +381,6 @@ def _design(task: Task, seed: int) -> list[Params]:
 def _searched(method: str, task: str, seed: int, n: int) -> list[float]:
     name, table, _ = task.split(":")
     own = task_of(task)
-    entry = FAMILY_OF.get(name, name) if method == "prior" else name
     seed = zlib.crc32(f"{task} {seed}".encode()) % 2**31
     given: dict[str, Any] = {"initial_points": own.own, "random_state": seed}
     search: Any
@@ -364,13 +392,21 @@ def _searched(method: str, task: str, seed: int, n: int) -> list[float]:
         given["initial_points"] = own.own + _design(own, seed)
         search = Optimizer(own.space, **given)
     else:
-        search = Optimizer(own.space, prior=prior_of(own, entry, table), **given)
+        prior = prior_of(own, entries(name, method), table)
+        search = Optimizer(own.space, prior=prior, **given)
     scores = []
     for _ in range(n):
         params = search.ask()
         scores.append(own.score_of[key_of(own.space.encode([params])[0])])
         search.tell(params, scores[-1])
     return scores
+
+
+def half(task: str) -> str:
+    """Return the estimator and the half of a table."""
+    name, table, _ = task.split(":")
+    place = collect_priors.tables_of(name).index(table)
+    return f"{name} {('chosen', 'judged')[place % 2]}"
 
 
 POOL = Study(
@@ -389,7 +425,15 @@ POOL = Study(
         *("--methods", "class,none,random", "--trials", "5"),
     ),
 )
-STUDIES = {"pool": POOL}
+PARTS = replace(
+    POOL,
+    name="judge_priors/parts",
+    tasks=lambda: tasks(parts=True),
+    methods=("prior", "class", "none", "random", "optuna-tpe"),
+    group=half,
+    smallest=(),
+)
+STUDIES = {"pool": POOL, "parts": PARTS}
 
 
 if __name__ == "__main__":

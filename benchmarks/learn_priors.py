@@ -2,7 +2,9 @@
 
 For each estimator with a file in results/priors/, the script learns densities and a
 portfolio. The estimators in `FAMILIES` share those of their common base class, which
-are learned from the tables of all of them. `collect_priors.py` writes these files, and
+are learned from the tables of all of them. The entries in `PARTS` are learned from
+pipelines. Those of steps before the last one have densities only.
+`collect_priors.py` writes these files, and
 `judge_priors.py` evaluates searches on tables that were left out.
 
 A density over each hyper-parameter describes the position of good values:
@@ -43,7 +45,8 @@ from sklearn.ensemble import RandomForestRegressor
 
 RESULTS = HERE / "results" / "priors"
 KNOWLEDGE = HERE.parent / "skbayes" / "spaces" / "knowledge.json"
-N_PORTFOLIO = 16
+# Number of configurations of a portfolio, also of parts of pipelines.
+N_PORTFOLIO, N_OF_PARTS = 16, 8
 # Maximum number of tables with stored regrets.
 MAX_TABLES = 40
 LARGEST_REGRET = 2.0
@@ -71,10 +74,38 @@ FAMILIES = {
     ),
     "BaseWeightBoosting": ("AdaBoostClassifier", "AdaBoostRegressor"),
 }
+PIPELINES = {
+    "texts": tuple(
+        f"TfidfVectorizer+{name}"
+        for name in "LogisticRegression LinearSVC SGDClassifier MultinomialNB".split()
+    ),
+    "steps": tuple(
+        f"Steps+{name}"
+        for name in "LogisticRegression SVC KNeighborsClassifier".split()
+    ),
+}
+# Pipelines that an entry is learned from, and the prefix of its parameters.
+PARTS = {
+    "TfidfVectorizer": ("texts", "tfidfvectorizer__"),
+    **{
+        f"{name.partition('+')[2]} of texts": (
+            name,
+            f"{name.partition('+')[2].lower()}__",
+        )
+        for name in PIPELINES["texts"]
+    },
+    "SimpleImputer": ("steps", "columntransformer__pipeline__simpleimputer__"),
+    "scaler": ("steps", "columntransformer__pipeline__standardscaler"),
+    "OneHotEncoder": ("steps", "columntransformer__onehotencoder__"),
+    "SelectPercentile": ("steps", "selectpercentile__"),
+    "PCA": ("steps", "pca__"),
+}
 # Estimators whose priors do not help on other tables.
-LEFT_OUT = {"RandomForestRegressor"}
+LEFT_OUT = {"RandomForestRegressor", "CatBoostClassifier", "CatBoostRegressor"}
 # Families whose densities do not help on other tables; only the portfolio is stored.
 PORTFOLIO_ONLY = {"BaseWeightBoosting"}
+# Entries whose portfolio does not help on other tables; only the densities are stored.
+DENSITIES_ONLY = {"LinearSVC of texts"}
 # Parameters that are proportional to the standard deviation of the target, which is 1
 # in all tables.
 Y_SCALED = {"SVR": ["C", "epsilon"], "ElasticNet": ["alpha"]}
@@ -93,8 +124,9 @@ class Table(NamedTuple):
 @cache
 def load_tables(name: str) -> list[Table]:
     """Read the tables of an estimator, or of all estimators of a family."""
-    if name in FAMILIES:
-        parts = [part for part in FAMILIES[name] if (RESULTS / f"{part}.npz").exists()]
+    if name in FAMILIES or name in PIPELINES:
+        names = (FAMILIES | PIPELINES)[name]
+        parts = [part for part in names if (RESULTS / f"{part}.npz").exists()]
         return [table for part in parts for table in load_tables(part)]
     with np.load(RESULTS / f"{name}.npz") as file:
         params = [_restored(json.loads(text)) for text in file["params"].tolist()]
@@ -309,20 +341,27 @@ def common_values(tables: list[Table], place: int) -> Params:
 
 
 def learn(name: str, without: str = "") -> Params:
-    """Learn densities and portfolio of an estimator or a family.
+    """Learn densities and portfolio of an estimator, a family or a part of pipelines.
 
     The data set `without` is left out, also with another target.
     """
+    source, prefix = PARTS.get(name, (name, ""))
     kept = [
         (table, loss)
-        for table, loss in zip(load_tables(name), smoothed(name), strict=True)
+        for table, loss in zip(load_tables(source), smoothed(source), strict=True)
         if not np.isnan(loss).all() and table.name.partition(".")[0] != without
     ]
     tables = [table for table, _ in kept]
     # Mean of the scores; the estimator's own score and the others have half of the
     # weight each.
     losses = [_mixed(loss) for _, loss in kept]
-    places = portfolio(np.array(losses), N_PORTFOLIO)
+    places = []
+    if source not in PIPELINES and name not in DENSITIES_ONLY:
+        places = portfolio(np.array(losses), N_OF_PARTS if prefix else N_PORTFOLIO)
+    if prefix:
+        own = [_part(table, prefix) for table in tables]
+        losses = [loss for loss, table in zip(losses, own, strict=True) if table]
+        tables = [table for table in own if table]
     found: Params = {"tables": len(tables)}
     if name in Y_SCALED:
         found["y_scaled"] = Y_SCALED[name]
@@ -333,6 +372,15 @@ def learn(name: str, without: str = "") -> Params:
     used = [] if name in PORTFOLIO_ONLY else tables
     found["densities"] = densities(used, losses)
     return found
+
+
+def _part(table: Table, prefix: str) -> Table | None:
+    """Return a table with the parameters of a part; None without the part."""
+    params = [
+        {k.removeprefix(prefix): v for k, v in point.items() if k.startswith(prefix)}
+        for point in table.params
+    ]
+    return Table(table.name, params, table.scores) if any(params) else None
 
 
 def _mixed(loss: np.ndarray) -> np.ndarray:
@@ -366,9 +414,11 @@ def main() -> None:
     parser.add_argument("--estimators", help="comma-separated; others are not changed")
     args = parser.parse_args()
     shared = {part for parts in FAMILIES.values() for part in parts}
-    alone = {path.stem for path in RESULTS.glob("*.npz")} - shared
+    alone = {path.stem for path in RESULTS.glob("*.npz") if "+" not in path.stem}
     every = sorted(
-        (alone - LEFT_OUT) | {name for name in FAMILIES if load_tables(name)}
+        (alone - shared - LEFT_OUT)
+        | {name for name in FAMILIES if load_tables(name)}
+        | {name for name in PARTS if load_tables(PARTS[name][0])}
     )
     knowledge = json.loads(KNOWLEDGE.read_text()) if args.estimators else {}
     chosen = args.estimators.split(",") if args.estimators else every

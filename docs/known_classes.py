@@ -17,6 +17,9 @@ from skbayes.spaces.parts import own_params, with_own_values
 
 HEADER = ["Classes", "Hyper-parameters"]
 
+# Suffix of the priors of classifiers of TF-IDF weights.
+TEXTS = " of texts"
+
 PRIORS_HEADER = ["Class", "Data sets", "Hyper-parameters with a density"]
 
 # Properties of the data for which the table shows the search spaces.
@@ -53,11 +56,12 @@ def learned_priors() -> list[list[str]]:
     """Return the rows of the table of learned priors."""
     return [
         [
-            ", ".join(f"``{one}``" for one in _classes(name)),
+            ", ".join(f"``{one}``" for one in _classes(name)) + TEXTS * of_texts,
             str(entry["tables"]),
             ", ".join(f"``{one}``" for one in entry["densities"]) or "none",
         ]
-        for name, entry in library().items()
+        for key, entry in library().items()
+        for name, of_texts in [(key.removesuffix(TEXTS), key.endswith(TEXTS))]
     ]
 
 

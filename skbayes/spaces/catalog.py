@@ -63,6 +63,8 @@ class DataFacts:
     fewest_features: int | None = None
     # Whether the columns are many, such as counts of words.
     wide: bool = False
+    # Whether the columns are TF-IDF weights of words.
+    texts: bool = False
     # Mean variance of the columns, rounded to a power of ten; 1 if smaller or unknown.
     x_variance: float = 1.0
     # Number of classes of a classification target, and of rows of the smallest class.

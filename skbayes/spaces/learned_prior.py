@@ -1,9 +1,11 @@
 """Learned priors and portfolios of known estimators, also of a choice among models.
 
-The file ``knowledge.json`` has one entry per class name:
+The file ``knowledge.json`` has one entry per class name, or "NAME of texts" for
+classifiers of TF-IDF weights:
 
 - ``tables``: number of tables that it was learned from;
-- ``portfolio``: configurations; the first one, ``{}``, is the estimator's own;
+- ``portfolio``: configurations; the first one, ``{}``, is the estimator's own. Steps of
+  a pipeline have none;
 - ``regrets``: one list per configuration, with the normalized regret in percent on some
   tables, where 0 is the best known score, and 100 is the median score or a worse one;
 - ``densities``: by parameter name, natural logarithms of the density of good values
@@ -98,7 +100,9 @@ def knowledge_of(part: Part) -> Mapping[str, Any] | None:
     """Return the entry of the class of a part or its nearest base class, or None."""
     if part.known is None:
         return None
-    names = (cls.__name__ for cls in type(part.estimator).__mro__)
+    names = [cls.__name__ for cls in type(part.estimator).__mro__]
+    if part.facts.texts:
+        names = [*(f"{name} of texts" for name in names), *names]
     return next((library()[name] for name in names if name in library()), None)
 
 
@@ -298,7 +302,7 @@ def _learned_portfolio(
     found = [
         (part, knowledge)
         for part in branch.parts
-        if (knowledge := knowledge_of(part)) is not None
+        if (knowledge := knowledge_of(part) or {}).get("portfolio")
     ]
     n = min((len(knowledge["portfolio"]) for _, knowledge in found), default=0)
     places = paths(space.tree)

@@ -73,6 +73,8 @@ WIDE = (
     *("KNeighborsTransformer", "RadiusNeighborsTransformer", "DictVectorizer"),
 )
 
+TFIDF = ("TfidfVectorizer", "TfidfTransformer")
+
 # Samplers that leave as many rows of each class as the smallest one has.
 UNDER_SAMPLERS = ("ClusterCentroids", "NearMiss", "RandomUnderSampler")
 
@@ -281,7 +283,8 @@ def _facts_after(transformer: Any, facts: DataFacts) -> DataFacts:
     if name in KEEP_COLUMNS and not getattr(transformer, "add_indicator", False):
         return facts
     facts = facts.with_features(None, fewest_after(transformer, facts))
-    return dataclasses.replace(facts, wide=_is_a(transformer, WIDE))
+    wide, texts = _is_a(transformer, WIDE), _is_a(transformer, TFIDF)
+    return dataclasses.replace(facts, wide=wide, texts=texts)
 
 
 def fewest_after(transformer: Any, facts: DataFacts) -> int | None:
