@@ -101,7 +101,7 @@ PARTS = {
     "PCA": ("steps", "pca__"),
 }
 # Estimators whose priors do not help on other tables.
-LEFT_OUT = {"RandomForestRegressor", "CatBoostClassifier", "CatBoostRegressor"}
+LEFT_OUT = {"RandomForestRegressor", "CatBoostClassifier"}
 # Families whose densities do not help on other tables; only the portfolio is stored.
 PORTFOLIO_ONLY = {"BaseWeightBoosting"}
 # Entries whose portfolio does not help on other tables; only the densities are stored.
