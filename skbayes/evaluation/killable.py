@@ -444,7 +444,9 @@ def start_server(
     def load(server: FitServer) -> FoldOutcome | None:
         return server.load(portable, limits, handle.stopped)
 
-    with _held_slot(handle, portable, limits) as environment:
+    # The timeout has not begun: a process without a device is sufficient.
+    attempts = iter([False])
+    with _held_slot(portable, limits, lambda: next(attempts, True)) as environment:
         server, outcome = _served(portable, environment, load)
         if server is None:
             raise RuntimeError(
@@ -456,16 +458,11 @@ def start_server(
 
 
 def _held_slot(
-    handle: DataHandle, portable: DataHandle, limits: FitLimits
+    portable: DataHandle, limits: FitLimits, is_over: Callable[[], bool]
 ) -> contextlib.AbstractContextManager[Mapping[str, str]]:
     """Hold the GPUs of a fit in the context; yield the environment of its process."""
     if limits.gpus is None:
         return contextlib.nullcontext({})
-
-    def is_over() -> bool:
-        is_needed = limits.overrun_search() is None and not _is_orphan()
-        return not is_needed or handle.stopped()
-
     idle = _SERVERS.environments(portable.key)
     return held_slot(limits.gpus, limits.devices, idle, is_over)
 
@@ -505,8 +502,12 @@ def _limited(
     def run(server: FitServer) -> FoldOutcome:
         return server.run(portable, fold, limits, handle.stopped)
 
+    def is_over() -> bool:
+        is_needed = limits.overrun_search() is None and not _is_orphan()
+        return not is_needed or handle.stopped()
+
     begin = time.perf_counter()
-    with _held_slot(handle, portable, limits) as environment:
+    with _held_slot(portable, limits, is_over) as environment:
         waited = time.perf_counter() - begin
         if handle.stopped() or _is_orphan():
             raise _Stopped

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -31,7 +32,7 @@ DEVICES = "CUDA_VISIBLE_DEVICES"
 FOLDER = "SKBAYES_SLOTS"
 
 # Seconds between attempts to lock a slot.
-PATIENCE = 0.05
+PATIENCE = 0.02
 
 
 def visible_devices() -> tuple[str, ...]:
@@ -65,33 +66,34 @@ class Slot:
     @property
     def environment(self) -> dict[str, str]:
         """Variables of the process of the fit."""
-        inner = os.path.join(_folder(), f"within-{self._names[0]}")
+        inner = os.path.join(_folder(), f"within-{self.names[0]}")
         return {DEVICES: ",".join(self.devices), FOLDER: inner}
 
     @property
-    def _names(self) -> list[str]:
+    def names(self) -> list[str]:
+        """Names of the files that the holder locks."""
         return [f"{quote(device, safe='')}-{self.share}" for device in self.devices]
 
-    def lock(self) -> contextlib.ExitStack | None:
-        """Lock the files of the slot until the stack is closed; None if it is held."""
-        with contextlib.ExitStack() as stack:
-            for name in self._names:
-                path = os.path.join(_folder(), name)
-                try:
-                    held = sqlite3.connect(
-                        path, timeout=0, isolation_level=None, check_same_thread=False
-                    )
-                    stack.callback(held.close)
-                    held.execute("PRAGMA journal_mode=MEMORY")
-                    held.execute("BEGIN EXCLUSIVE")
-                except sqlite3.Error as error:
-                    if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
-                        return None
-                    raise OSError(
-                        f"trial_limits['gpu']: the file {path!r} cannot be locked: "
-                        f"{error}."
-                    ) from error
-            return stack.pop_all()
+
+def _locked(names: Sequence[str]) -> contextlib.ExitStack | None:
+    """Lock files until the stack is closed; None if another process holds one."""
+    with contextlib.ExitStack() as stack:
+        for name in names:
+            path = os.path.join(_folder(), name)
+            try:
+                held = sqlite3.connect(
+                    path, timeout=0, isolation_level=None, check_same_thread=False
+                )
+                stack.callback(held.close)
+                held.execute("PRAGMA journal_mode=MEMORY")
+                held.execute("BEGIN EXCLUSIVE")
+            except sqlite3.Error as error:
+                if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+                    return None
+                raise OSError(
+                    f"trial_limits['gpu']: the file {path!r} cannot be locked: {error}."
+                ) from error
+        return stack.pop_all()
 
 
 def _folder() -> str:
@@ -134,17 +136,27 @@ def held_slot(
     """Hold a slot in the context; yield the variables of its process.
 
     Those of a slot in `preferred` are used first. While all slots are held by other
-    fits, it waits. If `is_over`, no slot is held.
+    fits, it waits. If `is_over`, no slot is held. Only one fit at a time waits for a
+    slot of the same devices, and the others wait for it. A search whose fits follow
+    each other can thus not keep a slot from other searches.
     """
     slots = slots_here(gpus, devices)
+    used = ",".join(sorted({device for slot in slots for device in slot.devices}))
     slots.sort(key=lambda slot: slot.environment not in preferred)
-    while not is_over():
-        for slot in slots:
-            if (stack := slot.lock()) is not None:
-                with stack:
-                    yield slot.environment
-                return
-        time.sleep(PATIENCE)
+    line = f"line-{zlib.crc32(used.encode()):x}"
+    with contextlib.ExitStack() as waiting:
+        is_first = False
+        while not is_over():
+            if not is_first and (place := _locked([line])) is not None:
+                waiting.enter_context(place)
+                is_first = True
+            for slot in slots if is_first else ():
+                if (held := _locked(slot.names)) is not None:
+                    waiting.close()
+                    with held:
+                        yield slot.environment
+                    return
+            time.sleep(PATIENCE)
     yield {}
 
 

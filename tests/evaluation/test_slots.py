@@ -6,6 +6,8 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import types
 
 import pytest
@@ -124,6 +126,25 @@ def test_a_search_within_a_fit_shares_the_slot_of_the_fit(monkeypatch):
         with held() as inner, held() as none:
             assert inner["CUDA_VISIBLE_DEVICES"] == "0" and none == {}
             assert inner["SKBAYES_SLOTS"] != outer["SKBAYES_SLOTS"]
+
+
+def test_a_fit_that_waits_is_before_later_ones(monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    order, checks = [], []
+
+    def wait():
+        with held_slot(1, None, (), lambda: checks.append(1)):
+            order.append("waiting")
+
+    thread = threading.Thread(target=wait)
+    with held():
+        thread.start()
+        while len(checks) < 3:
+            time.sleep(0.01)
+    with held_slot(1, None, (), lambda: False):
+        order.append("later")
+    thread.join()
+    assert order == ["waiting", "later"]
 
 
 HOLDER = """

@@ -77,6 +77,13 @@ def test_searches_at_once_share_the_devices(n_devices, tmp_path, monkeypatch):
     assert len({*devices(tmp_path)}) == n_devices
 
 
+def test_a_search_that_waits_for_a_device_has_its_timeout(tmp_path):
+    search = search_of(Sometimes(), timeout=1, refit=False)
+    with held_slot(2, None, (), lambda: False):
+        with pytest.raises(ValueError, match="No trial was finished within timeout"):
+            search.fit(X, y)
+
+
 def test_fits_may_share_a_device(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
     search = search_of(Sometimes(), trial_limits={"gpu": 0.5}, n_jobs=8, n_iter=1)
