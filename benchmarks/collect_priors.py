@@ -125,7 +125,8 @@ ESTIMATORS: dict[str, tuple[str, dict[str, Any], str]] = {
     "CatBoostClassifier": ("catboost", CATBOOST | {"iterations": 60}, "catboost"),
     "CatBoostRegressor": ("catboost", CATBOOST | {"iterations": 300}, "catboost"),
     "Steps+LogisticRegression": ("sklearn.linear_model", {}, "steps"),
-    "Steps+SVC": ("sklearn.svm", {}, "steps"),
+    # Without a limit, some fits of outliers do not end.
+    "Steps+SVC": ("sklearn.svm", {"max_iter": 20_000}, "steps"),
     "Steps+KNeighborsClassifier": ("sklearn.neighbors", {}, "steps"),
     "TfidfVectorizer+LogisticRegression": ("sklearn.linear_model", {}, "texts"),
     "TfidfVectorizer+LinearSVC": ("sklearn.svm", {}, "texts"),

@@ -153,8 +153,12 @@ def entries(name: str, method: str) -> dict[str, str]:
     found = {last: last} if alone else {}
     if method == "prior":
         sources = (name, "steps" if first == "Steps" else "texts")
-        parts = learn_priors.PARTS
-        found |= {part: part for part in parts if parts[part][0] in sources}
+        parts = [
+            part for part in learn_priors.PARTS if part not in learn_priors.UNIFORM
+        ]
+        found |= {
+            part: part for part in parts if learn_priors.PARTS[part][0] in sources
+        }
     return found
 
 

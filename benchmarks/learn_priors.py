@@ -100,8 +100,13 @@ PARTS = {
     "SelectPercentile": ("steps", "selectpercentile__"),
     "PCA": ("steps", "pca__"),
 }
-# Estimators whose priors do not help on other tables.
-LEFT_OUT = {"RandomForestRegressor", "CatBoostClassifier"}
+# Steps whose densities are nearly uniform; their priors are not judged.
+UNIFORM = {"SimpleImputer", "scaler", "OneHotEncoder"}
+# Estimators and steps whose priors do not help on other tables.
+LEFT_OUT = {
+    *("RandomForestRegressor", "CatBoostClassifier"),
+    *("SelectPercentile", "PCA", *UNIFORM),
+}
 # Families whose densities do not help on other tables; only the portfolio is stored.
 PORTFOLIO_ONLY = {"BaseWeightBoosting"}
 # Entries whose portfolio does not help on other tables; only the densities are stored.
@@ -415,11 +420,8 @@ def main() -> None:
     args = parser.parse_args()
     shared = {part for parts in FAMILIES.values() for part in parts}
     alone = {path.stem for path in RESULTS.glob("*.npz") if "+" not in path.stem}
-    every = sorted(
-        (alone - shared - LEFT_OUT)
-        | {name for name in FAMILIES if load_tables(name)}
-        | {name for name in PARTS if load_tables(PARTS[name][0])}
-    )
+    families = {name for name in FAMILIES if load_tables(name)}
+    every = sorted(((alone - shared) | families | {*PARTS}) - LEFT_OUT)
     knowledge = json.loads(KNOWLEDGE.read_text()) if args.estimators else {}
     chosen = args.estimators.split(",") if args.estimators else every
     knowledge |= {name: learn(name) for name in chosen}
