@@ -4,23 +4,25 @@ A backend sends folds to joblib and returns their outcomes. joblib would pickle 
 inputs, which all fits share, again for every trial. Instead, each fit receives a small
 handle, and each process loads the inputs once. Large arrays are stored in one file,
 which the workers map into memory, so that the machine has one copy for any number of
-workers.
+workers. Dask, Ray and Spark have their own stores for such inputs.
 """
 
 from __future__ import annotations
 
 import contextlib
+import io
 import math
 import mmap
 import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_folds
@@ -36,8 +38,11 @@ __all__ = [
     "DaskBackend",
     "DataHandle",
     "DiskHandle",
+    "EngineHandle",
     "LocalHandle",
     "ProcessBackend",
+    "RayBackend",
+    "SparkBackend",
     "ThreadBackend",
 ]
 
@@ -59,6 +64,10 @@ class DataHandle:
     def load(self) -> Any:
         """Return the task, in the process of the fit."""
         return self._task
+
+    def portable(self) -> DataHandle:
+        """Return a handle for another process of the machine of the fit."""
+        return self
 
     def stopped(self) -> bool:
         """Return whether to skip fits that have not started."""
@@ -92,8 +101,8 @@ class LocalHandle(DataHandle):
         return self.stop.is_set()
 
 
-# Task that this process loaded last, and its memory map, by folder.
-_loaded: dict[str, tuple[Any, mmap.mmap]] = {}
+# Task that this process loaded last, and its memory map, by key of the handle.
+_loaded: dict[str, tuple[Any, mmap.mmap | None]] = {}
 
 
 class DiskHandle(DataHandle):
@@ -138,6 +147,41 @@ class DiskHandle(DataHandle):
             _, mapped = _loaded.get(self.folder, (None, None))
             if mapped is not None and hasattr(mapped, "madvise"):
                 mapped.madvise(mmap.MADV_DONTNEED)
+
+
+# Loads of this process: a thread waits while another one loads the same task.
+_loading = threading.Lock()
+
+
+class EngineHandle(DataHandle):
+    """Handle of a task in the store of an engine, of which `fetch` returns a copy."""
+
+    def __init__(self, key: str, fetch: Callable[[Any], Any], reference: Any) -> None:
+        super().__init__(None)
+        self.key, self._fetch, self._reference = key, fetch, reference
+
+    def load(self) -> Any:
+        """Return the task; it is fetched once per process."""
+        with _loading:
+            if self.key not in _loaded:
+                # That the engine has lost the task is no error of the fit.
+                self.returns_errors = False
+                _keep(self.key, self._fetch(self._reference))
+                self.returns_errors = True
+            return _loaded[self.key][0]
+
+    def portable(self) -> DataHandle:
+        """Return a handle that contains the task."""
+        handle = DataHandle(self.load())
+        handle.key = self.key
+        return handle
+
+
+def _keep(key: str, task: Any) -> None:
+    """Keep a task of an engine for the next fits, and that of one other search."""
+    for other in list(_loaded)[:-1]:
+        _loaded.pop(other)
+    _loaded[key] = task, None
 
 
 class Backend:
@@ -208,6 +252,17 @@ class Backend:
     def end_after(self, seconds: float) -> None:
         """Abort all fits after some seconds, as far as this is possible."""
         self.deadline = time.monotonic() + seconds
+
+    @classmethod
+    def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
+        """Call a function on each machine, as far as possible; return the results."""
+        return []
+
+    def _content(self) -> memoryview:
+        """Return the content of a file with the inputs."""
+        file = io.BytesIO()
+        write(file, self.task)
+        return file.getbuffer()
 
     def stop(self) -> None:
         """Request that fits that have not started are skipped, if supported."""
@@ -287,12 +342,16 @@ class ProcessBackend(Backend):
 
 
 class DaskBackend(Backend):
-    """Workers of a Dask cluster, to which the inputs are scattered once."""
+    """Workers of a Dask cluster; the first one sends the inputs to the others.
+
+    Each process keeps the inputs itself, because Dask soon removes all copies but one,
+    and would transfer them again for later fits.
+    """
 
     def _transfer(self) -> Any:
-        # Dask replaces a future among the arguments of a task by its value. The data
-        # are not hashed, because this takes longer than sending them.
-        return self.client.scatter(DataHandle(self.task), broadcast=True, hash=False)
+        # The data are not hashed, because this takes longer than sending them.
+        self._future = self.client.scatter(DataHandle(self.task), hash=False)
+        return EngineHandle(self._future.key, _gathered, self._future.key)
 
     def renew(self) -> None:
         """Scatter the inputs again."""
@@ -300,4 +359,109 @@ class DaskBackend(Backend):
 
     def __exit__(self, *exception: object) -> None:
         """Release the inputs."""
-        self.handle.release()
+        self._future.release()
+        with contextlib.suppress(Exception):  # the cluster has ended
+            self.client.run(_forget, self.handle.key, wait=False)
+
+    @classmethod
+    def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
+        """Call a function on each worker."""
+        return list(client.run(function, on_error="ignore").values())
+
+
+class RayBackend(Backend):
+    """Workers of Ray; the inputs are in the memory that those of a machine share."""
+
+    def _transfer(self) -> Any:
+        import ray
+
+        reference = ray.put(np.frombuffer(self._content(), np.uint8))
+        key = uuid.uuid4().hex
+        return EngineHandle(key, _ray_value, (reference, self.max_nbytes))
+
+    def renew(self) -> None:
+        """Store the inputs again."""
+        self.handle = self._transfer()
+
+    def __exit__(self, *exception: object) -> None:
+        """Release the inputs."""
+        self.handle = None
+
+    @classmethod
+    def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
+        """Call a function on each node."""
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        strategies = [
+            NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            for node in ray.nodes()
+            if node["Alive"]
+        ]
+        call = ray.remote(num_cpus=0)(_called)
+        calls = [
+            call.options(scheduling_strategy=strategy).remote(function)
+            for strategy in strategies
+        ]
+        return list(ray.get(calls))
+
+
+class SparkBackend(Backend):
+    """Executors of Spark, to which the inputs are broadcast once."""
+
+    _broadcast: Any = None
+
+    def _transfer(self) -> Any:
+        from pyspark import SparkContext
+        from pyspark.sql.utils import is_remote
+
+        if is_remote():  # Spark Connect has no broadcasts
+            return super()._transfer()
+        self._broadcast = SparkContext.getOrCreate().broadcast(bytes(self._content()))
+        key = uuid.uuid4().hex
+        return EngineHandle(key, _spark_value, (self._broadcast, self.max_nbytes))
+
+    def __exit__(self, *exception: object) -> None:
+        """Release the inputs."""
+        if self._broadcast is not None:
+            self._broadcast.destroy()
+
+    @classmethod
+    def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
+        """Call a function in as many tasks as there are processors in the cluster."""
+        from pyspark import SparkContext
+        from pyspark.sql.utils import is_remote
+
+        if is_remote():
+            return []
+        spark = SparkContext.getOrCreate()
+        n_tasks = spark.defaultParallelism
+        calls = spark.parallelize([function] * n_tasks, n_tasks)
+        return list(calls.map(_called).collect())
+
+
+def _called(function: Callable[[], Any]) -> Any:
+    return function()
+
+
+def _gathered(key: str) -> Any:
+    """Return a task in the memory of any worker of Dask."""
+    from distributed import Future, get_client
+
+    client = get_client()
+    state: Any = "memory"  # otherwise, the client would wait for a message
+    return client.gather(Future(key, client, state=state)).load()
+
+
+async def _forget(key: str) -> None:
+    _loaded.pop(key, None)
+
+
+def _ray_value(reference: tuple[Any, float]) -> Any:
+    import ray
+
+    return read(memoryview(ray.get(reference[0])), reference[1])
+
+
+def _spark_value(reference: tuple[Any, float]) -> Any:
+    return read(memoryview(reference[0].value), reference[1])

@@ -222,7 +222,7 @@ class FitServer:
         self._limits, self._stopped = limits, stopped
         settings, memory = Settings.of_this_thread(), limits.trial_memory
         outcome = self._begin(
-            FitRequest(None, settings, cloudpickle.dumps(handle), memory)
+            FitRequest(None, settings, cloudpickle.dumps(handle.portable()), memory)
         )
         if outcome is None:
             self.data_key = handle.key

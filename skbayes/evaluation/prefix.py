@@ -29,7 +29,7 @@ from sklearn.base import clone
 
 from skbayes.evaluation.fold import wrapped_fit
 from skbayes.evaluation.prefix_steps import Step, find_runs, is_estimator
-from skbayes.evaluation.prefix_store import PrefixStore
+from skbayes.evaluation.prefix_store import MachineStore, PrefixStore, Turn
 
 __all__ = ["PrefixCache", "SharedFit"]
 
@@ -51,13 +51,17 @@ class PrefixCache:
     of scikit-learn are shared, whose fits take longer than loading their outputs.
     """
 
-    store: PrefixStore
+    store: PrefixStore | MachineStore
     n_values: Mapping[str, float]
     only_known: bool = False
 
 
 class _LostStep(BaseException):
     """A fitted step cannot be loaded; not an `Exception`, as the fit has not failed."""
+
+
+def _lost() -> dict[str, Any]:
+    raise _LostStep
 
 
 @dataclass
@@ -68,7 +72,8 @@ class SharedFit:
     the estimator will receive them; it is None if it receives none. Unless someone
     `looks_inside`, a fitted step is only loaded to transform rows for which no output
     is stored. Steps after a step that `has_drawn` are not stored. If a step `is_lost`,
-    the fit must be repeated without shared steps.
+    the fit must be repeated without shared steps. It has `waited` for other processes
+    that fitted the same steps; its `turns` to fit segments end with it.
     """
 
     cache: PrefixCache
@@ -82,7 +87,13 @@ class SharedFit:
     is_lost: bool = False
     has_drawn: bool = False
     is_used: bool = False
+    waited: float = 0.0
+    turns: list[Turn] = field(default_factory=list)
     _covered: list[Any] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.store = self.cache.store.here()
+        self.is_remote = self.store is not self.cache.store
 
     @contextlib.contextmanager
     def sharing(self, estimator: Any) -> Iterator[None]:
@@ -97,6 +108,8 @@ class SharedFit:
         except _LostStep:
             self.is_lost = True
         finally:
+            for turn in self.turns:
+                turn.end()
             self.uncover_all()
 
     def fit(
@@ -139,7 +152,7 @@ class SharedFit:
 
     def _unshared_settings(self) -> set:
         """Return the settings of this search of which no step is stored."""
-        folder = self.cache.store.folder
+        folder = self.store.folder
         if folder not in _UNSHARED_SETTINGS:
             _UNSHARED_SETTINGS.clear()
         return _UNSHARED_SETTINGS.setdefault(folder, set())
@@ -164,8 +177,16 @@ class SharedFit:
 class _Measured:
     """Context that measures the time of a step, and detects random draws.
 
-    Numbers may have been drawn from the global generators of other processes.
+    Numbers may have been drawn from the global generators of other processes. If the
+    fit `is_remote`, joblib would use the cluster again, and the step runs here instead.
+    Python's generator is then ignored, because Dask draws from it in each worker.
     """
+
+    def __init__(self, is_remote: bool) -> None:
+        self._is_remote = is_remote
+        self._config = contextlib.ExitStack()
+        if is_remote:
+            self._config.enter_context(joblib.parallel_config("sequential"))
 
     def __enter__(self) -> _Measured:
         self._before = self._state()
@@ -177,10 +198,11 @@ class _Measured:
         self.times = seconds, time.process_time() - self._begin_cpu
         has_drawn = self._state() != self._before
         self.has_drawn = has_drawn or joblib.effective_n_jobs(None) != 1
+        self._config.close()
 
-    @staticmethod
-    def _state() -> bytes:
-        return pickle.dumps((np.random.get_state(legacy=False), random.getstate()))
+    def _state(self) -> bytes:
+        of_python = None if self._is_remote else random.getstate()
+        return pickle.dumps((np.random.get_state(legacy=False), of_python))
 
 
 def uncover(transformer: Any) -> None:
@@ -264,6 +286,8 @@ class _Run:
     def __init__(self, fit: SharedFit, steps: Sequence[Step], is_outer: bool) -> None:
         self._fit, self._steps, self._is_outer = fit, steps, is_outer
         self._is_lazy = is_outer and not fit.looks_inside
+        self._turn = Turn()
+        fit.turns.append(self._turn)
         ends = [
             i
             for i, step in enumerate(steps)
@@ -289,7 +313,7 @@ class _Run:
 
     def prepare(self) -> None:
         """Load the stored results of the first steps, and cover all steps."""
-        store = self._fit.cache.store
+        store = self._fit.store
         segments: list[_States] = []
         for end in self._ends:
             states = _States(store, self._keys[end])
@@ -328,10 +352,12 @@ class _Run:
     def _fit_transform(
         self, i: int, transformer: Any, X: Any, y: Any = None, **params: Any
     ) -> Any:
+        if i >= len(self._states) and (i == 0 or i - 1 in self._ends):
+            self._await_turn(i)
         if i < len(self._states):
             return self._restore(i, transformer)
         uncover(transformer)
-        with _Measured() as measured:
+        with _Measured(self._fit.is_remote) as measured:
             output = transformer.fit_transform(X, y, **params)
         self._fit.has_drawn |= measured.has_drawn
         for part in filter(is_estimator, transformer.get_params(deep=True).values()):
@@ -339,14 +365,39 @@ class _Run:
         self._fitted.append(dict(transformer.__dict__))
         self._times.append(measured.times)
         if i in self._ends:
+            store = self._fit.store
             if not self._fit.has_drawn and self._pays():
                 self._fit.is_used = True
-                store = self._fit.cache.store
                 store.save(f"{self._keys[i]}-states", self._fitted)
                 store.save(f"{self._keys[i]}-output", (output, self._times))
+            else:
+                store.give_up(self._keys[i])
             self._fitted = []
+            self._turn.end()
         self._cover_transform(i, transformer)
         return output
+
+    def _await_turn(self, i: int) -> None:
+        """Wait while another process fits the segment of a step; load its results."""
+        if self._fit.has_drawn:
+            return
+        begin, store, key = time.perf_counter(), self._fit.store, self._keys[i]
+        self._turn.begin(store, key)
+        self._fit.waited += time.perf_counter() - begin
+        states = _States(store, key)
+        if not states.are_stored(self._is_lazy):
+            return
+        stored = store.load(f"{key}-output")
+        if stored is None:
+            return
+        self._output, self._times = stored
+        # The steps before it were fitted or restored.
+        self._states += [_lost] * (i - len(self._states))
+        end = next(end for end in self._ends if end >= i)
+        self._states += [
+            functools.partial(states.__getitem__, j) for j in range(end + 1 - i)
+        ]
+        self._turn.end()
 
     def _pays(self) -> bool:
         """Return whether fitting the steps took longer than loading their output."""
@@ -414,7 +465,7 @@ class _Run:
         return self._is_lazy or _are_same(X, lambda: self._load_test(i - 1)[0])
 
     def _load_test(self, i: int) -> Any:
-        return self._fit.cache.store.load(f"{self._keys[i]}-{i}-test")
+        return self._fit.store.load(f"{self._keys[i]}-{i}-test")
 
     def _load_later_output(self) -> tuple[int, Any] | None:
         for end in reversed(self._ends):
@@ -438,13 +489,13 @@ class _Run:
             output, self._test_times = stored
             self._save_test_times(self._test_times[i : i + 1])
             return output
-        with _Measured() as measured:
+        with _Measured(self._fit.is_remote) as measured:
             output = self._transform(i, transformer, X)
         self._test_times.append(measured.times)
         self._fit.has_drawn |= measured.has_drawn
         if is_stored and not self._fit.has_drawn and self._pays():
             key = f"{self._keys[i]}-{i}-test"
-            self._fit.cache.store.save(key, (output, self._test_times))
+            self._fit.store.save(key, (output, self._test_times))
         return output
 
 

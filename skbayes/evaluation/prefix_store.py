@@ -22,10 +22,15 @@ from typing import Any, BinaryIO
 import numpy.typing as npt
 
 from skbayes.evaluation import temporary_files
-from skbayes.evaluation.temporary_files import TemporaryFolder, place_of_folders
+from skbayes.evaluation.temporary_files import (
+    USER,
+    MachineFolder,
+    TemporaryFolder,
+    place_of_folders,
+)
 from skbayes.utils.optional import warn_or_log
 
-__all__ = ["PrefixStore", "temporary_store"]
+__all__ = ["MachineStore", "PrefixStore", "Turn", "machine_store", "temporary_store"]
 
 # Size in bytes of the checksum at the end of a file.
 CHECKSUM = 4
@@ -34,11 +39,15 @@ CHECKSUM = 4
 MAPPED = 1_000_000
 
 # Prefixes of the names of files without a value: unfinished files, locks, and markers
-# of values for which there was no space.
-_DRAFT, _LOCK, _NO_ROOM = "draft-", "lock-", "no-room-"
+# of values for which there was no space, and of values that are not stored.
+_DRAFT, _LOCK, _NO_ROOM, _NOT_STORED = "draft-", "lock-", "no-room-", "not-stored-"
+_NO_VALUES = (_DRAFT, _LOCK, _NO_ROOM, _NOT_STORED, USER)
 
 # Marker of a value that was computed again because of a lack of space.
 _MADE_AGAIN = f"{_NO_ROOM}again"
+
+# Beginning of the names of folders.
+_FOLDERS = "skbayes-prefixes"
 
 # Seconds to wait for another process that computes the same value; no practical limit.
 PATIENCE = 1e6
@@ -73,6 +82,10 @@ class PrefixStore:
 
     folder: str
     limit: float
+
+    def here(self) -> PrefixStore:
+        """Return the store for the fits of this machine."""
+        return self
 
     @property
     def is_here(self) -> bool:
@@ -166,7 +179,7 @@ class PrefixStore:
         files = []
         with os.scandir(self.folder) as entries:
             for entry in entries:
-                if entry.name.startswith((_DRAFT, _LOCK, _NO_ROOM)):
+                if entry.name.startswith(_NO_VALUES):
                     continue
                 with contextlib.suppress(FileNotFoundError):  # removed by others
                     status = entry.stat()
@@ -187,11 +200,71 @@ class PrefixStore:
         with contextlib.suppress(OSError):
             (Path(self.folder) / f"{_NO_ROOM}{key}").touch()
 
+    def is_stored(self, key: str) -> bool:
+        """Return whether values under a key are stored, as far as this is known."""
+        return not os.path.exists(os.path.join(self.folder, f"{_NOT_STORED}{key}"))
+
+    def give_up(self, key: str) -> None:
+        """Note that values under a key are not stored: do not wait for them."""
+        with contextlib.suppress(OSError):
+            (Path(self.folder) / f"{_NOT_STORED}{key}").touch()
+
+
+class Turn:
+    """Turn of one fit to compute a value, for which the fits of other workers wait."""
+
+    def __init__(self) -> None:
+        self._held = contextlib.ExitStack()
+
+    def __reduce__(self) -> tuple:
+        return Turn, ()  # a copy has no turn
+
+    def begin(self, store: PrefixStore, key: str) -> None:
+        """Wait for another process that computes the same, unless it is not stored."""
+        self.end()
+        if store.is_here and store.is_stored(key):
+            self._held.enter_context(store._turn(key))
+
+    def end(self) -> None:
+        """Let other processes begin."""
+        self._held.close()
+
+
+@dataclass(frozen=True)
+class MachineStore:
+    """Store of each machine of a cluster, in a folder that the first fit creates.
+
+    A machine is known by its name, and by the folder for temporary folders: `place`, or
+    that of the process of the fit.
+    """
+
+    key: str
+    limit: float
+    place: str | None = None
+
+    def here(self) -> PrefixStore:
+        """Return the store for the fits of this machine."""
+        return PrefixStore(self._folder.use(), self.limit)
+
+    @property
+    def _folder(self) -> MachineFolder:
+        return MachineFolder(place_of_folders(self.place), _FOLDERS, self.key)
+
+    def remove(self) -> bool:
+        """Remove the folder of this machine; return whether values were made again."""
+        folder = self._folder
+        made_again = os.path.exists(os.path.join(folder.path, _MADE_AGAIN))
+        folder.remove()
+        return made_again
+
 
 @contextlib.contextmanager
 def _locked(path: str, patience: float) -> Iterator[None]:
     """Hold a lock that is released if this process dies, on every system."""
-    connection = sqlite3.connect(path, timeout=patience, isolation_level=None)
+    # A fit may end in another thread than it began.
+    connection = sqlite3.connect(
+        path, timeout=patience, isolation_level=None, check_same_thread=False
+    )
     try:
         connection.execute("BEGIN EXCLUSIVE")
         yield
@@ -204,7 +277,7 @@ def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | N
     """Yield a store that is removed at the end; None if no folder can be created."""
     place = place_of_folders(place)
     try:
-        folder = TemporaryFolder(place, "skbayes-prefixes")
+        folder = TemporaryFolder(place, _FOLDERS)
     except OSError:
         yield None
         return
@@ -214,6 +287,20 @@ def temporary_store(place: str | None, limit: float) -> Iterator[PrefixStore | N
         made_again = os.path.exists(os.path.join(folder.path, _MADE_AGAIN))
         if folder.remove() and made_again:
             _warn_of_limit(place, limit)
+
+
+@contextlib.contextmanager
+def machine_store(
+    place: str | None, limit: float, everywhere: Callable[[Callable], list[Any]]
+) -> Iterator[MachineStore]:
+    """Yield a store of each machine; `everywhere` calls a function on all machines."""
+    store = MachineStore(uuid.uuid4().hex, limit, place)
+    try:
+        yield store
+    finally:
+        # This process may have run fits, too.
+        if any([*everywhere(store.remove), store.remove()]):
+            _warn_of_limit(place_of_folders(place), limit)
 
 
 def _warn_of_limit(place: str, limit: float) -> None:

@@ -6,6 +6,7 @@ array are read on access. All processes share them until one of them writes to i
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
@@ -23,13 +24,23 @@ import numpy.typing as npt
 from skbayes import compat
 from skbayes.utils.process_tree import is_running, machine_name
 
-__all__ = ["TemporaryFolder", "place_of_folders", "read", "write"]
+__all__ = [
+    "USER",
+    "MachineFolder",
+    "TemporaryFolder",
+    "place_of_folders",
+    "read",
+    "write",
+]
 
 # Sizes of the pickle and of the list of arrays.
 SIZES = struct.Struct("<QQ")
 
 # Alignment of arrays in bytes, for efficient access by the processor.
 ALIGNMENT = 64
+
+# Beginning of the name of an empty file of a process that uses a folder.
+USER = "user-"
 
 # Maximum memory that a strided array may span, as a multiple of its own size.
 MAX_SPAN = 8
@@ -146,10 +157,7 @@ class TemporaryFolder:
         self._pid = os.getpid()
         prefix = f"{prefix}-{machine_name()}-"
         os.makedirs(place, exist_ok=True)
-        for path in Path(place).glob(f"{prefix}*-*"):
-            owner = path.name.removeprefix(prefix).partition("-")[0]
-            if owner.isdigit() and not is_running(int(owner)):
-                shutil.rmtree(path, ignore_errors=True)
+        _remove_orphans(place, prefix)
         self.path = tempfile.mkdtemp(prefix=f"{prefix}{self._pid}-", dir=place)
         compat.guard_folder(self.path)
 
@@ -162,3 +170,46 @@ class TemporaryFolder:
         if not os.path.exists(self.path):
             compat.release_folder(self.path)
         return True
+
+
+def _remove_orphans(place: str, prefix: str) -> None:
+    """Remove the folders whose processes no longer exist."""
+    for path in Path(place).glob(f"{prefix}*-*"):
+        owner = path.name.removeprefix(prefix).partition("-")[0]
+        owners = [owner]
+        if owner == _SHARED:
+            names = [file.name for file in path.glob(f"{USER}*")]
+            owners = [name.removeprefix(USER) for name in names]
+        pids = [int(owner) for owner in owners if owner.isdigit()]
+        if pids and not any(map(is_running, pids)):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+# Part of the names of folders that several processes use.
+_SHARED = "shared"
+
+
+class MachineFolder:
+    """Folder of all processes of this machine that know its `key`.
+
+    Each of them notes its id in the folder, so that a later search can remove it.
+    """
+
+    def __init__(self, place: str, prefix: str, key: str) -> None:
+        self._place = os.path.abspath(place)
+        self._prefix = f"{prefix}-{machine_name()}-"
+        self.path = os.path.join(self._place, f"{self._prefix}{_SHARED}-{key}")
+
+    def use(self) -> str:
+        """Return the path of the folder, which is created if this is possible."""
+        with contextlib.suppress(OSError):
+            os.makedirs(self._place, exist_ok=True)
+            if not os.path.isdir(self.path):
+                _remove_orphans(self._place, self._prefix)
+                os.makedirs(self.path, mode=0o700, exist_ok=True)
+            (Path(self.path) / f"{USER}{os.getpid()}").touch()
+        return self.path
+
+    def remove(self) -> None:
+        """Remove the folder, if it exists."""
+        shutil.rmtree(self.path, ignore_errors=True)

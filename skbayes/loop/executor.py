@@ -14,7 +14,14 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Future, wait
+from concurrent.futures import (
+    FIRST_COMPLETED,
+    BrokenExecutor,
+    Future,
+    ThreadPoolExecutor,
+    wait,
+)
+from functools import cached_property
 from typing import Any
 
 import joblib
@@ -28,9 +35,12 @@ from skbayes.evaluation.backend import (
     Backend,
     DaskBackend,
     ProcessBackend,
+    RayBackend,
+    SparkBackend,
     ThreadBackend,
 )
 from skbayes.evaluation.slots import reserved, slots_here
+from skbayes.loop.ray_tasks import RayTasks
 from skbayes.utils.blas import shared_blas_threads
 
 __all__ = [
@@ -43,8 +53,14 @@ __all__ = [
 
 Task = Callable[[Parallel], Any]
 
+# Backends by the package of joblib's backend, which may have subclasses elsewhere.
+_KINDS = {"joblib": ProcessBackend, "ray": RayBackend, "joblibspark": SparkBackend}
+
 # Seconds between checks for Ctrl-C, if waiting cannot be interrupted.
 PATIENCE = 0.2
+
+# Seconds to wait for the machines of a cluster at the end of a search.
+CLEANUP_SECONDS = 10.0
 
 # Number of the task that starts the workers.
 WARM_UP = -1
@@ -80,7 +96,7 @@ class ExecutionContext:
             # There may be one worker, or none, while others start.
             self.n_workers = max(2, self.n_workers)
         if gpus is not None:
-            if self.kind in (Backend, DaskBackend):
+            if not self.kind.is_local:
                 found = reserved(self.backend, gpus, self.n_workers)
                 self.backend, self.n_workers = found
             if self.kind.is_local:
@@ -99,8 +115,8 @@ class ExecutionContext:
         if self._is_dask:
             return DaskBackend
         # Derived backends may run on another machine.
-        of_joblib = type(self.backend).__module__.partition(".")[0] == "joblib"
-        return ProcessBackend if of_joblib else Backend
+        package = type(self.backend).__module__.partition(".")[0]
+        return _KINDS.get(package, Backend)
 
     @property
     def backend_options(self) -> dict[str, Any]:
@@ -137,9 +153,37 @@ class ExecutionContext:
         """
         return (
             self.n_workers > 1
-            and not compat.owns_processes(self.backend)
-            and compat.own_backend(self.backend) is not None
+            and not compat.owns_processes(self._own_backend())
+            and self._own_backend() is not None
         )
+
+    @cached_property
+    def _threads(self) -> ThreadPoolExecutor:
+        """Threads that wait for the workers of Ray."""
+        return ThreadPoolExecutor(self.n_workers)
+
+    def _own_backend(self) -> Any:
+        """Return a backend of joblib for one thread; None if none can be created."""
+        if self.kind is RayBackend:
+            return RayTasks(self._threads, getattr(self.backend, "ray_remote_args", {}))
+        return compat.own_backend(self.backend)
+
+    def everywhere(self, function: Callable[[], Any]) -> list[Any]:
+        """Call a function on each machine of a cluster; return the results.
+
+        It may not reach all machines, and ends after some seconds in any case.
+        """
+        found: list[Any] = []
+
+        def call() -> None:
+            with contextlib.suppress(Exception):
+                client = getattr(self.backend, "client", None)
+                found.extend(self.kind.everywhere(function, client))
+
+        thread = threading.Thread(target=call, daemon=True)
+        thread.start()
+        thread.join(CLEANUP_SECONDS)
+        return found
 
     def trials_in_flight(self, n_tasks: int) -> int:
         """Choose the number of trials in flight that keeps all workers busy."""
@@ -162,7 +206,7 @@ class ExecutionContext:
         settings = dict(self._joblib)
         if settings.get("backend") is not None:
             # If no separate backend is possible, no other thread uses this one.
-            settings["backend"] = compat.own_backend(self.backend) or self.backend
+            settings["backend"] = self._own_backend() or self.backend
 
         def entered() -> Any:
             with (

@@ -30,7 +30,7 @@ from skbayes.evaluation.options import (
     parse_trial_limits,
 )
 from skbayes.evaluation.prefix import PrefixCache
-from skbayes.evaluation.prefix_store import temporary_store
+from skbayes.evaluation.prefix_store import machine_store, temporary_store
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 from skbayes.evaluation.trial import History, TrialState
@@ -512,16 +512,16 @@ def _shared_results(
     """Yield the data of the trials, and the cache of steps that the fits share."""
     trial_data = search._trial_data(run)
     rules, limit = parse_cache(search.cache, search._cache_limit)
-    shares_steps = trial_data is None and rules and _has_prefixes(run)
-    if trial_data is None and not shares_steps:
-        if search.cache is True and _has_steps(run):
-            warn_user(
-                "cache=True: the steps of the pipeline are fitted in each trial, since "
-                "the workers may be on other machines and share no files."
-            )
+    if trial_data is None and not (rules and _has_steps(run)):
         yield run.X, None
         return
-    with temporary_store(run.context.temp_folder, limit) as store:
+    place = run.context.temp_folder
+    store_of_search: Any = (
+        temporary_store(place, limit)
+        if run.context.kind.is_local
+        else machine_store(place, limit, run.context.everywhere)
+    )
+    with store_of_search as store:
         if trial_data is not None:
             with trial_data(store) as X:
                 yield X, None
@@ -530,11 +530,6 @@ def _shared_results(
         else:
             only_known = rules == "auto"
             yield run.X, PrefixCache(store, run.space.n_values, only_known)
-
-
-def _has_prefixes(run: SearchRun) -> bool:
-    """Return whether fits can share the first steps of a pipeline on this machine."""
-    return _has_steps(run) and run.context.kind.is_local
 
 
 def _has_steps(run: SearchRun) -> bool:

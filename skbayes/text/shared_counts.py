@@ -17,7 +17,7 @@ from skbayes.text.token_filters import stemmer_of, without_numbers
 from skbayes.text.tokens import StringArray, TokenStream, split_characters, split_words
 
 if TYPE_CHECKING:
-    from skbayes.evaluation.prefix_store import PrefixStore
+    from skbayes.evaluation.prefix_store import MachineStore, PrefixStore
 
 __all__ = ["CountedTexts", "Counts", "NgramSpec", "TokenizerSpec", "counted_texts"]
 
@@ -60,7 +60,7 @@ class Counts:
         self,
         texts: Sequence[str],
         tokens: Sequence[str] | None = None,
-        store: PrefixStore | None = None,
+        store: PrefixStore | MachineStore | None = None,
         limit: float = math.inf,
     ) -> None:
         self.texts = texts
@@ -75,9 +75,10 @@ class Counts:
 
     def _shared(self, spec: NamedTuple, make: Callable[[], Arrays]) -> Arrays:
         name = repr(tuple(spec))
-        if self._store is not None and self._store.is_here:
+        store = None if self._store is None else self._store.here()
+        if store is not None and store.is_here:
             key = hashlib.blake2b(name.encode(), digest_size=12).hexdigest()
-            return self._store.arrays(key, make)
+            return store.arrays(key, make)
         if name in self._in_memory:
             return self._in_memory[name]
         arrays = make()
@@ -217,7 +218,9 @@ def _as_slice(rows: npt.NDArray) -> slice | npt.NDArray:
 
 @contextlib.contextmanager
 def counted_texts(
-    texts: Sequence[str], store: PrefixStore | None, limit: float = math.inf
+    texts: Sequence[str],
+    store: PrefixStore | MachineStore | None,
+    limit: float = math.inf,
 ) -> Iterator[CountedTexts]:
     """Share the counts of documents in a store if there is one, otherwise in memory."""
     counts = Counts(StringArray.of(texts), store=store, limit=limit)

@@ -20,6 +20,7 @@ from skbayes.evaluation import backend as backends
 from skbayes.evaluation.backend import (
     Backend,
     DataHandle,
+    EngineHandle,
     ProcessBackend,
     ThreadBackend,
 )
@@ -254,6 +255,42 @@ def test_a_worker_maps_the_data_once():
         # What belongs to an earlier search is dropped.
         assert other.handle.load().X[0, 0] == 1
         assert len(backends._loaded) == 1
+
+
+FETCHED = []
+
+
+def fetch(reference):
+    FETCHED.append(reference)
+    return inputs(TABLE + reference)
+
+
+def test_a_process_fetches_the_task_of_an_engine_once():
+    FETCHED.clear()
+    backends._loaded.clear()
+    handles = [EngineHandle(str(i), fetch, i) for i in range(3)]
+    # Two searches at the same time.
+    for _ in range(2):
+        for i in (0, 1):
+            handle = pickle.loads(pickle.dumps(handles[i]))
+            assert handle.load().X[0, 0] == i
+    assert FETCHED == [0, 1]
+    handles[2].load()
+    assert len(backends._loaded) == 2
+    # The process of a fit has no connection to the engine.
+    handle = pickle.loads(pickle.dumps(handles[2].portable()))
+    assert handle.load().X[0, 0] == 2 and handle.key == handles[2].key
+    assert FETCHED == [0, 1, 2]
+
+
+def lost(reference):
+    raise ConnectionError(reference)
+
+
+def test_a_lost_task_is_no_error_of_a_fit():
+    handle = EngineHandle("lost", lost, "the worker has ended")
+    with pytest.raises(ConnectionError, match="has ended"):
+        run_folds(handle, FOLDS[:1])
 
 
 def resident_bytes(path):

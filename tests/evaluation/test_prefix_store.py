@@ -5,7 +5,9 @@ import shutil
 import sqlite3
 import tempfile
 import threading
+import time
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,13 @@ from joblib import Parallel, delayed
 from store_workers import make_many
 
 from skbayes.evaluation import prefix_store, temporary_files
-from skbayes.evaluation.prefix_store import PrefixStore, temporary_store
+from skbayes.evaluation.prefix_store import (
+    MachineStore,
+    PrefixStore,
+    Turn,
+    machine_store,
+    temporary_store,
+)
 
 
 @pytest.fixture
@@ -231,3 +239,85 @@ def test_a_warning_tells_of_what_was_made_again(
         with temporary_store(str(tmp_path), 4000) as store:
             _put_twice(store, size)
     assert ("computed again" in caplog.text) == bool(n_warnings)
+
+
+# -- a folder of each machine ----------------------------------------------------------
+
+
+def test_the_processes_of_a_machine_find_the_same_folder(tmp_path):
+    places = [tmp_path / "a", tmp_path / "b"]
+    for place in places:
+        store = MachineStore("key", 1e6, str(place)).here()
+        assert store.load("one") is None
+        store.save("one", place.name)
+    for place in places:
+        again = pickle.loads(pickle.dumps(MachineStore("key", 1e6, str(place))))
+        assert again.here().load("one") == place.name
+        assert MachineStore("other", 1e6, str(place)).here().load("one") is None
+        again.remove()
+        assert len(os.listdir(place)) == 1
+
+
+def test_folders_of_a_search_are_removed_on_all_machines(tmp_path):
+    called = []
+
+    def everywhere(function):
+        called.append(function)
+        return [function()]
+
+    with machine_store(str(tmp_path), 1e6, everywhere) as store:
+        store.here().save("one", 1)
+        assert os.listdir(tmp_path)
+    assert called == [store.remove]
+    assert os.listdir(tmp_path) == []
+    with machine_store(str(tmp_path), 1e6, lambda function: []) as store:
+        store.here()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_later_search_removes_the_folder_of_processes_that_ended(tmp_path):
+    def names():
+        return {path.name.rpartition("-")[2] for path in tmp_path.iterdir()}
+
+    MachineStore("running", 1e6, str(tmp_path)).here()
+    ended = MachineStore("ended", 1e6, str(tmp_path)).here()
+    (user,) = Path(ended.folder).glob("user-*")
+    user.rename(user.with_name("user-999999999"))
+    MachineStore("later", 1e6, str(tmp_path)).here()
+    assert names() == {"running", "later"}
+
+
+def test_without_a_folder_nothing_is_stored(tmp_path):
+    (tmp_path / "file").touch()
+    store = MachineStore("key", 1e6, str(tmp_path / "file")).here()
+    store.save("one", 1)
+    assert store.load("one") is None
+    turn = Turn()
+    turn.begin(store, "one")
+    turn.end()
+
+
+def test_one_fit_at_a_time_has_its_turn(store):
+    first, second, events = Turn(), Turn(), []
+
+    def wait():
+        second.begin(store, "one")
+        events.append("second")
+        second.end()
+
+    first.begin(store, "one")
+    thread = threading.Thread(target=wait)
+    thread.start()
+    other = Turn()
+    other.begin(store, "two")  # does not wait
+    other.end()
+    time.sleep(0.1)
+    events.append("first")
+    pickle.loads(pickle.dumps(first)).end()  # a copy has no turn
+    first.end()
+    thread.join()
+    assert events == ["first", "second"]
+    first.begin(store, "one")
+    store.give_up("one")
+    second.begin(store, "one")  # does not wait for a value that is not stored
+    first.end()

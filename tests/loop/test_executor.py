@@ -19,7 +19,14 @@ from joblib.parallel import (
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skbayes.evaluation.backend import Backend, ProcessBackend, ThreadBackend
+from skbayes.evaluation.backend import (
+    Backend,
+    ProcessBackend,
+    RayBackend,
+    SparkBackend,
+    ThreadBackend,
+)
+from skbayes.loop import executor
 from skbayes.loop.executor import (
     _SHARED_WORKERS,
     ExecutionContext,
@@ -27,6 +34,7 @@ from skbayes.loop.executor import (
     is_death,
     was_retried,
 )
+from skbayes.loop.ray_tasks import RayTasks
 
 PLACE = contextvars.ContextVar("PLACE", default="elsewhere")
 
@@ -142,6 +150,33 @@ def test_where_fits_run(backend, n_jobs, n_workers, kind, can_overlap):
     around = environment(n_jobs, backend=backend)
     assert (around.n_workers, around.kind) == (n_workers, kind)
     assert around.can_overlap == can_overlap
+
+
+@pytest.mark.parametrize(
+    "package, kind", [("ray", RayBackend), ("joblibspark", SparkBackend)]
+)
+def test_backends_of_engines_are_known_by_their_package(package, kind):
+    made = type("Named", (MultiprocessingBackend,), {"__module__": f"{package}.joblib"})
+    around = environment(backend=made())
+    assert around.kind is kind
+    # The trials share the tasks of Ray.
+    assert around.can_overlap == (package == "ray")
+    assert isinstance(own_backend(around), RayTasks) == (package == "ray")
+
+
+def test_a_function_on_all_machines_has_little_time(monkeypatch):
+    def everywhere(function, client):
+        if function is time.sleep:
+            function(20)
+        return [function(), client]
+
+    around = environment(backend="loky")
+    monkeypatch.setattr(ProcessBackend, "everywhere", everywhere)
+    assert around.everywhere(int) == [0, None]
+    # It may fail, or not return.
+    assert around.everywhere(lambda: 1 / 0) == []
+    monkeypatch.setattr(executor, "CLEANUP_SECONDS", 0.01)
+    assert around.everywhere(time.sleep) == []
 
 
 def test_temp_folder_and_max_nbytes():

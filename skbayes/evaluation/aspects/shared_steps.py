@@ -42,7 +42,7 @@ class _FoldSteps(FoldAspect):
         """Add the time of shared steps, so that the times of all trials include it."""
         shared, fold = call.state[self.name], outcome.result
         assert fold is not None
-        call.result["fit_time"] += shared.fit_seconds
+        call.result["fit_time"] += shared.fit_seconds - shared.waited
         call.result["score_time"] += shared.score_seconds
         call.cpu_seconds += shared.cpu_seconds
         fold.fit_time = call.result["fit_time"]
@@ -68,7 +68,7 @@ class SharedSteps(Aspect):
         - False shares none.
 
         A transformer that draws from the global random generators is fitted in each
-        trial. Steps are not shared on Dask and other distributed backends.
+        trial. On a cluster, the trials of each machine share the steps.
 
         A size, in bytes or as a string such as "4 GB", is the maximum size of the
         temporary files, with the rules of "auto". ``(True, "4 GB")`` has the rules of

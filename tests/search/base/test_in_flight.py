@@ -163,18 +163,6 @@ def test_trials_have_limits_on_dask(cluster):
     assert_same_search(search, expected)
 
 
-def test_steps_that_a_cluster_does_not_share_are_reported(cluster):
-    model = make_pipeline(StandardScaler(), SVC())
-    space = {"svc__C": (1e-2, 1e2, "log-uniform")}
-    with joblib.parallel_config("dask", client=cluster):
-        search = BayesSearchCV(model, space, n_iter=1, cv=2, cache=True)
-        with pytest.warns(UserWarning, match="cache=True: the steps"):
-            search.fit(X, y)
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            search.set_params(cache="auto").fit(X, y)
-
-
 def test_a_cluster_may_grow_during_a_search():
     distributed = pytest.importorskip("distributed")
 

@@ -1,0 +1,64 @@
+"""Backend of joblib that runs each call as one task of Ray.
+
+Ray's own backend sends each call to an actor that it draws at random. Some actors then
+have several calls, while others have none. In addition, calls of several threads would
+start separate actors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from joblib.parallel import ParallelBackendBase
+
+__all__ = ["RayTasks"]
+
+# Options of actors, which tasks also have.
+OPTIONS = {
+    *("num_cpus", "num_gpus", "resources", "memory", "accelerator_type"),
+    *("runtime_env", "scheduling_strategy", "label_selector"),
+}
+
+
+class RayTasks(ParallelBackendBase):
+    """Tasks of Ray, each of which a thread of `threads` starts and waits for.
+
+    `options` are those of Ray for the actors of its backend.
+    """
+
+    supports_retrieve_callback = True
+
+    def __init__(self, threads: ThreadPoolExecutor, options: Any = None) -> None:
+        super().__init__(nesting_level=0)
+        self._threads = threads
+        known = {k: v for k, v in (options or {}).items() if k in OPTIONS}
+        self._options = {"num_cpus": 1, **known, "max_retries": 0}
+
+    def effective_n_jobs(self, n_jobs: int | None) -> int:
+        """Return the number of calls at the same time."""
+        return int(n_jobs or 1)
+
+    def submit(self, func: Callable, callback: Callable | None = None) -> Future:
+        """Start a call as soon as a thread is free."""
+        future = self._threads.submit(self._run, func)
+        if callback is not None:
+            future.add_done_callback(callback)
+        return future
+
+    # joblib before 1.5
+    apply_async = submit
+
+    def retrieve_result_callback(self, out: Future) -> Any:
+        """Return the result of a call."""
+        return out.result()
+
+    def _run(self, func: Callable) -> Any:
+        import ray
+
+        return ray.get(ray.remote(_called).options(**self._options).remote(func))
+
+
+def _called(func: Callable) -> Any:
+    return func()
