@@ -37,6 +37,7 @@ import numpy as np
 import psutil
 import tally
 from recording_callbacks import Stopper
+from sent_rows import SentRows, SlowScaler, fits_by_rows, noted
 from sklearn.datasets import load_iris
 from sklearn.decomposition import PCA
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -58,6 +59,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, map(os.path.abspath, sys
 os.environ["PYSPARK_PYTHON"] = sys.executable
 os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 ENDLESS = 30.0
+N_BYTES = 200_000_000
 
 
 class Odd(tally.Scored):
@@ -111,17 +113,18 @@ class OnDevice(tally.Scored):
 
 
 @contextlib.contextmanager
-def dask() -> Iterator[dict[str, Any]]:
+def dask(n_workers: int) -> Iterator[dict[str, Any]]:
     from distributed import Client
 
     place = os.path.join(FOLDER, "scheduler.json")
+    Path(place).unlink(missing_ok=True)  # of an earlier scheduler
     more = ["--scheduler-file", place, "--no-dashboard"]
     with contextlib.ExitStack() as stack:
-        for kind in ("scheduler", "worker", "worker"):
+        for kind in ("scheduler", *["worker"] * n_workers):
             process = start_dask(kind, *more, *["--port", "0"] * (kind != "worker"))
             stack.callback(end, process)
         client = stack.enter_context(Client(scheduler_file=place, timeout=60))
-        client.wait_for_workers(2, timeout=60)
+        client.wait_for_workers(n_workers, timeout=60)
         yield {"backend": "dask", "client": client}
 
 
@@ -141,13 +144,13 @@ def end(process: psutil.Process) -> None:
 
 
 @contextlib.contextmanager
-def ray() -> Iterator[dict[str, Any]]:
+def ray(n_workers: int) -> Iterator[dict[str, Any]]:
     import ray
     from ray.util.joblib import register_ray
 
     variables = {"env_vars": {"PYTHONPATH": os.environ["PYTHONPATH"]}}
     ray.init(
-        num_cpus=2,
+        num_cpus=n_workers,
         num_gpus=2,
         include_dashboard=False,
         log_to_driver=False,
@@ -159,11 +162,11 @@ def ray() -> Iterator[dict[str, Any]]:
 
 
 @contextlib.contextmanager
-def spark() -> Iterator[dict[str, Any]]:
+def spark(n_workers: int) -> Iterator[dict[str, Any]]:
     from joblibspark import register_spark
     from pyspark.sql import SparkSession
 
-    build = SparkSession.builder.master("local-cluster[2,1,1024]")
+    build = SparkSession.builder.master(f"local-cluster[{n_workers},1,1024]")
     for name in ("PYTHONPATH", "CUDA_VISIBLE_DEVICES"):
         build = build.config(f"spark.executorEnv.{name}", os.environ[name])
     for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
@@ -176,25 +179,26 @@ def spark() -> Iterator[dict[str, Any]]:
 
 
 ENGINES: dict[str, Any] = {
-    "loky": lambda: contextlib.nullcontext({"backend": "loky"}),
-    "threading": lambda: contextlib.nullcontext({"backend": "threading"}),
+    "loky": lambda n: contextlib.nullcontext({"backend": "loky"}),
+    "threading": lambda n: contextlib.nullcontext({"backend": "threading"}),
     "dask": dask,
     "ray": ray,
     "spark": spark,
 }
 PACKAGES = {"dask": "distributed", "ray": "ray", "spark": "joblibspark"}
-_running: dict[str, tuple[contextlib.ExitStack, dict[str, Any]]] = {}
+_running: dict[tuple, tuple[contextlib.ExitStack, dict[str, Any]]] = {}
 
 
-def engine(name: str) -> contextlib.AbstractContextManager:
+def engine(name: str, n_workers: int = 2) -> contextlib.AbstractContextManager:
     """Select an engine, which runs until another one is selected."""
     if name == "one process":
         return joblib.parallel_config("sequential")
-    if name not in _running:
+    if (name, n_workers) not in _running:
         end_engines()
         stack = contextlib.ExitStack()
-        _running[name] = stack, stack.enter_context(ENGINES[name]())
-    return joblib.parallel_config(n_jobs=2, **_running[name][1])
+        settings = stack.enter_context(ENGINES[name](n_workers))
+        _running[name, n_workers] = stack, settings
+    return joblib.parallel_config(n_jobs=n_workers, **_running[name, n_workers][1])
 
 
 @atexit.register
@@ -210,17 +214,17 @@ def run(name: str, model: Any = None, space: Any = None, **more: Any) -> Any:
     """Run a search on an engine."""
     if model is BOOSTING:
         space = {"learning_rate": (0.01, 1.0, "log-uniform")}
-    data = more.pop("weights", None)
+    data, n_workers = more.pop("weights", None), more.pop("n_workers", 2)
     shared = {"cv": 3, "n_iter": 6, "pre_dispatch": 2, "random_state": 0}
     search = BayesSearchCV(model or SVC(), space or SPACE, **(shared | more))
-    with engine(name):
+    with engine(name, n_workers):
         return search.fit(X, y, **({} if data is None else {"sample_weight": data}))
 
 
 def odd(name: str, act: str = "", seconds: float = 0.0, n: int = 6, **more: Any) -> Any:
     """Run a search of an odd estimator."""
     model = Odd(act=act, mark=tempfile.mktemp(dir=FOLDER), seconds=seconds)
-    return run(name, model, {"value": range(n)}, cv=2, n_iter=n, **more)
+    return run(name, model, {"value": range(n)}, **({"cv": 2, "n_iter": n} | more))
 
 
 def table(search: Any) -> str:
@@ -311,7 +315,7 @@ def killed_between(name: str) -> bool:
         if len(history) == 2 and name == "dask":
             file = os.path.join(FOLDER, "scheduler.json")
             extra.append(start_dask("worker", "--scheduler-file", file))
-            _running[name][1]["client"].wait_for_workers(3, timeout=60)
+            _running[name, 2][1]["client"].wait_for_workers(3, timeout=60)
         if len(history) == 5:
             pids = [int(path.name.rpartition("-")[2]) for path in notes()]
             for victim in extra or [psutil.Process(pids[-1])]:
@@ -342,8 +346,56 @@ def gpus(name: str) -> bool:
     return {device for device, *_ in fits} == {"0", "1"} and not any(overlaps)
 
 
+def data_once(name: str) -> tally.Figures:
+    """Count how often 200 MB are sent, and how often each process receives them."""
+    place = tempfile.mkdtemp(dir=FOLDER)
+    rows = SentRows.of(np.ones((1000, N_BYTES // 8000)), place)
+    model = Odd(mark=tempfile.mktemp(dir=FOLDER))
+    space, more = {"value": range(10)}, {"cv": 5, "n_iter": 10, "refit": False}
+    with engine(name):
+        BayesSearchCV(model, space, **more).fit(rows, np.arange(1000))
+    sent, received = noted(place, "sent"), noted(place, "received")
+    most = max(map(received.count, received), default=0)
+    figures = {
+        "sent": len(sent),
+        "received": len(received),
+        "processes": len(set(received)),
+    }
+    return {
+        "held": most <= 1,
+        "works": most <= 1,
+        **figures,
+        "MB": most * N_BYTES / 1e6,
+    }
+
+
+def fitted_once(name: str) -> bool:
+    """Return whether a step is fitted once per fold on this machine."""
+    place = tempfile.mkdtemp(dir=FOLDER)
+    # Without a seed, it would draw global random numbers in another thread.
+    model = make_pipeline(SlowScaler(0.5, place), SVC(random_state=0))
+    space = {f"svc__{key}": value for key, value in SPACE.items()}
+    run(name, model, space, cache=True, refit=False)
+    return sorted(fits_by_rows(place).values()) == [1, 1, 1]
+
+
+def efficiency(name: str, seconds: float, n_trials: int, least: float) -> tally.Figures:
+    """Return ideal by real time of fits that sleep, with four workers.
+
+    An earlier search has started the workers.
+    """
+    with engine(name, 4):
+        more = {"n_workers": 4, "cv": 5, "refit": False, "pre_dispatch": "2*n_jobs"}
+        odd(name, n=4, **more)
+        begin = time.perf_counter()
+        odd(name, seconds=seconds, n=n_trials, **more)
+        ratio = 5 * n_trials * seconds / 4 / (time.perf_counter() - begin)
+    held, load = ratio >= least, os.getloadavg()[0]
+    return {"held": held, "works": held, "efficiency": ratio, "load": load}
+
+
 SCORES = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
-FEATURES: dict[str, Callable[[str], bool]] = {
+FEATURES: dict[str, Callable[[str], Any]] = {
     "same trials and scores": as_alone,
     "racing": partial(as_alone, racing=True),
     "several metrics, sample weights": partial(as_alone, weights=WEIGHTS, **SCORES),
@@ -371,17 +423,25 @@ FEATURES: dict[str, Callable[[str], bool]] = {
     "worker killed between fits": killed_between,
     "fit that kills each worker": killed_always,
     "GPU of each fit (``trial_limits``)": gpus,
+    "data sent once to each worker": data_once,
+    "shared steps fitted once per fold": fitted_once,
+    "efficiency, fits of 0.5 s": partial(
+        efficiency, seconds=0.5, n_trials=40, least=0.85
+    ),
+    "efficiency, fits of 5 s": partial(
+        efficiency, seconds=5.0, n_trials=12, least=0.95
+    ),
 }
 # Features that an engine does not have.
-WITHOUT = {
-    (name, feature)
-    for name in ("dask", "ray", "spark")
-    for feature in ("shared steps (``cache``)", ABORT)
-} | {("spark", "fit that kills each worker")}
+WITHOUT = {(name, ABORT) for name in ("dask", "ray", "spark")} | {
+    ("spark", "fit that kills each worker")
+}
 
 
 def check(name: str, feature: str) -> tally.Figures:
-    has_it = FEATURES[feature](name)
+    has_it: Any = FEATURES[feature](name)
+    if isinstance(has_it, dict):
+        return has_it | {"held": int(has_it["held"]), "works": int(has_it["works"])}
     return {"held": int(has_it != ((name, feature) in WITHOUT)), "works": int(has_it)}
 
 
