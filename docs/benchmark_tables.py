@@ -32,6 +32,8 @@ LABELS = {
     "memory": "``Pipeline(memory=)``",
     "grid": "GridSearchCV",
     "own": "own values",
+    "after": "default",
+    "after@6": "six fits in flight per worker",
     "ensemble": '``refit="ensemble"``',
     "flaml": "FLAML",
     "autogluon": "AutoGluon",
@@ -265,6 +267,13 @@ TABLES: dict[str, Callable[[dict], Table]] = {
         caption="Processor time of 30 trials relative to the least possible time.",
         digits=2,
         by="pipeline",
+    ),
+    "scale/clock/table": partial(
+        _tasks,
+        caption="Percentage of the time in which the workers are busy, in simulated "
+        "searches of 100,000 trials with five folds.",
+        digits=0,
+        by="workers/seconds per fit",
     ),
     "engine_overhead/ms": _engine_overhead,
     "start_page/start_page": _start_page,

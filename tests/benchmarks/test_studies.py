@@ -17,6 +17,7 @@ import numpy as np
 import overhead
 import pytest
 import rounds
+import scale
 import seconds
 import start_page
 import tasks
@@ -25,7 +26,7 @@ from harness import Study
 
 STUDIES = {
     f"{module.__name__} {name}": (module, name)
-    for module in (judge_priors, judges, model_choices, overhead, seconds)
+    for module in (judge_priors, judges, model_choices, overhead, scale, seconds)
     for name, study in module.STUDIES.items()
     if study.smallest
 } | {
