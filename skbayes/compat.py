@@ -439,6 +439,8 @@ class PromptParallel(Parallel):
         jobs = getattr(self, "_jobs", None)
         if waiting and jobs and not getattr(self, "_aborting", True):
             _await_status(jobs[0])
+            if _is_lost(jobs[0], getattr(self._backend, "_workers", None)):
+                raise ShutdownExecutorError("The thread that fetches results ended.")
         return waiting
 
 
@@ -458,6 +460,15 @@ def _await_status(job: Any) -> None:
         if TASK_PENDING is None or status != TASK_PENDING or not done:
             return
         time.sleep(1e-4)
+
+
+def _is_lost(job: Any, workers: Any) -> bool:
+    """Return whether loky's thread that fetches results has failed, as by a warning."""
+    manager = getattr(workers, "_executor_manager_thread", None)
+    # Asked first: before its end, it sets the results that it knows.
+    has_failed = manager is not None and not manager.is_alive()
+    future = getattr(job, "job", None)
+    return has_failed and isinstance(future, Future) and not future.done()
 
 
 def joblib_settings() -> dict[str, Any]:

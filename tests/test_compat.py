@@ -252,6 +252,25 @@ def test_a_task_is_not_sent_to_a_pool_that_has_ended():
         thread.join()
 
 
+def test_a_result_that_loky_no_longer_fetches_is_an_error(monkeypatch):
+    with (
+        joblib.parallel_config(compat.own_backend(LokyBackend()), n_jobs=2),
+        compat.PromptParallel() as parallel,
+    ):
+        assert parallel(delayed(abs)(i) for i in (-1, 2)) == [1, 2]
+        ended = threading.Thread(target=int)
+        ended.start()
+        ended.join()
+        pool = parallel._backend._workers
+        with monkeypatch.context() as patch:
+            patch.setattr(pool, "_executor_manager_thread", ended)
+            with pytest.raises(compat.ShutdownExecutorError, match="fetches results"):
+                parallel(delayed(time.sleep)(60) for _ in range(2))
+    # The next call has other workers.
+    with joblib.parallel_config(compat.own_backend(LokyBackend()), n_jobs=2):
+        assert compat.PromptParallel()(delayed(abs)(i) for i in (-1, 2)) == [1, 2]
+
+
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])
 def test_prompt_parallel_returns_what_parallel_returns(backend):
     with joblib.parallel_config(backend, n_jobs=2):
