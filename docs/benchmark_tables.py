@@ -198,9 +198,15 @@ def _clusters(results: dict) -> Table:
         name, _, feature = category.partition(", ")
         mark = "yes" if found.get("works") else "no"
         passed = found["held"] == found["tried"]
-        rows.setdefault(feature, {})[name] = mark if passed else "fails"
+        mark = mark if passed else "fails"
+        if "efficiency" in found:
+            mark = number(found["efficiency"], 2)
+        rows.setdefault(feature, {})[name] = mark
     cells = [[feature, *map(row.get, names, [""] * 5)] for feature, row in rows.items()]
-    caption = "Features of a search by backend. Empty: not applicable."
+    caption = (
+        "Features of a search by backend. Empty: not applicable. Efficiency is the "
+        "ideal by the real time of fits that sleep, with four workers."
+    )
     return Table(caption, ["Feature", *names.values()], cells)
 
 
