@@ -109,7 +109,7 @@ class SharedFit:
             self.is_lost = True
         finally:
             for turn in self.turns:
-                turn.end()
+                turn.give_up()
             self.uncover_all()
 
     def fit(
@@ -370,7 +370,7 @@ class _Run:
                 self._fit.is_used = True
                 store.save(f"{self._keys[i]}-states", self._fitted)
                 store.save(f"{self._keys[i]}-output", (output, self._times))
-            else:
+            if not store.has(f"{self._keys[i]}-output"):
                 store.give_up(self._keys[i])
             self._fitted = []
             self._turn.end()

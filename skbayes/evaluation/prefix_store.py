@@ -215,6 +215,7 @@ class Turn:
 
     def __init__(self) -> None:
         self._held = contextlib.ExitStack()
+        self._value: tuple[PrefixStore, str] | None = None
 
     def __reduce__(self) -> tuple:
         return Turn, ()  # a copy has no turn
@@ -224,10 +225,22 @@ class Turn:
         self.end()
         if store.is_here and store.is_stored(key):
             self._held.enter_context(store._turn(key))
+            self._value = store, key
+            # Otherwise, fits that have waited would compute it one after the other.
+            if not store.is_stored(key):
+                self.end()
 
     def end(self) -> None:
         """Let other processes begin."""
+        self._value = None
         self._held.close()
+
+    def give_up(self) -> None:
+        """End the turn of a fit that has failed, and let all others begin."""
+        if self._value is not None:
+            store, key = self._value
+            store.give_up(key)
+        self.end()
 
 
 @dataclass(frozen=True)

@@ -321,3 +321,25 @@ def test_one_fit_at_a_time_has_its_turn(store):
     store.give_up("one")
     second.begin(store, "one")  # does not wait for a value that is not stored
     first.end()
+
+
+def test_fits_that_waited_for_a_failed_one_run_at_the_same_time(store):
+    turns, begun = [Turn() for _ in range(3)], []
+    turns[0].begin(store, "one")
+
+    def wait(turn):
+        turn.begin(store, "one")
+        begun.append(turn)  # and the turn has not ended
+
+    threads = [
+        threading.Thread(target=wait, args=[turn], daemon=True) for turn in turns[1:]
+    ]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.1)
+    assert not begun
+    turns[0].give_up()
+    for thread in threads:
+        thread.join(20.0)
+    assert len(begun) == 2
+    turns[0].give_up()  # has no effect

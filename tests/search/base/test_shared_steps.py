@@ -112,6 +112,27 @@ def shared_times(search):
 # -- what is fitted how often ----------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "step, limit", [(StandardScaler(), 1), (PCA(n_components=99), 10**9)]
+)
+def test_no_fit_waits_for_a_step_that_is_not_stored(iris, monkeypatch, step, limit):
+    given_up = []
+
+    def give_up(store, key):
+        given_up.append(key)
+
+    monkeypatch.setattr(PrefixStore, "give_up", give_up)
+    done = search(pipeline(step), n_iter=1, cache=(True, limit), error_score=np.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if limit == 1:
+            done.fit(*iris)
+        else:
+            with pytest.raises(ValueError, match="n_components"):
+                done.fit(*iris)
+    assert len(given_up) == N_FOLDS
+
+
 def test_a_step_without_searched_parameters_is_fitted_once_per_fold(iris, log):
     estimator = pipeline(CountingScaler(str(log)), MinMaxScaler())
     done = search(estimator).fit(*iris)
