@@ -164,7 +164,7 @@ def reserved(backend: Any, gpus: float, n_workers: int) -> tuple[Any, int]:
     """Return a backend of joblib that reserves GPUs, and the number of workers.
 
     Dask and Ray run a fit where their own resources are free. There are no more workers
-    than fits that have GPUs, but two at least on Dask.
+    than fits that have GPUs, but two at least: joblib runs those of one worker here.
     """
     if hasattr(backend, "submit_kwargs"):
         backend = compat.own_backend(backend)
@@ -186,13 +186,15 @@ def reserved(backend: Any, gpus: float, n_workers: int) -> tuple[Any, int]:
         ray = sys.modules["ray"]
         if not ray.is_initialized():
             ray.init()
-        n_fits = int(ray.cluster_resources().get("GPU", 0.0) / gpus + 1e-9)
+        # A fit runs on one node.
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        n_fits = sum(int(node.get("GPU", 0.0) / gpus + 1e-9) for node in nodes)
         if not n_fits:
             raise ValueError(
-                f"trial_limits['gpu']={gpus:g}: the cluster of Ray does not have this "
+                f"trial_limits['gpu']={gpus:g}: no node of the cluster of Ray has this "
                 "number of GPUs. On one machine, ray.init(num_gpus=...) sets it."
             )
         given = backend.ray_remote_args or {}
         backend.ray_remote_args = {**given, "num_gpus": gpus}
-        return backend, min(n_workers, n_fits)
+        return backend, max(2, min(n_workers, n_fits))
     return backend, n_workers

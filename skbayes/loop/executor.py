@@ -90,6 +90,7 @@ class ExecutionContext:
         self._joblib = compat.joblib_settings()
         self._errstate = np.geterr()
         self._context = contextvars.copy_context()
+        self._interrupted = threading.Event()
         self.backend = compat.active_backend()
         self.n_workers = int(joblib.effective_n_jobs(n_jobs))
         if self._is_dask:
@@ -162,10 +163,16 @@ class ExecutionContext:
         """Threads that wait for the workers of Ray."""
         return ThreadPoolExecutor(self.n_workers)
 
+    def interrupt(self) -> None:
+        """End the processes that all calls share, and start no other fit on Ray."""
+        self._interrupted.set()
+        compat.kill_workers(self.backend)
+
     def _own_backend(self) -> Any:
         """Return a backend of joblib for one thread; None if none can be created."""
         if self.kind is RayBackend:
-            return RayTasks(self._threads, getattr(self.backend, "ray_remote_args", {}))
+            options = getattr(self.backend, "ray_remote_args", {})
+            return RayTasks(self._threads, options, self._interrupted)
         return compat.own_backend(self.backend)
 
     def everywhere(self, function: Callable[[], Any]) -> list[Any]:
@@ -277,7 +284,7 @@ class TrialExecutor:
             self._waiting.put(None)
         if kind is not None and not issubclass(kind, Exception):
             if self._threads:
-                compat.kill_workers(self._context.backend)
+                self._context.interrupt()
             return
         for thread in self._threads:
             thread.join()
@@ -369,7 +376,10 @@ class TrialExecutor:
 # Exceptions of clusters for a crashed worker, by package.
 _DEATHS = {
     "distributed": ("KilledWorker", "FutureCancelledError"),
-    "ray": ("ActorDiedError", "ActorUnavailableError", "WorkerCrashedError"),
+    "ray": (
+        *("ActorDiedError", "ActorUnavailableError", "WorkerCrashedError"),
+        *("NodeDiedError", "OutOfMemoryError"),
+    ),
 }
 
 

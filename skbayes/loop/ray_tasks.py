@@ -8,7 +8,8 @@ start separate actors.
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from threading import Event
 from typing import Any
 
 from joblib.parallel import ParallelBackendBase
@@ -25,16 +26,23 @@ OPTIONS = {
 class RayTasks(ParallelBackendBase):
     """Tasks of Ray, each of which a thread of `threads` starts and waits for.
 
-    `options` are those of Ray for the actors of its backend.
+    `options` are those of Ray for the actors of its backend. No call starts once the
+    search is `interrupted`: Python waits for the threads at its end.
     """
 
     supports_retrieve_callback = True
 
-    def __init__(self, threads: ThreadPoolExecutor, options: Any = None) -> None:
+    def __init__(
+        self,
+        threads: ThreadPoolExecutor,
+        options: Any = None,
+        interrupted: Event | None = None,
+    ) -> None:
         super().__init__(nesting_level=0)
-        self._threads = threads
+        self._threads, self._interrupted = threads, interrupted or Event()
         known = {k: v for k, v in (options or {}).items() if k in OPTIONS}
         self._options = {"num_cpus": 1, **known, "max_retries": 0}
+        self._remote: Any = None
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
         """Return the number of calls at the same time."""
@@ -42,6 +50,11 @@ class RayTasks(ParallelBackendBase):
 
     def submit(self, func: Callable, callback: Callable | None = None) -> Future:
         """Start a call as soon as a thread is free."""
+        if self._remote is None:
+            import ray
+
+            # Ray stores each remote function until the end of its job.
+            self._remote = ray.remote(_called).options(**self._options)
         future = self._threads.submit(self._run, func)
         if callback is not None:
             future.add_done_callback(callback)
@@ -57,7 +70,9 @@ class RayTasks(ParallelBackendBase):
     def _run(self, func: Callable) -> Any:
         import ray
 
-        return ray.get(ray.remote(_called).options(**self._options).remote(func))
+        if self._interrupted.is_set():
+            raise CancelledError
+        return ray.get(self._remote.remote(func))
 
 
 def _called(func: Callable) -> Any:

@@ -239,13 +239,18 @@ class Ray:
         self.configure = self.abort_everything = None
 
 
-@pytest.mark.parametrize("gpus, n_workers", [(1, 3), (0.5, 6), (2, 1)])
+@pytest.mark.parametrize("gpus, n_workers", [(1, 5), (0.5, 9), (2, 2), (3, 2)])
 def test_ray_reserves_gpus(gpus, n_workers, monkeypatch):
     begun = []
     ray = types.SimpleNamespace(
         is_initialized=lambda: bool(begun),
         init=lambda: begun.append(1),
-        cluster_resources=lambda: {"CPU": 8.0, "GPU": 3.0},
+        nodes=lambda: [
+            {"Alive": True, "Resources": {"GPU": 3.0}},
+            {"Alive": True, "Resources": {"GPU": 2.0, "CPU": 8.0}},
+            {"Alive": True, "Resources": {"CPU": 8.0}},
+            {"Alive": False, "Resources": {"GPU": 8.0}},
+        ],
     )
     monkeypatch.setitem(sys.modules, "ray", ray)
     backend = Ray({"num_cpus": 1})
@@ -253,7 +258,7 @@ def test_ray_reserves_gpus(gpus, n_workers, monkeypatch):
     assert own.ray_remote_args == {"num_cpus": 1, "num_gpus": gpus}
     assert found == n_workers and begun
     assert backend.ray_remote_args == {"num_cpus": 1}
-    with pytest.raises(ValueError, match="the cluster of Ray does not have"):
+    with pytest.raises(ValueError, match="no node of the cluster of Ray has"):
         reserved(backend, 4, 9)
 
 

@@ -2,8 +2,12 @@
 
 import contextlib
 import contextvars
+import sys
 import threading
 import time
+from concurrent.futures import CancelledError
+from functools import partial
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -162,6 +166,33 @@ def test_backends_of_engines_are_known_by_their_package(package, kind):
     # The trials share the tasks of Ray.
     assert around.can_overlap == (package == "ray")
     assert isinstance(own_backend(around), RayTasks) == (package == "ray")
+
+
+def test_an_interrupted_search_starts_no_further_task_of_ray(monkeypatch):
+    name = {"__module__": "ray.joblib"}
+    around = environment(backend=type("Named", (MultiprocessingBackend,), name)())
+    double = type(sys)("ray")
+    double.get = lambda call: call()
+    double.remote = lambda function: SimpleNamespace(
+        options=lambda **options: SimpleNamespace(
+            remote=lambda *given: partial(function, *given)
+        )
+    )
+    monkeypatch.setitem(sys.modules, "ray", double)
+    running, begun, waits = TrialExecutor(around, 2, 4), [], threading.Event()
+
+    def fit():
+        begun.append(None)
+        waits.wait(20.0)
+
+    with pytest.raises(KeyboardInterrupt), running:
+        running.start(0, lambda parallel: parallel([delayed(fit)()] * 4))
+        while len(begun) < 2:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    waits.set()
+    (ended,) = running.finished(20.0).values()
+    assert isinstance(ended.exception(), CancelledError) and len(begun) == 2
 
 
 def test_a_function_on_all_machines_has_little_time(monkeypatch):
@@ -434,6 +465,8 @@ def test_workers_of_a_thread_are_prepared_once_unless_another_call_lost_them():
         ("distributed.scheduler", "KilledWorker", True, True),
         ("distributed.client", "FutureCancelledError", True, False),
         ("ray.exceptions", "ActorDiedError", True, False),
+        ("ray.exceptions", "OutOfMemoryError", True, False),
+        ("ray.exceptions", "NodeDiedError", True, False),
         ("ray.exceptions", "GetTimeoutError", False, False),
         ("elsewhere", "ActorDiedError", False, False),
     ],

@@ -52,6 +52,16 @@ def test_each_call_is_a_task_with_the_options_that_tasks_have(used):
     assert used == [{"num_cpus": 1, "num_gpus": 1, "max_retries": 0}] * 6
 
 
+def test_ray_receives_one_function(used, monkeypatch):
+    functions = []
+    monkeypatch.setattr(
+        sys.modules["ray"], "remote", lambda f: functions.append(f) or Task(f)
+    )
+    with ThreadPoolExecutor(2) as threads:
+        parallel(threads, [joblib.delayed(pow)(2, i) for i in range(6)])
+    assert len(functions) == 1
+
+
 def test_errors_are_those_of_the_calls(used):
     calls = [joblib.delayed(int)(text) for text in ("1", "one", "2")]
     with ThreadPoolExecutor(2) as threads:
