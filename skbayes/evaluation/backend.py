@@ -424,7 +424,8 @@ class SparkBackend(Backend):
     def __exit__(self, *exception: object) -> None:
         """Release the inputs."""
         if self._broadcast is not None:
-            self._broadcast.destroy()
+            with contextlib.suppress(Exception):  # the cluster has ended
+                self._broadcast.destroy()
 
     @classmethod
     def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:

@@ -5,6 +5,7 @@ import pickle
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from skbayes.evaluation.backend import (
     DataHandle,
     EngineHandle,
     ProcessBackend,
+    SparkBackend,
     ThreadBackend,
 )
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, Inputs, run_folds
@@ -356,3 +358,13 @@ def test_what_another_program_removed_is_put_back(tmp_path):
         transfer.stop()
         assert transfer.handle.stopped()
     assert os.listdir(tmp_path) == []
+
+
+def test_a_cluster_of_spark_may_end_before_the_search(monkeypatch):
+    def fail():
+        raise RuntimeError("stopped")
+
+    broadcast = SimpleNamespace(destroy=fail)
+    monkeypatch.setattr(SparkBackend, "_transfer", lambda self: None)
+    with SparkBackend(TABLE) as transfer:
+        transfer._broadcast = broadcast
