@@ -18,6 +18,11 @@ the costs and without any, and the mean cost of a trial in milliseconds. "after@
 six fits in flight per worker, and "after" the default. "before" has the costs before
 the searches were made faster.
 
+The study "flight" runs searches on tasks of three judges, whose trials end at the
+times of this clock, without costs. A method is the number of fits in flight per worker.
+The columns are the regrets × 1000 after the time in which workers that are always busy
+run 50 and 100 trials.
+
 Example: python benchmarks/scale.py limits --tasks hartmann6 --methods gp:exact,gp:1000
 """
 
@@ -33,11 +38,12 @@ import json
 import time
 import warnings
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from typing import Any
 
 import joblib
+import judges
 import numpy as np
 import tasks
 from adder import Adder
@@ -121,6 +127,18 @@ TASKS = (
     *FUNCTIONS,
     *("xgboost-tree:16/acc", "xgboost-tree:40923/logloss"),
     *("lcbench:3945/val_accuracy", "lcbench:7593/val_cross_entropy"),
+)
+# Every third task of lcbench, and every tenth instance of XGBoost.
+FLIGHT_TASKS = (
+    *(f"lcbench:{n}/val_accuracy" for n in (3945, 146212, 167181, 168329)),
+    *(f"lcbench:{n}/val_accuracy" for n in (168910, 189905)),
+    *(f"lcbench:{n}/val_cross_entropy" for n in (126025, 167152, 167190, 168335)),
+    *(f"lcbench:{n}/val_cross_entropy" for n in (189865, 189909)),
+    *(f"xgboost:{n}/acc" for n in (16, 41163, 458, 4134, 1468, 40496)),
+    *(f"xgboost:{n}/logloss" for n in (1461, 6332, 40982, 1040, 1464, 41168)),
+    *("tables:breast_cancer-linear", "tables:digits-linear"),
+    *("tables:breast_cancer-boosting", "tables:diabetes-boosting"),
+    *("tables:digits-mlp", "tables:wine-mlp"),
 )
 
 
@@ -334,8 +352,8 @@ def run_costs(method: str, task: str, seed: int, options: dict[str, Any]) -> Rec
 
 def clock(
     n_workers: int, n_points: int, fit: float, overhead: np.ndarray, seed: int
-) -> float:
-    """Return the share of the time in which workers are busy.
+) -> tuple[float, np.ndarray]:
+    """Return the share of the time in which workers are busy, and the ends of trials.
 
     The main process proposes trial k after it has observed trial k - n_points, and
     needs `overhead[k]` seconds for both. Free workers take the fits in order. The times
@@ -348,15 +366,15 @@ def clock(
     free, now = [0.0] * n_workers, 0.0
     # Time at which all trials up to k have ended.
     ended = np.zeros(len(overhead) + 1)
+    ends = np.zeros(len(overhead))
     for k, of_folds in enumerate(seconds):
         now = max(now, ended[max(k + 1 - n_points, 0)]) + overhead[k]
-        last = ended[k]
         for duration in of_folds.tolist():
             end = max(heapq.heappop(free), now) + duration
             heapq.heappush(free, end)
-            last = max(last, end)
-        ended[k + 1] = last
-    return float(seconds.sum() / (n_workers * ended[-1]))
+            ends[k] = max(ends[k], end)
+        ended[k + 1] = max(ended[k], ends[k])
+    return float(seconds.sum() / (n_workers * ended[-1])), ends
 
 
 def run_clock(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
@@ -371,10 +389,47 @@ def run_clock(method: str, task: str, seed: int, options: dict[str, Any]) -> Rec
         measured = measured_at(method, name, n_workers) or measured_at(method, name)
         overhead += np.interp(at, np.log(list(measured)), list(measured.values()))
     shares = [
-        clock(int(n_workers), n_points + 1, float(fit), seconds, seed)
+        clock(int(n_workers), n_points + 1, float(fit), seconds, seed)[0]
         for seconds in (overhead, 0.0 * overhead)
     ]
     return {"figures": [*(100.0 * share for share in shares), 1e3 * overhead.mean()]}
+
+
+def run_flight(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
+    """Run a search with some fits in flight per worker; return scores and times."""
+    n_workers, _, name = task.partition("/")
+    n_points = 1 - int(-float(method) * int(n_workers) // N_FOLDS)
+    n = options["trials"]
+    _, ends = clock(int(n_workers), n_points, 1.0, np.zeros(n), seed)
+    found = judges.run(f"skbayes@{n_points}", name, seed, {"trials": n, "noisy": False})
+    shares = ends * int(n_workers) / N_FOLDS
+    return {"scores": found["scores"], "ends": shares.round(2).tolist()}
+
+
+def flight_regrets(runs: Runs, options: dict[str, Any]) -> Figures:
+    """Return regrets at equal times; the best score is that of all runs of a task."""
+    best: dict[str, float] = {}
+    for own in runs.values():
+        for (task, _), record in own.items():
+            name, greatest = task.partition("/")[2], max(record["scores"])
+            best[name] = max(best.get(name, greatest), greatest)
+    median = {name: float(np.median(judges.reference(name))) for name in best}
+    found: Figures = {method: {} for method in runs}
+    for method, own in runs.items():
+        for key, record in own.items():
+            name = key[0].partition("/")[2]
+            scores, ends = np.array(record["scores"]), np.array(record["ends"])
+            until = [
+                max(scores[ends <= end], default=median[name])
+                for end in flight_times(options)
+            ]
+            spread = best[name] - median[name]
+            found[method][key] = 1e3 * (best[name] - np.array(until)) / spread
+    return found
+
+
+def flight_times(options: Mapping[str, Any]) -> list[int]:
+    return [options["trials"] // 2, options["trials"]]
 
 
 def measured_at(method: str, part: str, n_workers: str = "1000") -> dict[int, float]:
@@ -432,6 +487,20 @@ STUDIES = {
         options={"trials": 100000},
         seeds=1,
         smallest=("--tasks", "100/10", "--methods", "after", "--trials", "500"),
+    ),
+    "flight": Study(
+        name="scale/flight",
+        tasks=lambda: [f"{w}/{name}" for w in (16, 64) for name in FLIGHT_TASKS],
+        methods=("1.5", "2", "3"),
+        known=float,
+        run=run_flight,
+        figures=flight_regrets,
+        columns=flight_times,
+        group=lambda task: task.partition(":")[0],
+        overall=False,
+        options={"trials": 100},
+        seeds=2,
+        smallest=("--tasks", "16/tables:digits-mlp", "--trials", "8"),
     ),
 }
 
