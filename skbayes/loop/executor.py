@@ -275,8 +275,12 @@ class TrialExecutor:
         self._tasks: dict[int, Task] = {}
         self._threads: list[threading.Thread] = []
         self._parallel: Parallel | None = None
+        self._around = contextlib.ExitStack()
 
     def __enter__(self) -> TrialExecutor:
+        if not self.in_this_thread:
+            # A search in a fit on Dask releases its worker, which it may need.
+            self._around.enter_context(self._context.backend.retrieval_context())
         return self
 
     def __exit__(self, kind: type[BaseException] | None, *exception: object) -> None:
@@ -288,6 +292,7 @@ class TrialExecutor:
             return
         for thread in self._threads:
             thread.join()
+        self._around.close()
 
     @property
     def under_way(self) -> list[int]:

@@ -168,6 +168,28 @@ def test_backends_of_engines_are_known_by_their_package(package, kind):
     assert isinstance(own_backend(around), RayTasks) == (package == "ray")
 
 
+@pytest.mark.parametrize("n_jobs, expected", [(2, ["left", 5, "back"]), (1, [5])])
+def test_the_thread_of_a_search_leaves_its_worker(n_jobs, expected):
+    # Otherwise, fits of Dask that are searches wait for one another's threads.
+    events, here = [], threading.current_thread()
+
+    class Leaving(ThreadingBackend):
+        @contextlib.contextmanager
+        def retrieval_context(self):
+            if threading.current_thread() is not here or n_jobs == 1:
+                yield
+                return
+            events.append("left")
+            yield
+            events.append("back")
+
+    with TrialExecutor(environment(n_jobs, backend=Leaving()), 2, 1) as running:
+        running.start(0, lambda parallel: parallel([delayed(abs)(-5)]))
+        (future,) = running.finished().values()
+        events += future.result()
+    assert events == expected
+
+
 def test_an_interrupted_search_starts_no_further_task_of_ray(monkeypatch):
     name = {"__module__": "ray.joblib"}
     around = environment(backend=type("Named", (MultiprocessingBackend,), name)())
