@@ -41,7 +41,7 @@ class RayTasks(ParallelBackendBase):
         super().__init__(nesting_level=0)
         self._threads, self._interrupted = threads, interrupted or Event()
         known = {k: v for k, v in (options or {}).items() if k in OPTIONS}
-        self._options = {"num_cpus": 1, **known, "max_retries": 0}
+        self._options = {**known, "max_retries": 0}
         self._remote: Any = None
 
     def effective_n_jobs(self, n_jobs: int | None) -> int:
@@ -53,8 +53,12 @@ class RayTasks(ParallelBackendBase):
         if self._remote is None:
             import ray
 
+            # A search in a task keeps the processors of the task. If others do so, too,
+            # none may be left for its fits.
+            is_within = getattr(ray.get_runtime_context(), "get_task_id", bool)()
+            options = {"num_cpus": 0 if is_within else 1, **self._options}
             # Ray stores each remote function until the end of its job.
-            self._remote = ray.remote(_called).options(**self._options)
+            self._remote = ray.remote(_called).options(**options)
         future = self._threads.submit(self._run, func)
         if callback is not None:
             future.add_done_callback(callback)

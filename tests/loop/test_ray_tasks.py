@@ -35,7 +35,8 @@ def used(monkeypatch):
         options.append(given)
         return result
 
-    monkeypatch.setitem(sys.modules, "ray", SimpleNamespace(remote=Task, get=get))
+    double = SimpleNamespace(remote=Task, get=get, get_runtime_context=SimpleNamespace)
+    monkeypatch.setitem(sys.modules, "ray", double)
     return options
 
 
@@ -50,6 +51,15 @@ def test_each_call_is_a_task_with_the_options_that_tasks_have(used):
         given = {"num_gpus": 1, "max_restarts": 3}
         assert parallel(threads, calls, given) == [1, 2, 4, 8, 16, 32]
     assert used == [{"num_cpus": 1, "num_gpus": 1, "max_retries": 0}] * 6
+
+
+def test_the_fits_of_a_search_in_a_task_need_no_free_processor(used, monkeypatch):
+    within = SimpleNamespace(get_task_id=lambda: "task")
+    monkeypatch.setattr(sys.modules["ray"], "get_runtime_context", lambda: within)
+    with ThreadPoolExecutor(2) as threads:
+        parallel(threads, [joblib.delayed(int)("1")])
+        parallel(threads, [joblib.delayed(int)("1")], {"num_cpus": 2})
+    assert [options["num_cpus"] for options in used] == [0, 2]
 
 
 def test_ray_receives_one_function(used, monkeypatch):
