@@ -55,8 +55,8 @@ class RayTasks(ParallelBackendBase):
 
             # A search in a task keeps the processors of the task. If others do so, too,
             # none may be left for its fits.
-            is_within = getattr(ray.get_runtime_context(), "get_task_id", bool)()
-            options = {"num_cpus": 0 if is_within else 1, **self._options}
+            mode = ray.get_runtime_context().worker.mode
+            options = {"num_cpus": int(mode != ray.WORKER_MODE), **self._options}
             # Ray stores each remote function until the end of its job.
             self._remote = ray.remote(_called).options(**options)
         future = self._threads.submit(self._run, func)

@@ -193,7 +193,8 @@ def test_the_thread_of_a_search_leaves_its_worker(n_jobs, expected):
 def test_an_interrupted_search_starts_no_further_task_of_ray(monkeypatch):
     name = {"__module__": "ray.joblib"}
     around = environment(backend=type("Named", (MultiprocessingBackend,), name)())
-    double = SimpleNamespace(get_runtime_context=SimpleNamespace)
+    context = SimpleNamespace(worker=SimpleNamespace(mode=0))
+    double = SimpleNamespace(get_runtime_context=lambda: context, WORKER_MODE=1)
     double.get = lambda call: call()
     double.remote = lambda function: SimpleNamespace(
         options=lambda **options: SimpleNamespace(

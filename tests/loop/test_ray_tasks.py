@@ -35,7 +35,9 @@ def used(monkeypatch):
         options.append(given)
         return result
 
-    double = SimpleNamespace(remote=Task, get=get, get_runtime_context=SimpleNamespace)
+    double = SimpleNamespace(remote=Task, get=get, WORKER_MODE=1)
+    double.context = SimpleNamespace(worker=SimpleNamespace(mode=0))
+    double.get_runtime_context = lambda: double.context
     monkeypatch.setitem(sys.modules, "ray", double)
     return options
 
@@ -54,8 +56,8 @@ def test_each_call_is_a_task_with_the_options_that_tasks_have(used):
 
 
 def test_the_fits_of_a_search_in_a_task_need_no_free_processor(used, monkeypatch):
-    within = SimpleNamespace(get_task_id=lambda: "task")
-    monkeypatch.setattr(sys.modules["ray"], "get_runtime_context", lambda: within)
+    within = SimpleNamespace(worker=SimpleNamespace(mode=1))
+    monkeypatch.setattr(sys.modules["ray"], "context", within)
     with ThreadPoolExecutor(2) as threads:
         parallel(threads, [joblib.delayed(int)("1")])
         parallel(threads, [joblib.delayed(int)("1")], {"num_cpus": 2})
