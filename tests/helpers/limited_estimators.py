@@ -5,6 +5,7 @@ import functools
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -94,7 +95,7 @@ class Limited(Sometimes):
 
 
 class OnDevice(Sometimes):
-    """Classifier that notes its device, which no other fit may use at the same time.
+    """Classifier that notes its device, which no other process may use meanwhile.
 
     The first fits wait for each other until `n_at_once` have begun. The first fit of
     `way` "kill" kills the parent of its process.
@@ -114,13 +115,14 @@ class OnDevice(Sometimes):
                 (folder / "killed").touch(exist_ok=False)
                 os.kill(os.getppid(), signal.SIGKILL)
                 sleep()
-        busy = folder / f"busy {device}"
-        busy.touch(exist_ok=False)
+        # A lock, which a killed fit does not keep.
+        busy = sqlite3.connect(folder / f"busy {device}", 0, isolation_level=None)
+        busy.execute("BEGIN EXCLUSIVE")
         (folder / f"{device} {uuid.uuid4()}").touch()
         while len(devices(folder)) < self.n_at_once:
             time.sleep(0.01)
         time.sleep(0.03)
-        busy.unlink()
+        busy.close()
         return super().fit(X, y)
 
 
