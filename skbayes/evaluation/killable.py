@@ -86,7 +86,7 @@ class KillableBackend(Backend):
                 ProcessBackend(backend.task, temp_folder=folder, max_nbytes=least)
             )
         except (pickle.PicklingError, TypeError, AttributeError, OSError) as error:
-            if isinstance(error, OSError) and self._is_given:
+            if isinstance(error, OSError) and limits.are_given:
                 raise
             self._run_in_backend(error)
 
@@ -94,11 +94,6 @@ class KillableBackend(Backend):
         self._runs_in_backend = True
         if self.is_here:
             self._warn(error)
-
-    @property
-    def _is_given(self) -> bool:
-        """Whether `trial_limits` is given."""
-        return self._limits.of_trials or self._limits.gpus is not None
 
     @property
     def _handles(self) -> tuple[Any, Any]:
@@ -121,7 +116,7 @@ class KillableBackend(Backend):
             try:
                 outcome, size = start_server(*handles, limits)
             except OSError as error:  # such as in a browser, which has no processes
-                if self._is_given:
+                if limits.are_given:
                     raise RuntimeError(
                         "trial_limits needs a process for the fits, and none could be "
                         f"started: {error}."
@@ -167,7 +162,7 @@ class KillableBackend(Backend):
     def _warn(self, error: BaseException) -> None:
         self._has_warned = True
         given = ["timeout"] if self._limits.timeout is not None else []
-        given += ["trial_limits"] if self._is_given else []
+        given += ["trial_limits"] if self._limits.are_given else []
         warn_user(
             f"{' and '.join(given)} cannot abort a running fit, since it cannot be "
             f"sent to another process ({type(error).__name__}: {error}). Time limits "

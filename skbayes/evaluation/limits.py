@@ -87,6 +87,11 @@ class FitLimits:
         """Whether trials may be aborted at a limit other than that of the search."""
         return self.trial_timeout is not None or self.trial_memory is not None
 
+    @property
+    def are_given(self) -> bool:
+        """Whether `trial_limits` is given: fits run in separate processes."""
+        return self.of_trials or self.gpus is not None
+
     def received(self) -> FitLimits:
         """Return the limits with a deadline by the clock of this machine."""
         if self.left is None:

@@ -28,6 +28,7 @@ from skbayes.evaluation.temporary_files import (
     TemporaryFolder,
     place_of_folders,
 )
+from skbayes.utils.file_lock import file_lock
 from skbayes.utils.optional import warn_or_log
 
 __all__ = ["MachineStore", "PrefixStore", "Turn", "machine_store", "temporary_store"]
@@ -142,9 +143,9 @@ class PrefixStore:
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(sqlite3.Error):
                 # Without support for locks, or on a full disk, this fails immediately.
-                with _locked(f"{lock}-{uuid.uuid4().hex}", patience=0.0):
+                with file_lock(f"{lock}-{uuid.uuid4().hex}", patience=0.0):
                     pass
-                stack.enter_context(_locked(lock, PATIENCE))
+                stack.enter_context(file_lock(lock, PATIENCE))
             yield
 
     def save(self, key: str, value: Any, size: int = 0) -> None:
@@ -269,20 +270,6 @@ class MachineStore:
         made_again = os.path.exists(os.path.join(folder.path, _MADE_AGAIN))
         folder.remove()
         return made_again
-
-
-@contextlib.contextmanager
-def _locked(path: str, patience: float) -> Iterator[None]:
-    """Hold a lock that is released if this process dies, on every system."""
-    # A fit may end in another thread than it began.
-    connection = sqlite3.connect(
-        path, timeout=patience, isolation_level=None, check_same_thread=False
-    )
-    try:
-        connection.execute("BEGIN EXCLUSIVE")
-        yield
-    finally:
-        connection.close()
 
 
 @contextlib.contextmanager

@@ -14,18 +14,16 @@ import functools
 import os
 import sqlite3
 import subprocess
-import sys
 import tempfile
 import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 from urllib.parse import quote
 
-from skbayes import compat
+from skbayes.utils.file_lock import file_lock, is_busy
 
-__all__ = ["Slot", "held_slot", "reserved", "slots_here", "visible_devices"]
+__all__ = ["Slot", "held_slot", "n_slots", "slots_here", "visible_devices"]
 
 DEVICES = "CUDA_VISIBLE_DEVICES"
 # Folder of the locks of searches within a fit.
@@ -81,14 +79,9 @@ def _locked(names: Sequence[str]) -> contextlib.ExitStack | None:
         for name in names:
             path = os.path.join(_folder(), name)
             try:
-                held = sqlite3.connect(
-                    path, timeout=0, isolation_level=None, check_same_thread=False
-                )
-                stack.callback(held.close)
-                held.execute("PRAGMA journal_mode=MEMORY")
-                held.execute("BEGIN EXCLUSIVE")
+                stack.enter_context(file_lock(path, patience=0.0))
             except sqlite3.Error as error:
-                if getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY"):
+                if is_busy(error):
                     return None
                 raise OSError(
                     f"trial_limits['gpu']: the file {path!r} cannot be locked: {error}."
@@ -107,6 +100,11 @@ def _folder() -> str:
     return path
 
 
+def n_slots(n_devices: float, gpus: float) -> int:
+    """Return the number of fits with `gpus` each that have devices."""
+    return int(n_devices / gpus + 1e-9)
+
+
 def slots_here(gpus: float, devices: Sequence[str] | None = None) -> list[Slot]:
     """Return the slots of fits that need so many GPUs each, on this machine.
 
@@ -114,7 +112,7 @@ def slots_here(gpus: float, devices: Sequence[str] | None = None) -> list[Slot]:
     """
     devices = visible_devices() if devices is None else devices
     # Fits share a device only if no other one is free.
-    shares, size = range(max(1, int(1.0 / gpus + 1e-9))), max(1, int(gpus))
+    shares, size = range(max(1, n_slots(1.0, gpus))), max(1, int(gpus))
     starts = range(0, len(devices) - size + 1, size)
     slots = [Slot(tuple(devices[i : i + size]), k) for k in shares for i in starts]
     if not slots:
@@ -158,43 +156,3 @@ def held_slot(
                     return
             time.sleep(PATIENCE)
     yield {}
-
-
-def reserved(backend: Any, gpus: float, n_workers: int) -> tuple[Any, int]:
-    """Return a backend of joblib that reserves GPUs, and the number of workers.
-
-    Dask and Ray run a fit where their own resources are free. There are no more workers
-    than fits that have GPUs, but two at least: joblib runs those of one worker here.
-    """
-    if hasattr(backend, "submit_kwargs"):
-        backend = compat.own_backend(backend)
-        workers = backend.client.scheduler_info(n_workers=-1)["workers"].values()
-        found = [(w["resources"], k) for w in workers for k in w["resources"]]
-        found = [(resources, k) for resources, k in found if k.lower() == "gpu"]
-        name = found[0][1] if found else "GPU"
-        n_fits = sum(int(resources[k] / gpus + 1e-9) for resources, k in found)
-        if workers and not n_fits:
-            raise ValueError(
-                f"trial_limits['gpu']={gpus:g}: no worker of Dask has this number of "
-                'GPUs. Start workers with the option --resources "GPU=1".'
-            )
-        given = backend.submit_kwargs.get("resources", {})
-        backend.submit_kwargs["resources"] = {**given, name: gpus}
-        return backend, max(2, min(n_workers, n_fits or n_workers))
-    if hasattr(backend, "ray_remote_args"):
-        backend = compat.own_backend(backend)
-        ray = sys.modules["ray"]
-        if not ray.is_initialized():
-            ray.init()
-        # A fit runs on one node.
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        n_fits = sum(int(node.get("GPU", 0.0) / gpus + 1e-9) for node in nodes)
-        if not n_fits:
-            raise ValueError(
-                f"trial_limits['gpu']={gpus:g}: no node of the cluster of Ray has this "
-                "number of GPUs. On one machine, ray.init(num_gpus=...) sets it."
-            )
-        given = backend.ray_remote_args or {}
-        backend.ray_remote_args = {**given, "num_gpus": gpus}
-        return backend, max(2, min(n_workers, n_fits))
-    return backend, n_workers

@@ -22,11 +22,11 @@ from skbayes.journal.lock import (
     acquire_lock,
     check_beside,
     connect,
-    is_busy,
     release_lock,
     resolve,
     status_of,
 )
+from skbayes.utils.file_lock import is_busy
 
 __all__ = [
     "FORMAT",

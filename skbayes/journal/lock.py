@@ -21,11 +21,12 @@ import stat
 import sys
 from pathlib import Path, PurePath
 
+from skbayes.utils.file_lock import is_busy
+
 __all__ = [
     "acquire_lock",
     "check_beside",
     "connect",
-    "is_busy",
     "is_held",
     "release_lock",
     "resolve",
@@ -149,11 +150,6 @@ def is_held(path: str | os.PathLike[str]) -> bool:
 
 def _check_lock(path: str) -> None:
     check_beside(path, "-lock-journal", "-lock-wal", "-lock-shm", "-lock")
-
-
-def is_busy(error: Exception) -> bool:
-    """Return whether an error of SQLite is due to a lock of another connection."""
-    return getattr(error, "sqlite_errorname", "").startswith("SQLITE_BUSY")
 
 
 # -- paths and the files next to them ---------------------------------------------

@@ -39,7 +39,6 @@ from skbayes.evaluation.backend import (
     SparkBackend,
     ThreadBackend,
 )
-from skbayes.evaluation.slots import reserved, slots_here
 from skbayes.loop.ray_tasks import RayTasks
 from skbayes.utils.blas import shared_blas_threads
 
@@ -97,11 +96,8 @@ class ExecutionContext:
             # There may be one worker, or none, while others start.
             self.n_workers = max(2, self.n_workers)
         if gpus is not None:
-            if not self.kind.is_local:
-                found = reserved(self.backend, gpus, self.n_workers)
-                self.backend, self.n_workers = found
-            if self.kind.is_local:
-                self.n_workers = min(self.n_workers, len(slots_here(gpus)))
+            found = self.kind.reserve(self.backend, gpus, self.n_workers)
+            self.backend, self.n_workers = found
 
     @property
     def _is_dask(self) -> bool:

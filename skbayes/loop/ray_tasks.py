@@ -14,6 +14,8 @@ from typing import Any
 
 from joblib.parallel import ParallelBackendBase
 
+from skbayes.evaluation.backend import called
+
 __all__ = ["RayTasks"]
 
 # Options of actors, which tasks also have.
@@ -58,7 +60,7 @@ class RayTasks(ParallelBackendBase):
             mode = ray.get_runtime_context().worker.mode
             options = {"num_cpus": int(mode != ray.WORKER_MODE), **self._options}
             # Ray stores each remote function until the end of its job.
-            self._remote = ray.remote(_called).options(**options)
+            self._remote = ray.remote(called).options(**options)
         future = self._threads.submit(self._run, func)
         if callback is not None:
             future.add_done_callback(callback)
@@ -77,7 +79,3 @@ class RayTasks(ParallelBackendBase):
         if self._interrupted.is_set():
             raise CancelledError
         return ray.get(self._remote.remote(func))
-
-
-def _called(func: Callable) -> Any:
-    return func()

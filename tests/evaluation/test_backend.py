@@ -361,10 +361,14 @@ def test_what_another_program_removed_is_put_back(tmp_path):
 
 
 def test_a_cluster_of_spark_may_end_before_the_search(monkeypatch):
+    calls = []
+
     def fail():
+        calls.append("destroy")
         raise RuntimeError("stopped")
 
     broadcast = SimpleNamespace(destroy=fail)
     monkeypatch.setattr(SparkBackend, "_transfer", lambda self: None)
     with SparkBackend(TABLE) as transfer:
         transfer._broadcast = broadcast
+    assert calls == ["destroy"]

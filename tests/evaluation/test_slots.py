@@ -15,8 +15,9 @@ from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
 from skbayes.evaluation import slots
+from skbayes.evaluation.backend import Backend, DaskBackend, RayBackend
 from skbayes.evaluation.options import parse_trial_limits
-from skbayes.evaluation.slots import Slot, held_slot, reserved, slots_here
+from skbayes.evaluation.slots import Slot, held_slot, slots_here
 
 posix = pytest.mark.skipif(os.name != "posix", reason="needs a script in the path")
 
@@ -220,7 +221,7 @@ def dask(*resources, **more):
 )
 def test_dask_reserves_gpus(backend, gpus, asked, n_workers):
     given = dict(backend.submit_kwargs)
-    own, found = reserved(backend, gpus, 9)
+    own, found = DaskBackend.reserve(backend, gpus, 9)
     assert own.submit_kwargs == {"resources": asked} and found == n_workers
     assert backend.submit_kwargs == given
 
@@ -228,7 +229,7 @@ def test_dask_reserves_gpus(backend, gpus, asked, n_workers):
 @pytest.mark.parametrize("backend", [dask({}, {}), dask({"GPU": 1}, {"GPU": 1})])
 def test_a_cluster_of_dask_without_enough_gpus_is_refused(backend):
     with pytest.raises(ValueError, match="no worker of Dask.*--resources .GPU=1."):
-        reserved(backend, 2, 9)
+        DaskBackend.reserve(backend, 2, 9)
 
 
 class Ray:
@@ -254,14 +255,14 @@ def test_ray_reserves_gpus(gpus, n_workers, monkeypatch):
     )
     monkeypatch.setitem(sys.modules, "ray", ray)
     backend = Ray({"num_cpus": 1})
-    own, found = reserved(backend, gpus, 9)
+    own, found = RayBackend.reserve(backend, gpus, 9)
     assert own.ray_remote_args == {"num_cpus": 1, "num_gpus": gpus}
     assert found == n_workers and begun
     assert backend.ray_remote_args == {"num_cpus": 1}
     with pytest.raises(ValueError, match="no node of the cluster of Ray has"):
-        reserved(backend, 4, 9)
+        RayBackend.reserve(backend, 4, 9)
 
 
 def test_other_backends_reserve_nothing():
     backend = object()
-    assert reserved(backend, 1, 5) == (backend, 5)
+    assert Backend.reserve(backend, 1, 5) == (backend, 5)
