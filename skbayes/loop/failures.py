@@ -19,7 +19,7 @@ from skbayes.space.space import Space
 if TYPE_CHECKING:
     from skbayes.evaluation.backend import Backend
     from skbayes.evaluation.run import SearchRun
-    from skbayes.loop.scheduler import Stage
+    from skbayes.loop.stages import Stage
 
 __all__ = ["FailingStart"]
 

@@ -1,4 +1,4 @@
-"""Scheduler of trials: ask, evaluate and tell until a budget is spent, by stages.
+"""Scheduler of trials: ask, evaluate and tell until a budget is spent.
 
 Symbols: ``q`` is the number of trials in flight, ``n_points``.
 
@@ -14,7 +14,6 @@ and runs those that it can claim.
 from __future__ import annotations
 
 import dataclasses
-import functools
 import logging
 import math
 import operator
@@ -23,8 +22,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from skbayes.evaluation.limits import SearchTimeout
-from skbayes.evaluation.run import SearchRun, on_full_data
-from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import History, Trial
 from skbayes.journal.journal import NullJournal
 from skbayes.loop.executor import (
@@ -39,14 +36,7 @@ from skbayes.utils.optional import warn_or_log
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import CandidateEvaluator, Evaluation
 
-__all__ = [
-    "Budget",
-    "Outcome",
-    "Scheduler",
-    "Stage",
-    "StopReason",
-    "run_stages",
-]
+__all__ = ["Budget", "Scheduler", "StopReason"]
 
 logger = logging.getLogger("skbayes")
 
@@ -465,136 +455,3 @@ class Scheduler:
         self.executor.drop()
         while self.executor.under_way:
             self.executor.finished()
-
-
-@dataclasses.dataclass(frozen=True)
-class Stage:
-    """Part of a search of at most `n_trials` with a separate optimizer.
-
-    A stage begins after the end of the stage before, on the same workers and in the
-    same journal. Its inputs (such as the best configurations so far, or a model of all
-    trials) therefore do not depend on timing. Trials are numbered across stages.
-
-    ``make_optimizer(run, history)`` is called at its start with the trials of all
-    earlier stages. ``assign(k, params)`` returns the parameters to set and the
-    :class:`~skbayes.evaluation.subsets.Fidelity` of its k-th trial, from 0, whose
-    `stage` is filled in. `fidelities` are all that it can return. `weight` is the
-    expected time of a trial, relative to those of other stages; None means the share of
-    the training rows. `n_points` is the number of trials in parallel, if larger than
-    that of the search.
-    """
-
-    make_optimizer: Callable[[SearchRun, History], Any]
-    n_trials: float
-    assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
-    fidelities: Sequence[Fidelity] = (FULL_DATA,)
-    weight: float | None = None
-    n_points: int = 1
-
-    def weight_in(self, run: SearchRun) -> float:
-        """Return the expected time of a trial, relative to those on all rows."""
-        if self.weight is None:
-            return run.train_fraction(self.fidelities[0])
-        return self.weight
-
-    def assigned(
-        self, index: int, first: int, number: int, params: Params
-    ) -> tuple[Params, Fidelity]:
-        """Return the parameters and the fidelity of a trial of the search."""
-        params, fidelity = self.assign(number - first, params)
-        return params, dataclasses.replace(fidelity, stage=index)
-
-
-@dataclasses.dataclass
-class Outcome:
-    """Outcome of a search: optimizers and trials of the stages that have begun.
-
-    `stop_reason` is that of the last stage, and `unfinished` are the configurations
-    that were dropped at the end of the timeout.
-    """
-
-    optimizers: list[Any]
-    history: History = dataclasses.field(default_factory=History)
-    stop_reason: str = StopReason.N_ITER
-    unfinished: dict[int, Params] = dataclasses.field(default_factory=dict)
-
-
-def run_stages(
-    run: SearchRun,
-    stages: Sequence[Stage],
-    optimizer: Any,
-    evaluator: CandidateEvaluator,
-    executor: Any,
-    budget: Budget,
-    report: Callable | None = None,
-) -> Outcome:
-    """Run the stages in order, each with a copy of the evaluator.
-
-    Each stage has a share of the remaining time, by trials and weight. A stopper
-    observes the trials of one stage and ends that stage; a callback ends the search.
-    No stage begins after the end of the timeout.
-    """
-    start = budget.clock()
-    if budget.timeout is not None:
-        budget = dataclasses.replace(budget, deadline=start + budget.timeout)
-    journal = run.journal
-    outcome = Outcome([optimizer])
-    for index, stage in enumerate(stages):
-        first = len(outcome.history)
-        if index > 0:
-            journal.record_stage(index, first)
-            if (theirs := journal.stages.get(index, first)) != first:
-                begins = f"stage {index} begins with trial {first}"
-                raise ValueError(f"journal: {begins}, in another driver with {theirs}.")
-            optimizer = stage.make_optimizer(run, outcome.history)
-            outcome.optimizers.append(optimizer)
-            logger.info("stage %d begins after %d trials", index + 1, first)
-        its_budget = dataclasses.replace(
-            budget,
-            n_iter=stage.n_trials,
-            n_configurations=optimizer.n_configurations,
-            timeout=_share(run, stages[index:], budget, start),
-        )
-        if index + 1 in journal.stages:
-            # The stage ended in an earlier run.
-            its_budget = Budget(journal.stages[index + 1] - first)
-        assign = functools.partial(stage.assigned, index, first)
-        its_evaluator = dataclasses.replace(evaluator, assign=assign)
-        n_points = max(run.n_points, stage.n_points)
-        seconds = None if its_budget.timeout is None else its_budget.timeout * n_points
-        if hasattr(optimizer, "limit_costs"):
-            optimizer.limit_costs(run.options.limits.trial_timeout, seconds or None)
-        scheduler = Scheduler(
-            optimizer,
-            its_evaluator,
-            executor,
-            its_budget,
-            n_points=n_points,
-            journal=journal,
-            report=report,
-            score_of=run.objective.of_trial,
-            history=outcome.history,
-            stage=index,
-        )
-        backend = evaluator.backend
-        outcome.stop_reason = scheduler.run(backend.stop, backend.renew)
-        outcome.unfinished |= scheduler.unfinished
-        if outcome.stop_reason in (StopReason.INTERRUPTED, StopReason.CALLBACK):
-            break
-        if index + 1 < len(stages) and budget.clock() > budget.deadline:
-            outcome.stop_reason = StopReason.TIMEOUT
-            break
-    return outcome
-
-
-def _share(
-    run: SearchRun, stages: Sequence[Stage], budget: Budget, start: float
-) -> float | None:
-    """Return the seconds available to the first of the remaining stages."""
-    if budget.timeout is None:
-        return None
-    left = max(0.0, budget.timeout - (budget.clock() - start))
-    if len(stages) == 1:
-        return left
-    weights = [stage.n_trials * stage.weight_in(run) for stage in stages]
-    return left * weights[0] / sum(weights)

@@ -21,7 +21,7 @@ from skbayes.evaluation.measure import check_metrics_suit
 from skbayes.evaluation.options import RULES
 from skbayes.evaluation.run import SearchRun
 from skbayes.journal.database import display_name, is_url
-from skbayes.loop.scheduler import Stage
+from skbayes.loop.stages import Stage
 from skbayes.space import Column, Space
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user

@@ -19,14 +19,14 @@ from skbayes.evaluation.evaluator import check_candidates
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
 from skbayes.evaluation.trial import History, TrialState
-from skbayes.loop.scheduler import Outcome, Stage
+from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
 from skbayes.search._parameters import (
     share_parameters,
     surrogate_parameter,
 )
-from skbayes.search._preparation import parse_initial_points
+from skbayes.search._search_space import parse_initial_points
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.choice import rank
 from skbayes.search.monotonicity import check_monotonicity

@@ -14,7 +14,7 @@ from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, check_train_size
 from skbayes.evaluation.trial import History, TrialState
-from skbayes.loop.scheduler import Outcome, Stage
+from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.stage_correlation import stage_correlation

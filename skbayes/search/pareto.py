@@ -17,7 +17,7 @@ from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.objectives import Objectives
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.run import SearchRun
-from skbayes.loop.scheduler import Outcome
+from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, study_of

@@ -21,7 +21,7 @@ from skbayes.evaluation.costs import trial_cost, trial_costs
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
 from skbayes.evaluation.trial import History, Trial, TrialState
-from skbayes.loop.scheduler import Outcome, Stage
+from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import known_results, known_trials

@@ -18,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, load_history
-from skbayes.loop import scheduler as stage_loop
+from skbayes.loop import stages as stage_loop
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
 from skbayes.surrogates.registry import registry
 from skbayes.surrogates.transfer import MultiFidelity

@@ -9,8 +9,10 @@ import sys
 import time
 import types
 from pathlib import Path
+from unittest import mock
 
 import joblib
+import numpy as np
 import pytest
 from scripted_estimators import Noted, Waits
 from simple_estimators import Sometimes
@@ -152,8 +154,13 @@ def test_a_part_of_the_start_does_not_count_toward_the_timeout(
     clock = types.SimpleNamespace(perf_counter=lambda: 110.0)
     monkeypatch.setattr(_preparation, "time", clock)
     limits = types.SimpleNamespace(timeout=30)
-    run = types.SimpleNamespace(options=types.SimpleNamespace(limits=limits))
-    assert _preparation.seconds_left(run, 100.0, start_time) == left
+    options = types.SimpleNamespace(limits=limits, missing_score=np.nan)
+    run = types.SimpleNamespace(options=options)
+    backend = mock.Mock(start_time=start_time)
+    stage = types.SimpleNamespace(n_trials=7)
+    budget = _preparation.begin_budget(run, [stage], [stage], [], backend, 100.0)
+    assert (budget.n_iter, budget.timeout) == (7, left)
+    backend.end_after.assert_called_once_with(left)
 
 
 def test_processes_start_before_the_first_trial(tmp_path, monkeypatch):
