@@ -120,9 +120,9 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         expected improvement per unit of the expected cost (see :attr:`cost_budget`),
         probability of improvement, upper confidence bound, or, for the surrogate
         "graph", expected influence. An instance of a class of
-        :mod:`skbayes.acquisition` is also accepted. Keep the default "ei" with the
-        surrogates "tpe", "random" and "sobol", which do not evaluate an acquisition
-        function, and with several objectives, where it stands for the expected
+        :mod:`skbayes.acquisition` is also accepted. The surrogates "tpe", "random" and
+        "sobol" accept only "ei" and "ei-per-second"; the latter two ignore it. With
+        several objectives, keep the default "ei", which stands for the expected
         improvement of the hypervolume.
     n_initial_points : int or "auto", default="auto"
         Number of configurations before the surrogate chooses the proposals. This number

@@ -187,9 +187,9 @@ class SharedEntries:
         call of `fit`. With another number of workers, the trials are the same only if
         `pre_dispatch` is an int.
     error_score : "raise" or number, default=np.nan
-        Score of a fit that fails. With "raise", the exception is raised. The surrogate
-        treats a trial as failed if all of its fits fail. The search raises an exception
-        only if every fit fails.
+        Score of a fit that fails. With "raise", the exception is raised. A trial counts
+        as failed if its mean score is NaN, or if all of its fits fail. The search
+        raises an exception only if every fit fails.
     return_train_score : bool, default=False
         Whether ``cv_results_`` includes scores on the training sets.
     stopper : callable, list of callable or None, default=None

@@ -178,8 +178,8 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     Signs can be wrong. The signs of a hyper-parameter are dropped as soon as the scores
     are ten times less probable with them than without (``signs_in_force_``). Every
-    fourth trial on all data is followed by one that is chosen without any signs, so
-    scores are also observed in regions that the signs exclude.
+    fourth trial on all data is chosen without any signs, so scores are also observed in
+    regions that the signs exclude.
 
     If the space has at most `n_iter` configurations, or if `n_iter` is too small for
     two trials on each small sample, all trials are made on all data without signs.

@@ -153,10 +153,10 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     Notes
     -----
-    Measured times differ from run to run. With "fit_time" or "score_time" among the
-    objectives, the same `random_state` therefore does not give the same trials. With
-    other objectives, it does. A journal contains the times, so a search that is
-    continued makes the same proposals as an uninterrupted one.
+    Measured times differ from run to run. With a time among the objectives, the same
+    `random_state` therefore does not give the same trials. A journal contains the
+    times, so a search that is continued makes the same proposals as an uninterrupted
+    one.
 
     For the surrogates and the hypervolume, the logarithm is used for costs, for all
     other minimized objectives that are never negative, and for scores that are never

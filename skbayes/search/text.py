@@ -181,7 +181,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     racing : bool or float, default=0.01
         Whether to prune trials that have practically no chance to become the best after
         their first folds. A float is the chance below which a trial is pruned, which is
-        5% with True.
+        20% with True.
     multi_fidelity : bool or "auto", default="auto"
         Whether the surrogate of a later stage is also fitted to the trials of earlier
         stages. "auto" enables it if the surrogate supports it.
@@ -191,10 +191,10 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     ----------
     best_estimator_ : Pipeline or WeightedEnsembleClassifier
         Best pipeline, or an ensemble of pipelines, which predicts from raw documents.
-        Available unless ``refit=False``. Loading its pickle requires the same version
-        of skbayes, and snowballstemmer if a stemmer was chosen, but neither
-        liblinear-official nor stop-words. The pickle contains no documents, trials or
-        counts.
+        Available unless ``refit=False``. Loading its pickle requires skbayes, and
+        snowballstemmer if a stemmer was chosen, but neither liblinear-official nor
+        stop-words. Another version of skbayes issues a warning. The pickle contains no
+        documents, trials or counts.
     {all_cv_results_}
     cv_results_ : dict of str to ndarray
         Results with one row per trial of the last stage and the columns of

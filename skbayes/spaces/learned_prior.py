@@ -88,6 +88,9 @@ Params = dict[str, Any]
 # Positions at which the density of a range is computed.
 N_KNOTS = 17
 
+# XGBoost derives its forests from its boosting classes, whose knowledge does not apply.
+FORESTS = frozenset({"XGBRFClassifier", "XGBRFRegressor"})
+
 
 @cache
 def library() -> Library:
@@ -101,6 +104,8 @@ def knowledge_of(part: Part) -> Mapping[str, Any] | None:
     if part.known is None:
         return None
     names = [cls.__name__ for cls in type(part.estimator).__mro__]
+    if not FORESTS.isdisjoint(names):
+        return None
     if part.facts.texts:
         names = [*(f"{name} of texts" for name in names), *names]
     return next((library()[name] for name in names if name in library()), None)

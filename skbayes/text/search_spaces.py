@@ -215,7 +215,7 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
             raise missing[0]
         raise ValueError(
             f"language={language!r} is not supported. Pass language=None to search "
-            "without stop words and stemming, or pass a list of words as stop_words."
+            "without stop words and stemming of a language."
         ) from refused[0]
     for reason in missing:
         log_once(f"Left out of the space of texts: {reason}")

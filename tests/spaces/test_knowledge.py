@@ -205,6 +205,15 @@ def test_a_class_has_the_knowledge_of_its_nearest_base():
     assert prior_of(Lasso(), {"alpha": (0.1, 1.0)}, {}) is None
 
 
+def test_forests_of_xgboost_do_not_use_the_knowledge_of_boosting():
+    xgboost = pytest.importorskip("xgboost")
+    (part,) = parts_of(xgboost.XGBClassifier(), DataFacts())
+    assert knowledge_of(part) is library()["XGBClassifier"]
+    for forest in (xgboost.XGBRFClassifier(), xgboost.XGBRFRegressor()):
+        (part,) = parts_of(forest, DataFacts())
+        assert knowledge_of(part) is None
+
+
 def test_densities_are_linear_between_numbers_and_constant_beyond():
     density = KNOWN["Toy"]["densities"]["C"]
     found = log_density(density, [1e-5, 0.01, 0.1, 1.0, 10.0, 100.0, 1e9, 0.0])
