@@ -2,8 +2,8 @@
 Imbalanced classes with a minimum recall
 ========================================
 
-If one class is rare, accuracy says little. In this example, about 5 % of the samples
-belong to the rare class. At least 75 % of them must be found, with as few false alarms
+If one class is rare, accuracy says little. In this example, about 5% of the samples
+belong to the rare class. At least 75% of them must be found, with as few false alarms
 as possible. The recall is a constraint, and the precision is the score.
 """
 

@@ -77,8 +77,8 @@ class BayesSearchCV(BaseBayesSearchCV):
     routing and callbacks therefore have the same meaning.
 
     If the search is interrupted by Ctrl-C, it starts no new fits, and ends with the
-    trials that have finished. Running fits are aborted, except in threads and on a
-    cluster, where they are completed. The best configuration is refitted as usual. A
+    trials that have finished. Running fits are aborted, except on a cluster, and in
+    threads without a limit, where they are completed. The best configuration is refitted as usual. A
     second Ctrl-C raises KeyboardInterrupt, as does a first one before the first trial
     has finished or during the refit. If the refit ends with an error or an interrupt,
     ``cv_results_``, ``best_params_`` and the other attributes are kept. Only

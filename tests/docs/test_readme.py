@@ -62,7 +62,7 @@ SENTENCES = {
         "test_nothing_that_pip_must_compile_is_required"
     ),
     '[`refit="ensemble"`] averages the best configurations with '
-    "weights, without further fits.": (
+    "weights, usually without further fits.": (
         "test_no_model_is_fitted_after_the_search",
         "test_the_score_is_that_of_members_that_are_fitted_again",
     ),
