@@ -3,8 +3,9 @@ A search on a Dask cluster
 ==========================
 
 A search sends its fits to the workers of joblib's backend: processes or threads on this
-machine, or a cluster of Dask, Ray or Spark. This example runs on a Dask cluster with two
-workers on this machine. It needs the extra ``dask`` (``pip install "skbayes[dask]"``).
+machine, or a cluster of Dask, Ray or Spark. This example runs on a Dask cluster with
+two workers on this machine. It needs the extra ``dask`` (``pip install
+"skbayes[dask]"``).
 """
 
 import joblib

@@ -78,11 +78,11 @@ class BayesSearchCV(BaseBayesSearchCV):
 
     If the search is interrupted by Ctrl-C, it starts no new fits, and ends with the
     trials that have finished. Running fits are aborted, except on a cluster, and in
-    threads without a limit, where they are completed. The best configuration is refitted as usual. A
-    second Ctrl-C raises KeyboardInterrupt, as does a first one before the first trial
-    has finished or during the refit. If the refit ends with an error or an interrupt,
-    ``cv_results_``, ``best_params_`` and the other attributes are kept. Only
-    ``best_estimator_`` is then not fitted.
+    threads without a limit, where they are completed. The best configuration is
+    refitted as usual. A second Ctrl-C raises KeyboardInterrupt, as does a first one
+    before the first trial has finished or during the refit. If the refit ends with an
+    error or an interrupt, ``cv_results_``, ``best_params_`` and the other attributes
+    are kept. Only ``best_estimator_`` is then not fitted.
 
     If a worker process dies, for example because it runs out of memory, the trials that
     were running are repeated, one at a time. A trial is marked as failed if its worker
