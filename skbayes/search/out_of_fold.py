@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from skbayes import compat
 from skbayes.evaluation.aspects.registry import aspects_of, refitting
@@ -89,7 +90,7 @@ def out_of_fold(
     X: Any,
     splits: Sequence[tuple[Any, Any]],
     method: str,
-) -> np.ndarray:
+) -> Any:
     """Predict each sample by the estimator that was fitted without it.
 
     A class that is missing in a training set has probability 0. Its log-probability and
@@ -105,7 +106,8 @@ def out_of_fold(
                 f"return_folds={method!r} is not possible with several outputs; the "
                 "estimator returns a list."
             )
-        predictions = np.asarray(predictions)
+        if not sparse.issparse(predictions):
+            predictions = np.asarray(predictions)
         if labels is not None and predictions.ndim == 1 and len(labels) > 2:
             # The training set of this estimator has only two classes.
             predictions = np.column_stack([-predictions, predictions])
@@ -113,6 +115,8 @@ def out_of_fold(
             predictions = _align(predictions, estimator.classes_, labels, method)
         parts.append(predictions)
     order = np.argsort(np.concatenate([np.asarray(test) for _, test in splits]))
+    if sparse.issparse(parts[0]):
+        return sparse.vstack(parts, format="csr")[order]
     return np.concatenate(parts)[order]
 
 

@@ -39,7 +39,7 @@ from skbayes import (
 from skbayes.evaluation import FoldResult, Trial
 from skbayes.evaluation.aspects.predictions import KeptPredictions
 from skbayes.evaluation.responses import Response
-from skbayes.search import base
+from skbayes.search import base, final_model
 
 X, y = load_breast_cancer(return_X_y=True)
 X, y = X[::3], y[::3]
@@ -100,6 +100,15 @@ def test_no_model_is_fitted_after_the_search(monkeypatch):
     )
     assert CountedTree.n_fits == 6 * 3
     assert len(search.ensemble_.weights) > 1
+
+
+@pytest.mark.parametrize(
+    "refit", [{"rule": "ensemble", "members": "refit"}, {"threshold": True}]
+)
+def test_predictions_are_kept_if_trials_share_steps(refit, monkeypatch):
+    monkeypatch.setattr(final_model.FinalModel, "_fit_again", None)
+    search = fitted(**OPTIONS["cache"], refit=refit)
+    assert any(fold.extras["shared_time"] for t in search.trials_ for fold in t.folds)
 
 
 def test_the_single_best_is_that_of_a_search_without_an_ensemble():

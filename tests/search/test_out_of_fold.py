@@ -5,6 +5,7 @@ import pytest
 from every_search import small_search
 from scripted_estimators import Restless
 from simple_estimators import Sometimes
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
@@ -16,6 +17,7 @@ from sklearn.model_selection import (
     check_cv,
     cross_val_predict,
 )
+from sklearn.multiclass import OneVsRestClassifier
 from sklearn.svm import SVC, SVR
 from sklearn.tree import DecisionTreeClassifier
 
@@ -143,6 +145,16 @@ def test_nothing_is_kept_unasked():
     assert not hasattr(ours, "fold_estimators_")
     assert not hasattr(ours, "oof_predictions_")
     assert not any("estimator" in vars(fold) for fold in ours.trials_.folds)
+
+
+def test_predictions_can_be_sparse():
+    labels = sparse.csr_matrix(np.c_[y == 0, y < 2].astype(int))
+    model, cv = OneVsRestClassifier(LOGISTIC), KFold(3, shuffle=True, random_state=0)
+    space, more = {"estimator__C": [0.1]}, {"scoring": "f1_micro", "n_iter": 1}
+    ours = search(model, space, cv=cv, return_folds="predict", **more).fit(X, labels)
+    best = clone(model).set_params(**ours.best_params_)
+    expected = cross_val_predict(best, X, labels, cv=cv)
+    np.testing.assert_array_equal(ours.oof_predictions_.toarray(), expected.toarray())
 
 
 def test_several_outputs_as_lists_are_refused():

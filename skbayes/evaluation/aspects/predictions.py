@@ -145,10 +145,6 @@ class _FoldPredictions(FoldAspect):
     def __init__(self, target: Target, keeps_fits: bool) -> None:
         self.target, self.keeps_fits = target, keeps_fits
 
-    def looks_inside(self, call: FoldCall) -> bool:
-        """Return whether fitted steps are accessed other than by the pipeline."""
-        return self.keeps_fits
-
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Add the predictions to the outcome."""
         if outcome.result is None or outcome.result.fit_error is not None:
