@@ -125,7 +125,10 @@ def _area(y: np.ndarray, values: FloatArray) -> float:
 
 
 def _r2(y: np.ndarray, values: FloatArray) -> float:
-    return float(1.0 - np.sum((y - values[:, 0]) ** 2) / np.sum((y - y.mean()) ** 2))
+    spread = np.sum((y - y.mean()) ** 2)
+    if spread == 0.0:  # left to the scorer
+        return math.nan
+    return float(1.0 - np.sum((y - values[:, 0]) ** 2) / spread)
 
 
 def _mean_square(y: np.ndarray, values: FloatArray) -> float:

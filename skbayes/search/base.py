@@ -373,10 +373,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         routing : MetadataRouter
             Metadata routing. Scorers in `constraints` have the key ``constraints``.
         """
-        router = super().get_metadata_routing()
+        plain = self._with_plain_refit()
+        router = super(BaseBayesSearchCV, plain).get_metadata_routing()
         for aspect in aspects.requested(vars(self)):
-            scorer = aspect.scorer(self)
-            if scorer is not None:
+            if (scorer := aspect.scorer(self)) is not None:
                 mapping = MethodMapping().add(caller="fit", callee="score")
                 router.add(method_mapping=mapping, **{aspect.name: scorer})
         return router
@@ -431,7 +431,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         validate.check_fit_names(self, params)
         validate.check_weights(X, params)
         params = compat.check_fit_params(X, params)
-        routed = compat.route_fit_params(self, params)
+        routed = compat.route_fit_params(self._with_plain_refit(), params)
         if self._refit_choice().needs_predictions:
             check_final_model(self, y)
         notation, untuned, facts = spaces.resolved_spaces(self, X, y)
@@ -558,7 +558,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """Return a run that fits another configuration on the given data."""
         X, y = indexable(X, y)
         params = compat.check_fit_params(X, params)
-        routed = compat.route_fit_params(self, params)
+        routed = compat.route_fit_params(self._with_plain_refit(), params)
         return SearchRun(
             self.estimator,
             None,

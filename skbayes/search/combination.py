@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn import config_context
+from sklearn import config_context, get_config
 from sklearn.metrics import check_scoring, get_scorer
 from sklearn.utils import get_tags
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from skbayes import compat
 from skbayes.evaluation.fast_metrics import fast_metric
@@ -400,15 +401,26 @@ def _largest(weights: Weights, n: int) -> dict[int, float]:
 
 def threshold_scorer(
     run: SearchRun, scoring: Any, metric: str | None, scorers: Any
-) -> Any:
-    """Return the scorer for the threshold."""
-    wanted = run.refit.threshold
+) -> tuple[Any, dict[str, Any]]:
+    """Return the scorer for the threshold, and its metadata.
+
+    Only a metric of the search has metadata. Scorers of one of several metrics return a
+    dict.
+    """
+    wanted, params = run.refit.threshold, dict(run.score_params)
     if wanted is not True:
-        return named_scorer(wanted)
+        return named_scorer(wanted), {}
     if scoring is None:
-        return check_scoring(run.estimator, scoring="accuracy")
+        return check_scoring(run.estimator, scoring="accuracy"), params
     scorer = scorers[metric] if isinstance(scorers, Mapping) else scorers
-    return scorer if uses_classes(scorer) else get_scorer("balanced_accuracy")
+    if not uses_classes(scorer):
+        return get_scorer("balanced_accuracy"), {}
+    if params and isinstance(scorers, Mapping):
+        if get_config().get("enable_metadata_routing"):
+            used = get_routing_for_object(scorer).consumes("score", params)
+            params = {name: params[name] for name in used}
+        scorer = check_scoring(run.estimator, {metric: scorer})
+    return scorer, params
 
 
 def named_scorer(metric: Any) -> Any:

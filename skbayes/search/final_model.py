@@ -190,8 +190,8 @@ class FinalModel:
             metric = plain if isinstance(plain, str) else self.found["target_metric_"]
         scorers, params = compat.public_scorers(run.scorers), run.score_params
         if for_threshold:
-            scorer = threshold_scorer(run, self.search.scoring, metric, scorers)
-            return FoldScorer(run, self.responses, scorer)
+            scorer, params = threshold_scorer(run, self.search.scoring, metric, scorers)
+            return FoldScorer(run, self.responses, scorer, metric, params)
         if isinstance(scorers, Mapping):
             scorers = run.scorers if params else scorers[metric]
         name = name_of_metric(self.search.scoring, metric, is_classifier(run.estimator))

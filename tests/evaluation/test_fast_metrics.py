@@ -87,6 +87,8 @@ def test_the_score_is_nan_if_outputs_are_missing_or_nan():
     unknown = {"predict_proba": lambda: np.full((len(y), 2), np.nan)}
     assert math.isnan(fast_score("neg_log_loss", y, classes)(unknown))
     assert math.isnan(fast_score("r2", y, None)({"predict": lambda: y * np.nan}))
+    constant = fast_score("r2", np.ones(5), None)
+    assert math.isnan(constant({"predict": lambda: np.zeros(5)}))
 
 
 @pytest.mark.parametrize(

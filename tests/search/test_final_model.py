@@ -15,11 +15,19 @@ from sklearn.ensemble import (
     HistGradientBoostingRegressor,
 )
 from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.metrics import f1_score, get_scorer, make_scorer, mean_pinball_loss
+from sklearn.metrics import (
+    accuracy_score,
+    f1_score,
+    get_scorer,
+    make_scorer,
+    mean_pinball_loss,
+    roc_auc_score,
+)
 from sklearn.model_selection import (
     FixedThresholdClassifier,
     RepeatedKFold,
     ShuffleSplit,
+    StratifiedKFold,
     TunedThresholdClassifierCV,
 )
 from sklearn.pipeline import make_pipeline
@@ -327,6 +335,40 @@ def test_the_metric_of_a_threshold_is_that_of_the_search_if_it_uses_classes():
     assert default.best_threshold_ == named.best_threshold_
 
 
+@pytest.mark.parametrize("several", [False, True])
+def test_the_threshold_is_chosen_with_the_weights_of_the_metric(several):
+    weights = np.where(y == 0, 20.0, 1.0)
+    with config_context(enable_metadata_routing=True):
+        metric = make_scorer(accuracy_score).set_score_request(sample_weight=True)
+        auc = make_scorer(roc_auc_score).set_score_request(sample_weight=False)
+        tree = DecisionTreeClassifier(max_depth=3, random_state=0)
+        search = BayesSearchCV(
+            tree.set_fit_request(sample_weight=False),
+            {"min_samples_leaf": [5]},
+            n_iter=1,
+            cv=3,
+            scoring={"a": metric, "auc": auc} if several else metric,
+            refit={"rule": "a" if several else True, "threshold": True},
+            return_folds="predict_proba",
+        )
+        search.fit(X, y, sample_weight=weights)
+    positive = search.oof_predictions_[:, 1]
+
+    def score(threshold):
+        return np.mean(
+            [
+                accuracy_score(
+                    y[test], positive[test] >= threshold, sample_weight=weights[test]
+                )
+                for _, test in StratifiedKFold(3).split(X, y)
+            ]
+        )
+
+    best = max(map(score, np.unique(positive)))
+    assert score(search.best_threshold_) == pytest.approx(best)
+    assert best > score(0.5) + 0.01
+
+
 @pytest.mark.parametrize("rule", [False, "knee", "accuracy", {"accuracy": 1.0}])
 def test_a_point_of_a_front_has_a_threshold_too(rule):
     objectives = {"accuracy": "max", "leaves": ("min", n_leaves)}
@@ -348,7 +390,8 @@ class Weighted(LogisticRegression):
 
 @pytest.mark.parametrize("members", ["folds", "refit"])
 @pytest.mark.parametrize("routing", [False, True])
-def test_members_are_fitted_with_the_weights_of_the_user(members, routing):
+@pytest.mark.parametrize("metric", [None, "auc"])
+def test_members_are_fitted_with_the_weights_of_the_user(members, routing, metric):
     weights = np.linspace(1.0, 2.0, len(y))
     model, Z = Weighted(), StandardScaler().fit_transform(X)
     with config_context(enable_metadata_routing=routing):
@@ -356,8 +399,9 @@ def test_members_are_fitted_with_the_weights_of_the_user(members, routing):
         if routing:
             scorer = scorer.set_score_request(sample_weight=True)
             model.set_fit_request(sample_weight=True)
-        rule = {"rule": "ensemble", "members": members}
-        more = {"n_iter": 4, "cv": 3, "refit": rule, "scoring": scorer}
+        rule = {"rule": "ensemble", "members": members, "metric": metric}
+        scoring = scorer if metric is None else {metric: scorer}
+        more = {"n_iter": 4, "cv": 3, "refit": rule, "scoring": scoring}
         search = small_search(model, SMOOTH, **more).fit(Z, y, sample_weight=weights)
     for fit in search.best_estimator_.estimators_:
         if members == "refit":
