@@ -297,7 +297,7 @@ def begin_budget(
     """Return the budget of a search that began at `begin`, and limit the backend.
 
     The clock is `time.perf_counter`. Of the time to start processes for the fits, one
-    second and 10 % of the timeout do not count. The search should return one second
+    second and 10% of the timeout do not count. The search should return one second
     later at most.
     """
     left = None

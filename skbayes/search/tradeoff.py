@@ -133,11 +133,12 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         Rule of the configurations, bounds on outcomes, or a list of both, as for
         :class:`~skbayes.BayesSearchCV`. The dict that a rule receives includes
         "train_size".
-    refit : bool, str or callable, default=True
+    refit : bool, str, dict or callable, default=True
         Whether to fit the chosen configuration on the chosen fraction of all data. With
         several metrics, it is the name of the metric that determines the best
         configuration, or False. A callable receives ``cv_results_`` and returns the
-        index of the row to choose.
+        index of the row to choose. A dict such as ``{"threshold": "f1"}`` also chooses
+        the decision threshold, as for :class:`~skbayes.BayesSearchCV`.
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of configurations. The trials are reproducible only if the
         costs are the same, which is not the case for measured times.
