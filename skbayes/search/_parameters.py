@@ -126,7 +126,7 @@ class SharedEntries:
     n_jobs : int or None, default=None
         Number of fits that run at the same time. None means 1 unless in a
         :obj:`joblib.parallel_config` context, which also selects the backend
-        (processes, threads, or a Dask cluster). -1 means using all processors. If
+        (processes, threads, or a cluster). -1 means using all processors. If
         `pre_dispatch` is an int, the trials are the same for every `n_jobs`.
     refit : bool, str, dict or callable, default=True
         Whether to refit the best configuration on all data. With several metrics, pass

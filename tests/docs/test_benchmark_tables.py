@@ -89,8 +89,14 @@ def test_readme_has_the_losses_on_new_rows(name, title):
     entry = tables.load("new_rows/table")["groups"]["all"][name]
     mean = entry["mean"]
     cells = [" / ".join(f"{m:.0f}" for m in mean[:3]), f"{mean[3]:.0f}"]
-    row = f"| {title} | {' | '.join(cells)} | {mean[4]:.0f}% | "
+    apart = entry.get("minus_first", {"mean": [], "se": []})
+    pairs = zip(apart["mean"][:3], apart["se"][:3], strict=True)
+    cells += [f"{mean[4]:.0f}%", " / ".join(f"{m:+.0f} ± {s:.0f}" for m, s in pairs)]
+    row = f"| {title} | {' | '.join(cells)} |\n"
     assert row in README and row in BENCHMARKS
+    if name == "skbayes-ensemble":
+        times = f"take {mean[5]:.0f} s, which is {apart['mean'][5]:.0f} s longer"
+        assert times in " ".join(README.split())
 
 
 def test_readme_has_the_times_and_the_trials():
@@ -104,6 +110,58 @@ def test_readme_has_the_times_and_the_trials():
         for method in (*order[:3], "random")
     )
     assert f"six tables | **{ours}** | {tpe} | {gp} | | {random} |\n" in README
+
+
+def test_benchmarks_have_the_overhead_of_a_search():
+    ms = {
+        name: at["median"]
+        for name, at in tables.load("engine_overhead/ms")["ms"].items()
+    }
+    for title, name, digits in (
+        ("loop alone, 1 trial in flight", "loop n_points=1", 2),
+        ("loop alone, 4 in flight", "loop n_points=4", 2),
+        ("search in one thread (GridSearchCV: {})", "search one-thread n_points=1", 1),
+        ("2 threads, 1 in flight (GridSearchCV: {})", "search threading n_points=1", 1),
+        ("2 threads, 4 in flight", "search threading n_points=4", 1),
+        ("2 loky workers, 1 in flight (GridSearchCV: {})", "search loky n_points=1", 1),
+        ("2 loky workers, 4 in flight", "search loky n_points=4", 1),
+    ):
+        grid = ms.get(f"grid {name.split()[1]}", 0.0)
+        cells = [title.format(f"{grid:.1f}")]
+        cells += [f"{ms[key]:.{digits}f}" for key in (name, f"{name} journal")]
+        assert f"| {' | '.join(cells)} |\n" in BENCHMARKS
+
+
+def test_pages_have_the_figures_of_their_sentences():
+    pages = {
+        page.stem: " ".join(page.read_text(encoding="utf-8").split())
+        for page in (ROOT / "docs").glob("*.rst")
+    }
+    entries = tables.load("automl/seconds_60")["groups"]["all"]
+    ranks = {
+        name: f"{entry['mean'][1]:.1f} ± {entry['se'][1]:.1f}"
+        for name, entry in entries.items()
+    }
+    for sentence in (
+        f'is {ranks["skbayes-ensemble"]} with ``refit="ensemble"`` and '
+        f"{ranks['skbayes']} without it.",
+        f"It is {ranks['autogluon-best']} for AutoGluon's ``best_quality``, "
+        f"{ranks['autogluon']} for AutoGluon, {ranks['flaml-ensemble']} for FLAML's "
+        f"ensemble, and {ranks['flaml']} for FLAML.",
+    ):
+        assert sentence in pages["models"]
+    apart = tables.load("judges/sklearn")["groups"]["linear"]["optuna-tpe"]
+    mean, se = (apart["minus_first"][key][2] for key in ("mean", "se"))
+    assert f"(difference −{-mean:.0f} ± {se:.0f})" in pages["bayes"]
+    times = tables.load("overhead/flat")["groups"]["100"]
+    ours, tpe, gp, skopt = (
+        f"{times[method]['mean'][0]:.0f}"
+        for method in ("skbayes", "optuna-tpe", "optuna-gp", "skopt")
+    )
+    assert (
+        f"a proposal takes {ours} ms. Optuna TPE takes {tpe} ms, Optuna GP {gp} ms, "
+        f"and scikit-optimize {skopt} ms."
+    ) in pages["bayes"]
 
 
 def test_figures_are_those_of_the_files():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from every_search import small_search
+from scipy import sparse
 from scripted_estimators import Restless
 from simple_estimators import Sometimes
-from scipy import sparse
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
