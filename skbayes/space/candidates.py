@@ -196,7 +196,7 @@ class Candidates:
         rows = self.rows[self.space.allowed(self.rows)]
         if not len(rows):
             raise ValueError(
-                "constraint allows none of the "
+                "The constraint allows none of the "
                 f"{self.space.n_configurations} configurations of the space."
             )
         self._set_rows(rows)
@@ -358,11 +358,11 @@ class Candidates:
             return f"{n_tried:,} configurations were drawn, none of which is new."
         if len(self._allowed_known()):
             return (
-                f"constraint allows no new configuration among the {n_tried:,} that "
-                "were drawn."
+                f"The constraint allows no new configuration among the {n_tried:,} "
+                "that were drawn."
             )
         return (
-            f"constraint allows none of the {n_tried:,} configurations that were "
+            f"The constraint allows none of the {n_tried:,} configurations that were "
             "drawn. Pass an allowed configuration in initial_points, or narrow the "
             "ranges."
         )

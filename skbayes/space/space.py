@@ -322,7 +322,7 @@ class Space:
                 self._allowed_by_key[key] = bool(self.constraint(dict(params)))
             except Exception as error:
                 raise ValueError(
-                    f"constraint: raised {error!r} for {dict(params)!r}"
+                    f"The constraint raised {error!r} for {dict(params)!r}"
                 ) from error
         return self._allowed_by_key[key]
 

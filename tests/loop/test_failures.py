@@ -116,7 +116,7 @@ def test_a_constraint_that_raises_later_ends_the_search():
     search = BayesSearchCV(
         Sometimes(), {"quality": (0.0, 1.0)}, constraints=late, random_state=0
     )
-    with pytest.raises(ValueError, match="constraint: raised ZeroDivisionError"):
+    with pytest.raises(ValueError, match="The constraint raised ZeroDivisionError"):
         search.fit(X, y)
 
 

@@ -189,7 +189,7 @@ def test_a_constraint_is_kept_by_every_proposal():
 
 
 def test_a_constraint_that_allows_nothing_is_found_out():
-    with pytest.raises(ValueError, match="constraint allows none of the 3"):
+    with pytest.raises(ValueError, match="The constraint allows none of the 3"):
         Optimizer({"a": [1, 2, 3]}, constraint=lambda params: False)
     endless = Optimizer(
         {"a": (0.0, 1.0)}, constraint=lambda params: False, random_state=0
@@ -359,7 +359,7 @@ def test_a_constraint_that_raises(notation):
     def broken(params):
         return params["y"] > 0
 
-    message = r"constraint: raised KeyError\('y'\) for \{'x':"
+    message = r"The constraint raised KeyError\('y'\) for \{'x':"
     with pytest.raises(ValueError, match=message):
         Optimizer(notation, constraint=broken, random_state=0).ask()
     with pytest.raises(ValueError, match=message):

@@ -285,7 +285,7 @@ def test_what_a_constraint_raises_is_told_with_the_configuration():
 
     for constraint in (lambda params: params["b"] > 1, ambiguous):
         space = Space.from_notation({"a": [1, 2]}, constraint)
-        with pytest.raises(ValueError, match=r"constraint: raised .* \{'a': 1\}") as e:
+        with pytest.raises(ValueError, match=r"constraint raised .* \{'a': 1\}") as e:
             space.allows({"a": 1})
         assert e.value.__cause__ is not None
 

@@ -25,13 +25,13 @@ class Racing(Aspect):
     ----------
     racing : bool or float, default=False
         Whether to prune trials. A trial is pruned if, after its first folds, its chance
-        to become the best is less than 20%, or less than the number given. Its other
-        folds are not fitted, and it cannot be chosen as the best. Each trial begins
-        with another fold. In 151 recorded searches with five folds, the default
-        threshold needs 56% of the fits and keeps the best trial in 89% of the searches
-        (:ref:`racing`). With `rounds`, a trial can also be pruned within its first
-        fold, after some of the rounds. The fits of a trial run one after the other, so
-        more trials are in progress by default, at most 16.
+        to become the best is less than 20%, or less than the number given, which is
+        below 0.5. Its other folds are not fitted, and it cannot be chosen as the best.
+        Each trial begins with another fold. In 151 recorded searches with five folds,
+        the default threshold needs 56% of the fits and keeps the best trial in 89% of
+        the searches (:ref:`racing`). With `rounds`, a trial can also be pruned within
+        its first fold, after some of the rounds. The fits of a trial run one after the
+        other, so more trials are in progress by default, at most 16.
     """
 
     name = "racing"

@@ -210,7 +210,7 @@ NESTED = Choice({1: {}, 2: {"b": (1e-3, 1.0, "log-uniform")}})
         ({"a": (np.nan, 1.0)}, {}, "a"),
         ([{"a": [1, 2]}, {"nonsense__C": (1, 9)}], {}, "nonsense"),
         ({"a": NESTED}, {"constraints": lambda params: params["b"] < 0.5},
-         "constraint: raised KeyError.'b'"),
+         "The constraint raised KeyError.'b'"),
         ({"a": [1, 2]}, {"surrogate": GaussianProcess},
          "surrogate .*the class GaussianProcess"),
     ],

@@ -241,7 +241,7 @@ def test_r9_a_constraint_that_allows_one_configuration(monkeypatch):
         initial_points=[{"ccp_alpha": 0.1}],
         constraints=lambda params: params["ccp_alpha"] == 0.1,
     )
-    message = r"ends after 1 trial\. constraint allows no new .* 33,024"
+    message = r"ends after 1 trial\. The constraint allows no new .* 33,024"
     with pytest.warns(UserWarning, match=message):
         search.fit(X, y)
     assert search.stop_reason_ == "exhausted"
