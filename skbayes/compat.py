@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
 from functools import partial
 from multiprocessing.pool import ApplyResult
-from numbers import Integral, Real
+from numbers import Real
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -80,10 +80,10 @@ __all__ = [
     "format_results",
     "guard_folder",
     "is_in_cross_validation",
-    "is_real_parameter",
     "is_multimetric_scorer",
     "joblib_settings",
     "kill_workers",
+    "number_types",
     "own_backend",
     "owns_processes",
     "public_scorers",
@@ -200,15 +200,14 @@ def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
     return None
 
 
-def is_real_parameter(estimator: Any, name: str) -> bool:
-    """Return whether a parameter is real, by its constraints or its default value."""
+def number_types(estimator: Any, name: str) -> set[Any]:
+    """Return the types of a parameter, by its constraints or its default value."""
     constraints = getattr(estimator, "_parameter_constraints", None)
     if isinstance(constraints, dict) and name in constraints:
         given = constraints[name] if isinstance(constraints[name], list) else []
-        kinds = [getattr(kind, "type", kind) for kind in given]
-        return Real in kinds and Integral not in kinds
+        return {getattr(kind, "type", kind) for kind in given}
     parameter = inspect.signature(type(estimator).__init__).parameters.get(name)
-    return parameter is not None and type(parameter.default) is float
+    return {Real} if type(getattr(parameter, "default", None)) is float else set()
 
 
 def check_input(search: BaseSearchCV, X: Any, y: Any, split_params: dict) -> None:

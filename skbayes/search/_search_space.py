@@ -10,8 +10,10 @@ from typing import Any
 
 from sklearn.model_selection import check_cv
 
+from skbayes import compat
 from skbayes.search._knowledge import is_list_of_sources
 from skbayes.space import OptimumPrior, Space
+from skbayes.space.dimensions import is_number
 from skbayes.spaces.catalog import DataFacts, n_samples_of
 from skbayes.spaces.default import reason_not_tuned, space_of_parts, unknown_parts
 from skbayes.spaces.learned_prior import learned_prior
@@ -20,6 +22,7 @@ from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
 __all__ = [
+    "own_configuration",
     "parse_initial_points",
     "points_to_begin_with",
     "prior_of",
@@ -169,8 +172,29 @@ def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
     known = search.warm_start_from
     if known is not None and not is_list_of_sources(known):
         return []
-    own = space.selection(search._own_values())
+    own = own_configuration(search, space)
     return [own] if own is not None and space.allows(own) else []
+
+
+def own_configuration(search: Any, space: Space) -> dict[str, Any] | None:
+    """Return the current parameters of the estimator, or None if the space lacks them.
+
+    A space of integers contains the float 1.0 as 1. This is another value if the
+    parameter is a number of features, or a fraction of them.
+    """
+    values = search._own_values()
+    own = space.selection(values)
+    for name, value in (own or {}).items():
+        if is_number(value) and isinstance(value, int) != isinstance(
+            values[name], Integral
+        ):
+            prefix, _, leaf = name.rpartition("__")
+            owner = (
+                search.estimator.get_params()[prefix] if prefix else search.estimator
+            )
+            if compat.number_types(owner, leaf) >= {Integral, compat.RealNotInt}:
+                return None
+    return own
 
 
 def prior_of(search: Any, space: Space, facts: Facts) -> OptimumPrior | None:

@@ -6,6 +6,7 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -319,7 +320,8 @@ def check_values(
 def _warn_of_integers(model: Any, column: Column) -> None:
     """Warn of a pair of integers as the range of a real parameter."""
     owner, leaf = _owner(model, column)
-    if not compat.is_real_parameter(owner, leaf):
+    types = compat.number_types(owner, leaf)
+    if Integral in types or Real not in types:
         return
     low, high = column.dimension.low, column.dimension.high  # type: ignore[attr-defined]
     tail = ", 'log-uniform'" if column.dimension.is_log else ""

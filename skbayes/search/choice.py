@@ -17,6 +17,7 @@ from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.results.scores import corrected_best_score, fold_scores
+from skbayes.search._search_space import own_configuration
 from skbayes.space.candidates import key_of
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.utils.optional import warn_user
@@ -269,7 +270,7 @@ def choose_by_rule(
 
 def _own_row(search: Any, run: SearchRun, usable: np.ndarray, best: int) -> int | None:
     """Return the usable row of the own values, with the training sets of the best."""
-    selection = run.space.selection(search._own_values())
+    selection = own_configuration(search, run.space)
     if selection is None:
         return None
     chosen = run.ranked[best]

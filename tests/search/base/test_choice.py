@@ -8,6 +8,8 @@ from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import MultiStageSearchCV, ParetoSearchCV, TradeoffSearchCV
@@ -76,6 +78,29 @@ def test_the_gain_is_unknown_without_a_trial_of_the_own_values():
     assert np.isnan(search.best_gain_)
     assert np.isnan(search.best_gain_std_)
     assert np.isnan(gain_of(np.array([1.0]), np.array([0.5]), 1)[1])
+
+
+@pytest.mark.parametrize(
+    ("model", "space", "first"),
+    [
+        # One feature is another value than all features.
+        (DecisionTreeClassifier(max_features=1.0), {"max_features": (1, 4)}, None),
+        (DecisionTreeClassifier(max_features=1), {"max_features": [0.5, 1.0]}, None),
+        (
+            make_pipeline(DecisionTreeClassifier(max_features=1.0)),
+            {"decisiontreeclassifier__max_features": [1, 2]},
+            None,
+        ),
+        (SVC(C=1.0), {"C": [1, 10]}, {"C": 1}),
+        (SVC(C=1), {"C": (0.1, 10.0)}, {"C": 1.0}),
+    ],
+)
+def test_numbers_of_another_type_are_own_values_if_they_mean_the_same(
+    model, space, first
+):
+    search = small_search(model, space, n_iter=4, cv=3).fit(X, Y)
+    assert search.initial_points_ == ([] if first is None else [first])
+    assert (search.own_index_ is None) == (first is None)
 
 
 def test_own_values_win_unless_the_corrected_score_is_better():
