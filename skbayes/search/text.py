@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -278,6 +278,18 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         **shared: Any,
     ) -> None:
         self._store(locals())
+
+    if not TYPE_CHECKING:  # otherwise, type checkers would accept any attribute
+
+        def __getattr__(self, name: str) -> Any:
+            # Before the fit, methods such as `predict` exist if the estimator has them.
+            own = vars(self)
+            if own.get("estimator", self) is None and "best_estimator_" not in own:
+                if hasattr(type(self), name):
+                    search = copy.copy(self)
+                    search.estimator = self._pipeline()
+                    return getattr(search, name)
+            return super().__getattr__(name)
 
     # -- hooks --------------------------------------------------------------------
 

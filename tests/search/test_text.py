@@ -11,12 +11,18 @@ from recording_callbacks import Recorder
 from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.cluster import KMeans
-from sklearn.exceptions import FitFailedWarning
+from sklearn.ensemble import StackingClassifier
+from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, chi2
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import StratifiedKFold, cross_val_score, cross_validate
+from sklearn.model_selection import (
+    StratifiedKFold,
+    cross_val_predict,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.naive_bayes import MultinomialNB
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -437,6 +443,18 @@ def test_routing():
         weights = np.where(LABELS == 1, 1.0, 1e-9)
         search.fit(TEXTS, LABELS, sample_weight=weights)
         assert np.mean(search.predict(NEW[0])) > 0.9
+
+
+def test_methods_of_the_pipeline_exist_before_the_fit():
+    search = _search(n_iter=1)
+    proba = cross_val_predict(search, TEXTS, LABELS, cv=2, method="predict_proba")
+    assert np.mean(proba.argmax(axis=1) == LABELS) > 0.7
+    stack = StackingClassifier([("text", search)], cv=2).fit(TEXTS, LABELS)
+    assert np.mean(stack.predict(NEW[0]) == NEW[1]) > 0.7
+    assert not hasattr(search, "transform")
+    assert not hasattr(_search(refit=False), "predict")
+    with pytest.raises(NotFittedError, match="TextRepresentationSearchCV"):
+        search.predict(TEXTS)
 
 
 # -- packages that are not installed ------------------------------------------------
