@@ -23,7 +23,9 @@ above 500 is reduced to 500, and the learning rate is increased in proportion. F
 wheel of AutoGluon, `pip install --no-deps autogluon.tabular` is sufficient.
 
 The study "parts" is the same for CatBoost and pipelines. What is learned was chosen on
-one half of the tables; the other half is only judged.
+one half of the tables; the other half is only judged. The study "fits" is that of
+pipelines with preprocessing in their whole default space: each trial is fitted. Its
+regret may be negative.
 
 Example: python benchmarks/judge_priors.py pool --save pool
 """
@@ -95,6 +97,7 @@ class Task:
     """Pool of configurations with scores, and the estimator's own values."""
 
     def __init__(self, name: str, table: str, metric: str) -> None:
+        self.name, self.table = name, table
         known = next(t for t in learn_priors.load_tables(name) if t.name == table)
         is_regression = name.endswith("Regressor")
         self.place = collect_priors.METRICS[is_regression].index(metric)
@@ -162,13 +165,19 @@ def entries(name: str, method: str) -> dict[str, str]:
     return found
 
 
-def prior_of(task: Task, named: Mapping[str, str], table: str) -> OptimumPrior | None:
-    """Return the prior from the other tables; its portfolio is moved to the pool."""
-    without = table.partition(".")[0]
+def prior_of(task: Task, method: str, space: Space) -> OptimumPrior | None:
+    """Return the prior from the other tables."""
+    without = task.table.partition(".")[0]
+    named = entries(task.name, method)
     known = {name: knowledge(entry, without) for name, entry in named.items()}
-    space: Any = task.space.with_constraint(None)
     with mock.patch.object(learned_prior, "library", lambda: known):
-        prior = learned_prior.learned_prior(task.parts, space, task.values)
+        return learned_prior.learned_prior(task.parts, space, task.values)
+
+
+def prior_of_pool(task: Task, method: str) -> OptimumPrior | None:
+    """Return the prior from the other tables; its portfolio is moved to the pool."""
+    space: Any = task.space.with_constraint(None)
+    prior = prior_of(task, method, space)
     if prior is None or prior.portfolio is None:
         return prior
     listed, found = task.space.listed, prior.portfolio
@@ -366,9 +375,34 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
             return {"figures": [np.nan] * len(SHOWN)}
     else:
         scores = _searched(method, task, seed, options["trials"])
-    regrets = np.minimum.accumulate([own.regret(score) for score in scores])
+    return _record(own, scores)
+
+
+def run_fits(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
+    """Run one search of the whole space, in which each trial is fitted."""
+    warnings.simplefilter("ignore")
+    own = task_of(task)
+    space = collect_priors.space_of(own.name, own.table)
+    prior = None if method == "none" else prior_of(own, method, space)
+    given: dict[str, Any] = {"initial_points": own.own, "prior": prior}
+    search = Optimizer(space, random_state=_seed(task, seed), **given)
+    scores = []
+    for _ in range(options["trials"]):
+        params = search.ask()
+        found = collect_priors.evaluate(own.name, own.table, params)
+        scores.append(float(found[own.place]))
+        search.tell(params, scores[-1])
+    return _record(own, scores)
+
+
+def _record(task: Task, scores: list[float]) -> Record:
+    regrets = np.minimum.accumulate([task.regret(score) for score in scores])
     last = len(regrets) - 1
     return {"figures": [round(regrets[min(n - 1, last)], 1) for n in SHOWN]}
+
+
+def _seed(task: str, seed: int) -> int:
+    return zlib.crc32(f"{task} {seed}".encode()) % 2**31
 
 
 def _design(task: Task, seed: int) -> list[Params]:
@@ -383,9 +417,7 @@ def _design(task: Task, seed: int) -> list[Params]:
 
 
 def _searched(method: str, task: str, seed: int, n: int) -> list[float]:
-    name, table, _ = task.split(":")
-    own = task_of(task)
-    seed = zlib.crc32(f"{task} {seed}".encode()) % 2**31
+    own, seed = task_of(task), _seed(task, seed)
     given: dict[str, Any] = {"initial_points": own.own, "random_state": seed}
     search: Any
     if method == "optuna-tpe":
@@ -396,7 +428,7 @@ def _searched(method: str, task: str, seed: int, n: int) -> list[float]:
         given["initial_points"] = own.own + _design(own, seed)
         search = Optimizer(own.space, **given)
     else:
-        prior = prior_of(own, entries(name, method), table)
+        prior = prior_of_pool(own, method)
         search = Optimizer(own.space, prior=prior, **given)
     scores = []
     for _ in range(n):
@@ -437,7 +469,15 @@ PARTS = replace(
     group=half,
     smallest=(),
 )
-STUDIES = {"pool": POOL, "parts": PARTS}
+FITS = replace(
+    PARTS,
+    name="judge_priors/fits",
+    tasks=lambda: [t for t in tasks(parts=True) if t.startswith(("Steps+", "Count"))],
+    methods=("none", "class", "prior"),
+    run=run_fits,
+    group=POOL.group,
+)
+STUDIES = {"pool": POOL, "parts": PARTS, "fits": FITS}
 
 
 if __name__ == "__main__":

@@ -56,6 +56,17 @@ def test_smallest_case(label, capsys):
     json.dumps(summary)
 
 
+@pytest.mark.parametrize("method", judge_priors.FITS.methods)
+def test_each_trial_of_a_search_with_fits_has_the_score_of_a_fit(method):
+    task = "RandomForestRegressor:diabetes:r2"
+    options = {"trials": 2}
+    (first, *others) = judge_priors.run_fits(method, task, 0, options)["figures"]
+    own = judge_priors.task_of(task)
+    score = judge_priors.collect_priors.evaluate(own.name, own.table, {})[own.place]
+    assert first == pytest.approx(own.regret(score), abs=0.1)
+    assert max(others) <= first
+
+
 CALLS = []
 
 
