@@ -17,7 +17,8 @@ are one-hot encoded within each fold. Targets of regressions are standardized.
 The names of pipelines have a "+". "Steps+NAME" has the usual preprocessing of the raw
 table as steps before a classifier. "TfidfVectorizer+NAME" classifies the texts of
 `TEXTS`, with 300 documents for training and 400 for testing, of at most 600
-characters. CatBoost has 60 or 300 rounds and the learning rate that it chooses.
+characters. "CountVectorizer+NAME" classifies half of them. CatBoost has 60 or 300
+rounds and the learning rate that it chooses.
 
 Finished pairs of estimator and table are stored in cache/priors/, so that the same
 command continues where it stopped. The tables of an estimator are written to
@@ -47,7 +48,7 @@ from scipy.stats import qmc
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
 from sklearn.decomposition import PCA
-from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectPercentile
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
@@ -134,7 +135,11 @@ ESTIMATORS: dict[str, tuple[str, dict[str, Any], str]] = {
     "TfidfVectorizer+MultinomialNB": ("sklearn.naive_bayes", {}, "texts"),
     # Only for judging the knowledge of the vectorizer.
     "TfidfVectorizer+RidgeClassifier": ("sklearn.linear_model", {}, "texts"),
+    "CountVectorizer+LogisticRegression": ("sklearn.linear_model", {}, "counts"),
+    "CountVectorizer+MultinomialNB": ("sklearn.naive_bayes", {}, "counts"),
+    "CountVectorizer+LinearSVC": ("sklearn.svm", {}, "counts of an SVM"),
 }
+VECTORIZERS = {"TfidfVectorizer": TfidfVectorizer, "CountVectorizer": CountVectorizer}
 # The good values of this parameter depend on the number of rounds.
 NOT_COLLECTED = {"catboost": "learning_rate"}
 
@@ -248,6 +253,8 @@ def _read(name: str) -> tuple[Any, np.ndarray, list[str]]:
 
 def tables_of(name: str) -> list[str]:
     """Return the tables of an estimator."""
+    if name.startswith("CountVectorizer+"):
+        return TEXTS[::2]
     if "+" in name:
         return STEPS if name.startswith("Steps+") else TEXTS
     return REGRESSION if name.endswith("Regressor") else CLASSIFICATION
@@ -260,8 +267,8 @@ def make(name: str, table: str = "") -> Any:
     model = getattr(importlib.import_module(module), last)(**fixed)
     if "random_state" in model.get_params() or not first:
         model.set_params(random_state=0)
-    if first == "TfidfVectorizer":
-        return make_pipeline(TfidfVectorizer(), model)
+    if first in VECTORIZERS:
+        return make_pipeline(VECTORIZERS[first](), model)
     return make_pipeline(*_steps(table), model) if first else model
 
 
@@ -304,7 +311,8 @@ def _stream(stream: str) -> dict[str, np.ndarray]:
     known = list(dict.fromkeys(label for space in spaces for label in _labels(space)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # not a power of 2
-        n = N_FEW if len(known) == 2 or stream == "catboost" else N_CONFIGURATIONS
+        few = len(known) == 2 or stream.startswith(("catboost", "counts"))
+        n = N_FEW if few else N_CONFIGURATIONS
         U = qmc.Sobol(len(known), scramble=True, seed=0).random(n)
     return dict(zip(known, U.T, strict=True))
 
@@ -349,9 +357,9 @@ def regression_scores(model: Any, X: np.ndarray, y: np.ndarray) -> list[float]:
 
 
 @lru_cache(N_FOLDS * (N_CONFIGURATIONS + 1))
-def _vectors(table: str, fold: int, options: tuple) -> tuple[Any, Any]:
+def _vectors(kind: str, table: str, fold: int, options: tuple) -> tuple[Any, Any]:
     X_train, _, X_test, _ = folds(table)[fold]
-    vectorizer = TfidfVectorizer(**dict(options))
+    vectorizer = VECTORIZERS[kind](**dict(options))
     return vectorizer.fit_transform(X_train), vectorizer.transform(X_test)
 
 
@@ -363,9 +371,10 @@ def evaluate(name: str, table: str, params: Params) -> np.ndarray:
     try:
         for k, (X_train, y_train, X_test, y_test) in enumerate(folds_of(name, table)):
             model = make(name, table).set_params(**params)
-            if name.startswith("TfidfVectorizer+"):
+            kind = name.partition("+")[0]
+            if kind in VECTORIZERS:
                 options = tuple(model[0].get_params().items())
-                X_train, X_test = _vectors(table, k, options)
+                X_train, X_test = _vectors(kind, table, k, options)
                 model = model[-1]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")

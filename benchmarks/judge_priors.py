@@ -9,7 +9,8 @@ own values. The methods are:
 
 - prior: a prior learned from the other tables of all estimators of the family;
 - class: the same, from the tables of this estimator only. For a pipeline, the prior of
-  its last step only, from prepared tables;
+  its last step only, from prepared tables. With a CountVectorizer, "prior" also has the
+  densities of TfidfVectorizer;
 - none: no prior, with the initial design of a search;
 - random: random search;
 - optuna-tpe: TPE of Optuna;
@@ -24,8 +25,8 @@ wheel of AutoGluon, `pip install --no-deps autogluon.tabular` is sufficient.
 
 The study "parts" is the same for CatBoost and pipelines. What is learned was chosen on
 one half of the tables; the other half is only judged. The study "fits" is that of
-pipelines with preprocessing in their whole default space: each trial is fitted. Its
-regret may be negative.
+pipelines with preprocessing or word counts in their whole default space: each trial is
+fitted. Its regret may be negative.
 
 Example: python benchmarks/judge_priors.py pool --save pool
 """
@@ -162,6 +163,8 @@ def entries(name: str, method: str) -> dict[str, str]:
         found |= {
             part: part for part in parts if learn_priors.PARTS[part][0] in sources
         }
+        if first == "CountVectorizer":
+            found[first] = found.pop("TfidfVectorizer")
     return found
 
 
