@@ -108,6 +108,9 @@ def knowledge_of(part: Part) -> Mapping[str, Any] | None:
         return None
     if part.facts.texts:
         names = [*(f"{name} of texts" for name in names), *names]
+    elif part.facts.wide:
+        # Knowledge from tables of few columns is worse than none on counts of words.
+        return None
     return next((library()[name] for name in names if name in library()), None)
 
 

@@ -205,6 +205,13 @@ def test_a_class_has_the_knowledge_of_its_nearest_base():
     assert prior_of(Lasso(), {"alpha": (0.1, 1.0)}, {}) is None
 
 
+@pytest.mark.parametrize("n_columns, is_known", [(5000, True), (5001, False)])
+def test_wide_data_have_no_knowledge(n_columns, is_known):
+    facts = DataFacts.of(np.zeros((4, n_columns)), [0, 1, 0, 1])
+    (part,) = parts_of(LogisticRegression(), facts)
+    assert (knowledge_of(part) is not None) == is_known
+
+
 def test_forests_of_xgboost_do_not_use_the_knowledge_of_boosting():
     xgboost = pytest.importorskip("xgboost")
     (part,) = parts_of(xgboost.XGBClassifier(), DataFacts())
@@ -328,12 +335,12 @@ def test_steps_without_a_portfolio_do_not_change_that_of_the_last_step():
     [
         ([TfidfVectorizer()], "SVC of texts"),
         ([CountVectorizer(), TfidfTransformer()], "SVC of texts"),
-        # The scale of counts differs from that of weights.
-        ([CountVectorizer()], "SVC"),
+        # The scale of counts differs from that of weights and of tables.
+        ([CountVectorizer()], None),
     ],
 )
 def test_classifiers_of_tf_idf_weights_have_knowledge_of_their_own(first, name):
     known = {"SVC": {"tables": 1}, "SVC of texts": {"tables": 2}}
     *_, part = parts_of(make_pipeline(*first, SVC()), DataFacts())
     with mock.patch.object(learned_priors, "library", lambda: known):
-        assert knowledge_of(part) is known[name]
+        assert knowledge_of(part) is known.get(name)
