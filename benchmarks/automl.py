@@ -185,7 +185,7 @@ STUDY = Study(
     own_process=True,
     smallest=(
         *("--tasks", "concrete", "--methods", "boosting,linear,forest,skbayes"),
-        *("--seconds", "1", "--seeds", "1"),
+        *("--seconds", "5", "--seeds", "1"),
     ),
 )
 

@@ -4,7 +4,8 @@ Each search makes 20 trials with five folds, on at most 800 rows of one of ten t
 and has at most 1000 rounds. The methods are:
 
 - "dimension": the number of rounds is a dimension of the space of `BayesSearchCV`;
-- "rounds": `rounds="auto"`, and "raced" the same with `racing=True`;
+- "rounds": `rounds=1000`, and "raced" the same with `racing=True`;
+- "rounds per second", "raced per second": the same with "ei-per-second";
 - "optuna": Optuna's TPE with its median pruner. Each fold stops early on its test rows,
   and the trial may be pruned after each fold. The refit has the mean number of rounds;
 - "tuner": Optuna's `LightGBMTunerCV` with its own parameters and numbers of trials.
@@ -45,6 +46,7 @@ TABLES = (
 )
 LEARNERS = ("lightgbm", "xgboost", "catboost", "histogram")
 METHODS = ("dimension", "rounds", "raced", "optuna", "tuner")
+METHODS += ("rounds per second", "raced per second")
 CAP, PATIENCE, MOST_ROWS = 1000, 50, 800
 RATE, L2 = (0.01, 0.3, "log-uniform"), (1e-3, 10.0, "log-uniform")
 SPACES: dict[str, dict[str, tuple]] = {
@@ -117,7 +119,9 @@ def _search(method: str, task: truth.Task, learner: str, n: int, seed: int) -> d
     if method == "dimension":
         space[_rounds_name(learner)] = (10, CAP, "log-uniform")
     else:
-        options = {"rounds": CAP, "racing": method == "raced"}
+        options = {"rounds": CAP, "racing": method.startswith("raced")}
+        if method.endswith("per second"):
+            options["surrogate"] = ("gp", "ei-per-second")
     search = BayesSearchCV(
         task.estimator,
         space,
