@@ -6,6 +6,7 @@ import automl
 import engine_overhead
 import ensembles
 import harness
+import holdout
 import judge_priors
 import judges
 import methods
@@ -26,7 +27,8 @@ from harness import Study
 
 STUDIES = {
     f"{module.__name__} {name}": (module, name)
-    for module in (judge_priors, judges, model_choices, overhead, scale, seconds)
+    for module in (holdout, judge_priors, judges, model_choices)
+    + (overhead, scale, seconds)
     for name, study in module.STUDIES.items()
     if study.smallest
 } | {
@@ -284,3 +286,20 @@ def test_ensembles_are_compared_with_the_single_choice():
     np.testing.assert_allclose(found["ensemble"][task], [-500.0, 50.0, 100.0])
     np.testing.assert_allclose(found["voting"][task], [0.0, 50.0, 0.0], atol=1e-9)
     assert not found["flaml"]
+
+
+def test_a_split_that_is_drawn_differs_between_trials():
+    n = 40
+    drawn = np.arange(10.0, 14.0)
+    scores = np.tile([*np.arange(5.0), *drawn, *(2.0 * drawn), 0.0], (n, 1))
+    rng = np.random.default_rng(0)
+
+    def observed(method, seed=0):
+        return holdout.observed(method, scores, seed, rng)
+
+    assert set(observed("five")[0]) == {2.0}
+    assert set(observed("three", 4)[0]) == {(4.0 + 0.0 + 1.0) / 3.0}
+    assert set(observed("fixed", 3)[0]) == {3.0}
+    assert set(observed("drawn")[0]) == {10.0, 11.0, 12.0, 13.0}
+    values, variances = observed("told")
+    np.testing.assert_array_equal(variances, 2.0 * values)

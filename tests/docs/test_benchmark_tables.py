@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import product
 from math import exp, log
 from pathlib import Path
 
@@ -129,6 +130,18 @@ def test_benchmarks_have_the_overhead_of_a_search():
         grid = ms.get(f"grid {name.split()[1]}", 0.0)
         cells = [title.format(f"{grid:.1f}")]
         cells += [f"{ms[key]:.{digits}f}" for key in (name, f"{name} journal")]
+        assert f"| {' | '.join(cells)} |\n" in BENCHMARKS
+
+
+def test_benchmarks_have_the_losses_with_one_split():
+    groups = tables.load("holdout/searches")["groups"]
+    titles = {"three": "three folds", "fixed": "fixed split", "drawn": "drawn split"}
+    for method, half in product(titles, ("", " judged")):
+        cells = [titles[method]]
+        for n in (300, 1000, 4000, 16000):
+            entry = groups[f"{n} boosting{half}"][method]
+            pairs = zip(entry["mean"][:2], entry["se"][:2], strict=True)
+            cells.append(" / ".join(f"{m:+.0f} ± {s:.0f}" for m, s in pairs))
         assert f"| {' | '.join(cells)} |\n" in BENCHMARKS
 
 
