@@ -307,7 +307,7 @@ STUDIES = {
         seeds=3,
         own_process=True,
         smallest=(
-            *("--tasks", "digits: perceptron", "--methods", "skbayes,grid"),
+            *("--tasks", "digits: perceptron", "--methods", "skbayes,random"),
             *("--trials", "3", "--seeds", "1"),
         ),
         summarize=summarize,
