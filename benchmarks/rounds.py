@@ -45,8 +45,10 @@ TABLES = (
     *("abalone", "auto_mpg", "boston_housing", "wine_red"),
 )
 LEARNERS = ("lightgbm", "xgboost", "catboost", "histogram")
-METHODS = ("dimension", "rounds", "raced", "optuna", "tuner")
-METHODS += ("rounds per second", "raced per second")
+METHODS = (
+    *("dimension", "rounds", "raced", "optuna", "tuner"),
+    *("rounds per second", "raced per second"),
+)
 CAP, PATIENCE, MOST_ROWS = 1000, 50, 800
 RATE, L2 = (0.01, 0.3, "log-uniform"), (1e-3, 10.0, "log-uniform")
 SPACES: dict[str, dict[str, tuple]] = {

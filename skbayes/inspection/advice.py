@@ -17,6 +17,7 @@ from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number
+from skbayes.spaces.parts import owner_of
 from skbayes.utils.blas import one_blas_thread
 
 __all__ = ["advice"]
@@ -200,12 +201,9 @@ def _wider(dimension: Any, low: Any, high: Any, is_upper: bool) -> Any:
 
 def _is_limit(model: Any, name: str, end: Any, wider: Any) -> bool:
     """Return whether values beyond an end of a range are invalid or meaningless."""
-    prefix, _, leaf = name.rpartition("__")
+    owner, leaf = owner_of(model, name)
     if leaf == "degree" and wider < 2:  # not a polynomial
         return True
-    owner = model
-    if model is not None and prefix:
-        owner = model.get_params().get(prefix)
     if type(owner).__module__.startswith(("sklearn.", "skbayes.")):
         return compat.refused_value(owner, leaf, wider) is not None
     # 1 is the natural upper end of shares.

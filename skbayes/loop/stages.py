@@ -105,10 +105,11 @@ def run_stages(
             optimizer = stage.make_optimizer(run, outcome.history)
             outcome.optimizers.append(optimizer)
             logger.info("stage %d begins after %d trials", index + 1, first)
-        its_budget = _budget_of_stage(run, stages[index:], budget, optimizer)
         if index + 1 in journal.stages:
             # The stage ended in an earlier run.
             its_budget = Budget(journal.stages[index + 1] - first)
+        else:
+            its_budget = _budget_of_stage(run, stages[index:], budget, optimizer)
         assign = functools.partial(stage.assigned, index, first)
         its_evaluator = dataclasses.replace(evaluator, assign=assign)
         n_points = max(run.n_points, stage.n_points)

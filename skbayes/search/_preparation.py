@@ -288,27 +288,26 @@ def plan_stages(
 
 def begin_budget(
     run: SearchRun,
-    stages: Sequence[Stage],
-    plan: Sequence[PlannedStage],
+    stage: Stage,
     stoppers: Sequence[Callable[[History], bool]],
-    backend: Backend,
+    evaluator: CandidateEvaluator,
     begin: float,
 ) -> Budget:
     """Return the budget of a search that began at `begin`, and limit the backend.
 
+    The first stage is given.
     The clock is `time.perf_counter`. Of the time to start processes for the fits, one
     second and 10% of the timeout do not count. The search should return one second
     later at most.
     """
-    left = None
+    left, backend = None, evaluator.backend
     timeout = run.options.limits.timeout
     if timeout is not None:
         elapsed = time.perf_counter() - begin
         left = timeout - elapsed + min(backend.start_time, 1.0 + 0.1 * timeout)
         backend.end_after(left)
-    n_planned = sum(stage.n_trials for stage in plan)
-    first = _failing_start(run, stages[0], backend)
-    return Budget(n_planned, left, stoppers=[first, *stoppers])
+    first = _failing_start(run, stage, backend)
+    return Budget(evaluator.n_planned, left, stoppers=[first, *stoppers])
 
 
 def _failing_start(

@@ -17,7 +17,7 @@ from skbayes.space.dimensions import is_number
 from skbayes.spaces.catalog import DataFacts, n_samples_of
 from skbayes.spaces.default import reason_not_tuned, space_of_parts, unknown_parts
 from skbayes.spaces.learned_prior import learned_prior
-from skbayes.spaces.parts import parts_of
+from skbayes.spaces.parts import owner_of, parts_of
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
@@ -185,14 +185,10 @@ def own_configuration(search: Any, space: Space) -> dict[str, Any] | None:
     values = search._own_values()
     own = space.selection(values)
     for name, value in (own or {}).items():
-        if is_number(value) and isinstance(value, int) != isinstance(
-            values[name], Integral
-        ):
-            prefix, _, leaf = name.rpartition("__")
-            owner = (
-                search.estimator.get_params()[prefix] if prefix else search.estimator
-            )
-            if compat.number_types(owner, leaf) >= {Integral, compat.RealNotInt}:
+        is_integer = isinstance(values[name], Integral)
+        if is_number(value) and isinstance(value, int) != is_integer:
+            types = compat.number_types(*owner_of(search.estimator, name))
+            if types >= {Integral, compat.RealNotInt}:
                 return None
     return own
 

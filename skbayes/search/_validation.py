@@ -24,6 +24,7 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.journal.database import display_name, is_url
 from skbayes.loop.stages import Stage
 from skbayes.space import Column, Space
+from skbayes.spaces.parts import owner_of
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
@@ -319,7 +320,8 @@ def check_values(
 
 def _warn_of_integers(model: Any, column: Column) -> None:
     """Warn of a pair of integers as the range of a real parameter."""
-    owner, leaf = _owner(model, column)
+    assert column.name is not None
+    owner, leaf = owner_of(model, column.name)
     types = compat.number_types(owner, leaf)
     if Integral in types or Real not in types:
         return
@@ -330,13 +332,6 @@ def _warn_of_integers(model: Any, column: Column) -> None:
         f"{type(owner).__name__} accepts any real number. Write ({float(low)}, "
         f"{float(high)}{tail}), or Integer({low}, {high}{tail}) to try only integers.",
     )
-
-
-def _owner(model: Any, column: Column) -> tuple[Any, str]:
-    """Return the owner of the parameter of a column, and its name there."""
-    assert column.name is not None
-    prefix, _, leaf = column.name.rpartition("__")
-    return (model.get_params()[prefix] if prefix else model), leaf
 
 
 def check_responses(models: Sequence[Any], scorers: Any, scoring: Any = None) -> None:
@@ -400,7 +395,8 @@ def _check_packages(model: Any) -> None:
 
 def _complaint(model: Any, column: Column) -> str | None:
     """Return the error message if all values of a parameter are invalid, else None."""
-    owner, leaf = _owner(model, column)
+    assert column.name is not None
+    owner, leaf = owner_of(model, column.name)
     values = list(_values(column))
     errors = [compat.refused_value(owner, leaf, value) for value in values]
     if not errors or any(error is None for error in errors):

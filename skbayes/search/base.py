@@ -342,7 +342,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             with prepare.trial_workers(strategy, run, stages, plan) as workers:
                 evaluator, executor, report = workers
                 budget = prepare.begin_budget(
-                    run, stages, plan, stoppers, evaluator.backend, begin
+                    run, stages[0], stoppers, evaluator, begin
                 )
                 outcome = run_stages(
                     run, stages, optimizer, evaluator, executor, budget, report

@@ -21,6 +21,7 @@ from typing import Any
 
 from skbayes.evaluation.fold import configured
 from skbayes.space import Space
+from skbayes.spaces.parts import owner_of
 
 __all__ = ["KNOWN_MONOTONICITY", "check_monotonicity", "known_monotonicity"]
 
@@ -177,8 +178,7 @@ def known_monotonicity(estimator: Any, search_spaces: Any) -> dict[str, int]:
 
 def _sign(estimator: Any, name: str) -> int:
     """Return the sign of one hyper-parameter, 0 if it is not known."""
-    path, _, parameter = name.rpartition("__")
-    owner = estimator.get_params(deep=True).get(path) if path else estimator
+    owner, parameter = owner_of(estimator, name)
     for base in type(owner).__mro__:
         if base.__name__ in KNOWN_MONOTONICITY:
             return KNOWN_MONOTONICITY[base.__name__].get(parameter, 0)

@@ -27,6 +27,7 @@ __all__ = [
     "is_estimator",
     "own_params",
     "own_values",
+    "owner_of",
     "parts_of",
     "renamed",
     "space_of",
@@ -376,6 +377,14 @@ def own_values(estimator: Any) -> dict[str, Any]:
                 if values.get(part.prefix + name) is None:
                     values[part.prefix + name] = value
     return values
+
+
+def owner_of(estimator: Any, name: str) -> tuple[Any, str]:
+    """Return the part that has a parameter, None if unknown, and its name there."""
+    prefix, _, leaf = name.rpartition("__")
+    if estimator is None or not prefix:
+        return estimator, leaf
+    return estimator.get_params().get(prefix), leaf
 
 
 def _effective(params: Params, stands_for: Params) -> dict[str, Any]:

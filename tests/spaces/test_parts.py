@@ -36,7 +36,7 @@ from skbayes.space import Space
 from skbayes.spaces import default_space
 from skbayes.spaces.catalog import DataFacts
 from skbayes.spaces.default import unknown_parts
-from skbayes.spaces.parts import parts_of
+from skbayes.spaces.parts import owner_of, parts_of
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(60, 5)), np.arange(60) % 2
@@ -182,3 +182,11 @@ def test_the_variance_is_that_of_known_numbers(unknown):
     steps = make_pipeline(SimpleImputer(), SVC())
     assert "simpleimputer__strategy" in default_space(steps, holes, y)
     assert "simpleimputer__strategy" not in default_space(steps, X, y)
+
+
+def test_the_owner_of_a_parameter_is_a_part():
+    model = make_pipeline(StandardScaler(), SVC())
+    assert owner_of(model, "svc__C") == (model[-1], "C")
+    assert owner_of(model, "memory") == (model, "memory")
+    assert owner_of(model, "forest__max_depth") == (None, "max_depth")
+    assert owner_of(None, "svc__C") == (None, "C")

@@ -157,8 +157,8 @@ def test_a_part_of_the_start_does_not_count_toward_the_timeout(
     options = types.SimpleNamespace(limits=limits, missing_score=np.nan)
     run = types.SimpleNamespace(options=options)
     backend = mock.Mock(start_time=start_time)
-    stage = types.SimpleNamespace(n_trials=7)
-    budget = _preparation.begin_budget(run, [stage], [stage], [], backend, 100.0)
+    evaluator = types.SimpleNamespace(backend=backend, n_planned=7)
+    budget = _preparation.begin_budget(run, None, [], evaluator, 100.0)
     assert (budget.n_iter, budget.timeout) == (7, left)
     backend.end_after.assert_called_once_with(left)
 
