@@ -1,13 +1,14 @@
-"""Preparation of a run: seed, splits, training subsets, journal, workers and budget."""
+"""Preparation of a run: space, seed, splits, subsets, journal, workers and budget."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -19,7 +20,6 @@ from sklearn.utils import check_random_state
 
 from skbayes import compat
 from skbayes.evaluation.aspects.registry import aspects_of
-from skbayes.evaluation.backend import Backend
 from skbayes.evaluation.evaluator import CandidateEvaluator, fold_task, make_backend
 from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import (
@@ -41,26 +41,193 @@ from skbayes.loop.failures import FailingStart
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Stage
+from skbayes.search._knowledge import is_list_of_sources
 from skbayes.search.out_of_fold import check_partition
+from skbayes.space import OptimumPrior, Space
+from skbayes.space.dimensions import is_number
+from skbayes.spaces.catalog import DataFacts, n_samples_of
+from skbayes.spaces.default import reason_not_tuned, space_of_parts, unknown_parts
+from skbayes.spaces.learned_prior import learned_prior
+from skbayes.spaces.parts import owner_of, parts_of
 from skbayes.tracking.autolog import autologged
+from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_or_log, warn_user
 
-__all__ = [
-    "described",
-    "begin_budget",
-    "draw_seed",
-    "draw_splits",
-    "draw_subsets",
-    "fit_options",
-    "logged",
-    "open_journal",
-    "plan_stages",
-    "print_advice",
-    "trial_workers",
-]
+# Assumed fraction of training rows if it is not known before splitting.
+CAUTIOUS_SHARE = 0.5
+
+# Function that returns the facts about the data of a fit.
+Facts = Callable[[], DataFacts]
 
 # With more trials in progress, proposals and pruning have too few finished trials.
 MAX_RACED_IN_FLIGHT = 16
+
+
+# -- search space ---------------------------------------------------------------------
+
+
+def resolved_spaces(search: Any, X: Any, y: Any) -> tuple[Any, list[str], Facts]:
+    """Return the search space without "auto", and the parts that are not tuned.
+
+    The returned function computes the facts about the data once, when they are needed.
+    """
+
+    @functools.cache
+    def facts() -> DataFacts:
+        share = train_share(search, X, y)
+        return DataFacts.of(X, y, share, search.scoring is None)
+
+    given, untuned = search.search_spaces, dict[str, None]()
+    if isinstance(given, str) and given != "auto":
+        raise TypeError(
+            f"search_spaces must be 'auto', a dict or a list of dicts, got {given!r}."
+        )
+
+    def resolved(space: Any) -> Any:
+        if not (isinstance(space, Mapping) and "auto" in space):
+            return space
+        space, unknown = _resolved(search, dict(space), facts)
+        untuned.update(dict.fromkeys(unknown))
+        return space
+
+    if given is None or isinstance(given, str):
+        given = {"auto": True}
+    if isinstance(given, list | tuple):
+        spaces: Any = list(map(resolved, given))
+    else:
+        spaces = resolved(given)
+    if untuned and search.verbose not in (0, False, "progress"):
+        names = ", ".join(untuned)
+        print(f"search_spaces='auto': {names} are not known and keep their values.")
+    return spaces, list(untuned), facts
+
+
+def _resolved(search: Any, changes: dict, facts: Facts) -> tuple[Any, list[str]]:
+    """Return the default space with the entries of a dict, and its unknown parts."""
+    if not isinstance(auto := changes.pop("auto"), bool):
+        raise TypeError(
+            "search_spaces: the value of 'auto' must be True, for the default space, "
+            f"or False, got {auto!r}."
+        )
+    if not auto:
+        return changes, []
+    known = facts()
+    parts = parts_of(search.estimator, known)
+    space = space_of_parts(parts, known)
+    _check_removed(search, space, changes)
+    if (reason := reason_not_tuned(parts)) and not changes:
+        warn_user(reason)
+    return (space | changes if changes else space), unknown_parts(parts)
+
+
+def _check_removed(search: Any, space: Any, changes: Mapping[Any, Any]) -> None:
+    """Raise ValueError if a removed parameter does not exist."""
+    known = [*search._own_values(), *space]
+    owners = tuple(f"{other}__" for other in [*space, *changes])
+    for name, value in changes.items():
+        if value is None and name not in known and not str(name).startswith(owners):
+            kind = type(search.estimator).__name__
+            raise ValueError(
+                f"search_spaces names {name!r}, which {kind} does not have."
+                f"{did_you_mean(str(name), known)}"
+            )
+
+
+def train_share(search: Any, X: Any, y: Any) -> float:
+    """Return the smallest fraction of the rows that a trial may be fitted to."""
+    n_samples = max(1, n_samples_of(X, y) or 1)
+    share = _share_of_splits(search.cv, n_samples)
+    sizes = vars(search).get(search._subset_parameter, 1.0)
+    sizes = sizes if isinstance(sizes, list | tuple) else [sizes]
+    shares = [
+        size / (share * n_samples) if isinstance(size, Integral) else size
+        for size in sizes
+        if isinstance(size, int | float) and not isinstance(size, bool)
+    ]
+    return share * min([1.0, *shares])
+
+
+def _share_of_splits(cv: Any, n_samples: int) -> float:
+    if isinstance(cv, list | tuple):
+        sizes = [len(split[0]) for split in cv if hasattr(split[0], "__len__")]
+        return min(sizes, default=0) / n_samples or CAUTIOUS_SHARE
+    if cv is None or isinstance(cv, Integral):
+        cv = check_cv(5 if cv is None else int(cv))
+    if hasattr(cv, "n_splits") and "Shuffle" not in type(cv).__name__:
+        return 1.0 - 1.0 / max(2, int(cv.n_splits))
+    return CAUTIOUS_SHARE
+
+
+def parse_initial_points(given: Any) -> tuple[list[Any] | None, int | None]:
+    """Return the configurations to begin with, and the number of initial ones.
+
+    The former is None for the default, the latter if it is not given.
+    """
+    if isinstance(given, Mapping):
+        raise TypeError(
+            "initial_points must be a list of dicts, one per configuration; write "
+            f"initial_points=[{dict(given)!r}]."
+        )
+    if isinstance(given, str):
+        return None, None
+    points: list[Any] = [given] if isinstance(given, Integral) else list(given or [])
+    if not (points and isinstance(points[-1], Integral)):
+        return points, None
+    number = points.pop()
+    if isinstance(number, bool) or number < 0:
+        raise ValueError(
+            "initial_points: the number of configurations must be an int of 0 or more, "
+            f"got {number!r}."
+        )
+    return None if isinstance(given, Integral) else points, int(number)
+
+
+def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
+    """Return the configurations that a search tries first.
+
+    By default, this is the current configuration of the estimator if the space contains
+    it, unless results of an earlier search on the same data are given.
+    """
+    given = parse_initial_points(search.initial_points)[0]
+    if given is not None:
+        return given
+    known = search.warm_start_from
+    if known is not None and not is_list_of_sources(known):
+        return []
+    own = own_configuration(search, space)
+    return [own] if own is not None and space.allows(own) else []
+
+
+def own_configuration(search: Any, space: Space) -> dict[str, Any] | None:
+    """Return the current parameters of the estimator, or None if the space lacks them.
+
+    A space of integers contains the float 1.0 as 1. This is another value if the
+    parameter is a number of features, or a fraction of them.
+    """
+    values = search._own_values()
+    own = space.selection(values)
+    for name, value in (own or {}).items():
+        is_integer = isinstance(values[name], Integral)
+        if is_number(value) and isinstance(value, int) != is_integer:
+            types = compat.number_types(*owner_of(search.estimator, name))
+            if types >= {Integral, compat.RealNotInt}:
+                return None
+    return own
+
+
+def prior_of(search: Any, space: Space, facts: Facts) -> OptimumPrior | None:
+    """Return the prior of the best configuration for the estimator of a search.
+
+    None unless the initial configurations are the default.
+    """
+    if parse_initial_points(search.initial_points)[0] is not None:
+        return None
+    parts = parts_of(search.estimator, facts())
+    rounds = math.inf if search.rounds == "auto" else search.rounds or 0.0
+    return learned_prior(parts, space, search._own_values(), rounds)
+
+
+# -- run ------------------------------------------------------------------------------
 
 
 def fit_options(search: Any) -> FitOptions:
@@ -140,40 +307,44 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
     """
     gpus = run.options.limits.gpus
     context = ExecutionContext(search.n_jobs, search.pre_dispatch, gpus)
-    run = dataclasses.replace(run, context=context)
-    run = dataclasses.replace(run, n_points=_trials_in_flight(search, run))
-    journal = NullJournal()
-    if search.journal is not None:
-        if compat.is_in_cross_validation():
-            raise ValueError(
-                f"journal={display_name(search.journal)!r}: the search is fitted "
-                "inside cross-validation, once for each outer fold, and a journal "
-                "contains one search. Set journal=None."
-            )
-        journal = Journal(
-            search.journal,
-            space=run.space,
-            identity=describe_search(
-                search, run.space, run.X, run.y, run.params, run.splits
-            ),
-            seed=run.seed if isinstance(search.random_state, Integral) else None,
-            drawn_seed=run.seed,
-            n_points=_given_in_flight(search),
-            default_n_points=run.n_points,
-            n_slots=_default_in_flight(run),
-            splits=run.splits,
-            facts=search_facts(search),
-            n_samples=run.n_samples,
+    # By default, as many trials are in progress as keep the workers busy.
+    n_slots = context.trials_in_flight(len(run.splits))
+    if run.racing_risk is not None:
+        # With racing, the fits of a trial run one after the other.
+        n_slots = min(context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
+    given = None if isinstance(search.pre_dispatch, str) else int(search.pre_dispatch)
+    run = dataclasses.replace(run, context=context, n_points=given or n_slots)
+    if search.journal is None:
+        return dataclasses.replace(run, journal=NullJournal())
+    if compat.is_in_cross_validation():
+        raise ValueError(
+            f"journal={display_name(search.journal)!r}: the search is fitted "
+            "inside cross-validation, once for each outer fold, and a journal "
+            "contains one search. Set journal=None."
         )
-    run = dataclasses.replace(run, journal=stack.enter_context(journal))
+    journal: Any = Journal(
+        search.journal,
+        space=run.space,
+        identity=describe_search(
+            search, run.space, run.X, run.y, run.params, run.splits
+        ),
+        seed=run.seed if isinstance(search.random_state, Integral) else None,
+        drawn_seed=run.seed,
+        n_points=given,
+        default_n_points=run.n_points,
+        n_slots=n_slots,
+        splits=run.splits,
+        facts=search_facts(search),
+        n_samples=run.n_samples,
+    )
+    run = dataclasses.replace(
+        run,
+        journal=stack.enter_context(journal),
+        seed=journal.seed,
+        splits=journal.splits,
+        n_points=journal.n_points,
+    )
     _check_recorded_scores(search, run)
-    if run.journal.seed is not None:
-        run = dataclasses.replace(
-            run,
-            seed=run.journal.seed,
-            splits=run.journal.splits,
-            n_points=run.journal.n_points,
-        )
     return run
 
 
@@ -185,39 +356,17 @@ def _check_recorded_scores(search: Any, run: SearchRun) -> None:
             for fold in trial.folds:
                 if fold.fit_error is None:
                     run.objective.learn(fold.test_scores)
-                if not is_complete:
-                    continue
-                run.objective(fold.test_scores)
-                train_scores = fold.train_scores or {}
-                if (
-                    run.options.return_train_score
-                    and fold.test_scores.keys() != train_scores.keys()
-                ):
-                    raise ValueError("its training scores have other metrics")
+                if is_complete:
+                    run.objective(fold.test_scores)
+                    train_metrics = (fold.train_scores or {}).keys()
+                    is_same = train_metrics == fold.test_scores.keys()
+                    if run.options.return_train_score and not is_same:
+                        raise ValueError("its training scores have other metrics")
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(
                 f"journal: {display_name(search.journal)!r} has other metrics in trial "
                 f"{trial.number} than this search: {error}."
             ) from error
-
-
-def _given_in_flight(search: Any) -> int | None:
-    """Return the number of trials in progress that `pre_dispatch` sets, if any."""
-    given = search.pre_dispatch
-    return None if isinstance(given, str) else int(given)
-
-
-def _trials_in_flight(search: Any, run: SearchRun) -> int:
-    """Return the number of trials in progress; by default, it keeps workers busy."""
-    given = _given_in_flight(search)
-    return _default_in_flight(run) if given is None else given
-
-
-def _default_in_flight(run: SearchRun) -> int:
-    if run.racing_risk is None:
-        return run.context.trials_in_flight(len(run.splits))
-    # With racing, the fits of a trial run one after the other.
-    return min(run.context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
 
 
 def draw_subsets(
@@ -306,23 +455,15 @@ def begin_budget(
         elapsed = time.perf_counter() - begin
         left = timeout - elapsed + min(backend.start_time, 1.0 + 0.1 * timeout)
         backend.end_after(left)
-    first = _failing_start(run, stage, backend)
-    return Budget(evaluator.n_planned, left, stoppers=[first, *stoppers])
-
-
-def _failing_start(
-    run: SearchRun, stage: Stage, backend: Backend
-) -> Callable[[History], bool]:
-    """Return the stopper that detects errors in the data when the first trials fail."""
     # A finite `error_score` hides failures of the scorer.
     is_hidden = np.isfinite(run.options.missing_score)
 
-    def stop(history: History) -> bool:
+    def begins_with_failures(history: History) -> bool:
         last = history[-1]
         failed = last.error is not None or not np.isfinite(last.score)
         return (failed or is_hidden) and FailingStart.of(run, stage, backend)(history)
 
-    return stop
+    return Budget(evaluator.n_planned, left, stoppers=[begins_with_failures, *stoppers])
 
 
 @contextlib.contextmanager
@@ -353,15 +494,14 @@ def _shared_results(
     """Yield the data of the trials, and the cache of steps that the fits share."""
     trial_data = search._trial_data(run)
     rules, limit = parse_cache(search.cache, search._cache_limit)
-    if trial_data is None and not (rules and _has_steps(run)):
+    has_steps = type(run.estimator) is Pipeline and len(run.estimator.steps) > 1
+    if trial_data is None and not (rules and has_steps):
         yield run.X, None
         return
-    place = run.context.temp_folder
-    store_of_search: Any = (
-        temporary_store(place, limit)
-        if run.context.kind.is_local
-        else machine_store(place, limit, run.context.everywhere)
-    )
+    context: Any = run.context
+    store_of_search: Any = temporary_store(context.temp_folder, limit)
+    if not context.kind.is_local:
+        store_of_search = machine_store(context.temp_folder, limit, context.everywhere)
     with store_of_search as store:
         if trial_data is not None:
             with trial_data(store) as X:
@@ -371,10 +511,6 @@ def _shared_results(
         else:
             only_known = rules == "auto"
             yield run.X, PrefixCache(store, run.space.n_values, only_known)
-
-
-def _has_steps(run: SearchRun) -> bool:
-    return type(run.estimator) is Pipeline and len(run.estimator.steps) > 1
 
 
 @contextlib.contextmanager
@@ -397,7 +533,8 @@ def _reporting(
                 if math.isfinite(n_planned)
                 else f"Fitting {n_splits} folds for each candidate"
             )
-            if _given_in_flight(search) and n_workers > run.n_points * n_splits:
+            is_given = not isinstance(search.pre_dispatch, str)
+            if is_given and n_workers > run.n_points * n_splits:
                 print(
                     f"{n_workers} workers can do more than "
                     f"{run.n_points * n_splits} fits at a time: pre_dispatch="

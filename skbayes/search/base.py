@@ -30,7 +30,6 @@ from skbayes.results.frame import FrameAttribute, results_frame
 from skbayes.results.warm_start import known_trials
 from skbayes.search import _knowledge as knowledge
 from skbayes.search import _preparation as prepare
-from skbayes.search import _search_space as spaces
 from skbayes.search import _validation as validate
 from skbayes.search._parameters import share_parameters
 from skbayes.search.choice import (
@@ -199,7 +198,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _n_spread(self) -> int | str:
         """Return the number of initial configurations for the optimizer."""
-        n_points = spaces.parse_initial_points(self.initial_points)[1]
+        n_points = prepare.parse_initial_points(self.initial_points)[1]
         return self._n_initial_points if n_points is None else n_points
 
     def _known_results(self, run: SearchRun) -> list[tuple]:
@@ -434,7 +433,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         routed = compat.route_fit_params(self._with_plain_refit(), params)
         if self._refit_choice().needs_predictions:
             check_final_model(self, y)
-        notation, untuned, facts = spaces.resolved_spaces(self, X, y)
+        notation, untuned, facts = prepare.resolved_spaces(self, X, y)
         notes = {}
         for aspect in aspects.requested(vars(self)):
             notation, note = aspect.prepare(
@@ -458,8 +457,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             space=space.with_constraint(space.constraint),
             search_spaces=notation,
             untuned=untuned,
-            initial_points=spaces.points_to_begin_with(self, space),
-            prior=spaces.prior_of(self, space, facts),
+            initial_points=prepare.points_to_begin_with(self, space),
+            prior=prepare.prior_of(self, space, facts),
             refit_metric=refit_metric,
             options=prepare.fit_options(self),
             seed=prepare.draw_seed(self.random_state),

@@ -18,7 +18,7 @@ from skbayes.search._parameters import (
     share_parameters,
     surrogate_parameter,
 )
-from skbayes.search._search_space import parse_initial_points
+from skbayes.search._preparation import parse_initial_points
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
 from skbayes.space.candidates import key_of

@@ -26,7 +26,7 @@ from skbayes.search._parameters import (
     share_parameters,
     surrogate_parameter,
 )
-from skbayes.search._search_space import parse_initial_points
+from skbayes.search._preparation import parse_initial_points
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.choice import rank
 from skbayes.search.monotonicity import check_monotonicity

@@ -28,7 +28,7 @@ from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.options import oof_method, parse_cache
 from skbayes.evaluation.run import SearchRun
 from skbayes.search._parameters import share_parameters
-from skbayes.search._search_space import parse_initial_points
+from skbayes.search._preparation import parse_initial_points
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.space import Space

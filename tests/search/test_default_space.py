@@ -29,7 +29,7 @@ from skbayes import (
     TextRepresentationSearchCV,
     TradeoffSearchCV,
 )
-from skbayes.search._search_space import train_share
+from skbayes.search._preparation import train_share
 from skbayes.space import Choice, Ordinal, Space
 from skbayes.spaces import EditableSpace, default_space
 from skbayes.spaces.catalog import DataFacts

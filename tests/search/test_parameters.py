@@ -26,7 +26,7 @@ from skbayes.search._parameters import (
     parameters_of,
     share_parameters,
 )
-from skbayes.search._search_space import parse_initial_points
+from skbayes.search._preparation import parse_initial_points
 from skbayes.utils.did_you_mean import REPLACED
 
 
