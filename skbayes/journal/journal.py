@@ -6,7 +6,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from typing import Any
 
 from skbayes.evaluation.trial import Trial
@@ -22,68 +21,17 @@ from skbayes.journal.content import (
 from skbayes.journal.database import open_store
 from skbayes.journal.file import Row, guarded
 from skbayes.journal.json_space import from_record, to_outline, to_record
+from skbayes.loop.scheduler import NullJournal
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 
-__all__ = ["Journal", "NullJournal"]
+__all__ = ["Journal"]
 
 Splits = list[tuple[Any, Any]]
 
 # Descriptions up to this length are shown in full. Longer ones are shown from this many
 # characters before to this many after the first difference.
 MAX_SHOWN, BEFORE, AFTER = 160, 40, 80
-
-
-class NullJournal(AbstractContextManager):
-    """Journal without a file, which records nothing."""
-
-    # Values of the run that started the journal.
-    seed: int | None = None
-    n_points: int | None = None
-    splits: Splits = []  # noqa: RUF012
-    # Maximum number of trials that this driver runs at the same time.
-    n_slots = math.inf
-
-    def __init__(self) -> None:
-        # Configurations proposed by earlier runs and other drivers, in order.
-        self.proposals: list[dict[str, Any]] = []
-        self.expected_improvements: list[float | None] = []
-        # Their finished trials, by number.
-        self.results: dict[int, Trial] = {}
-        # First trial of each stage that has begun, except the first stage.
-        self.stages: dict[int, int] = {}
-
-    def update(self) -> None:
-        """Read what other drivers have recorded."""
-
-    def record_stage(self, stage: int, first: int) -> None:
-        """Record the number of the first trial of a stage, if it is new."""
-
-    def record_proposal(
-        self,
-        number: int,
-        params: Mapping[str, Any] | Configuration,
-        expected_improvement: float | None,
-    ) -> bool:
-        """Record a proposal before its evaluation begins; return whether it is new."""
-        return True
-
-    def claim(self, number: int) -> bool:
-        """Return whether this driver may run a trial, and not another one."""
-        return True
-
-    def record_result(self, trial: Trial) -> bool:
-        """Record a finished trial, in the journal on return; return whether it is new.
-
-        It is called before the next proposal is made from the result.
-        """
-        return True
-
-    def release(self) -> None:
-        """Let other drivers run the trials that this one has claimed."""
-
-    def __exit__(self, *exc_info: object) -> None:
-        """Close the journal."""
 
 
 class Journal(NullJournal):

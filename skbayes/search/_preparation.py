@@ -35,11 +35,11 @@ from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 from skbayes.evaluation.trial import History, TrialState
 from skbayes.journal.database import display_name
 from skbayes.journal.identity import describe_search, search_facts
-from skbayes.journal.journal import Journal, NullJournal
+from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.failures import FailingStart
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
-from skbayes.loop.scheduler import Budget
+from skbayes.loop.scheduler import Budget, NullJournal
 from skbayes.loop.stages import Stage
 from skbayes.search._knowledge import is_list_of_sources
 from skbayes.search.out_of_fold import check_partition

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from skbayes.evaluation.evaluator import CandidateEvaluator
 from skbayes.evaluation.trial import Trial, TrialState
-from skbayes.journal.journal import NullJournal
 from skbayes.loop import scheduler as scheduler_module
-from skbayes.loop.scheduler import Budget, Scheduler, StopReason
+from skbayes.loop.scheduler import Budget, NullJournal, Scheduler, StopReason
 from skbayes.optimizer import SpaceExhausted
 from skbayes.space import Integer, Space
 from skbayes.space.candidates import Configuration
