@@ -14,11 +14,9 @@ target. A fold has at most 400 rows for training and 600 for testing. The three 
 classes are kept. Missing values are imputed, numbers are standardized, and categories
 are one-hot encoded within each fold. Targets of regressions are standardized.
 
-The names of pipelines have a "+". "Steps+NAME" has the usual preprocessing of the raw
-table as steps before a classifier. "TfidfVectorizer+NAME" classifies the texts of
+The names of pipelines have a "+". "TfidfVectorizer+NAME" classifies the texts of
 `TEXTS`, with 300 documents for training and 400 for testing, of at most 600
-characters. "CountVectorizer+NAME" classifies half of them. CatBoost has 60 or 300
-rounds and the learning rate that it chooses.
+characters. CatBoost has 60 or 300 rounds and the learning rate that it chooses.
 
 Finished pairs of estimator and table are stored in cache/priors/, so that the same
 command continues where it stopped. The tables of an estimator are written to
@@ -47,9 +45,7 @@ from learn_priors import RESULTS
 from scipy.stats import qmc
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_diabetes
-from sklearn.decomposition import PCA
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
-from sklearn.feature_selection import SelectPercentile
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.impute import SimpleImputer
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, roc_auc_score
 from sklearn.model_selection import (
@@ -80,11 +76,6 @@ SMALLEST_PROBABILITY = 1e-15
 CLASSIFICATION = (
     "pima german_credit ionosphere sonar ecoli mammography oil_spill vote adult "
     "wine_red.cut"
-).split()
-# Tables of the preprocessing, half of them with categories.
-STEPS = (
-    "german_credit pima vote ionosphere adult sonar breast_cancer_yugoslavia ecoli "
-    "soybean oil_spill auto_mpg.cut wine_red.cut"
 ).split()
 TEXTS = (
     "sst2 imdb convote yelp amazon.books newsgroups.science newsgroups.sports "
@@ -125,21 +116,13 @@ ESTIMATORS: dict[str, tuple[str, dict[str, Any], str]] = {
     "AdaBoostRegressor": ("sklearn.ensemble", {}, "adaboost"),
     "CatBoostClassifier": ("catboost", CATBOOST | {"iterations": 60}, "catboost"),
     "CatBoostRegressor": ("catboost", CATBOOST | {"iterations": 300}, "catboost"),
-    "Steps+LogisticRegression": ("sklearn.linear_model", {}, "steps"),
-    # Without a limit, some fits of outliers do not end.
-    "Steps+SVC": ("sklearn.svm", {"max_iter": 20_000}, "steps"),
-    "Steps+KNeighborsClassifier": ("sklearn.neighbors", {}, "steps"),
     "TfidfVectorizer+LogisticRegression": ("sklearn.linear_model", {}, "texts"),
     "TfidfVectorizer+LinearSVC": ("sklearn.svm", {}, "texts"),
     "TfidfVectorizer+SGDClassifier": ("sklearn.linear_model", {}, "texts"),
     "TfidfVectorizer+MultinomialNB": ("sklearn.naive_bayes", {}, "texts"),
-    # Only for judging the knowledge of the vectorizer.
+    # Only for judging the knowledge of the vectorizer; it has the same stream.
     "TfidfVectorizer+RidgeClassifier": ("sklearn.linear_model", {}, "texts"),
-    "CountVectorizer+LogisticRegression": ("sklearn.linear_model", {}, "counts"),
-    "CountVectorizer+MultinomialNB": ("sklearn.naive_bayes", {}, "counts"),
-    "CountVectorizer+LinearSVC": ("sklearn.svm", {}, "counts of an SVM"),
 }
-VECTORIZERS = {"TfidfVectorizer": TfidfVectorizer, "CountVectorizer": CountVectorizer}
 # The good values of this parameter depend on the number of rounds.
 NOT_COLLECTED = {"catboost": "learning_rate"}
 
@@ -152,7 +135,7 @@ Fold = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 @cache
-def folds(name: str, prepared: bool = True) -> list[Fold]:
+def folds(name: str) -> list[Fold]:
     """Return the folds of a table or of texts."""
     if name in TEXTS:
         return _texts(name)
@@ -165,12 +148,6 @@ def folds(name: str, prepared: bool = True) -> list[Fold]:
         largest = np.argsort(-counts, kind="stable")[:MAX_CLASSES]
         common = np.isin(y, classes[[c for c in largest if counts[c] >= MIN_ROWS]])
         X, y = X[common], np.unique(y[common], return_inverse=True)[1]
-    if not prepared:
-        X = X.astype(dict.fromkeys(categorical, object))
-        return [
-            (X.iloc[train], y[train], X.iloc[test], y[test])
-            for train, test in _splitter(len(y), regression).split(X, y)
-        ][:N_FOLDS]
     numeric = [c for c in X.columns if c not in categorical]
     impute = SimpleImputer(strategy="median")
     prepare = make_column_transformer(
@@ -199,11 +176,6 @@ def _texts(name: str) -> list[Fold]:
     sizes = {"train_size": N_TRAIN_TEXTS, "test_size": N_TEST_TEXTS}
     split = StratifiedShuffleSplit(N_FOLDS, **sizes, random_state=0).split(X, y)
     return [(X[train], y[train], X[test], y[test]) for train, test in split]
-
-
-def folds_of(name: str, table: str) -> list[Fold]:
-    """Return the folds of a table for an estimator, raw ones for preprocessing."""
-    return folds(table, prepared=not name.startswith("Steps+"))
 
 
 def _splitter(n_rows: int, regression: bool) -> Any:
@@ -253,48 +225,28 @@ def _read(name: str) -> tuple[Any, np.ndarray, list[str]]:
 
 def tables_of(name: str) -> list[str]:
     """Return the tables of an estimator."""
-    if name.startswith("CountVectorizer+"):
-        return TEXTS[::2]
     if "+" in name:
-        return STEPS if name.startswith("Steps+") else TEXTS
+        return TEXTS
     return REGRESSION if name.endswith("Regressor") else CLASSIFICATION
 
 
-def make(name: str, table: str = "") -> Any:
+def make(name: str) -> Any:
     """Return an estimator with the parameters for its evaluation."""
     module, fixed, _ = ESTIMATORS[name]
     first, _, last = name.rpartition("+")
     model = getattr(importlib.import_module(module), last)(**fixed)
     if "random_state" in model.get_params() or not first:
         model.set_params(random_state=0)
-    if first in VECTORIZERS:
-        return make_pipeline(VECTORIZERS[first](), model)
-    return make_pipeline(*_steps(table), model) if first else model
-
-
-def _steps(table: str) -> list[Any]:
-    """Return the usual preprocessing for the columns of a table."""
-    X, _, categorical = _read(table)
-    numeric = [c for c in X.columns if c not in categorical]
-    encoder = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    numbers = make_pipeline(SimpleImputer(), StandardScaler())
-    parts = [(numbers, numeric), (encoder, categorical)]
-    prepare = make_column_transformer(*(part for part in parts if part[1]))
-    return [prepare, SelectPercentile(percentile=100), PCA(random_state=0)]
-
-
-def notation_of(name: str, table: str) -> dict[str, Any]:
-    """Return the default search space of an estimator on a table, as a notation."""
-    X, y, *_ = folds_of(name, table)[0]
-    space = dict(default_space(make(name, table), X, y))
-    space.pop(NOT_COLLECTED.get(ESTIMATORS[name][2], ""), None)
-    return space
+    return make_pipeline(TfidfVectorizer(), model) if first else model
 
 
 @cache
 def space_of(name: str, table: str) -> Space:
-    """Return the search space of an estimator on a table."""
-    return Space.from_notation(notation_of(name, table))
+    """Return the default search space of an estimator on a table."""
+    X, y, *_ = folds(table)[0]
+    space = dict(default_space(make(name), X, y))
+    space.pop(NOT_COLLECTED.get(ESTIMATORS[name][2], ""), None)
+    return Space.from_notation(space)
 
 
 def _labels(space: Space) -> list[str]:
@@ -311,7 +263,7 @@ def _stream(stream: str) -> dict[str, np.ndarray]:
     known = list(dict.fromkeys(label for space in spaces for label in _labels(space)))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # not a power of 2
-        few = len(known) == 2 or stream.startswith(("catboost", "counts"))
+        few = len(known) == 2 or stream == "catboost"
         n = N_FEW if few else N_CONFIGURATIONS
         U = qmc.Sobol(len(known), scramble=True, seed=0).random(n)
     return dict(zip(known, U.T, strict=True))
@@ -357,9 +309,9 @@ def regression_scores(model: Any, X: np.ndarray, y: np.ndarray) -> list[float]:
 
 
 @lru_cache(N_FOLDS * (N_CONFIGURATIONS + 1))
-def _vectors(kind: str, table: str, fold: int, options: tuple) -> tuple[Any, Any]:
+def _vectors(table: str, fold: int, options: tuple) -> tuple[Any, Any]:
     X_train, _, X_test, _ = folds(table)[fold]
-    vectorizer = VECTORIZERS[kind](**dict(options))
+    vectorizer = TfidfVectorizer(**dict(options))
     return vectorizer.fit_transform(X_train), vectorizer.transform(X_test)
 
 
@@ -369,12 +321,11 @@ def evaluate(name: str, table: str, params: Params) -> np.ndarray:
     score = regression_scores if regression else classification_scores
     found = []
     try:
-        for k, (X_train, y_train, X_test, y_test) in enumerate(folds_of(name, table)):
-            model = make(name, table).set_params(**params)
-            kind = name.partition("+")[0]
-            if kind in VECTORIZERS:
+        for k, (X_train, y_train, X_test, y_test) in enumerate(folds(table)):
+            model = make(name).set_params(**params)
+            if "+" in name:
                 options = tuple(model[0].get_params().items())
-                X_train, X_test = _vectors(kind, table, k, options)
+                X_train, X_test = _vectors(table, k, options)
                 model = model[-1]
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -398,11 +349,7 @@ def collect(name: str, table: str) -> None:
     scores = np.array([evaluate(name, table, values) for values in params])
     CACHE.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    text = json.dumps(
-        {"params": params, "scores": scores.tolist()},
-        default=lambda option: type(option).__name__,  # of a scaler
-    )
-    partial.write_text(text)
+    partial.write_text(json.dumps({"params": params, "scores": scores.tolist()}))
     partial.rename(path)
     print(f"{name:32}{table:28}{time.process_time() - began:8.1f} s", flush=True)
 

@@ -3,9 +3,8 @@
 For each estimator with a file in results/priors/, the script learns densities and a
 portfolio. The estimators in `FAMILIES` share those of their common base class, which
 are learned from the tables of all of them. The entries in `PARTS` are learned from
-pipelines. Those of steps before the last one have densities only.
-`collect_priors.py` writes these files, and
-`judge_priors.py` evaluates searches on tables that were left out.
+pipelines, and that of the vectorizer has densities only. `collect_priors.py` writes
+these files.
 
 A density over each hyper-parameter describes the position of good values:
 
@@ -32,7 +31,6 @@ from __future__ import annotations
 import one_thread  # noqa: F401
 
 # isort: split
-import argparse
 import json
 import math
 from collections import Counter
@@ -74,39 +72,14 @@ FAMILIES = {
     ),
     "BaseWeightBoosting": ("AdaBoostClassifier", "AdaBoostRegressor"),
 }
-PIPELINES = {
-    "texts": tuple(
-        f"TfidfVectorizer+{name}"
-        for name in "LogisticRegression LinearSVC SGDClassifier MultinomialNB".split()
-    ),
-    "steps": tuple(
-        f"Steps+{name}"
-        for name in "LogisticRegression SVC KNeighborsClassifier".split()
-    ),
-}
+CLASSIFIERS = ("LogisticRegression", "LinearSVC", "SGDClassifier", "MultinomialNB")
+PIPELINES = tuple(f"TfidfVectorizer+{name}" for name in CLASSIFIERS)
 # Pipelines that an entry is learned from, and the prefix of its parameters.
-PARTS = {
-    "TfidfVectorizer": ("texts", "tfidfvectorizer__"),
-    **{
-        f"{name.partition('+')[2]} of texts": (
-            name,
-            f"{name.partition('+')[2].lower()}__",
-        )
-        for name in PIPELINES["texts"]
-    },
-    "SimpleImputer": ("steps", "columntransformer__pipeline__simpleimputer__"),
-    "scaler": ("steps", "columntransformer__pipeline__standardscaler"),
-    "OneHotEncoder": ("steps", "columntransformer__onehotencoder__"),
-    "SelectPercentile": ("steps", "selectpercentile__"),
-    "PCA": ("steps", "pca__"),
-}
-# Steps whose densities are nearly uniform; their priors are not judged.
-UNIFORM = {"SimpleImputer", "scaler", "OneHotEncoder"}
-# Estimators and steps whose priors do not help on other tables.
-LEFT_OUT = {
-    *("RandomForestRegressor", "CatBoostClassifier"),
-    *("SelectPercentile", "PCA", *UNIFORM),
-}
+PARTS = {"TfidfVectorizer": ("texts", "tfidfvectorizer__")}
+for _name in CLASSIFIERS:
+    PARTS[f"{_name} of texts"] = f"TfidfVectorizer+{_name}", f"{_name.lower()}__"
+# Estimators whose priors do not help on other tables.
+LEFT_OUT = {"RandomForestRegressor", "CatBoostClassifier"}
 # Families whose densities do not help on other tables; only the portfolio is stored.
 PORTFOLIO_ONLY = {"BaseWeightBoosting"}
 # Entries whose portfolio does not help on other tables; only the densities are stored.
@@ -129,9 +102,7 @@ class Table(NamedTuple):
 @cache
 def load_tables(name: str) -> list[Table]:
     """Read the tables of an estimator, or of all estimators of a family."""
-    if name in FAMILIES or name in PIPELINES:
-        names = (FAMILIES | PIPELINES)[name]
-        parts = [part for part in names if (RESULTS / f"{part}.npz").exists()]
+    if parts := (FAMILIES | {"texts": PIPELINES}).get(name):
         return [table for part in parts for table in load_tables(part)]
     with np.load(RESULTS / f"{name}.npz") as file:
         params = [_restored(json.loads(text)) for text in file["params"].tolist()]
@@ -152,12 +123,6 @@ def _restored(params: list[Params]) -> list[Params]:
 # -- regrets --------------------------------------------------------------------------
 
 
-@cache
-def regrets(name: str) -> list[np.ndarray]:
-    """Return regrets on each table; columns of ignored scores are NaN."""
-    return [_normalized(table.scores) for table in load_tables(name)]
-
-
 def _normalized(scores: np.ndarray) -> np.ndarray:
     failed = np.isnan(scores)
     scores = np.where(failed, -np.inf, scores)
@@ -172,7 +137,8 @@ def _normalized(scores: np.ndarray) -> np.ndarray:
 def smoothed(name: str) -> list[np.ndarray]:
     """Return regrets averaged with predictions from other configurations."""
     found = []
-    for table, regret in zip(load_tables(name), regrets(name), strict=True):
+    for table in load_tables(name):
+        regret = _normalized(table.scores)  # columns of ignored scores are NaN
         known = ~np.isnan(regret).any(axis=0)
         out = regret.copy()
         if known.any():
@@ -227,9 +193,8 @@ def densities(tables: list[Table], losses: list[np.ndarray]) -> dict[str, Any]:
 
 
 def _density(name: str, tables: list[Table], losses: list[np.ndarray]) -> Params:
-    every = [
-        v for table in tables for config in table.params for v in _value(config, name)
-    ]
+    points = [point for table in tables for point in table.params]
+    every = [point[name] for point in points if name in point]
     numbers = np.array(sorted({v for v in every if is_number(v)}), dtype=float)
     options = options_of(every)
     found: Params = {}
@@ -243,10 +208,6 @@ def _density(name: str, tables: list[Table], losses: list[np.ndarray]) -> Params
         weights = _weights(name, tables, losses, options)
         found["options"] = [[o, w] for o, w in zip(options, weights, strict=True)]
     return found
-
-
-def _value(params: Params, name: str) -> list[Any]:
-    return [params[name]] if name in params else []
 
 
 def _best(loss: np.ndarray, active: np.ndarray) -> np.ndarray:
@@ -345,23 +306,20 @@ def common_values(tables: list[Table], place: int) -> Params:
 # -- knowledge ------------------------------------------------------------------------
 
 
-def learn(name: str, without: str = "") -> Params:
-    """Learn densities and portfolio of an estimator, a family or a part of pipelines.
-
-    The data set `without` is left out, also with another target.
-    """
+def learn(name: str) -> Params:
+    """Learn densities and portfolio of an estimator, a family or a part of texts."""
     source, prefix = PARTS.get(name, (name, ""))
     kept = [
         (table, loss)
         for table, loss in zip(load_tables(source), smoothed(source), strict=True)
-        if not np.isnan(loss).all() and table.name.partition(".")[0] != without
+        if not np.isnan(loss).all()
     ]
     tables = [table for table, _ in kept]
     # Mean of the scores; the estimator's own score and the others have half of the
     # weight each.
     losses = [_mixed(loss) for _, loss in kept]
     places = []
-    if source not in PIPELINES and name not in DENSITIES_ONLY:
+    if source != "texts" and name not in DENSITIES_ONLY:
         places = portfolio(np.array(losses), N_OF_PARTS if prefix else N_PORTFOLIO)
     if prefix:
         own = [_part(table, prefix) for table in tables]
@@ -413,19 +371,11 @@ def text_of(value: Any, indent: str = "") -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--estimators", help="comma-separated; others are not changed")
-    args = parser.parse_args()
     shared = {part for parts in FAMILIES.values() for part in parts}
     alone = {path.stem for path in RESULTS.glob("*.npz") if "+" not in path.stem}
-    families = {name for name in FAMILIES if load_tables(name)}
-    every = sorted(((alone - shared) | families | {*PARTS}) - LEFT_OUT)
-    knowledge = json.loads(KNOWLEDGE.read_text()) if args.estimators else {}
-    chosen = args.estimators.split(",") if args.estimators else every
-    knowledge |= {name: learn(name) for name in chosen}
-    KNOWLEDGE.write_text(text_of(dict(sorted(knowledge.items()))) + "\n")
+    every = sorted(((alone - shared) | {*FAMILIES, *PARTS}) - LEFT_OUT)
+    knowledge = {name: learn(name) for name in every}
+    KNOWLEDGE.write_text(text_of(knowledge) + "\n")
     print(f"written: {KNOWLEDGE} ({KNOWLEDGE.stat().st_size} bytes)")
 
 

@@ -1,7 +1,7 @@
 """Losses on new rows of searches by several libraries, at equal fits and equal time.
 
 All libraries search the same ranges of a learner, on a part of a table, with five folds
-(the tasks of `truth.py`, without its choice of models). The columns are: the mean
+(the tasks of `small_tables.py`). The columns are: the mean
 logarithm of the ratio (× 1000) of the loss on new rows to that of the estimator's own
 values after 10, 25 and 50 trials, and after the time that 25 random trials take; the
 percentage of runs whose loss is greater than that of the own values after 50 trials;
@@ -21,11 +21,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-import truth
 from harness import Record, Runs, Study, main
 from methods import Categories, Float, Int, Space
 from searches import Trials, run_search
 from sklearn.base import clone
+from small_tables import make_task, task_names
 
 SIZES = (10, 25, 50)
 SPACES: dict[str, Space] = {
@@ -66,11 +66,6 @@ SPACES: dict[str, Space] = {
 METHODS = ("skbayes", "skbayes-ensemble", "random", "halving", "optuna", "flaml")
 
 
-def task_names() -> list[str]:
-    """Return the tasks with one learner."""
-    return [name for name in truth.task_names() if not name.endswith(":choice")]
-
-
 def space_of(name: str, estimator: Any) -> Space:
     """Return the ranges of the learner of a task."""
     steps = getattr(estimator, "steps", [("", estimator)])
@@ -82,7 +77,7 @@ def space_of(name: str, estimator: Any) -> Space:
 def run(method: str, name: str, seed: int, options: dict[str, Any]) -> Record:
     """Return the losses on new rows of the best trial so far, and the seconds."""
     warnings.simplefilter("ignore")
-    task = truth.make_task(name, seed)
+    task = make_task(name, seed)
     space, n = space_of(name, task.estimator), options["trials"]
 
     def loss(model: Any) -> float:

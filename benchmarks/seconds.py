@@ -46,7 +46,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
-from truth import rows_of
+from small_tables import rows_of
 
 N_FOLDS, N_TEST = 5, 3000
 WITHIN = 0.01

@@ -2,7 +2,6 @@
 
 import json
 import re
-from itertools import product
 from math import exp, log
 from pathlib import Path
 
@@ -111,38 +110,6 @@ def test_readme_has_the_times_and_the_trials():
         for method in (*order[:3], "random")
     )
     assert f"six tables | **{ours}** | {tpe} | {gp} | | {random} |\n" in README
-
-
-def test_benchmarks_have_the_overhead_of_a_search():
-    ms = {
-        name: at["median"]
-        for name, at in tables.load("engine_overhead/ms")["ms"].items()
-    }
-    for title, name, digits in (
-        ("loop alone, 1 trial in flight", "loop n_points=1", 2),
-        ("loop alone, 4 in flight", "loop n_points=4", 2),
-        ("search in one thread (GridSearchCV: {})", "search one-thread n_points=1", 1),
-        ("2 threads, 1 in flight (GridSearchCV: {})", "search threading n_points=1", 1),
-        ("2 threads, 4 in flight", "search threading n_points=4", 1),
-        ("2 loky workers, 1 in flight (GridSearchCV: {})", "search loky n_points=1", 1),
-        ("2 loky workers, 4 in flight", "search loky n_points=4", 1),
-    ):
-        grid = ms.get(f"grid {name.split()[1]}", 0.0)
-        cells = [title.format(f"{grid:.1f}")]
-        cells += [f"{ms[key]:.{digits}f}" for key in (name, f"{name} journal")]
-        assert f"| {' | '.join(cells)} |\n" in BENCHMARKS
-
-
-def test_benchmarks_have_the_losses_with_one_split():
-    groups = tables.load("holdout/searches")["groups"]
-    titles = {"three": "three folds", "fixed": "fixed split", "drawn": "drawn split"}
-    for method, half in product(titles, ("", " judged")):
-        cells = [titles[method]]
-        for n in (300, 1000, 4000, 16000):
-            entry = groups[f"{n} boosting{half}"][method]
-            pairs = zip(entry["mean"][:2], entry["se"][:2], strict=True)
-            cells.append(" / ".join(f"{m:+.0f} ± {s:.0f}" for m, s in pairs))
-        assert f"| {' | '.join(cells)} |\n" in BENCHMARKS
 
 
 def test_pages_have_the_figures_of_their_sentences():
