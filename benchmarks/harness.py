@@ -39,7 +39,6 @@ PACKAGES = (
     "numpy scipy scikit-learn joblib scikit-optimize optuna lightgbm xgboost flaml "
     "torch distributed"
 ).split()
-COLORS = ("C3", "C0", "C9", "C2", "C4", "C1", "C7", "C8", "C5", "C6")
 
 
 def single(runs: Runs, options: Mapping[str, Any]) -> Figures:
@@ -201,56 +200,6 @@ def _run_all(study: Study, jobs: list, options: dict, store: Cache, n: int) -> N
             finish(*submitted[future], future.result())
 
 
-# -- figures -----------------------------------------------------------------------
-
-
-def plot(
-    panels: Mapping[str, Mapping[str, tuple]],
-    path: Path,
-    columns: int = 3,
-    axes: Callable[[str], dict[str, Any]] = lambda title: {},
-) -> None:
-    """Draw one panel of lines per title; a line is (x, y, standard errors or None).
-
-    `axes` returns the properties of the axes of a title.
-    """
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    import matplotlib.pyplot as plt
-
-    n = len(panels)
-    width = min(n, columns)
-    shape = (-(-n // width), width)
-    size = (4.5 * width, 3.0 * shape[0])
-    figure, grid = plt.subplots(
-        *shape, figsize=size, layout="constrained", squeeze=False
-    )
-    handles = {}
-    for ax, (title, lines) in zip(grid.flat, panels.items(), strict=False):
-        for i, (label, (x, y, se)) in enumerate(lines.items()):
-            style = {"color": COLORS[i % len(COLORS)], "lw": 1.3 if i else 2.5}
-            handles[label] = ax.errorbar(x, y, se, **style)
-        ax.set(**{"title": title, **axes(title)})
-        ax.grid(alpha=0.3)
-    for ax in grid.flat[n:]:
-        ax.set_visible(False)
-    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)
-
-
-def _plot_summary(summary: Record, path: Path) -> None:
-    panels = {
-        group: {
-            method: (list(map(str, summary["columns"])), entry["mean"], entry["se"])
-            for method, entry in entries.items()
-        }
-        for group, entries in summary["groups"].items()
-    }
-    plot(panels, path)
-
-
 def save_results(benchmark: str, summary: Record) -> None:
     """Write a summary and the versions of the packages to results/."""
     versions = {}
@@ -289,7 +238,6 @@ def _arguments(
         add("--fresh", action="store_true", help="delete the stored runs first")
         add("--finished", action="store_true", help="show stored runs only")
         add("--save", metavar="NAME", help=f"write results/{study.name}/NAME.json")
-        add("--plot", type=Path, metavar="FILE", help="draw the means")
         for option, default in study.options.items():
             if isinstance(default, bool):
                 add(f"--{option}", action="store_true")
@@ -353,8 +301,6 @@ def main(
     summary = study.summarize(study, found, study.columns(options))
     if args.save:
         save_results(f"{study.name}/{args.save}", summary)
-    if args.plot:
-        _plot_summary(summary, args.plot)
     return summary
 
 

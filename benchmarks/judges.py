@@ -48,7 +48,7 @@ from typing import Any
 
 import numpy as np
 import tasks
-from harness import HERE, Cache, Figures, Record, Runs, Study, main, plot, save_results
+from harness import HERE, Cache, Figures, Record, Runs, Study, main, save_results
 from methods import METHODS, Params, make_method
 
 from skbayes import Optimizer
@@ -238,6 +238,7 @@ LABELS = {
     "random": "random",
 }
 LEAST = 16
+COLORS = ("C3", "C0", "C9", "C2", "C4", "C1", "C7")
 FIRST = 3  # earlier trials are part of every method's initial design
 
 
@@ -269,30 +270,33 @@ def curves() -> Record:
 
 def draw() -> None:
     """Draw regrets by the number of trials and by the time of the proposals."""
-    panels: dict[str, dict[str, tuple]] = {}
-    axes: dict[str, dict[str, Any]] = {}
-    for judge, entry in json.loads(CURVES.read_text())["judges"].items():
-        left, right = judge, f"{judge}, time"
-        panels[left], panels[right] = {}, {}
-        for method, curve in entry["methods"].items():
-            y = curve["regret"][FIRST - 1 :]
-            trials = range(FIRST, FIRST + len(y))
-            panels[left][LABELS[method]] = trials, y, None
-            panels[right][LABELS[method]] = curve["seconds"][FIRST - 1 :], y, None
-        axes[left] = {
-            "title": f"{TITLES[judge]}, {entry['runs']} runs",
-            "xlabel": "trials",
-            "ylabel": "regret × 1000",
-            "ylim": (0, None),
-        }
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    drawn = json.loads(CURVES.read_text())["judges"]
+    size = (9.0, 3.0 * len(drawn))
+    figure, grid = plt.subplots(
+        len(drawn), 2, figsize=size, layout="constrained", squeeze=False
+    )
+    handles = {}
+    for (left, right), (judge, entry) in zip(grid, drawn.items(), strict=True):
+        for i, (method, curve) in enumerate(entry["methods"].items()):
+            style = {"color": COLORS[i], "lw": 1.3 if i else 2.5}
+            y, seconds = (curve[key][FIRST - 1 :] for key in ("regret", "seconds"))
+            (handles[LABELS[method]],) = left.plot(
+                range(FIRST, FIRST + len(y)), y, **style
+            )
+            right.plot(seconds, y, **style)
+        title = f"{TITLES[judge]}, {entry['runs']} runs"
+        left.set(title=title, xlabel="trials", ylabel="regret × 1000", ylim=(0, None))
         xlabel = "seconds of processor time for the proposals (log scale)"
-        axes[right] = {
-            "title": "",
-            "xlabel": xlabel,
-            "xscale": "log",
-            "ylim": (0, None),
-        }
-    plot(panels, PICTURE, columns=2, axes=axes.__getitem__)
+        right.set(xlabel=xlabel, xscale="log", ylim=(0, None))
+        left.grid(alpha=0.3)
+        right.grid(alpha=0.3)
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=4)
+    figure.savefig(PICTURE, dpi=110)
 
 
 if __name__ == "__main__":

@@ -287,38 +287,16 @@ class _Hyperopt:
         return doc
 
 
-def smac_facade(
-    configurations: Any, seed: int, folder: str, n_initial: int = 10
-) -> Any:
-    """Return SMAC's facade for hyper-parameters, whose function is never called.
-
-    By default, the number of initial points is a quarter of the budget, and at most 10
-    per dimension; the budget is not known here.
-    """
-    import smac
-
-    scenario = smac.Scenario(
-        configurations,
-        deterministic=True,
-        n_trials=10**6,
-        seed=seed,
-        output_directory=Path(folder),
-    )
-    facade = smac.HyperparameterOptimizationFacade
-    return facade(
-        scenario,
-        lambda config, seed: 0.0,
-        initial_design=facade.get_initial_design(scenario, n_configs=n_initial),
-        overwrite=True,
-        logging_level=False,
-    )
-
-
 class _Smac:
-    """SMAC's facade for hyper-parameters: a random forest with its own design."""
+    """SMAC's facade for hyper-parameters, a random forest; it never runs a function.
+
+    By default, it would draw a quarter of its budget first, at most 10 points per
+    dimension; the budget is not known here.
+    """
 
     def __init__(self, space: Space, seed: int) -> None:
         import ConfigSpace
+        import smac
 
         dims = []
         for name, dim in space.items():
@@ -335,7 +313,21 @@ class _Smac:
         configurations.add(dims)
         self._space = space
         self._folder = tempfile.TemporaryDirectory()
-        self._smac = smac_facade(configurations, seed, self._folder.name)
+        scenario = smac.Scenario(
+            configurations,
+            deterministic=True,
+            n_trials=10**6,
+            seed=seed,
+            output_directory=Path(self._folder.name),
+        )
+        facade = smac.HyperparameterOptimizationFacade
+        self._smac = facade(
+            scenario,
+            lambda config, seed: 0.0,
+            initial_design=facade.get_initial_design(scenario, n_configs=10),
+            overwrite=True,
+            logging_level=False,
+        )
         self._running: list[tuple[Params, Any]] = []
 
     def ask(self) -> Params:

@@ -7,7 +7,7 @@ the tests of this function fails or takes too long. Survivors are printed.
 
 Mutants change a clone of the checkout.
 
-Usage: python benchmarks/mutants.py [CHECKOUT] [--number 100] [--seed 0] [--save NAME]
+Usage: python benchmarks/mutants.py [CHECKOUT] [--number 100] [--seed 0]
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 N_FIRST = 30
 TIMEOUT = 300  # seconds
 CALLS = "SKBAYES_RECORDED_CALLS"  # folder for the calls of each process of the tests
-RESULTS = Path(__file__).parent / "results" / "mutants"
 
 Function = tuple[str, int]  # path from the root, and first line
 _called: set[Function] = set()
@@ -182,15 +181,14 @@ def is_killed(root: Path, mutant: dict[str, Any], rng: random.Random) -> bool:
 
 
 def main() -> None:
-    """Run mutants, print the survivors and the score, and save the results."""
+    """Run mutants, and print the survivors and the score."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkout", nargs="?", type=Path, default=Path())
     parser.add_argument("--number", type=int, default=100)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--save", metavar="NAME")
     arguments = parser.parse_args()
     rng = random.Random(arguments.seed)
-    rows = []
+    n_killed = 0
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder).resolve() / "skbayes"
         calls = root.parent / "calls"
@@ -199,14 +197,10 @@ def main() -> None:
         found = list(mutants(root, tests_of_functions(root, calls)))
         for mutant in rng.sample(found, arguments.number):
             killed = is_killed(root, mutant, rng)
-            rows.append(mutant | {"tests": len(mutant["tests"]), "killed": killed})
+            n_killed += killed
             print("killed" if killed else "SURVIVES", mutant["path"], mutant["line"])
             print(f"- {mutant['old']}+ {mutant['new']}", flush=True)
-    print(f"{sum(row['killed'] for row in rows)} of {len(rows)} mutants killed")
-    if arguments.save:
-        RESULTS.mkdir(parents=True, exist_ok=True)
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        (RESULTS / f"{arguments.save}.jsonl").write_text(text)
+    print(f"{n_killed} of {arguments.number} mutants killed")
 
 
 if __name__ == "__main__":

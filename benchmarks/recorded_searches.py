@@ -562,10 +562,6 @@ def plain(value: Any) -> Any:
     return re.sub(r" at 0x[0-9a-f]+", "", repr(value))
 
 
-def first_line(text: Any) -> str:
-    return str(text).strip().partition("\n")[0]
-
-
 def outcome(search: Any, X: Any) -> dict[str, Any]:
     """Return what users see of a fitted search, except for measured times."""
     names = [
@@ -617,7 +613,10 @@ def fit(search: Any, data: tuple, params: dict) -> dict[str, Any]:
         except Exception as error:
             text = f"{type(error).__name__}: {error}".replace(folder, "")
             return {"refused": text}
-    texts = {f"{w.category.__name__}: {first_line(w.message)}" for w in caught}
+    texts = {
+        f"{w.category.__name__}: {str(w.message).strip().splitlines()[0]}"
+        for w in caught
+    }
     return found | {"warnings": sorted(texts)}
 
 

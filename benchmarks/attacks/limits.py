@@ -5,7 +5,7 @@
 A search of each category has `--cases` bad trials and as many good ones, in random
 order. It passes if each trial has the expected state and the search ends at most 2 s
 after its `timeout`. In addition, no process may remain, and the memory must be free
-soon after. The first row compares the time of a fit with and without a limit.
+soon after.
 """
 
 from __future__ import annotations
@@ -115,30 +115,7 @@ def check(category: str, n_fits: int, n_workers: int, timeout: float) -> tally.F
     }
 
 
-def overhead(n: int = 200) -> tally.Figures:
-    """Compare the milliseconds of a fit with a limit and without."""
-    plain, limited = (
-        tally.make_search(
-            Bad(),
-            {"value": range(0, 2 * n, 2)},
-            n_iter=n,
-            cv=5,
-            trial_limits={"time": limit},
-            refit=False,
-            n_jobs=1,
-        ).fit(X, y)
-        for limit in (None, 600.0)
-    )
-    # The first fit starts processes that later fits reuse.
-    ms, more = (
-        float(1e3 * np.median([trial.duration for trial in search.trials_[1:]]) / 5)
-        for search in (plain, limited)
-    )
-    return {"ms per fit": ms, "with a limit": more, "ms more": more - ms}
-
-
 def cases(n_fits: int, seed: int) -> Iterator[tuple]:
-    yield "overhead", overhead
     for n_workers in (2, 8):
         for category in STATES:
             name = f"{category}, {n_workers} workers"

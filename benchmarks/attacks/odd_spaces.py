@@ -6,10 +6,6 @@ Each search of 15 trials runs in a separate process. Its time and memory are cou
 relative to those of a search in an ordinary space. A search passes if it finds all of
 its trials within 10 seconds and 300 MB, and evaluates its constraint at most 100 times
 per trial.
-
-The script also tests objects and errors of users: options that are similar, and `rvs`,
-`ppf` and constraints that raise an exception. The message of the error has to name the
-parameter.
 """
 
 from __future__ import annotations
@@ -20,7 +16,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -28,7 +23,7 @@ import tally
 from sklearn.base import BaseEstimator
 
 from skbayes import BayesSearchCV, ParetoSearchCV
-from skbayes.space import Choice, Space
+from skbayes.space import Choice
 
 N_ITER, MAX_SECONDS, MAX_MB, MAX_ASKED, LIMIT = 15, 10.0, 300.0, 100.0, 90.0
 X, Y = np.zeros((20, 1)), np.arange(20) % 2
@@ -174,106 +169,10 @@ def is_limited(category: str, name: str) -> tally.Figures:
     return {"held": int(held), **found}
 
 
-# -- errors and objects of users ------------------------------------------------------
-
-
-def raising(method: str, error: Exception) -> Any:
-    """Return a distribution of which one method raises an exception."""
-
-    def fail(*args: Any, **kwargs: Any) -> Any:
-        raise error
-
-    def rvs(size: Any = None, random_state: Any = None) -> Any:
-        return random_state.random_sample(size)
-
-    methods: dict[str, Any] = {"rvs": rvs}
-    if method != "rvs":  # quantiles are used instead of draws
-        methods["ppf"] = lambda q: np.asarray(q, dtype=float)
-        methods["cdf"] = lambda x: np.clip(np.asarray(x, dtype=float), 0.0, 1.0)
-        methods["support"] = lambda: (0.0, 1.0)
-    return SimpleNamespace(**methods | {method: fail})
-
-
-class Plain:
-    """Object without state."""
-
-
-class Slots:
-    """Object with its state in slots."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: int) -> None:
-        self.value = value
-
-
-ERRORS = [ValueError("own"), KeyError("own"), ZeroDivisionError("own"), OSError("own")]
-ERRORS += [TypeError("own"), MemoryError("own"), RecursionError("own")]
-
-
-def space_names(notation: dict[str, Any], parameter: str) -> bool:
-    """Return whether the error of a distribution names the parameter and the cause."""
-    return _names(lambda: Space.from_notation(notation), parameter)
-
-
-def search_names(error: Exception, what: str) -> bool:
-    """Return whether the error of a constraint names it and the cause."""
-
-    def constraint(params: dict) -> bool:
-        raise error
-
-    search = BayesSearchCV(Scored(), {"a": UNIT}, constraints=constraint, n_iter=2)
-    return _names(lambda: search.fit(X, Y), what)
-
-
-def _names(act: Callable[[], Any], name: str) -> bool:
-    try:
-        act()
-    except (TypeError, ValueError) as error:
-        return name in str(error) and "own" in str(error)
-    return False
-
-
-def has_options(options: list[Any], n_options: int) -> bool:
-    """Return whether each of some distinct objects is one option."""
-    space = Space.from_notation({"a": options})
-    return len(space.columns[0].dimension.values) == n_options
-
-
-class _Equal:
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Equal)
-
-    def __hash__(self) -> int:
-        return 1
-
-
-class _Refuses:
-    def __eq__(self, other: object) -> bool:
-        raise RuntimeError("not comparable")
-
-    __hash__ = None  # type: ignore[assignment]
-
-
 def cases() -> Iterator[tuple]:
     for category, searches in CASES.items():
         for name in searches:
             yield category, is_limited, category, name
-    category = "errors of rvs, ppf and constraints"
-    for error in ERRORS:
-        for method in ("rvs", "ppf", "cdf", "support"):
-            notation = {"alpha": [1, 2], "beta": raising(method, error)}
-            yield category, space_names, notation, "'beta'"
-        yield category, search_names, error, "constraint"
-    for options in (
-        [Plain(), Plain(), Plain()],
-        [Slots(1), Slots(2), Slots(1)],
-        [lambda: 1, lambda: 1],
-        [np.random.default_rng(0), np.random.default_rng(1)],
-        [_Refuses(), _Refuses()],
-    ):
-        yield "objects of one class", has_options, options, len(options)
-    yield "objects of one class", has_options, [_Equal(), _Equal()], 1
 
 
 if __name__ == "__main__":

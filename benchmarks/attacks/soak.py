@@ -8,7 +8,7 @@ most 50 MB from the first count to the last; the other counts may not grow. The 
 count is taken before the last trials, while the search is still running.
 
 Proposals are random, because those of the default surrogate take seconds each after
-2,000 trials. The time of such a proposal is measured separately.
+2,000 trials.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ import numpy as np
 import psutil
 import tally
 from sklearn.dummy import DummyClassifier
-
-from skbayes import Optimizer
 
 X, y = np.random.default_rng(0).normal(size=(200, 5)), np.repeat([0, 1], 100)
 SPACE = {"constant": [0, 1], "random_state": (0, 10**9)}
@@ -80,26 +78,6 @@ def soak(folder: str) -> dict[str, dict[str, float]]:
     return seen
 
 
-def proposal_times() -> dict[str, float]:
-    """Return seconds of a proposal of the default surrogate, by number of trials."""
-    optimizer = Optimizer({"a": (0.0, 1.0), "b": (0.0, 1.0)}, random_state=0)
-    rng = np.random.default_rng(0)
-
-    def tell(params: dict[str, float]) -> None:
-        score = -((params["a"] - 0.3) ** 2) - params["b"] ** 2
-        optimizer.tell(params, score + 0.01 * rng.normal())
-
-    times = {}
-    for n in (200, 1000, N_TRIALS):
-        for a, b in rng.random((n - optimizer.n_told, 2)):
-            tell({"a": float(a), "b": float(b)})
-        optimizer.ask()
-        begin = time.perf_counter()
-        optimizer.ask()
-        times[f"seconds of a proposal after {n}"] = time.perf_counter() - begin
-    return times
-
-
 def growth(first: dict[str, float], last: dict[str, float]) -> tally.Figures:
     """Compare the first count with the last."""
     more = {key: last[key] - first[key] for key in first if key != "ms per trial"}
@@ -116,7 +94,6 @@ def cases() -> Iterator[tuple]:
         yield category, dict, figures
     first, last = counts[f"after {EVERY} trials"], counts[f"after {N_TRIALS} trials"]
     yield "growth", growth, first, last
-    yield "default model", proposal_times
 
 
 if __name__ == "__main__":

@@ -9,8 +9,8 @@ import sqlite3
 import subprocess
 import sys
 
+import journal_neighbors
 import pytest
-from attacks import companions
 from journal_samples import (
     SPACE,
     fork,
@@ -66,7 +66,7 @@ NAMES = {
 
 
 def test_what_lies_beside_a_journal_is_refused_and_deletes_no_file(written, tmp_path):
-    categories = [category for category, _ in companions.attacks(str(tmp_path))]
+    categories = [category for category, _ in journal_neighbors.attacks(str(tmp_path))]
     assert set(categories) == BESIDE.keys()
     for number, category in enumerate(categories):
         folder = tmp_path / f"{number}"
@@ -74,7 +74,7 @@ def test_what_lies_beside_a_journal_is_refused_and_deletes_no_file(written, tmp_
         path, victim = folder / "search.journal", folder / "thesis"
         shutil.copyfile(written, path)
         victim.write_text("a life's work")
-        _, plant = list(companions.attacks(str(folder)))[number]
+        _, plant = list(journal_neighbors.attacks(str(folder)))[number]
         plant(str(path))
         assert_refused(READERS["fit"], path, f"journal: .* {BESIDE[category]}")
         if "fit only" in category:
@@ -86,7 +86,7 @@ def test_what_lies_beside_a_journal_is_refused_and_deletes_no_file(written, tmp_
 
 @every_reader
 def test_names_of_other_things_are_refused(read, tmp_path):
-    attacks = list(companions.odd_names(str(tmp_path)))
+    attacks = list(journal_neighbors.odd_names(str(tmp_path)))
     assert {category for category, _ in attacks} == NAMES.keys()
     before = sorted(os.listdir(tmp_path))
     for category, path in attacks:
@@ -101,7 +101,7 @@ def test_rollback_journals_and_headers_of_others_are_refused(read, written, tmp_
     victim.write_text("a life's work")
     beside = tmp_path / "search.journal-journal"
     # As long as it begins so, SQLite only writes into it.
-    content = companions.super_journal(victim, os.path.getsize(written) // 4096)
+    content = journal_neighbors.super_journal(victim, os.path.getsize(written) // 4096)
     beside.write_bytes(bytes(512) + content[512:])
     assert_refused(read, written, "journal: .* is not opened, .*search.journal-journal")
     assert victim.read_text() == "a life's work"
