@@ -45,16 +45,6 @@ from skbayes.surrogates.base import (
 )
 from skbayes.utils.ranking import best_first, total_violation
 
-__all__ = [
-    "ModelProposer",
-    "Observations",
-    "Proposer",
-    "SamplingProposer",
-    "fit_surrogate",
-    "in_blocks",
-    "selected_rows",
-]
-
 # Number of candidates that are scored at a time. Covariances then stay in the
 # processor's cache, and need little memory if 20,000 configurations are scored.
 BLOCK = 320

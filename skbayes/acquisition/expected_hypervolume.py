@@ -21,8 +21,6 @@ from skbayes.acquisition.hypervolume import nondominated_boxes
 from skbayes.acquisition.improvement import ExpectedImprovement, Utility
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["ExpectedHypervolumeImprovement"]
-
 
 class ExpectedHypervolumeImprovement:
     """Expected improvement of the hypervolume of a front.

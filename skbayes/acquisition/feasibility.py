@@ -37,8 +37,6 @@ from skbayes.acquisition.terms import LogTerm
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import capability_of, predict
 
-__all__ = ["Feasibility", "feasible_first", "fit_constrained", "fit_feasibility"]
-
 # Slacks are clipped at this many times their median distance from 0. Beyond, only the
 # side of the bound is relevant.
 MAX_RATIO = 6.0

@@ -23,17 +23,6 @@ from scipy.special import erfcx, log_ndtr, ndtr
 from skbayes.acquisition.terms import LOG_SQRT_2PI
 from skbayes.space.dimensions import FloatArray
 
-__all__ = [
-    "Acquisition",
-    "ExpectedImprovement",
-    "ExpectedImprovementPerSecond",
-    "ProbabilityOfImprovement",
-    "UpperConfidenceBound",
-    "Utility",
-    "average",
-    "slope_of_average",
-]
-
 _SQRT_HALF_PI = np.sqrt(0.5 * np.pi)
 
 # Above this z, phi + z Phi is computed directly; below, from the Mills ratio.

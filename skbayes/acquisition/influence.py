@@ -25,9 +25,6 @@ from skbayes.acquisition.base import Observations, Proposer
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.graph import HarmonicFunction, NeighborGraph
 
-__all__ = ["LABELS", "ExpectedInfluence", "InfluenceProposer", "to_labels"]
-
-
 # Interpretations of "scaled to [0, 1]" in the paper.
 LABELS = ("linear", "random-walk", "best", "released")
 

@@ -24,8 +24,6 @@ from skbayes.acquisition.improvement import Utility, average
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import capability_of, known_means, predict
 
-__all__ = ["ParetoProposer"]
-
 
 class ParetoProposer(Proposer):
     """Proposer with the expected improvement of the hypervolume.

@@ -33,19 +33,6 @@ if TYPE_CHECKING:
     from skbayes.acquisition.base import Observations
     from skbayes.space.optimum_prior import OptimumPrior
 
-__all__ = [
-    "LOG_SQRT_2PI",
-    "CostTerm",
-    "LimitTerm",
-    "LogTerm",
-    "PriorTerm",
-    "agreement",
-    "draw_candidates",
-    "prior_terms",
-    "sum_gradients",
-    "sum_values",
-]
-
 # Normalization of the logarithm of the standard normal density.
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 

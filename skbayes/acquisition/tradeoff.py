@@ -40,22 +40,6 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import predict
 from skbayes.surrogates.gp.gp import GaussianProcess
 
-__all__ = [
-    "RULES",
-    "Beliefs",
-    "ImprovementOfTradeoff",
-    "LogCost",
-    "RawCost",
-    "ScoreLessExcess",
-    "TradeoffAcquisition",
-    "TradeoffObservations",
-    "TradeoffProposer",
-    "TradeoffUtility",
-    "envelope",
-    "relative_costs",
-    "typical_cost",
-]
-
 # Minimum number of costs to choose between the scales.
 MIN_COSTS = 5
 

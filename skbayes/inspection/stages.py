@@ -11,8 +11,7 @@ from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.scales import plain
 from skbayes.results.record import SearchRecord
 from skbayes.results.stage_correlation import spearman
-from skbayes.space.candidates import key_of
-from skbayes.space.dimensions import FloatArray
+from skbayes.space.dimensions import FloatArray, key_of
 
 __all__ = ["StagesDisplay"]
 

@@ -35,17 +35,6 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.ep import propagate
 from skbayes.surrogates.gp.gp import GaussianProcess
 
-__all__ = [
-    "MIN_PROBABILITY",
-    "AbortedTrials",
-    "CostModel",
-    "LimitTerms",
-    "fit_bounded",
-    "make_process",
-    "noise_variance",
-    "truncated_mean",
-]
-
 # Minimum noise, and minimum precision of an observation that replaces a bound, both
 # for standardized values.
 MIN_NU, MIN_TAU = 1e-3, 1e-6

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import qmc
 
-from skbayes.space.candidates import Candidates, key_of, sobol
-from skbayes.space.dimensions import FloatArray
+from skbayes.space.candidates import Candidates, sobol
+from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.space.optimum_prior import BranchPortfolio, OptimumPrior, Portfolio
 from skbayes.space.space import Space
 
@@ -22,15 +22,6 @@ if TYPE_CHECKING:
     from skbayes.optimizer.costs import LimitTerms
     from skbayes.optimizer.observations import Observation
     from skbayes.surrogates.transfer import Source, SourceModel
-
-__all__ = [
-    "check_initial_points",
-    "check_n_initial_points",
-    "default_n_initial_points",
-    "draw_design",
-    "first_rows",
-    "next_of_portfolio",
-]
 
 # Fewest and most initial points by default.
 MIN_INITIAL_POINTS, MAX_INITIAL_POINTS = 3, 8

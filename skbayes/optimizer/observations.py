@@ -15,22 +15,13 @@ import numpy as np
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.optimizer.costs import AbortedTrials, Cost, CostModel
-from skbayes.space.candidates import Candidates, Configuration, key_of
-from skbayes.space.dimensions import FloatArray
+from skbayes.space.candidates import Candidates, Configuration
+from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.space.space import Params, Space
 from skbayes.surrogates.registry import capability, make_surrogate
 from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.html_table import html_table
 from skbayes.utils.ranking import best_first, least_violating, total_violation
-
-__all__ = [
-    "Observation",
-    "ObservedTrials",
-    "check_cost",
-    "check_direction",
-    "check_noise",
-    "check_score",
-]
 
 # Difference between the seeds of the models of constraints and of those of scores.
 SEED_OFFSET = 1000

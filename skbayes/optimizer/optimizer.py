@@ -65,8 +65,6 @@ from skbayes.utils.pickled_version import PickledVersion
 if TYPE_CHECKING:
     from skbayes.surrogates.transfer import Source
 
-__all__ = ["ACQUISITIONS", "Optimizer", "SpaceExhausted", "make_proposer"]
-
 Params = dict[str, Any]
 
 #: Acquisition functions by their names in the API.

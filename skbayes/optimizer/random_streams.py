@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Stream", "check_random_state", "make_generator", "make_seeds"]
-
 
 class Stream(Enum):
     """Uses of randomness, each with the components of its spawn key.

@@ -16,8 +16,6 @@ from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.registry import capability
 
-__all__ = ["TradeoffOptimizer"]
-
 # Range of tradeoffs that are drawn for each proposal, uniformly on a logarithmic scale.
 # Scores of different training sizes often differ by about 0.01. Above 0.1, the smallest
 # size is nearly always the best.

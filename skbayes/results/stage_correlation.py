@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from skbayes.evaluation.trial import History, Trial, TrialState
-from skbayes.space.candidates import key_of
+from skbayes.space.dimensions import key_of
 
 __all__ = ["spearman", "stage_correlation"]
 

@@ -16,7 +16,7 @@ from skbayes.journal.database import display_name
 from skbayes.journal.reader import read_trials
 from skbayes.results.warm_start import read_sources
 from skbayes.space import Space
-from skbayes.space.candidates import key_of
+from skbayes.space.dimensions import key_of
 from skbayes.surrogates.transfer import Source
 from skbayes.utils.optional import warn_user
 

@@ -21,7 +21,7 @@ from skbayes.search._parameters import (
 from skbayes.search._preparation import parse_initial_points
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.space import Space
-from skbayes.space.candidates import key_of
+from skbayes.space.dimensions import key_of
 from skbayes.surrogates.parzen import ParzenEstimator
 from skbayes.utils.optional import warn_user
 

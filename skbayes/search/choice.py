@@ -18,8 +18,7 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.results.scores import corrected_best_score, fold_scores
 from skbayes.search._preparation import own_configuration
-from skbayes.space.candidates import key_of
-from skbayes.space.dimensions import FloatArray, is_number
+from skbayes.space.dimensions import FloatArray, is_number, key_of
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first, least_violating
 

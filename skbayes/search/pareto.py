@@ -25,7 +25,7 @@ from skbayes.search._knowledge import known_source
 from skbayes.search._parameters import OF_BEST_SCORE, share_parameters
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import best_attributes, rank, warned_rows
-from skbayes.space.candidates import key_of
+from skbayes.space.dimensions import key_of
 
 __all__ = ["ParetoSearchCV"]
 

@@ -22,8 +22,8 @@ import numpy as np
 from skbayes.evaluation.trial import History, Trial
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space import Space
-from skbayes.space.candidates import Configuration, key_of, sobol
-from skbayes.space.dimensions import FloatArray
+from skbayes.space.candidates import Configuration, sobol
+from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.surrogates.gp.monotonic import NU
 
 __all__ = ["RoundRobinOptimizer", "MonotonicityPlan", "center_of", "plan_monotonicity"]

@@ -3,9 +3,9 @@
 from skbayes.space.dimensions import Dimension, Integer, Real
 from skbayes.space.distribution import Distribution
 from skbayes.space.lists import Categorical, Ordinal
-from skbayes.space.notation import Choice
+from skbayes.space.notation import Choice, Column
 from skbayes.space.optimum_prior import OptimumPrior
-from skbayes.space.space import Column, Space
+from skbayes.space.space import Space
 
 __all__ = [
     "Categorical",

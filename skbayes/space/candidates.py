@@ -21,19 +21,6 @@ from skbayes.space.dimensions import FloatArray, key_of, keys_of, nearest, rows_
 if TYPE_CHECKING:
     from skbayes.space.space import Space
 
-__all__ = [
-    "MAX_CHECKED_FIRST",
-    "MAX_GRID",
-    "Candidates",
-    "Configuration",
-    "DrawsExhausted",
-    "SpaceExhausted",
-    "key_of",
-    "order_to_check",
-    "perturb",
-    "sobol",
-]
-
 # A finite space of at most this many configurations is enumerated once.
 MAX_LISTED = 20_000
 

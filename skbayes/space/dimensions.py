@@ -26,8 +26,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Dimension", "Integer", "Real"]
-
 FloatArray = NDArray[np.float64]
 Prior = Literal["uniform", "log-uniform"]
 

@@ -21,8 +21,6 @@ from skbayes.space.dimensions import (
 )
 from skbayes.space.lists import OptionKey
 
-__all__ = ["Distribution"]
-
 # Probability mass that is cut off at each end. A continuous distribution is cut where
 # its support is unbounded. A discrete one is always cut, because the positions of its
 # rare values could not be distinguished.

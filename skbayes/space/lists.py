@@ -21,16 +21,6 @@ from skbayes.space.dimensions import (
     nearest,
 )
 
-__all__ = [
-    "Categorical",
-    "OptionKey",
-    "Ordinal",
-    "Progression",
-    "hash_of",
-    "keeps_more_than_parameters",
-    "same",
-]
-
 # Types that copy.deepcopy does not copy.
 _ATOMS = (
     type,

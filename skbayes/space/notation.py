@@ -26,19 +26,6 @@ from skbayes.space.dimensions import (
 from skbayes.space.lists import Categorical, OptionKey, Ordinal, Progression
 from skbayes.utils.optional import warn_user
 
-__all__ = [
-    "Branch",
-    "Choice",
-    "Column",
-    "TreeEntry",
-    "build_tree",
-    "pairs_of",
-    "parse_dict",
-    "parse_dimension",
-    "parse_spaces",
-    "with_sub_spaces",
-]
-
 # Two alternatives are compared value by value up to this number of values.
 MAX_COMPARED = 1000
 

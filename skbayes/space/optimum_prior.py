@@ -26,17 +26,8 @@ from numpy.typing import ArrayLike
 from skbayes.space.dimensions import Dimension, FloatArray, key_of, nearest
 
 if TYPE_CHECKING:
-    from skbayes.space.space import Column, Space
-
-__all__ = [
-    "BranchPortfolio",
-    "OptimumPrior",
-    "Path",
-    "Portfolio",
-    "compatible",
-    "in_branch",
-    "paths",
-]
+    from skbayes.space.notation import Column
+    from skbayes.space.space import Space
 
 # The logarithm of a data set's weight is the product of this factor, the agreement of
 # its ranking with that of the scores, and the square root of the number of scores - 1.

@@ -23,8 +23,6 @@ from skbayes.space.lists import same
 from skbayes.space.notation import Branch, Column, TreeEntry, build_tree, parse_spaces
 from skbayes.utils.did_you_mean import did_you_mean
 
-__all__ = ["Column", "Space"]
-
 Params = dict[str, Any]
 
 # Number of cached results of the constraint; sufficient for any enumerated space.

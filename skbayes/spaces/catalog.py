@@ -20,17 +20,6 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.space.lists import Ordinal
 
-__all__ = [
-    "CATALOG",
-    "DataFacts",
-    "Fallback",
-    "KnownClass",
-    "find",
-    "known",
-    "n_samples_of",
-    "register",
-]
-
 # Class weights are tuned if the largest class has at least this many times the rows of
 # the smallest.
 IMBALANCE = 1.5

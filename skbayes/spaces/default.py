@@ -15,15 +15,6 @@ from skbayes.spaces import learners, transformers, trees  # noqa: F401
 from skbayes.spaces.catalog import DataFacts, Notation
 from skbayes.spaces.parts import Part, is_k_means, parts_of, space_of
 
-__all__ = [
-    "EditableSpace",
-    "apply_changes",
-    "default_space",
-    "reason_not_tuned",
-    "space_of_parts",
-    "unknown_parts",
-]
-
 # Fraction of training rows in the default cross-validation of GridSearchCV.
 TRAIN_SHARE = 0.8
 

@@ -36,6 +36,7 @@ import numpy as np
 
 from skbayes.space.dimensions import Dimension, FloatArray, is_number, key_of
 from skbayes.space.lists import OptionKey, Ordinal
+from skbayes.space.notation import Column
 from skbayes.space.optimum_prior import (
     BranchPortfolio,
     OptimumPrior,
@@ -45,19 +46,8 @@ from skbayes.space.optimum_prior import (
     in_branch,
     paths,
 )
-from skbayes.space.space import Column, Space
+from skbayes.space.space import Space
 from skbayes.spaces.parts import Part, is_estimator, own_values, parts_of
-
-__all__ = [
-    "Library",
-    "ModelBranch",
-    "conditional_parts",
-    "knowledge_of",
-    "learned_prior",
-    "library",
-    "log_density",
-    "model_branches",
-]
 
 # Content of the file, or a part of it.
 Library = Mapping[str, Mapping[str, Any]]

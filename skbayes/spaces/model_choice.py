@@ -17,8 +17,6 @@ from skbayes.spaces.default import TRAIN_SHARE, EditableSpace, code_of
 from skbayes.spaces.parts import ignores_scale, parts_of
 from skbayes.spaces.table import LARGEST, ColumnConverter, Table, is_missing, table_of
 
-__all__ = ["ModelChoice", "models"]
-
 # Number of rows of the largest class that five-fold cross-validation needs.
 MIN_OF_CLASS = 5
 

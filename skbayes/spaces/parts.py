@@ -21,19 +21,6 @@ from skbayes.spaces.catalog import (
     find,
 )
 
-__all__ = [
-    "Part",
-    "ignores_scale",
-    "is_estimator",
-    "own_params",
-    "own_values",
-    "owner_of",
-    "parts_of",
-    "renamed",
-    "space_of",
-    "with_own_values",
-]
-
 SCALERS = (
     *("MaxAbsScaler", "MinMaxScaler", "PowerTransformer", "QuantileTransformer"),
     *("RobustScaler", "StandardScaler"),

@@ -12,8 +12,6 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 
-__all__ = ["ColumnConverter", "Table", "is_missing", "table_of"]
-
 # Number of rows that five-fold cross-validation needs.
 MIN_ROWS = 10
 

@@ -14,20 +14,6 @@ from skbayes.space.dimensions import FloatArray
 if TYPE_CHECKING:
     from skbayes.space.candidates import Candidates
 
-__all__ = [
-    "Sampler",
-    "Surrogate",
-    "branch_weights",
-    "capability_of",
-    "compress_low_tail",
-    "known_means",
-    "posterior_of_mean",
-    "predict",
-    "relative_noise",
-    "standardize",
-    "winsorize_low",
-]
-
 # Scores further below the median than TAIL_FACTOR times their scale are raised to that
 # level. The scale is at least SPREAD_SHARE times the spread of the scores.
 TAIL_FACTOR, SPREAD_SHARE = 2.0, 0.2

@@ -36,15 +36,12 @@ from scipy import linalg
 from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components
 
-from skbayes.space.dimensions import FloatArray
-from skbayes.space.space import key_of
+from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.surrogates.base import Surrogate, standardize
 from skbayes.surrogates.gp.kernels import KERNELS, Embedding, check_kernel
 
 if TYPE_CHECKING:
     from skbayes.space.candidates import Candidates
-
-__all__ = ["GraphField", "HarmonicFunction", "NeighborGraph"]
 
 # Maximum number of nodes. The graph is stored as n x n matrices, and larger ones would
 # take seconds per proposal.

@@ -32,15 +32,6 @@ from skbayes.surrogates.base import Sampler
 if TYPE_CHECKING:
     from skbayes.space.candidates import Candidates
 
-__all__ = [
-    "CategoricalDensity",
-    "ContinuousDensity",
-    "GridDensity",
-    "ParzenEstimator",
-    "bandwidths",
-    "truncated_normal",
-]
-
 # Minimum number of good trials.
 MIN_GOOD = 2
 

@@ -8,8 +8,6 @@ from skbayes.space.candidates import Candidates, sobol
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import Sampler
 
-__all__ = ["RandomSampler", "SobolSampler"]
-
 # Binary logarithms of the lengths of the first and of the last piece of a Sobol
 # sequence that is searched for new configurations.
 FIRST_PIECE, LONGEST_PIECE = 6, 14

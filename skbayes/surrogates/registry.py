@@ -19,15 +19,6 @@ from skbayes.utils.did_you_mean import surrogate_elsewhere
 if TYPE_CHECKING:
     from skbayes.space.candidates import Candidates
 
-__all__ = [
-    "Entry",
-    "capability",
-    "check_surrogate",
-    "make_surrogate",
-    "names_with",
-    "registry",
-]
-
 
 class Entry(NamedTuple):
     """Class and options of a name, and a different class for enumerated spaces."""

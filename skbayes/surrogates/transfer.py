@@ -40,14 +40,6 @@ from skbayes.surrogates.registry import capability, make_surrogate
 if TYPE_CHECKING:
     from skbayes.space.candidates import Candidates
 
-__all__ = [
-    "MultiFidelity",
-    "Source",
-    "SourceModel",
-    "TransferSurrogate",
-    "ranking_weights",
-]
-
 # A source with fewer scores is ignored.
 MIN_SCORES = 3
 

@@ -24,8 +24,6 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import Surrogate, standardize
 from skbayes.utils.optional import import_optional
 
-__all__ = ["TreeEnsemble", "import_lightgbm"]
-
 # Parameters of all ensembles. A leaf may hold a single score, because there are few.
 GROWTH: dict[str, Any] = {
     "boosting": "rf",

@@ -98,25 +98,21 @@ MEMBERS = {
 }
 
 
-# Packages and modules that users do not import from.
-WITHOUT_PUBLIC_NAMES = {
-    "skbayes.evaluation.aspects",
-    "skbayes.evaluation.rounds",
-    "skbayes.spaces.learners",
-    "skbayes.spaces.transformers",
-    "skbayes.spaces.trees",
-}
+# Packages that users do not import from.
+WITHOUT_PUBLIC_NAMES = {"skbayes.evaluation.aspects", "skbayes.evaluation.rounds"}
 
 
 def test_modules_say_what_is_public():
     for name in MODULES:
         module = _module(name)
         assert inspect.getdoc(module), name
-        assert module.__all__ or name in WITHOUT_PUBLIC_NAMES, name
-        assert len(set(module.__all__)) == len(module.__all__), name
-        for public in module.__all__:
-            assert not public.startswith("_"), name
-            assert _is_missing(public) or hasattr(module, public), name
+        public = getattr(module, "__all__", [])
+        if hasattr(module, "__path__") or name in HOMES:
+            assert public or name in WITHOUT_PUBLIC_NAMES, name
+        assert len(set(public)) == len(public), name
+        for each in public:
+            assert not each.startswith("_"), name
+            assert _is_missing(each) or hasattr(module, each), name
 
 
 def test_docstrings_are_complete():

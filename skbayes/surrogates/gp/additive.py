@@ -34,8 +34,6 @@ from skbayes.surrogates.gp.kernels import (
     squared_distances,
 )
 
-__all__ = ["AdditiveGaussianProcess"]
-
 
 class _Column(NamedTuple):
     """Correlations in one column, and a function for their derivatives."""

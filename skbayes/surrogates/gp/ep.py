@@ -24,8 +24,6 @@ from scipy.special import log_ndtr
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.kernels import cholesky
 
-__all__ = ["Sites", "propagate"]
-
 # Step size of the sites toward their new values. It is multiplied by SLOWER each time
 # the changes grow, down to MIN_DAMPING.
 DAMPING, SLOWER, MIN_DAMPING = 0.7, 0.7, 0.05

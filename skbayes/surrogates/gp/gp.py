@@ -39,8 +39,6 @@ from skbayes.surrogates.gp.kernels import (
     squared_distances,
 )
 
-__all__ = ["GaussianProcess", "n_learning_points"]
-
 # Hyper-parameters are learned again with each of the first observations, and then each
 # time the number of observations has grown by 10%.
 LEARN_ALWAYS, LEARN_GROWTH = 20, 1.1

@@ -47,22 +47,6 @@ from scipy.linalg import lapack
 
 from skbayes.space.dimensions import FloatArray
 
-__all__ = [
-    "KERNELS",
-    "SMOOTH_KERNELS",
-    "Embedding",
-    "InverseFactor",
-    "LogPosterior",
-    "check_kernel",
-    "cholesky",
-    "find_mode",
-    "matern32",
-    "matern52",
-    "rbf",
-    "sample_posterior",
-    "squared_distances",
-]
-
 # Function of r2, and of whether to return derivatives by r2, which returns correlations
 # and derivatives.
 Correlation = Callable[..., tuple[FloatArray, Any]]

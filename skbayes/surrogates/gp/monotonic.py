@@ -58,16 +58,6 @@ from skbayes.surrogates.gp.kernels import (
 )
 from skbayes.utils.optional import warn_user
 
-__all__ = [
-    "NU",
-    "Factors",
-    "JointCovariance",
-    "MonotonicGP",
-    "MonotonicLogPosterior",
-    "Signs",
-    "factorize",
-]
-
 # Derivatives nearer to 0, in standard deviations of the score over the width of the
 # space, may have either sign.
 NU = 1e-6

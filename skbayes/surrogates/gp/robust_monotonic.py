@@ -25,8 +25,6 @@ from skbayes.surrogates.gp.ep import propagate
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.monotonic import NU, MonotonicGP
 
-__all__ = ["RobustMonotonicGP"]
-
 # Signs of a column are dropped if the scores are this many times less probable with
 # them than without.
 MAX_ODDS_AGAINST = 10.0

@@ -23,8 +23,6 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.gp import GaussianProcess
 from skbayes.surrogates.gp.kernels import INACTIVE, LogPosterior, find_mode
 
-__all__ = ["WarpedGaussianProcess", "Warping"]
-
 MARGIN = 1e-3
 SCALE = 1.0 - 2.0 * MARGIN
 
