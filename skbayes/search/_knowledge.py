@@ -20,15 +20,6 @@ from skbayes.space.dimensions import key_of
 from skbayes.surrogates.transfer import Source
 from skbayes.utils.optional import warn_user
 
-__all__ = [
-    "is_list_of_sources",
-    "journal_trials",
-    "known_slacks",
-    "known_source",
-    "other_searches",
-    "promising",
-]
-
 
 def known_source(search: Any, space: Space) -> Any:
     """Return `warm_start_from`; for a journal, its trials within the space."""

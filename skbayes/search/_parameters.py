@@ -18,15 +18,6 @@ from skbayes.evaluation.aspects import registry as aspects
 from skbayes.surrogates.registry import registry
 from skbayes.utils.did_you_mean import surrogate_elsewhere, with_hints
 
-__all__ = [
-    "ANY_SURROGATE",
-    "OF_BEST_SCORE",
-    "SHARED",
-    "parameters_of",
-    "share_parameters",
-    "surrogate_parameter",
-]
-
 _Class = TypeVar("_Class", bound=type)
 
 # An entry of a numpydoc section: a line "name : type" and the indented lines below it.

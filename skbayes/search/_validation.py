@@ -28,20 +28,6 @@ from skbayes.spaces.parts import owner_of
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
-__all__ = [
-    "check_arguments",
-    "check_configurations",
-    "check_constraint",
-    "check_data",
-    "check_fit_names",
-    "check_refit",
-    "check_responses",
-    "check_source",
-    "check_stoppers",
-    "check_values",
-    "check_weights",
-]
-
 # Maximum number of configurations on which a constraint is tried before the first fit.
 MAX_ASKED = 20
 # Maximum number of values that are checked per parameter.

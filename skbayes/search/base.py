@@ -111,6 +111,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     # Maximum size of temporary files in bytes, unless `cache` sets it.
     _cache_limit = 1e9
 
+    # Class of the objective.
+    _kind_of_metric = GuidingMetric
+
     # Whether `refit` can be "ensemble".
     _has_ensembles = True
 
@@ -180,7 +183,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _make_objective(self, scorers: Any) -> Objective:
         """Return the objective of the trials."""
         validate.check_refit(self)
-        return GuidingMetric(self._with_plain_refit(), scorers)
+        return self._kind_of_metric(self._with_plain_refit(), scorers)
 
     def _make_space(self, notation: Any) -> Space:
         """Return the search space."""
@@ -217,6 +220,19 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     @abstractmethod
     def _make_optimizer(self, run: SearchRun) -> Any:
         """Return the optimizer that proposes configurations."""
+
+    def _settings(self, run: SearchRun, **changes: Any) -> dict[str, Any]:
+        """Return the arguments of an optimizer, with some changes."""
+        surrogate, acquisition = self._model()
+        return {
+            "surrogate": surrogate,
+            "acquisition": acquisition,
+            "n_initial_points": self._n_spread(),
+            "initial_points": run.initial_points,
+            "prior": run.prior,
+            "random_state": run.seed,
+            **changes,
+        }
 
     def _trial_data(self, run: SearchRun) -> Callable[[Any], Any] | None:
         """Return a function that makes the data of the trials, or None for `X`.
@@ -559,13 +575,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self._with_plain_refit(), params)
         return SearchRun(
-            self.estimator,
-            None,
-            None,
-            X,
-            y,
+            *(self.estimator, None, None, X, y),
             fit_params=routed.estimator.fit,
             split_params=routed.splitter.split,
+            tasks=compat.TaskTree(self, X, y, None),
         )
 
     def _refit(
@@ -585,8 +598,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             X, y = compat.safe_split(run.estimator, X, y, rows)
             fit_params = compat.check_fit_params(run.X, fit_params, rows)
         self.best_estimator_ = model  # also if its fit fails
-        tasks = run.tasks.refitting(model) if run.tasks else contextlib.nullcontext()
-        with tasks, aspects.refitting(vars(strategy), model):
+        with run.tasks.refitting(model), aspects.refitting(vars(strategy), model):
             begin = time.time()
             if not is_fitted:
                 model.fit(X, *([] if y is None else [y]), **fit_params)

@@ -166,16 +166,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         if run.cuts_trials:
             # Scores of unfinished trials are noisier than others.
             check_noise(1.0, self._model()[0])
-        surrogate, acquisition = self._model()
-        optimizer = Optimizer(
-            space,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=self._n_spread(),
-            initial_points=points + rest or None,
-            prior=run.prior,
-            random_state=run.seed,
-        )
+        settings = self._settings(run, initial_points=points + rest)
+        optimizer = Optimizer(space, **settings)
         self._warn_of_untried(points, space, n_iter)
         return optimizer
 

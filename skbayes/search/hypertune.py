@@ -256,22 +256,17 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     # -- the two parts of the search ----------------------------------------------
 
-    def _make_optimizer(self, run: SearchRun) -> Any:
-        if self._n_small(run) == 0:
-            return super()._make_optimizer(run)
-        self._on_all_data(run, None)  # detects errors early
-        seeds = make_seeds(run.seed, self.n_subsets)
-        surrogate, acquisition = self._model()
+    def _on_small_samples(self, run: SearchRun, history: History) -> Any:
+        """Make the optimizers of the search on small samples."""
+        Optimizer(run.space, **self._settings(run))  # detects errors early
+        start = {"n_initial_points": self._n_initial(), "initial_points": None}
         return RoundRobinOptimizer(
             [
                 Optimizer(
                     run.space,
-                    surrogate=surrogate,
-                    acquisition=acquisition,
-                    n_initial_points=self._n_initial(),
-                    random_state=int(subset_seed),
+                    **self._settings(run, prior=None, random_state=int(seed), **start),
                 )
-                for subset_seed in seeds
+                for seed in make_seeds(run.seed, self.n_subsets)
             ]
         )
 
@@ -316,25 +311,24 @@ class HyperTuneSearchCV(BayesSearchCV):
 
         return [
             Stage(
-                lambda run, history: self._make_optimizer(run),
+                self._on_small_samples,
                 n_small,
                 assign,
                 [assign(k, {})[1] for k in range(self.n_subsets)],
                 weight=self.subset_fraction,
                 n_points=self.n_subsets,
             ),
-            Stage(self._second, self.n_iter - n_small),
+            Stage(self._on_all_data, self.n_iter - n_small),
         ]
 
     def _min_rows(self, run: SearchRun) -> int:
         """Return the minimum number of rows of a small sample."""
-        if not is_classifier(self.estimator):
-            return MIN_ROWS
-        if type_of_target(run.y) not in ("binary", "multiclass"):
-            return MIN_ROWS
-        return MIN_ROWS * len(np.unique(run.y))
+        classes = ("binary", "multiclass")
+        if is_classifier(self.estimator) and type_of_target(run.y) in classes:
+            return MIN_ROWS * len(np.unique(run.y))
+        return MIN_ROWS
 
-    def _second(self, run: SearchRun, history: History) -> Optimizer:
+    def _on_all_data(self, run: SearchRun, history: History) -> Optimizer:
         """Make the optimizer of the search on all data."""
         signs = run.notes["signs"]
         plan = plan_monotonicity(run.space, signs, history, run.seed)
@@ -356,30 +350,23 @@ class HyperTuneSearchCV(BayesSearchCV):
                 "parameters carry less weight.",
                 names,
             )
-        optimizer = self._on_all_data(run, plan)
+        changes = {} if plan is None else self._with_signs(run, plan)
+        optimizer = Optimizer(run.space, **self._settings(run, **changes))
         self._warm_start(optimizer, run)
         return optimizer
 
-    def _on_all_data(self, run: SearchRun, plan: MonotonicityPlan | None) -> Optimizer:
+    def _with_signs(self, run: SearchRun, plan: MonotonicityPlan) -> dict[str, Any]:
+        """Return the arguments of the optimizer that depend on the small samples."""
         points, space = list(run.initial_points), run.space
-        surrogate, acquisition = self._model()
-        n_initial = self._n_spread()
-        if plan is not None:
-            n_initial = self._n_initial()
-            (center,) = space.decode(plan.center[None, :])
-            if space.allows(center):
-                default = parse_initial_points(self.initial_points)[0] is None
-                points.insert(0 if default else len(points), center)
-            surrogate = self._signed_model(space, plan, run.seed)
-        return Optimizer(
-            space,
-            surrogate=surrogate,
-            acquisition=acquisition,
-            n_initial_points=n_initial,
-            initial_points=points or None,
-            prior=run.prior,
-            random_state=run.seed,
-        )
+        (center,) = space.decode(plan.center[None, :])
+        if space.allows(center):
+            default = parse_initial_points(self.initial_points)[0] is None
+            points.insert(0 if default else len(points), center)
+        return {
+            "surrogate": self._signed_model(space, plan, run.seed),
+            "n_initial_points": self._n_initial(),
+            "initial_points": points,
+        }
 
     def _signed_model(
         self, space: Space, plan: MonotonicityPlan, seed: int
@@ -398,7 +385,7 @@ class HyperTuneSearchCV(BayesSearchCV):
     def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
         history = outcome.history
         attributes = super()._describe(run, outcome)
-        attributes |= self._on_small_samples(run, history)
+        attributes |= self._describe_signs(run, history)
         results = attributes["cv_results_"]
         whole = results["stage"] > 0
         if not np.any(whole):
@@ -427,28 +414,17 @@ class HyperTuneSearchCV(BayesSearchCV):
         has_two = self._n_small(run) > 0
         return [trial.stage if has_two else 1 for trial in history]
 
-    def _on_small_samples(self, run: SearchRun, history: History) -> dict[str, Any]:
+    def _describe_signs(self, run: SearchRun, history: History) -> dict[str, Any]:
         """Return the attributes that describe the results on small samples."""
-        plan, signs = run.notes.get("monotonicity"), run.notes["signs"]
-        space = run.space
-        if plan is None:
-            return {
-                "signs_": signs,
-                "small_optimum_": None,
-                "small_optima_": [],
-                "sign_points_": [],
-                "disagreement_": {},
-                "weakened_": [],
-                "signs_in_force_": {},
-            }
+        plan, decode = run.notes.get("monotonicity"), run.space.decode
         return {
-            "signs_": signs,
-            "small_optimum_": space.decode(plan.center[None])[0],
-            "small_optima_": space.decode(plan.optima),
-            "sign_points_": space.decode(plan.points),
-            "disagreement_": plan.disagreement,
-            "weakened_": plan.weakened,
-            "signs_in_force_": self._signs_in_force(run, history, plan),
+            "signs_": run.notes["signs"],
+            "small_optimum_": plan and decode(plan.center[None])[0],
+            "small_optima_": decode(plan.optima) if plan else [],
+            "sign_points_": decode(plan.points) if plan else [],
+            "disagreement_": plan.disagreement if plan else {},
+            "weakened_": plan.weakened if plan else [],
+            "signs_in_force_": self._signs_in_force(run, history, plan) if plan else {},
         }
 
     def _signs_in_force(
@@ -481,11 +457,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]
 
     def _select(self, run: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
-        attributes, results = super()._select(run, found), found["cv_results_"]
+        attributes, stages = super()._select(run, found), found["cv_results_"]["stage"]
         chosen = attributes.get("best_index_")
-        if not callable(run.refit.plain) or chosen is None:
-            return attributes
-        if results["stage"][chosen] < results["stage"].max():
+        if callable(run.refit.plain) and stages[chosen] < stages.max():
             raise ValueError(
                 f"refit chose row {chosen}, a trial on a small sample. Trials on all "
                 "data have 1 in cv_results_['stage']."

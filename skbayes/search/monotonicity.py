@@ -25,34 +25,13 @@ from skbayes.spaces.parts import owner_of
 
 __all__ = ["KNOWN_MONOTONICITY", "check_monotonicity", "known_monotonicity"]
 
-_LINEAR = {"alpha": -1}
 _TREE = {
-    "ccp_alpha": -1,
-    "max_depth": +1,
-    "max_leaf_nodes": +1,
-    "min_impurity_decrease": -1,
+    **{"ccp_alpha": -1, "min_impurity_decrease": -1},
+    **{"max_depth": +1, "max_leaf_nodes": +1},
 }
-_BOOSTING = {**_TREE, "n_estimators": +1}
 _HISTOGRAM = {"l2_regularization": -1, "max_depth": +1, "max_iter": +1}
-_HISTOGRAM = {**_HISTOGRAM, "max_leaf_nodes": +1}
 _KERNEL = {"degree": +1, "gamma": +1}
-_SVM = {**_KERNEL, "C": +1}
-_LIGHTGBM = {
-    "max_depth": +1,
-    "min_split_gain": -1,
-    "n_estimators": +1,
-    "num_leaves": +1,
-    "reg_alpha": -1,
-    "reg_lambda": -1,
-}
-_XGBOOST = {
-    "gamma": -1,
-    "max_depth": +1,
-    "max_leaves": +1,
-    "n_estimators": +1,
-    "reg_alpha": -1,
-    "reg_lambda": -1,
-}
+_REGULARIZED = {"n_estimators": +1, "reg_alpha": -1, "reg_lambda": -1}
 
 #: Signs of hyper-parameters by the names of the class and of the parameter.
 #:
@@ -61,75 +40,58 @@ _XGBOOST = {
 #: ``{"alpha": -1}``. A class that is not listed uses the signs of its first listed base
 #: class.
 KNOWN_MONOTONICITY: dict[str, dict[str, int]] = {
-    # Linear models
-    "ElasticNet": _LINEAR,
-    "GammaRegressor": _LINEAR,
-    "HuberRegressor": _LINEAR,
-    "Lasso": _LINEAR,
-    "LinearSVC": {"C": +1},
-    "LinearSVR": {"C": +1, "epsilon": -1},
-    "LogisticRegression": {"C": +1},
-    "MultiTaskElasticNet": _LINEAR,
-    "MultiTaskLasso": _LINEAR,
-    "Perceptron": _LINEAR,
-    "PoissonRegressor": _LINEAR,
-    "QuantileRegressor": _LINEAR,
-    "Ridge": _LINEAR,
-    "RidgeClassifier": _LINEAR,
-    "SGDClassifier": _LINEAR,
-    "SGDRegressor": _LINEAR,
-    "TweedieRegressor": _LINEAR,
-    # Discriminants and Bayes
-    "BernoulliNB": {"alpha": -1},
-    "ComplementNB": {"alpha": -1},
-    "GaussianNB": {"var_smoothing": -1},
-    "LinearDiscriminantAnalysis": {"shrinkage": -1},
-    "MultinomialNB": {"alpha": -1},
-    "QuadraticDiscriminantAnalysis": {"reg_param": -1},
-    # Kernels
-    "KernelRidge": {**_KERNEL, "alpha": -1},
-    "NuSVC": {**_KERNEL, "nu": -1},
-    "NuSVR": {**_SVM, "nu": +1},
-    "SVC": _SVM,
-    "SVR": {**_SVM, "epsilon": -1},
-    # Neighbors
-    "KNeighborsClassifier": {"n_neighbors": +1},
-    "KNeighborsRegressor": {"n_neighbors": +1},
-    # Trees
-    "AdaBoostClassifier": {"n_estimators": +1},
-    "AdaBoostRegressor": {"n_estimators": +1},
-    "DecisionTreeClassifier": _TREE,
-    "DecisionTreeRegressor": _TREE,
-    "ExtraTreesClassifier": _TREE,
-    "ExtraTreesRegressor": _TREE,
-    "GradientBoostingClassifier": _BOOSTING,
-    "GradientBoostingRegressor": _BOOSTING,
-    "HistGradientBoostingClassifier": _HISTOGRAM,
-    "HistGradientBoostingRegressor": _HISTOGRAM,
-    "LGBMModel": _LIGHTGBM,
-    "RandomForestClassifier": _TREE,
-    "RandomForestRegressor": _TREE,
-    "XGBModel": _XGBOOST,
-    # Neural networks
-    "MLPClassifier": {"alpha": -1, "hidden_layer_sizes": +1},
-    "MLPRegressor": {"alpha": -1, "hidden_layer_sizes": +1},
-    # Transformers
-    "AdditiveChi2Sampler": {"sample_steps": +1},
-    "CountVectorizer": {"max_features": +1},
-    "FactorAnalysis": {"n_components": +1},
-    "KBinsDiscretizer": {"n_bins": +1},
-    "KernelPCA": {**_KERNEL, "n_components": +1},
-    "NMF": {"n_components": +1},
-    "Nystroem": {**_KERNEL, "n_components": +1},
-    "PCA": {"n_components": +1},
-    "PolynomialCountSketch": {**_KERNEL, "n_components": +1},
-    "PolynomialFeatures": {"degree": +1},
-    "RBFSampler": {"gamma": +1, "n_components": +1},
-    "SelectKBest": {"k": +1},
-    "SelectPercentile": {"percentile": +1},
-    "SplineTransformer": {"degree": +1, "n_knots": +1},
-    "TruncatedSVD": {"n_components": +1},
-    "VarianceThreshold": {"threshold": -1},
+    name: signs
+    for names, signs in (
+        # Linear models
+        ("ElasticNet GammaRegressor HuberRegressor Lasso Perceptron", {"alpha": -1}),
+        ("MultiTaskElasticNet MultiTaskLasso PoissonRegressor", {"alpha": -1}),
+        ("QuantileRegressor Ridge RidgeClassifier SGDClassifier", {"alpha": -1}),
+        ("SGDRegressor TweedieRegressor", {"alpha": -1}),
+        ("LinearSVC LogisticRegression", {"C": +1}),
+        ("LinearSVR", {"C": +1, "epsilon": -1}),
+        # Discriminants and Bayes
+        ("BernoulliNB ComplementNB MultinomialNB", {"alpha": -1}),
+        ("GaussianNB", {"var_smoothing": -1}),
+        ("LinearDiscriminantAnalysis", {"shrinkage": -1}),
+        ("QuadraticDiscriminantAnalysis", {"reg_param": -1}),
+        # Kernels
+        ("KernelRidge", {**_KERNEL, "alpha": -1}),
+        ("NuSVC", {**_KERNEL, "nu": -1}),
+        ("NuSVR", {**_KERNEL, "C": +1, "nu": +1}),
+        ("SVC", {**_KERNEL, "C": +1}),
+        ("SVR", {**_KERNEL, "C": +1, "epsilon": -1}),
+        # Neighbors
+        ("KNeighborsClassifier KNeighborsRegressor", {"n_neighbors": +1}),
+        # Trees
+        ("AdaBoostClassifier AdaBoostRegressor", {"n_estimators": +1}),
+        ("DecisionTreeClassifier DecisionTreeRegressor", _TREE),
+        ("ExtraTreesClassifier ExtraTreesRegressor", _TREE),
+        ("RandomForestClassifier RandomForestRegressor", _TREE),
+        ("GradientBoostingClassifier", {**_TREE, "n_estimators": +1}),
+        ("GradientBoostingRegressor", {**_TREE, "n_estimators": +1}),
+        ("HistGradientBoostingClassifier", {**_HISTOGRAM, "max_leaf_nodes": +1}),
+        ("HistGradientBoostingRegressor", {**_HISTOGRAM, "max_leaf_nodes": +1}),
+        (
+            "LGBMModel",
+            {"max_depth": +1, "min_split_gain": -1, "num_leaves": +1, **_REGULARIZED},
+        ),
+        ("XGBModel", {"gamma": -1, "max_depth": +1, "max_leaves": +1, **_REGULARIZED}),
+        # Neural networks
+        ("MLPClassifier MLPRegressor", {"alpha": -1, "hidden_layer_sizes": +1}),
+        # Transformers
+        ("AdditiveChi2Sampler", {"sample_steps": +1}),
+        ("CountVectorizer", {"max_features": +1}),
+        ("FactorAnalysis NMF PCA TruncatedSVD", {"n_components": +1}),
+        ("KBinsDiscretizer", {"n_bins": +1}),
+        ("KernelPCA Nystroem PolynomialCountSketch", {**_KERNEL, "n_components": +1}),
+        ("PolynomialFeatures", {"degree": +1}),
+        ("RBFSampler", {"gamma": +1, "n_components": +1}),
+        ("SelectKBest", {"k": +1}),
+        ("SelectPercentile", {"percentile": +1}),
+        ("SplineTransformer", {"degree": +1, "n_knots": +1}),
+        ("VarianceThreshold", {"threshold": -1}),
+    )
+    for name in names.split()
 }
 
 

@@ -336,15 +336,14 @@ class MultiStageSearchCV(BayesSearchCV):
         promoted = _promoted(history, index - 1, int(self.n_promoted))
         if not promoted:
             _warn_of_failure(history, index - 1, self.stages[index - 1])
-        return Optimizer(
-            run.space,
+        settings = self._settings(
+            run,
             surrogate=self._informed_surrogate(run, fidelity, history),
-            acquisition=self._model()[1],
             n_initial_points=len(promoted) or self._n_spread(),
-            initial_points=promoted or run.initial_points or None,
+            initial_points=promoted or run.initial_points,
             prior=run.prior and run.prior.densities_only(),
-            random_state=run.seed,
         )
+        return Optimizer(run.space, **settings)
 
     def _informed_surrogate(
         self, run: SearchRun, fidelity: Fidelity, history: History

@@ -250,15 +250,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         return objectives
 
     def _make_optimizer(self, run: SearchRun) -> Optimizer:
-        return Optimizer(
-            run.space,
-            surrogate=self.surrogate,
-            n_initial_points=self._n_spread(),
-            initial_points=run.initial_points or None,
-            n_objectives=len(self.objectives),
-            prior=run.prior,
-            random_state=run.seed,
-        )
+        n = len(self.objectives)
+        return Optimizer(run.space, **self._settings(run, n_objectives=n))
 
     def _known_results(self, run: SearchRun) -> list[tuple]:
         space, objectives = run.space, run.objective

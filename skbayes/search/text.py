@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
@@ -295,13 +294,14 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def _strategy(self, X: Any, y: Any, params: dict) -> tuple[Any, Any, Any]:
         """Return a search over pipelines, and the documents with those of `dev`."""
-        texts = check_labeled_texts(X, y, self._is_classifier(), "X", "y")
+        classifies = is_classifier(self._pipeline())
+        texts = check_labeled_texts(X, y, classifies, "X", "y")
         n_texts, cv, n_refit = len(texts), self._splitter(y, len(texts)), None
         if self.dev is not None:
             dev_texts, dev_labels, is_refitted = self._checked_dev(params, y)
             cv = [(np.arange(n_texts), np.arange(n_texts, n_texts + len(dev_texts)))]
             if self.cv is not None:
-                folds = check_cv(self.cv, y, classifier=self._is_classifier())
+                folds = check_cv(self.cv, y, classifier=classifies)
                 cv += list(folds.split(texts, y))
             texts = texts + dev_texts
             if y is not None:
@@ -315,14 +315,18 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         self, cv: Any, n_texts: int | None = None, n_characters: int | None = None
     ) -> Self:
         """Return a copy of this search with the parameters of MultiStageSearchCV."""
-        strategy = copy.copy(self)
-        strategy.estimator = self._pipeline()
-        space = self._full_space(strategy.estimator, n_characters)
-        strategy.search_spaces, strategy.cv = space, cv
-        strategy.initial_points = self._points(space)
-        for name, value in self._stage_arguments(n_texts).items():
-            setattr(strategy, name, value)
-        strategy._n_own = len(parse_initial_points(self.initial_points)[0] or [])
+        strategy, pipeline = copy.copy(self), self._pipeline()
+        space = self._full_space(pipeline, n_characters)
+        strategy._set(
+            {
+                "estimator": pipeline,
+                "search_spaces": space,
+                "cv": cv,
+                "initial_points": self._points(space),
+                "_n_own": len(parse_initial_points(self.initial_points)[0] or []),
+                **self._stage_arguments(n_texts or 0),
+            }
+        )
         return strategy
 
     def _trial_data(self, run: SearchRun) -> Callable[[Any], Any] | None:
@@ -359,7 +363,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def _splitter(self, labels: Any, n_texts: int) -> Any:
         """Return the splitter of the documents."""
-        if self.cv is not None or not self._is_classifier():
+        if self.cv is not None or not is_classifier(self._pipeline()):
             return self.cv
         stratified = type_of_target(labels) in ("binary", "multiclass")
         if oof_method(self.return_folds) is not None:  # each document is tested once
@@ -373,21 +377,21 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         splitter = RepeatedStratifiedKFold if stratified else RepeatedKFold
         return splitter(n_splits=N_FOLDS, n_repeats=N_REPEATS, random_state=0)
 
-    def _stage_arguments(self, n_texts: int | None) -> dict[str, Any]:
-        """Return the sizes and numbers of trials of the stages."""
+    def _stage_arguments(self, n_texts: int) -> dict[str, Any]:
+        """Return the sizes and numbers of trials of the stages, if they are "auto"."""
         if not isinstance(self.stages, str):
-            return {"stages": self.stages}
-        n_train = n_texts or 0
-        if self.cv is None and self.dev is None:
-            n_train = round((1 - TEST_SHARE) * n_train)
+            return {}
         trials = self.n_iter
         if isinstance(trials, Integral):
-            if (n_texts or 0) < MANY_TEXTS or trials == 1:
-                return {"stages": (1.0,)}
-            n_full = min(N_FULL, -(-int(trials) // 4))
+            n_full = min(N_FULL, -(-int(trials) // 4)) if n_texts >= MANY_TEXTS else 0
             trials = (int(trials) - n_full, n_full)
+            if 0 in trials:
+                return {"stages": (1.0,)}
         if len(trials) == 1:
             return {"stages": (1.0,)}
+        n_train = n_texts
+        if self.cv is None and self.dev is None:
+            n_train = round((1 - TEST_SHARE) * n_texts)
         share = max(SAMPLE / max(n_train, 1), SAMPLE_SHARE)
         return {"stages": (min(share, 0.5), 1.0), "n_iter": trials}
 
@@ -426,9 +430,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
                 "search_spaces must be a dict if space is not None, got "
                 f"{type(own).__name__}. Use space=None to search only search_spaces."
             )
-        steps = [
-            name for name, step in pipeline.steps if isinstance(step, NGramVectorizer)
-        ]
+        steps = [k for k, step in pipeline.steps if isinstance(step, NGramVectorizer)]
         if not steps:
             raise ValueError(
                 f"space={self.space!r} requires an NGramVectorizer as a step of the "
@@ -446,21 +448,18 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     def _points(self, space: Any) -> Any:
         """Return the initial configurations: the user's, then those of the space."""
         own, number = parse_initial_points(self.initial_points)
-        points: list[Any] = list(own or [])
+        points = own or []
         if self.space == "extended" and self.estimator is None:
             whole = Space.from_notation(space, constraint=self._rule())
             known = self._pipeline().get_params(deep=True)
-            # Hyper-parameters added by the user keep the value of the pipeline.
-            ready = [
-                whole.selection({**known, **p}) for p in first_points(self.language)
-            ]
-            points += [p for p in ready if p is not None and p in whole]
+            for first in first_points(self.language):
+                # Hyper-parameters added by the user keep the value of the pipeline.
+                point = whole.selection({**known, **first})
+                if point is not None and point in whole:
+                    points.append(point)
         if not points:
             return self.initial_points
         return points if number is None else [*points, number]
-
-    def _is_classifier(self) -> bool:
-        return is_classifier(self._pipeline())
 
     def _checked_dev(
         self, params: Mapping[str, Any], y: Any
@@ -490,29 +489,21 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             raise ValueError("dev must have labels if and only if y is given.")
         checked = check_labeled_texts(texts, labels, False, "dev[0]", "dev[1]")
         known = set(np.ravel(y).tolist())
-        if self._is_classifier() and known.isdisjoint(np.ravel(labels).tolist()):
+        is_new = known.isdisjoint(np.ravel(labels).tolist())
+        if is_new and is_classifier(self._pipeline()):
             raise ValueError("dev[1]: none of its labels is in y.")
         return checked, labels, is_refitted
 
     def get_metadata_routing(self) -> Any:
-        """Return the metadata routing, as for GridSearchCV.
-
-        Returns
-        -------
-        routing : MetadataRouter
-            Metadata routing.
-        """
+        """Return the metadata routing, as for GridSearchCV."""
         strategy = self if self._n_own is not None else self._over_pipelines(self.cv)
         return super(TextRepresentationSearchCV, strategy).get_metadata_routing()
 
     def __sklearn_tags__(self) -> Any:
-        tags = clone(self._search_stub()).__sklearn_tags__()
+        tags = clone(BayesSearchCV(self._pipeline(), {})).__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.two_d_array = False
         return tags
-
-    def _search_stub(self) -> BayesSearchCV:
-        return BayesSearchCV(self._pipeline(), {})
 
 
 def _can_be_stratified(labels: Any) -> bool:
@@ -529,5 +520,5 @@ def _last_step(estimator: Any) -> Any:
 def _has_vectorizer(run: SearchRun) -> bool:
     """Return whether some trials use a vectorizer that can share its counts."""
     params = [run.estimator.get_params(deep=True), *run.space.covering_sample()]
-    values = itertools.chain.from_iterable(by_name.values() for by_name in params)
+    values = (value for by_name in params for value in by_name.values())
     return any(isinstance(value, NGramVectorizer) for value in values)

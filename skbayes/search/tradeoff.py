@@ -32,7 +32,6 @@ from skbayes.search._parameters import (
     share_parameters,
     surrogate_parameter,
 )
-from skbayes.search._validation import check_refit
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import ScoreAndCost, best_attributes, best_row, rank
 from skbayes.space import Ordinal, Space
@@ -282,6 +281,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     tradeoff_curve_ = FrameAttribute(with_params=True)
 
+    _kind_of_metric = ScoreAndCost
     _has_ensembles = False
     _subset_parameter = "train_sizes"
     _n_initial_points = 3
@@ -343,23 +343,13 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def _make_optimizer(self, run: SearchRun) -> TradeoffOptimizer:
         largest = self._sizes()[-1]
         points = [{SIZE: largest, **point} for point in run.initial_points]
-        surrogate, acquisition = self._model()
         return TradeoffOptimizer(
             run.space,
             None if self.all_tradeoffs else float(self.tradeoff),
             functools.partial(_relative_sizes, largest),
-            surrogate=surrogate,
-            acquisition=acquisition,
             cost_scale=self.cost_scale,
-            n_initial_points=self._n_spread(),
-            initial_points=points or None,
-            prior=run.prior,
-            random_state=run.seed,
+            **self._settings(run, initial_points=points),
         )
-
-    def _make_objective(self, scorers: Any) -> ScoreAndCost:
-        check_refit(self)
-        return ScoreAndCost(self._with_plain_refit(), scorers)
 
     # -- what is known already ----------------------------------------------------
 
