@@ -126,7 +126,7 @@ class Objectives:
         # Imported late, because workers import this module.
         from skbayes.acquisition.hypervolume import is_nondominated
 
-        front = is_nondominated(np.array([scores for _, scores, _ in known]))
+        front = is_nondominated(np.array([scores for _, scores, *_ in known]))
         return [known[place][0] for place in np.flatnonzero(front).tolist()]
 
     def of_results(

@@ -127,7 +127,7 @@ class SearchRun:
     n_points: int = 1
     journal: Any = None
     context: Any = None
-    known: list[tuple] = field(default_factory=list)
+    known: Sequence[Any] = ()
     sources: list[Source] = field(default_factory=list)
     cache: PrefixCache | None = None
     ranked: History = field(default_factory=History)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,14 +37,19 @@ Known = tuple[Params, float, float | None]
 
 
 class KnownTrial(NamedTuple):
-    """Earlier trial; the score is NaN if it failed, `rounds` is 0 without rounds."""
+    """Earlier trial; the score is NaN if it failed, `rounds` is 0 without rounds.
+
+    `place` is its position in the source, and `trial` the object, if there is one.
+    """
 
     params: Params
-    score: float
+    score: Any
     noise: float | None = None
     cost: float | None = None
     failed: bool = False
     rounds: int = 0
+    place: int = 0
+    trial: Trial | None = None
 
 
 # Number of digits by which numbers are compared: np.logspace(-5, 0, 6) begins with
@@ -129,13 +134,20 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
 
 
 def known_trials(
-    source: Any, space: Space, metric: str = "score", failures: bool = True
+    source: Any,
+    space: Space,
+    metric: str = "score",
+    failures: bool = True,
+    n_outside: int = 0,
 ) -> list[KnownTrial]:
-    """Return the output of `known_results`, with the costs and failures of studies."""
+    """Return the output of `known_results`, with the costs and failures of studies.
+
+    The source had `n_outside` other trials, which are outside of the space.
+    """
     rows = [KnownTrial(*row) for row in known_rows(source, metric)]
+    n_rows = len(rows) + n_outside
     known: list[KnownTrial] = []
-    n_outside = 0
-    for row in rows:
+    for place, row in enumerate(rows):
         scored = bool(np.isfinite(row.score))
         if not scored and not (failures and row.failed):
             continue
@@ -144,17 +156,18 @@ def known_trials(
         except ValueError:
             n_outside += scored
             continue
-        known.append(row._replace(params=params, score=float(row.score)))
-    n_ignored = len(rows) - len(known)
-    reasons = []
-    if n_outside:
-        reasons.append(f"{n_outside} outside search_spaces")
-    if n_ignored > n_outside:
-        reasons.append(f"{n_ignored - n_outside} without a comparable score")
-    if reasons:
+        score = float(row.score)
+        known.append(row._replace(params=params, score=score, place=place))
+    n_ignored = n_rows - len(known)
+    counts = {
+        "outside search_spaces": n_outside,
+        "without a comparable score": n_ignored - n_outside,
+    }
+    if n_ignored:
+        reasons = ", ".join(f"{n} {reason}" for reason, n in counts.items() if n)
         warn_user(
-            f"warm_start_from: {n_ignored} of {len(rows)} known "
-            f"configurations are ignored ({', '.join(reasons)}).",
+            f"warm_start_from: {n_ignored} of {n_rows} known configurations are "
+            f"ignored ({reasons}).",
         )
     return known
 
@@ -221,8 +234,7 @@ def known_rows(source: Any, metric: str) -> Sequence[tuple]:
         raise TypeError(
             "warm_start_from must be a fitted search, its cv_results_ as a dict or "
             "data frame, trials, a study of Optuna, or a result of scikit-optimize, "
-            "got "
-            f"{type(source).__name__}"
+            f"got {type(source).__name__}"
         )
     return rows_of_trials(trials, metric, "score")
 
@@ -235,16 +247,15 @@ def _rows_of_skopt(result: Any) -> list[KnownTrial]:
             "give it that of the parameter: Real(..., name='C')."
         )
     values = np.asarray(result.func_vals, dtype=float)
-    times: Iterable[Any] = (
-        np.exp(result.log_time) if hasattr(result, "log_time") else [None] * len(values)
-    )
+    times: list[Any] = [None] * len(values)
+    if hasattr(result, "log_time"):
+        times = np.exp(result.log_time).tolist()
     return [
         KnownTrial(
             dict(zip(names, point, strict=True)),
             -float(value) if np.isfinite(value) else np.nan,
-            None,
-            None if seconds is None else float(seconds),
-            not np.isfinite(value),
+            cost=seconds,
+            failed=not np.isfinite(value),
         )
         for point, value, seconds in zip(result.x_iters, values, times, strict=True)
     ]
@@ -289,11 +300,12 @@ def _is_nan(value: Any) -> bool:
     return type(value).__name__ == "NAType"
 
 
-def rows_of_trials(trials: Iterable[Trial], metric: str, guiding: str) -> list[Known]:
+def rows_of_trials(
+    trials: Sequence[Trial], metric: str, guiding: str
+) -> list[KnownTrial]:
     """Return rows of trials; `guiding` is the name of the metric of `Trial.score`."""
-    trials = list(trials)
     whole = max((trial.train_fraction for trial in trials), default=1.0)
-    rows: list[Known] = []
+    rows: list[KnownTrial] = []
     for trial in trials:
         scores = trial.scores
         complete = trial.state == TrialState.COMPLETE
@@ -302,15 +314,13 @@ def rows_of_trials(trials: Iterable[Trial], metric: str, guiding: str) -> list[K
                 f"warm_start_from: there are no scores {metric!r} among the trials; "
                 f"the metrics are {list(scores)}"
             )
-        if trial.train_fraction < whole:
-            rows.append((trial.params, np.nan, None))
-        elif metric == guiding:
-            rows.append((trial.params, trial.score, trial.noise))
-        elif complete and scores:
-            rows.append((trial.params, float(scores[metric].mean()), None))
-        else:
-            # The noise of a partial mean is only known for the guiding metric.
-            rows.append((trial.params, np.nan, None))
+        # The noise of a partial mean is only known for the guiding metric.
+        score, noise = math.nan, None
+        if trial.train_fraction == whole and metric == guiding:
+            score, noise = trial.score, trial.noise
+        elif trial.train_fraction == whole and complete and scores:
+            score = float(scores[metric].mean())
+        rows.append(KnownTrial(trial.params, score, noise, trial=trial))
     return rows
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from itertools import zip_longest
 from os import PathLike
@@ -14,24 +13,19 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import Trial
 from skbayes.journal.database import display_name
 from skbayes.journal.reader import read_trials
-from skbayes.results.warm_start import read_sources
+from skbayes.results.warm_start import KnownTrial, known_trials, read_sources
 from skbayes.space import Space
-from skbayes.space.dimensions import key_of
 from skbayes.surrogates.transfer import Source
-from skbayes.utils.optional import warn_user
 
 
-def known_source(search: Any, space: Space) -> Any:
-    """Return `warm_start_from`; for a journal, its trials within the space."""
-    source = search.warm_start_from
+def known_of(
+    source: Any, space: Space, metric: str, failures: bool = True
+) -> list[KnownTrial]:
+    """Return the known trials of one search on the same data."""
+    n_outside = 0
     if isinstance(source, str | PathLike):
         source, n_outside = journal_trials(source, space)
-        if n_outside:
-            warn_user(
-                f"warm_start_from: {n_outside} of {n_outside + len(source)} known "
-                "configurations are ignored (outside search_spaces).",
-            )
-    return source
+    return known_trials(source, space, metric, failures, n_outside)
 
 
 def is_list_of_sources(value: Any) -> bool:
@@ -53,26 +47,18 @@ def other_searches(search: Any, run: SearchRun) -> list[Source]:
     return read_sources(search.warm_start_from, run.space, metric)
 
 
-def known_slacks(search: Any, run: SearchRun) -> list[list[float] | None]:
+def known_slacks(run: SearchRun) -> list[list[float] | None]:
     """Return the slacks of the constraints for each known observation, None if unknown.
 
     They are known if an earlier search measured outcomes with constraints.
     """
-    if run.constraints is None or not run.known:
-        return [None] * len(run.known)
-    source = search.warm_start_from
-    if isinstance(source, str | PathLike):
-        source, _ = journal_trials(source, run.space)
-    trials = getattr(source, "trials_", source)
-    known: dict[str, list[float]] = {}
-    for trial in trials if isinstance(trials, Sequence) else []:
-        if isinstance(trial, Trial) and trial.outcomes:
-            with contextlib.suppress(ValueError):
-                params = run.space.canonicalize(trial.params)
-                slacks = run.constraints.of_trial(trial)
-                known[key_of(run.space.encode([params])[0])] = slacks
-    rows = run.space.encode([params for params, *_ in run.known])
-    return [known.get(key_of(row)) for row in rows]
+    bounds = run.constraints
+    return [
+        bounds.of_trial(known.trial)
+        if bounds is not None and known.trial is not None and known.trial.outcomes
+        else None
+        for known in run.known
+    ]
 
 
 def promising(run: SearchRun, slacks: Sequence[list[float] | None] = ()) -> list[tuple]:
@@ -81,9 +67,9 @@ def promising(run: SearchRun, slacks: Sequence[list[float] | None] = ()) -> list
     If some of them satisfy the constraints, only those are returned.
     """
     allowed = [
-        (observation, own and all(slack <= 0.0 for slack in own))
-        for observation, own in zip_longest(run.known, slacks)
-        if not np.all(np.isnan(observation[1])) and run.space.allows(observation[0])
+        (known, own and all(slack <= 0.0 for slack in own))
+        for known, own in zip_longest(run.known, slacks)
+        if not np.all(np.isnan(known.score)) and run.space.allows(known.params)
     ]
     satisfying = [observation for observation, is_kept in allowed if is_kept]
     return satisfying or [observation for observation, _ in allowed]

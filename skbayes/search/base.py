@@ -27,7 +27,7 @@ from skbayes.evaluation.run import Objective, SearchRun
 from skbayes.evaluation.trial import History
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results.frame import FrameAttribute, results_frame
-from skbayes.results.warm_start import known_trials
+from skbayes.results.warm_start import KnownTrial
 from skbayes.search import _knowledge as knowledge
 from skbayes.search import _preparation as prepare
 from skbayes.search import _validation as validate
@@ -92,7 +92,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     learning_curves_ = FrameAttribute()
 
-    # Types of the attributes that `fit` sets.
+    # Types of attributes that `fit` sets.
     cv_results_: dict[str, Any]
     trials_: History
     best_index_: int
@@ -204,10 +204,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         n_points = prepare.parse_initial_points(self.initial_points)[1]
         return self._n_initial_points if n_points is None else n_points
 
-    def _known_results(self, run: SearchRun) -> list[tuple]:
-        """Return observations of an earlier search: parameters, scores, noise."""
-        space, metric = run.space, run.objective.name or "score"
-        return list(known_trials(knowledge.known_source(self, space), space, metric))
+    def _known_results(self, run: SearchRun) -> list[KnownTrial]:
+        """Return the trials of an earlier search, with scores for the optimizer."""
+        metric = run.objective.name or "score"
+        return knowledge.known_of(self.warm_start_from, run.space, metric)
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         """Return the stages of the search; the best trial is that of the last one."""
@@ -369,12 +369,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             if strategy.return_folds:
                 self._set(winner_fits(run, found["best_index_"]))
             if run.refit.plain:
-                if run.refit.needs_predictions:
-                    final = FinalModel(strategy, run, found)
-                    self._refit(strategy, run, found, final.model, final.is_fitted)
-                    self._set(final.attributes(self.best_estimator_))
-                else:
-                    self._refit(strategy, run, found)
+                self._refit(strategy, run, found)
         self.total_time_ = time.perf_counter() - begin
         if run.options.verbose > 0:
             prepare.print_advice(self)
@@ -388,8 +383,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         routing : MetadataRouter
             Metadata routing. Scorers in `constraints` have the key ``constraints``.
         """
-        plain = self._with_plain_refit()
-        router = super(BaseBayesSearchCV, plain).get_metadata_routing()
+        plain: Any = super(BaseBayesSearchCV, self._with_plain_refit())
+        router = plain.get_metadata_routing()
         for aspect in aspects.requested(vars(self)):
             if (scorer := aspect.scorer(self)) is not None:
                 mapping = MethodMapping().add(caller="fit", callee="score")
@@ -413,8 +408,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         score : float
             Score of the best estimator.
         """
-        plain = self._with_plain_refit()
-        score: float = super(BaseBayesSearchCV, plain).score(X, y, **params)
+        plain: Any = super(BaseBayesSearchCV, self._with_plain_refit())
+        score: float = plain.score(X, y, **params)
         return score
 
     def _with_plain_refit(self) -> Any:
@@ -502,11 +497,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """Pass the observations of earlier searches to an optimizer."""
         if run.sources:
             optimizer.transfer(run.sources)
-        if not run.known:
-            return
-        slacks = knowledge.known_slacks(self, run)
-        for (params, score, noise, *cost), own in zip(run.known, slacks, strict=True):
-            optimizer.learn(params, score, noise, *cost[:1], constraints=own)
+        slacks = knowledge.known_slacks(run)
+        for known, own in zip(run.known, slacks, strict=True):
+            optimizer.learn(*known[:4], constraints=own)
         # The best known configuration is tried again, so the result is not worse.
         for params in run.objective.best_known(knowledge.promising(run, slacks)):
             optimizer.enqueue(params)
@@ -581,17 +574,12 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             tasks=compat.TaskTree(self, X, y, None),
         )
 
-    def _refit(
-        self,
-        strategy: Any,
-        run: SearchRun,
-        found: Mapping[str, Any],
-        model: Any = None,
-        is_fitted: bool = False,
-    ) -> None:
-        """Fit a model, by default the best configuration; set its attributes."""
-        if model is None:
-            model = strategy._unfitted(found["best_params_"])
+    def _refit(self, strategy: Any, run: SearchRun, found: Mapping[str, Any]) -> None:
+        """Fit the best configuration, or the final model; set the attributes."""
+        final = None
+        if run.refit.needs_predictions:
+            final = FinalModel(strategy, run, found)
+        model = final.model if final else strategy._unfitted(found["best_params_"])
         X, y, fit_params = run.X, run.y, run.fit_params
         rows = strategy._refit_rows(run, found)
         if rows is not None:
@@ -600,9 +588,11 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         self.best_estimator_ = model  # also if its fit fails
         with run.tasks.refitting(model), aspects.refitting(vars(strategy), model):
             begin = time.time()
-            if not is_fitted:
+            if final is None or not final.is_fitted:
                 model.fit(X, *([] if y is None else [y]), **fit_params)
             self.refit_time_ = time.time() - begin
         self.best_estimator_ = strategy._refitted(model)
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
+        if final is not None:
+            self._set(final.attributes(self.best_estimator_))

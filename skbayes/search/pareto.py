@@ -20,12 +20,11 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
-from skbayes.results.warm_start import known_results, study_of
-from skbayes.search._knowledge import known_source
+from skbayes.results.warm_start import KnownTrial, study_of
+from skbayes.search._knowledge import known_of
 from skbayes.search._parameters import OF_BEST_SCORE, share_parameters
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import best_attributes, rank, warned_rows
-from skbayes.space.dimensions import key_of
 
 __all__ = ["ParetoSearchCV"]
 
@@ -253,9 +252,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         n = len(self.objectives)
         return Optimizer(run.space, **self._settings(run, n_objectives=n))
 
-    def _known_results(self, run: SearchRun) -> list[tuple]:
-        space, objectives = run.space, run.objective
-        source = known_source(self, space)
+    def _known_results(self, run: SearchRun) -> list[KnownTrial]:
+        source, objectives = self.warm_start_from, run.objective
         if study_of(source) is not None or hasattr(source, "x_iters"):
             raise ValueError(
                 "warm_start_from: a study of Optuna or a result of scikit-optimize "
@@ -264,27 +262,19 @@ class ParetoSearchCV(BaseBayesSearchCV):
             )
         # Trials contain the scores of all objectives in any order.
         source = getattr(source, "trials_", source)
-        columns: list[dict[str, tuple]] = []
-        for name in objectives.names:
+        rows: list[KnownTrial] = []
+        scores: list[dict[int, float]] = []
+        for name, sign in zip(objectives.names, objectives.signs, strict=True):
             with warnings.catch_warnings():
-                if columns:
+                if scores:
                     # The warnings are the same for each objective.
                     warnings.simplefilter("ignore")
-                rows = known_results(source, space, name)
-            encoded = space.encode([params for params, *_ in rows])
-            keys = list(map(key_of, encoded))
-            columns.append(dict(zip(keys, rows, strict=True)))
-        known = [key for key in columns[0] if all(key in column for column in columns)]
+                rows = known_of(source, run.space, name, failures=False)
+            scores.append({row.place: float(sign * row.score) for row in rows})
         return [
-            (
-                columns[0][key][0],
-                [
-                    float(objectives.signs[j] * column[key][1])
-                    for j, column in enumerate(columns)
-                ],
-                None,
-            )
-            for key in known
+            row._replace(score=[column[row.place] for column in scores], noise=None)
+            for row in rows
+            if all(row.place in column for column in scores)
         ]
 
     # -- after the last trial -----------------------------------------------------

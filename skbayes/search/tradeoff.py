@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from os import PathLike
@@ -24,8 +23,8 @@ from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
-from skbayes.results.warm_start import known_results, known_trials
-from skbayes.search._knowledge import journal_trials, known_source
+from skbayes.results.warm_start import KnownTrial, known_trials
+from skbayes.search._knowledge import journal_trials, known_of
 from skbayes.search._parameters import (
     ANY_SURROGATE,
     OF_BEST_SCORE,
@@ -38,7 +37,6 @@ from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
 from skbayes.surrogates.registry import capability, registry
-from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first, least_violating
 
 __all__ = ["TradeoffSearchCV"]
@@ -353,72 +351,50 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     # -- what is known already ----------------------------------------------------
 
-    def _known_results(self, run: SearchRun) -> list[tuple]:
-        source = self.warm_start_from
-        objective, n_outside = run.objective, 0
-        if isinstance(source, str | PathLike):
-            trials, n_outside = journal_trials(source, run.space)
-            # The journal does not identify a callable cost.
-            same_cost = isinstance(self.cost, str)
-        else:
-            trials = self._own_trials(source)
-            same_cost = bool(trials) and source.cost == self.cost
+    def _known_results(self, run: SearchRun) -> list[KnownTrial]:
+        source, objective = self.warm_start_from, run.objective
+        metric = objective.name or "score"
+        trials, n_others, same_cost = self._trials_with_sizes(source, run.space)
         if not trials:
-            return self._known_of_others(run)
-        known = []
-        for trial in trials:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                rows = known_results([trial], run.space, objective.name or "score")
-            known += [
-                (
-                    params,
-                    [
-                        objective.on_unit_scale(score),
-                        -trial_cost(trial, objective.cost) if same_cost else np.nan,
-                    ],
-                    noise,
+            # The results of other searches are on the largest size, at unknown cost.
+            largest, space = self._sizes()[-1], Space.from_notation(run.search_spaces)
+            return [
+                known._replace(
+                    params={**known.params, SIZE: largest},
+                    score=[objective.on_unit_scale(known.score), np.nan],
+                    cost=None,
                 )
-                for params, score, noise in rows
+                for known in known_of(source, space, metric)
             ]
-        n_trials = len(trials) + n_outside
-        if len(known) < n_trials:
-            warn_user(
-                f"warm_start_from: {n_trials - len(known)} of {n_trials} known "
-                "configurations are ignored (outside search_spaces or train_sizes, or "
-                "without a score).",
+        # The scores on all sizes are used.
+        whole = [dataclasses.replace(trial, train_fraction=1.0) for trial in trials]
+        costs = [trial_cost(t, objective.cost) if same_cost else np.nan for t in trials]
+        return [
+            known._replace(
+                score=[objective.on_unit_scale(known.score), -costs[known.place]]
             )
-        return known
+            for known in known_trials(whole, run.space, metric, False, n_others)
+        ]
 
-    def _own_trials(self, source: Any) -> list[Trial]:
-        """Return the trials of a TradeoffSearchCV with their training sizes."""
+    def _trials_with_sizes(
+        self, source: Any, space: Space
+    ) -> tuple[Sequence[Trial], int, bool]:
+        """Return trials with training sizes, and the number of others.
+
+        The last value is whether they have the same cost.
+        """
+        if isinstance(source, str | PathLike):
+            # The journal does not identify a callable cost.
+            return *journal_trials(source, space), isinstance(self.cost, str)
         if not isinstance(source, TradeoffSearchCV):
-            return []
+            return [], 0, False
         check_is_fitted(source, "trials_")
         sizes = dict(zip(source.train_fractions_, source._sizes(), strict=True))
-        return [
-            dataclasses.replace(
-                trial,
-                params={**trial.params, SIZE: sizes[trial.train_fraction]},
-                train_fraction=1.0,
-            )
-            for trial in source.trials_
+        trials = [
+            dataclasses.replace(t, params={**t.params, SIZE: sizes[t.train_fraction]})
+            for t in source.trials_
         ]
-
-    def _known_of_others(self, run: SearchRun) -> list[tuple]:
-        """Return results of other searches, on the largest size at unknown cost."""
-        objective, space = run.objective, Space.from_notation(run.search_spaces)
-        largest = self._sizes()[-1]
-        return [
-            (
-                {**known.params, SIZE: largest},
-                [objective.on_unit_scale(known.score), np.nan],
-                known.noise,
-            )
-            for known in known_trials(
-                known_source(self, space), space, objective.name or "score"
-            )
-        ]
+        return trials, 0, source.cost == self.cost
 
     # -- after the last trial -----------------------------------------------------
 
