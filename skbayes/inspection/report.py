@@ -31,8 +31,8 @@ from skbayes.inspection.scales import shorten
 from skbayes.inspection.style import STATES
 from skbayes.journal.reader import while_running
 from skbayes.loop.progress import in_minutes
-from skbayes.results.read import open_source
-from skbayes.results.record import SearchRecord, make_record
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.utils.optional import import_optional
 from skbayes.utils.texts import printable
 
@@ -239,9 +239,8 @@ def _render(
 ) -> str:
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string or None, got {title!r}.")
-    found = open_source(source, search_spaces)
-    record = make_record(found)
-    facts = _facts(source, record, found.trials)
+    record = read_record(source, search_spaces=search_spaces)
+    facts = _facts(source, record, record.trials)
     facts["refresh"] = None if refresh is None else math.ceil(refresh)
     return str(template.render(title=title or record.name, **facts))
 

@@ -17,12 +17,15 @@ from skbayes.evaluation.trial import FoldResult, FoldStatus, History, Trial, Tri
 from skbayes.journal.database import display_name, is_url
 from skbayes.journal.json_space import adapt_record, from_outline, readable
 from skbayes.journal.reader import read_journal
-from skbayes.results.record import LoadedTrials, SearchRecord, make_record
+from skbayes.results.record import SearchRecord, make_record
 from skbayes.results.warm_start import n_rounds, own_params
 from skbayes.space import Space
 from skbayes.space.dimensions import native
 
-__all__ = ["open_source", "read_record"]
+__all__ = ["read_record"]
+
+# Trials, and facts about their search: the arguments of `make_record`.
+Facts = dict[str, Any]
 
 # Parameters of a search that its plots use.
 _SETTINGS = ("tradeoff", "cost", "score_range")
@@ -87,31 +90,32 @@ def read_record(
                 f"metric={metric!r}, but the record contains {source.metric!r}."
             )
         return source if name is None else dataclasses.replace(source, name=name)
-    return make_record(open_source(source, search_spaces), metric, name)
-
-
-def open_source(source: Any, search_spaces: Any = None) -> LoadedTrials:
-    """Read the trials of any source, and the known facts about their search."""
     space = None if search_spaces is None else Space.from_notation(search_spaces)
-    if isinstance(source, str | os.PathLike):
-        found = _from_journal(source, space)
-    elif isinstance(source, History):
-        found = LoadedTrials(list(source))
-    elif isinstance(source, Mapping) and "params" in source:
-        found = LoadedTrials(_trials_of_results(source, None))
-    elif isinstance(getattr(source, "attrs", None), Mapping):
-        found = _from_frame(source)
-    elif hasattr(source, "cv_results_") or hasattr(source, "get_params"):
-        found = _from_search(source)
-    else:
-        raise TypeError(
-            "source must be a fitted search, its trials_ or cv_results_, the path of "
-            f"its journal or the output of load_history, got {type(source).__name__}."
-        )
+    found = _facts_of(source, space)
     if space is not None:
-        found.trials = [_of_space(space, trial) for trial in found.trials]
-        found.space = space
-    return found
+        found["trials"] = [_of_space(space, trial) for trial in found["trials"]]
+        found["space"] = space
+    if name is not None:
+        found["name"] = name
+    return make_record(metric=metric, **found)
+
+
+def _facts_of(source: Any, space: Space | None) -> Facts:
+    """Read the trials of any source, and the known facts about their search."""
+    if isinstance(source, str | os.PathLike):
+        return _from_journal(source, space)
+    if isinstance(source, History):
+        return {"trials": list(source)}
+    if isinstance(source, Mapping) and "params" in source:
+        return {"trials": _trials_of_results(source, None)}
+    if isinstance(getattr(source, "attrs", None), Mapping):
+        return _from_frame(source)
+    if hasattr(source, "cv_results_") or hasattr(source, "get_params"):
+        return _from_search(source)
+    raise TypeError(
+        "source must be a fitted search, its trials_ or cv_results_, the path of "
+        f"its journal or the output of load_history, got {type(source).__name__}."
+    )
 
 
 def _of_space(space: Space, trial: Trial) -> Trial:
@@ -131,33 +135,34 @@ def _of_space(space: Space, trial: Trial) -> Trial:
 # -- fitted searches ------------------------------------------------------------------
 
 
-def _from_search(search: Any) -> LoadedTrials:
+def _from_search(search: Any) -> Facts:
     check_is_fitted(search, "cv_results_")
     scoring = getattr(search, "scoring", None)
-    found = LoadedTrials(
-        trials=[],
-        scoring=scoring if isinstance(scoring, str) else None,
-        name=type(search).__name__,
-        method=type(search).__name__,
-        n_points=getattr(search, "n_points_", None),
-        settings={n: getattr(search, n) for n in _SETTINGS if hasattr(search, n)},
-    )
-    index = getattr(search, "best_index_", None)
+    directions = {}
+    best = getattr(search, "best_index_", None)
     if hasattr(search, "trials_"):
-        found.trials = list(search.trials_)
-        found.metric = getattr(search, "target_metric_", None)
-        if index is not None:
-            found.best = search._ranked_numbers[index]
+        guide = getattr(search, "target_metric_", None)
+        trials = list(search.trials_)
+        best = None if best is None else search._ranked_numbers[best]
         if hasattr(search, "objectives"):
             objectives = Objectives(search.objectives)
             signs = map(int, objectives.signs)
-            found.directions = dict(zip(objectives.names, signs, strict=True))
+            directions = dict(zip(objectives.names, signs, strict=True))
     else:
-        found.metric = search.refit if isinstance(search.refit, str) else None
-        found.trials = _trials_of_results(search.cv_results_, found.metric)
-        found.best = None if index is None else int(index)
-    found.space = _space_of(search, found.trials)
-    return found
+        guide = search.refit if isinstance(search.refit, str) else None
+        trials = _trials_of_results(search.cv_results_, guide)
+    return {
+        "trials": trials,
+        "guide": guide,
+        "best": best,
+        "directions": directions,
+        "space": _space_of(search, trials),
+        "scoring": scoring if isinstance(scoring, str) else None,
+        "name": type(search).__name__,
+        "method": type(search).__name__,
+        "n_points": getattr(search, "n_points_", None),
+        "settings": {n: getattr(search, n) for n in _SETTINGS if hasattr(search, n)},
+    }
 
 
 def _space_of(search: Any, trials: Sequence[Trial]) -> Space | None:
@@ -236,53 +241,53 @@ def _score_of_row(
 # -- journals and their data frames ---------------------------------------------------
 
 
-def _from_journal(path: str | os.PathLike[str], space: Space | None) -> LoadedTrials:
+def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Facts:
     facts, stored = read_journal(path)
-    found = _with_facts(facts)
+    trials, running = [], []
     base = os.path.basename(display_name(path))
     base, separator, table = base.partition("#") if is_url(path) else (base, "", "")
-    found.name = os.path.splitext(base)[0] + separator + table
+    name = os.path.splitext(base)[0] + separator + table
     for row in stored:
         params = None if space is None else adapt_record(space, row.record)
         if params is None:
             params = {name: readable(entry) for name, entry in row.record.items()}
         params = _without_size(params, facts)
         if row.details is None:
-            found.running.append((row.number, params, row.asked))
+            running.append((row.number, params, row.asked))
         else:
-            found.trials.append(row.trial(params))
-    if space is None:
-        _add_space(found, facts)
-    return found
+            trials.append(row.trial(params))
+    return _with_facts(facts, trials, running) | {"name": name}
 
 
-def _with_facts(facts: Mapping[str, Any]) -> LoadedTrials:
-    """Return the facts about a search in a journal, without its trials."""
+def _with_facts(facts: Mapping[str, Any], trials: list[Trial], running: list) -> Facts:
+    """Return the trials of a journal, and the facts that it contains."""
     objectives = facts.get("objectives", {})
-    return LoadedTrials(
-        [],
-        metric=facts.get("target_metric"),
-        scoring=facts.get("scoring"),
-        method=facts.get("search", ""),
-        n_points=facts.get("n_points"),
-        directions={n: 1 if which == "max" else -1 for n, which in objectives.items()},
-        settings=facts.get("settings", {}),
-    )
+    return {
+        "trials": trials,
+        "running": running,
+        "guide": facts.get("target_metric"),
+        "scoring": facts.get("scoring"),
+        "method": facts.get("search", ""),
+        "n_points": facts.get("n_points"),
+        "directions": {n: 1 if d == "max" else -1 for n, d in objectives.items()},
+        "settings": facts.get("settings", {}),
+        "space": _space_of_journal(facts, trials),
+    }
 
 
-def _add_space(found: LoadedTrials, facts: Mapping[str, Any]) -> None:
-    """Add the search space, if the journal has it and all of it can be decoded."""
+def _space_of_journal(facts: Mapping[str, Any], trials: list[Trial]) -> Space | None:
+    """Return the search space, if the journal has it and all of it can be decoded."""
     outline = facts.get("space")
     if outline is None:
-        return
+        return None
     if facts.get("chooses_train_size"):
         outline = _without_entry(outline, "train_size")
     try:
         space = from_outline(outline)
-        space.encode([trial.params for trial in found.trials])
-    except ValueError:
-        return
-    found.space = space
+        space.encode([trial.params for trial in trials])
+    except (TypeError, ValueError):
+        return None
+    return space
 
 
 def _without_entry(outline: list, name: str) -> list:
@@ -299,14 +304,14 @@ def _without_size(params: dict[str, Any], facts: Mapping[str, Any]) -> dict[str,
     return {name: value for name, value in params.items() if name != "train_size"}
 
 
-def _from_frame(frame: Any) -> LoadedTrials:
+def _from_frame(frame: Any) -> Facts:
     missing = [name for name in ("number", "state", "started") if name not in frame]
     if missing or "identity" not in frame.attrs:
         raise TypeError(
             "source: a data frame must be the output of load_history; "
             f"{'it has no ' + repr(missing[0]) if missing else 'its attrs are lost'}."
         )
-    found = _with_facts(frame.attrs)
+    trials, running = [], []
     outline = frame.attrs.get("space") or []
     everywhere = {f"param_{entry['name']}" for entry in outline}
     for row in frame.to_dict("records"):
@@ -319,11 +324,10 @@ def _from_frame(frame: Any) -> LoadedTrials:
         params = _without_size(params, frame.attrs)
         started = row["started"].timestamp()
         if row["state"] == "unfinished":
-            found.running.append((int(row["number"]), params, started))
+            running.append((int(row["number"]), params, started))
         else:
-            found.trials.append(_trial_of_row(row, params, started))
-    _add_space(found, frame.attrs)
-    return found
+            trials.append(_trial_of_row(row, params, started))
+    return _with_facts(frame.attrs, trials, running)
 
 
 def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial:

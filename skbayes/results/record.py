@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.utils.ranking import best_first, least_violating
 
 __all__ = [
-    "LoadedTrials",
     "RunningTrial",
     "SearchRecord",
     "TrialCurves",
@@ -152,6 +152,8 @@ class SearchRecord:
     best : int or None
         Position of the best trial in the arrays: the trial chosen by the search, or
         else the first eligible one with the highest score. None if there is none.
+    trials : sequence of Trial
+        The trials themselves, in the same order.
     """
 
     number: np.ndarray
@@ -181,6 +183,7 @@ class SearchRecord:
     directions: dict[str, int] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     best: int | None = None
+    trials: Sequence[Trial] = ()
 
     def __len__(self) -> int:
         return len(self.number)
@@ -240,26 +243,6 @@ class SearchRecord:
         return usable & least_violating(self.violation, usable)
 
 
-@dataclass
-class LoadedTrials:
-    """Trials as read from a source, and the known facts about their search."""
-
-    trials: list[Trial]
-    # Number, configuration and start (seconds since 1970) of running trials.
-    running: list[tuple[int, dict[str, Any], float]] = field(default_factory=list)
-    space: Space | None = None
-    # The metric that guided the search, and the name of a metric called "score".
-    metric: str | None = None
-    scoring: str | None = None
-    name: str = "search"
-    method: str = ""
-    n_points: int | None = None
-    directions: dict[str, int] = field(default_factory=dict)
-    settings: dict[str, Any] = field(default_factory=dict)
-    # Number of the trial chosen by the search.
-    best: int | None = None
-
-
 def dimensions_by_name(space: Space | None) -> dict[str, list[Dimension]]:
     """Return the dimensions of each hyper-parameter: several if it is in branches."""
     found: dict[str, list[Dimension]] = {}
@@ -270,30 +253,51 @@ def dimensions_by_name(space: Space | None) -> dict[str, list[Dimension]]:
 
 
 def make_record(
-    found: LoadedTrials, metric: str | None = None, name: str | None = None
+    trials: Sequence[Trial],
+    metric: str | None = None,
+    *,
+    running: Sequence[tuple[int, dict[str, Any], float]] = (),
+    guide: str | None = None,
+    scoring: str | None = None,
+    best: int | None = None,
+    directions: Mapping[str, int] = MappingProxyType({}),
+    **facts: Any,
 ) -> SearchRecord:
-    """Convert trials to arrays, with the scores of one metric."""
-    trials = sorted(found.trials, key=lambda trial: trial.number)
+    """Convert trials to arrays, with the scores of one metric.
+
+    `running` are numbers, configurations and starts (seconds since 1970) of running
+    trials, `guide` is the metric that guided the search, `scoring` the name of a metric
+    called "score", and `best` the number of the trial that the search has chosen. The
+    other facts are attributes of the record.
+    """
+    trials = sorted(trials, key=lambda trial: trial.number)
 
     def column(name: str, kind: Any = float) -> np.ndarray:
         return np.array([getattr(trial, name) for trial in trials], dtype=kind)
 
     state, own_score = column("state", object), column("score")
-    usable = np.where(state == "complete", own_score, np.nan)
-    guide, table = _score_table(trials, usable, found)
-    chosen = _check_metric(metric, guide, table)
-    direction = found.directions.get(chosen, 1)
-    if chosen == guide and chosen in table and chosen not in found.directions:
-        direction = _direction(usable, table[chosen])
+    complete = state == "complete"
+    scores = _fitted_scores(trials)
+    if list(scores) == ["score"]:
+        guide = scoring or "score"
+        scores = {guide: scores["score"]}
+    means = {name: _reduced(np.mean, values) for name, values in scores.items()}
+    if guide not in means:
+        guide = _guide_of(own_score, means, complete)
+    chosen = _check_metric(metric, guide, means)
+    direction = directions.get(chosen, 1)
+    if chosen == guide and chosen in means and chosen not in directions:
+        direction = _direction(own_score[complete], means[chosen][complete])
     started, duration = column("started"), column("duration")
-    asked = [time for _, _, time in found.running]
+    asked = [time for _, _, time in running]
     begin = min([*started[np.isfinite(started)], *asked], default=0.0)
     record = SearchRecord(
+        trials=trials,
         number=column("number", int),
         params=[trial.params for trial in trials],
-        score=own_score if chosen == guide else direction * table[chosen],
-        std=np.array([_reduce(np.std, _fitted(t, chosen)) for t in trials], float),
-        scores=table,
+        score=own_score if chosen == guide else direction * means[chosen],
+        std=_reduced(np.std, scores.get(chosen, [np.empty(0)] * len(trials))),
+        scores=means,
         state=state,
         stage=column("stage", int),
         train_fraction=column("train_fraction"),
@@ -301,62 +305,55 @@ def make_record(
         started=started - begin,
         finished=started - begin + duration,
         duration=duration,
-        fit_time=np.array(
-            [_reduce(np.mean, t.fit_times[t.fitted]) for t in trials], dtype=float
-        ),
+        fit_time=_reduced(np.mean, [t.fit_times[t.fitted] for t in trials]),
         costs=_costs(trials),
         outcomes=_outcomes(trials),
         violation=_violation(trials),
         curves=[curves_of(trial, chosen, direction) for trial in trials],
-        running=[RunningTrial(n, p, time - begin) for n, p, time in found.running],
-        space=found.space,
+        running=[RunningTrial(n, p, time - begin) for n, p, time in running],
         metric=chosen,
-        name=found.name if name is None else name,
-        method=found.method,
-        n_points=found.n_points,
         sign=-1 if direction < 0 or chosen.startswith("neg_") else 1,
-        directions=found.directions,
-        settings=found.settings,
+        directions=dict(directions),
+        **facts,
     )
-    if chosen == guide and found.best is not None:
-        best = int(np.flatnonzero(record.number == found.best)[0])
+    if chosen == guide and best is not None:
+        place = int(np.flatnonzero(record.number == best)[0])
     elif record.eligible.any():
-        best = int(record.order[0])
+        place = int(record.order[0])
     else:
         return record
-    return dataclasses.replace(record, best=best)
+    return dataclasses.replace(record, best=place)
 
 
-def _score_table(
-    trials: Sequence[Trial], usable: FloatArray, found: LoadedTrials
-) -> tuple[str, dict[str, FloatArray]]:
-    """Return the name of the guiding metric, and the mean scores by metric."""
+def _fitted_scores(trials: Sequence[Trial]) -> dict[str, list[FloatArray]]:
+    """Return the scores of the fitted folds of each trial, by metric."""
     # `Trial.scores` builds a new dict of arrays at each access.
     tables = [{} if t.state == TrialState.FAILED else t.scores for t in trials]
     fitted = [trial.fitted for trial in trials]
-    names = list(dict.fromkeys(name for table in tables for name in table)) or ["score"]
-    none = np.empty(0)
-    means = {
-        name: np.array(
-            [
-                _reduce(np.mean, table[name][places] if name in table else none)
-                for table, places in zip(tables, fitted, strict=True)
-            ],
-            dtype=float,
-        )
+    names = dict.fromkeys(name for table in tables for name in table) or ["score"]
+    return {
+        name: [
+            table[name][places] if name in table else np.empty(0)
+            for table, places in zip(tables, fitted, strict=True)
+        ]
         for name in names
     }
-    if names == ["score"]:
-        name = found.scoring or "score"
-        return name, {name: means["score"]}
-    if found.metric in means:
-        return str(found.metric), means
-    complete = [i for i, t in enumerate(trials) if t.state == TrialState.COMPLETE]
+
+
+def _reduced(function: Any, values: Sequence[FloatArray]) -> FloatArray:
+    """Return a statistic of each array, NaN for empty ones."""
+    return np.array([function(v) if len(v) else math.nan for v in values], dtype=float)
+
+
+def _guide_of(
+    score: FloatArray, means: Mapping[str, FloatArray], complete: np.ndarray
+) -> str:
+    """Return the metric whose means are the scores of complete trials, up to a sign."""
     for name, mean in means.items():
-        a, b = np.abs(mean[complete]), np.abs(usable[complete])
+        a, b = np.abs(mean[complete]), np.abs(score[complete])
         if np.allclose(a, b, equal_nan=True):
-            return name, means
-    return "score", means
+            return name
+    return "score"
 
 
 def _check_metric(
@@ -380,18 +377,6 @@ def _direction(score: FloatArray, mean: FloatArray) -> int:
     usable = np.isfinite(score) & (score != 0.0)
     opposite = np.sign(mean[usable]) == -np.sign(score[usable])
     return -1 if usable.any() and opposite.all() else 1
-
-
-def _fitted(trial: Trial, metric: str, default: str = "score") -> FloatArray:
-    """Return the scores of the fitted folds; none for a failed trial."""
-    name = metric if metric in trial.scores else default
-    if trial.state == TrialState.FAILED or name not in trial.scores:
-        return np.empty(0)
-    return trial.scores[name][trial.fitted]
-
-
-def _reduce(function: Any, values: FloatArray) -> float:
-    return float(function(values)) if len(values) else math.nan
 
 
 def _costs(trials: Sequence[Trial]) -> dict[str, FloatArray]:

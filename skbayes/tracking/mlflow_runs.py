@@ -15,8 +15,8 @@ import numpy as np
 
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.journal.reader import while_running
-from skbayes.results.read import open_source
-from skbayes.results.record import SearchRecord, make_record
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.utils.optional import import_optional
 
 __all__ = ["as_text", "error_text", "log_search", "log_to_mlflow", "trial_metrics"]
@@ -82,7 +82,8 @@ def log_to_mlflow(
     """
     refreshes = while_running(source, refresh)
     mlflow = import_optional("mlflow", extra="tracking", purpose="log_to_mlflow")
-    open_source(source, search_spaces)  # raise errors before a run is created
+    # Errors are raised before a run is created.
+    read_record(source, search_spaces=search_spaces)
     with contextlib.ExitStack() as stack:
         run = mlflow.active_run()
         if run is None:
@@ -102,8 +103,7 @@ def log_search(
     logged: Set[int] = frozenset(),
 ) -> set[int]:
     """Log the best `max_trials` but `logged` as children of the run; return numbers."""
-    found = open_source(source, search_spaces)
-    record = make_record(found)
+    record = read_record(source, search_spaces=search_spaces)
     run = mlflow.active_run()
     _log_parent(mlflow, run, source, record)
     numbers = record.number.tolist()
@@ -118,17 +118,17 @@ def log_search(
         tags |= _tags_of(estimator)
         fixed = estimator.get_params(deep=True)
     ranks = _ranks(source, numbers)
-    trials = {trial.number: trial for trial in found.trials}
-    for place, number in enumerate(numbers):
+    for place, trial in enumerate(record.trials):
+        number = trial.number
         if number not in new:
             continue
-        metrics = trial_metrics(trials[number])
+        metrics = trial_metrics(trial)
         metrics |= {f"cost_{n}": costs[place] for n, costs in record.costs.items()}
         outcomes = record.outcomes.items()
         metrics |= {f"mean_constraint_{n}": means[place] for n, means in outcomes}
         metrics |= ranks.get(number, {})
         params = fixed | record.params[place]
-        _log_trial(mlflow, run, trials[number], tags, metrics, params)
+        _log_trial(mlflow, run, trial, tags, metrics, params)
     return new
 
 

@@ -9,8 +9,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skbayes.evaluation.trial import Trial, TrialState
-from skbayes.results.read import open_source
-from skbayes.results.record import SearchRecord, dimensions_by_name, make_record
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord, dimensions_by_name
 from skbayes.space import Integer, Real
 from skbayes.space.dimensions import Dimension, is_number
 from skbayes.utils.optional import import_optional
@@ -80,8 +80,7 @@ def export_to_optuna(
     optuna = import_optional(
         "optuna", extra="tracking", purpose="Export of a search to Optuna"
     )
-    found = open_source(source, search_spaces)
-    record = make_record(found)
+    record = read_record(source, search_spaces=search_spaces)
     directions = [
         "maximize" if sign > 0 else "minimize" for sign in record.directions.values()
     ] or ["maximize"]
@@ -103,11 +102,9 @@ def export_to_optuna(
     study.set_user_attr("skbayes_search", record.method or record.name)
     known = {trial.user_attrs.get(_NUMBER) for trial in study.trials}
     ranges = _distributions(optuna, record)
-    trials = {trial.number: trial for trial in found.trials}
-    for place, number in enumerate(record.number.tolist()):
-        if number not in known:
-            frozen = _frozen(optuna, trials[number], record, place, ranges)
-            study.add_trial(frozen)
+    for place, trial in enumerate(record.trials):
+        if trial.number not in known:
+            study.add_trial(_frozen(optuna, trial, record, place, ranges))
     return study
 
 
