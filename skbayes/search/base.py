@@ -352,13 +352,13 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             if run.seed != drawn.seed:
                 optimizer = stages[0].make_optimizer(run, History())
             run = replace(run, subsets=prepare.draw_subsets(strategy, run, stages))
+            self._forget_fit()
             self._set(prepare.described(run))
             plan = prepare.plan_stages(run, stages, optimizer)
             with prepare.trial_workers(strategy, run, stages, plan) as workers:
                 evaluator, executor, report = workers
-                budget = prepare.begin_budget(
-                    run, stages[0], stoppers, evaluator, begin
-                )
+                stage = stages[0]
+                budget = prepare.begin_budget(run, stage, stoppers, evaluator, begin)
                 outcome = run_stages(
                     run, stages, optimizer, evaluator, executor, budget, report
                 )
@@ -505,6 +505,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             optimizer.enqueue(params)
 
     # -- after the last trial -----------------------------------------------------
+
+    def _forget_fit(self) -> None:
+        for name in [name for name in vars(self) if name.endswith("_")]:
+            delattr(self, name)
 
     def _set(self, attributes: dict[str, Any]) -> dict[str, Any]:
         """Set attributes of the fitted search, and return them."""

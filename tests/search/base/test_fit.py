@@ -132,6 +132,15 @@ def test_f7_a_second_fit_starts_afresh():
     assert len(search.trials_) == 5
 
 
+def test_a_second_fit_leaves_no_attribute_of_the_first():
+    space = {"quality": (0.0, 1.0)}
+    search = small_search(Sometimes(), space, return_folds="predict", refit="ensemble")
+    attributes = set(vars(search.fit(X, y)))
+    assert {"oof_predictions_", "best_estimator_"} < attributes
+    search.set_params(return_folds=False, refit=False).fit(X, y)
+    assert set(vars(search)) == set(vars(clone(search).fit(X, y))) < attributes
+
+
 def test_f7_seeds_differ_and_an_instance_moves_on():
     def tried(seed):
         search = small_search(Sometimes(), {"quality": (0.0, 1.0)}, random_state=seed)
