@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes.results.scores import metrics_of
 from skbayes.space.dimensions import native
 
-__all__ = ["FrameAttribute", "results_frame"]
-
 # Largest integer in a column of a data frame.
 _MAX_INT = 2**63 - 1
 

@@ -22,8 +22,6 @@ from skbayes.results.warm_start import n_rounds, own_params
 from skbayes.space import Space
 from skbayes.space.dimensions import native
 
-__all__ = ["read_record"]
-
 # Trials, and facts about their search: the arguments of `make_record`.
 Facts = dict[str, Any]
 

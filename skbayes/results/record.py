@@ -18,15 +18,6 @@ from skbayes.space import Space
 from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.utils.ranking import best_first, least_violating
 
-__all__ = [
-    "RunningTrial",
-    "SearchRecord",
-    "TrialCurves",
-    "curves_of",
-    "dimensions_by_name",
-    "make_record",
-]
-
 
 @dataclass(frozen=True, eq=False)
 class TrialCurves:

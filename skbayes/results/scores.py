@@ -14,15 +14,6 @@ import numpy as np
 
 from skbayes.space.dimensions import FloatArray, is_number, native
 
-__all__ = [
-    "FastestWithin",
-    "OneStandardError",
-    "corrected_best_score",
-    "fold_scores",
-    "mean_scores",
-    "metrics_of",
-]
-
 Time = Literal["mean_fit_time", "mean_score_time"]
 
 _MEAN = "mean_test_"

@@ -11,8 +11,6 @@ from scipy.stats import rankdata
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.space.dimensions import key_of
 
-__all__ = ["spearman", "stage_correlation"]
-
 _COLUMNS = (
     "stage",
     "next_stage",

@@ -20,18 +20,6 @@ from skbayes.surrogates.transfer import MIN_SCORES, Source
 from skbayes.utils.optional import warn_user
 from skbayes.utils.optuna_study import results_of_study, study_of
 
-__all__ = [
-    "KnownTrial",
-    "known_results",
-    "known_rows",
-    "known_trials",
-    "n_rounds",
-    "own_params",
-    "read_sources",
-    "rows_of_trials",
-    "study_of",
-]
-
 Params = dict[str, Any]
 Known = tuple[Params, float, float | None]
 

@@ -48,8 +48,6 @@ from skbayes.spaces.parts import own_values
 from skbayes.utils.did_you_mean import NameHints, replaced_by
 from skbayes.utils.pickled_version import PickledVersion
 
-__all__ = ["BaseBayesSearchCV"]
-
 
 @share_parameters
 class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSearchCV):

@@ -25,8 +25,6 @@ from skbayes.space.dimensions import key_of
 from skbayes.surrogates.parzen import ParzenEstimator
 from skbayes.utils.optional import warn_user
 
-__all__ = ["BayesSearchCV"]
-
 
 @share_parameters
 class BayesSearchCV(BaseBayesSearchCV):

@@ -22,19 +22,6 @@ from skbayes.space.dimensions import FloatArray, is_number, key_of
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first, least_violating
 
-__all__ = [
-    "GuidingMetric",
-    "ScoreAndCost",
-    "best_attributes",
-    "best_row",
-    "choose_by_rule",
-    "gain_of",
-    "rank",
-    "results_table",
-    "warned_rows",
-]
-
-
 # -- metric ---------------------------------------------------------------------------
 
 
@@ -57,19 +44,17 @@ class GuidingMetric:
         self.name: str | None = None
         self.metrics: list[str] = []
         if compat.is_multimetric_scorer(scorers):
-            self._resolve(compat.public_scorers(scorers))
+            self._resolve(list(compat.public_scorers(scorers)))
         elif not callable(search.scoring):
-            self._resolve_single()
+            self._resolve(["score"])
 
     def learn(self, scores: Mapping[str, float]) -> None:
         """Learn the metrics of a callable `scoring` from the scores of a fold."""
         if self.metrics or not scores:
             return
-        if list(scores) == ["score"]:
-            self._resolve_single()
-        else:
+        if list(scores) != ["score"]:
             compat.check_multimetric_refit(self._search, scores)
-            self._resolve(scores)
+        self._resolve(list(scores))
 
     def __call__(self, scores: Mapping[str, float]) -> float:
         """Return the guiding score from the test scores of a fold."""
@@ -92,27 +77,18 @@ class GuidingMetric:
         order = best_first([score for _, score, *_ in known])
         return [known[place][0] for place in order[:1]]
 
-    def _resolve_single(self) -> None:
-        self._metric_of_rule(["score"])
-        self.name = "score"
-        self.metrics = ["score"]
-
-    def _resolve(self, names: Any) -> None:
-        names = list(names)
+    def _resolve(self, names: list[str]) -> None:
         refit = self._search.refit
-        by_refit = refit if isinstance(refit, str) and refit in names else None
-        self.name = by_refit or self._metric_of_rule(names) or names[0]
-        self.metrics = names
-
-    def _metric_of_rule(self, names: list[str]) -> str | None:
-        """Return the metric by which a rule of :mod:`skbayes.results` chooses."""
-        metric = getattr(self._search.refit, "metric", None)
+        # The metric by which a rule of :mod:`skbayes.results` chooses.
+        metric = getattr(refit, "metric", None)
         if isinstance(metric, str) and metric not in names:
             raise ValueError(
-                f"refit={self._search.refit!r} chooses by the metric {metric!r}, which "
-                f"is not among those of scoring: {names}"
+                f"refit={refit!r} chooses by the metric {metric!r}, which is not among "
+                f"those of scoring: {names}"
             )
-        return metric
+        by_refit = refit if isinstance(refit, str) and refit in names else None
+        self.name = by_refit or metric or names[0]
+        self.metrics = names
 
 
 class ScoreAndCost(GuidingMetric):
@@ -274,10 +250,10 @@ def _own_row(search: Any, run: SearchRun, usable: np.ndarray, best: int) -> int 
         return None
     chosen = run.ranked[best]
     rows = [
-        int(row)
-        for row in np.flatnonzero(usable)
-        for trial in [run.ranked[int(row)]]
-        if trial.state == TrialState.COMPLETE
+        row
+        for row, trial in enumerate(run.ranked)
+        if usable[row]
+        and trial.state == TrialState.COMPLETE
         and (trial.stage, trial.train_fraction) == (chosen.stage, chosen.train_fraction)
         and trial.params in run.space
     ]

@@ -29,8 +29,6 @@ from skbayes.evaluation.responses import (
 from skbayes.evaluation.run import SearchRun
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["EnsembleResult", "FoldScorer", "best_threshold", "select", "select_members"]
-
 # Defaults: numbers of distinct members, of the best members to begin with, and of
 # members with repetition. With few candidates, a quarter of them begins.
 MAX_MEMBERS, N_START, N_ROUNDS = 10, 5, 15
@@ -117,8 +115,7 @@ class _Stored:
         self.classes_ = np.arange(n_labels) if n_labels else target.classes
 
     def _average(self, X: Any) -> np.ndarray:
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        if n_rows != len(self._values):
+        if _n_rows(X) != len(self._values):
             raise ValueError("the metric predicts other rows than those of a test set")
         return self._values
 
@@ -141,44 +138,9 @@ class _StoredRegressor(_Stored, RegressorAverages):
     pass
 
 
-class Scorer:
-    """Scores of weighted averages on the splits."""
-
-    def __call__(self, fold: int, weights: Weights) -> float:
-        """Return the score on one split; minus infinity if it is not finite."""
-        raise NotImplementedError
-
-    def mean(self, weights: Weights, folds: Sequence[int]) -> float:
-        """Return the mean score over some splits."""
-        return float(np.mean([self(fold, weights) for fold in folds]))
-
-    def best(
-        self, options: Sequence[Weights], folds: Sequence[int]
-    ) -> tuple[Weights, float]:
-        """Return the first option with the greatest mean score, and the score.
-
-        The scorer is called only for options that are not clearly worse than others by
-        a fast formula of the metric.
-        """
-        fast = self._fast_scores(options, folds)
-        if fast is not None and np.isfinite(fast).all():
-            least = np.max(fast) - MARGIN * max(1.0, np.max(np.abs(fast)))
-            near = zip(options, fast, strict=True)
-            options = [option for option, score in near if score >= least]
-        scores = [self.mean(option, folds) for option in options]
-        best = int(np.argmax(scores))
-        return options[best], scores[best]
-
-    def _fast_scores(
-        self, options: Sequence[Weights], folds: Sequence[int]
-    ) -> FloatArray | None:
-        """Return the mean scores by fast formulas; None if there is none."""
-        return None
-
-
 @dataclass
-class FoldScorer(Scorer):
-    """Scores of averaged predictions on the test set of a split."""
+class FoldScorer:
+    """Scores of weighted averages of predictions on the test sets of the splits."""
 
     run: SearchRun
     responses: Mapping[int, Sequence[Response]]  # predictions by trial and split
@@ -207,9 +169,31 @@ class FoldScorer(Scorer):
             self._known[key] = score if math.isfinite(score) else -math.inf
         return self._known[key]
 
+    def mean(self, weights: Weights, folds: Sequence[int]) -> float:
+        """Return the mean score over some splits."""
+        return float(np.mean([self(fold, weights) for fold in folds]))
+
+    def best(
+        self, options: Sequence[Weights], folds: Sequence[int]
+    ) -> tuple[Weights, float]:
+        """Return the first option with the greatest mean score, and the score.
+
+        The scorer is called only for options that are not clearly worse than others by
+        a fast formula of the metric.
+        """
+        fast = self._fast_scores(options, folds)
+        if fast is not None and np.isfinite(fast).all():
+            least = np.max(fast) - MARGIN * max(1.0, np.max(np.abs(fast)))
+            near = zip(options, fast, strict=True)
+            options = [option for option, score in near if score >= least]
+        scores = [self.mean(option, folds) for option in options]
+        best = int(np.argmax(scores))
+        return options[best], scores[best]
+
     def _fast_scores(
         self, options: Sequence[Weights], folds: Sequence[int]
     ) -> FloatArray | None:
+        """Return the mean scores by fast formulas; None if there is none."""
         method = self.responses[next(iter(options[0]))][0].method
         metric = fast_metric(self.name, method, self.target)
         if metric is None or self.score_params or len(options) < 2:
@@ -232,15 +216,13 @@ class FoldScorer(Scorer):
         last: list[tuple[int, float]] | None = None
         for option in options:
             *most, (added, share) = _shares(option).items()
+            values = self.responses[added][fold].values
             # Most options add a member to the same ones.
             if most != last:
-                values = [self.responses[k][fold].values for k, _ in most]
-                shape = self.responses[added][fold].values.shape
-                partial = np.zeros(shape)
-                if values:
-                    partial = mean_response(values, [weight for _, weight in most])
-                last = most
-            yield partial + share * self.responses[added][fold].values
+                partial, last = np.zeros(values.shape), most
+                for k, weight in most:
+                    partial += weight * self.responses[k][fold].values
+            yield partial + share * values
 
     def stand_in(self, values: np.ndarray, method: str) -> Any:
         """Return a fitted estimator with these predictions."""
@@ -269,10 +251,14 @@ class FoldScorer(Scorer):
             train, test = run.splits[fold]
             X, y = compat.safe_split(run.estimator, run.X, run.y, test, train)
             if type(self.scorer) in PREDICTING:
-                X = np.empty((len(y) if not hasattr(y, "shape") else y.shape[0], 0))
+                X = np.empty((_n_rows(y), 0))
             params = compat.check_fit_params(run.X, dict(self.score_params), test)
             self._data[fold] = X, y, params
         return self._data[fold]
+
+
+def _n_rows(data: Any) -> int:
+    return data.shape[0] if hasattr(data, "shape") else len(data)
 
 
 def _shares(weights: Weights) -> dict[int, float]:
@@ -285,7 +271,7 @@ def _shares(weights: Weights) -> dict[int, float]:
 
 
 def select_members(
-    scorer: Scorer,
+    scorer: FoldScorer,
     folds: Sequence[int],
     candidates: Sequence[int],
     *,
@@ -295,18 +281,13 @@ def select_members(
     n_start: int = N_START,
     is_allowed: Callable[[Weights], bool] = lambda weights: True,
 ) -> dict[int, float]:
-    """Select members on some splits greedily and with replacement [1]_.
+    """Select members on some splits greedily and with replacement.
 
     The selection begins with the average of the best candidates, and then adds the
     member that increases the score by most, and by more than `min_gain`. It begins with
     at most `n_start` candidates and a quarter of them, and with one if there is a
     `min_gain`. `candidates` begin with the best one. Single members are always allowed.
     Return the number of times that each member was selected.
-
-    References
-    ----------
-    .. [1] R. Caruana, A. Niculescu-Mizil, G. Crew and A. Ksikes, "Ensemble selection
-       from libraries of models", ICML 2004. https://doi.org/10.1145/1015330.1015432
     """
     n_start = min(n_start, max_members, n_rounds, len(candidates) // 4)
     chosen: Weights = {candidates[0]: 1}
@@ -317,31 +298,23 @@ def select_members(
             break
     value = scorer.mean(chosen, folds)
     while sum(chosen.values()) < n_rounds:
-        options = [
-            {**chosen, k: chosen.get(k, 0) + 1}
-            for k in candidates
-            if len(chosen) > 1 or k not in chosen
-        ]
-        options = [
-            option
-            for option in options
-            if len(option) <= max(max_members, 1) and is_allowed(option)
-        ]
-        if not options:
-            break
-        option, score = scorer.best(options, folds)
+        added = [k for k in candidates if len(chosen) > 1 or k not in chosen]
+        options = [{**chosen, k: chosen.get(k, 0) + 1} for k in added]
+        options = [o for o in options if len(o) <= max_members and is_allowed(o)]
+        best, score = scorer.best(options, folds) if options else (chosen, -math.inf)
         if not score > value + min_gain:
             break
-        chosen, value = option, score
+        chosen, value = best, score
     return dict(chosen)
 
 
 def select(
-    scorer: Scorer,
+    scorer: FoldScorer,
     n_folds: int,
     candidates: Sequence[int],
     *,
     max_members: int = MAX_MEMBERS,
+    is_allowed: Callable[[Weights], bool] = lambda weights: True,
     **options: Any,
 ) -> tuple[dict[int, float], float, float]:
     """Select an ensemble; return weights, its score, and a cross-validated score.
@@ -351,13 +324,12 @@ def select(
     candidate by more than a standard error over the splits, members are selected on all
     of them, beginning with the best candidate alone.
     """
+    options |= {"max_members": max_members, "is_allowed": is_allowed}
 
     def best_first(folds: Sequence[int]) -> list[int]:
-        means = {k: scorer.mean({k: 1}, folds) for k in candidates}
-        return sorted(candidates, key=lambda k: (-means[k], k))
+        return sorted(candidates, key=lambda k: (-scorer.mean({k: 1}, folds), k))
 
     def selected(folds: Sequence[int], **more: Any) -> dict[int, float]:
-        options["max_members"] = max_members
         ordered = best_first(folds)
         return _shares(select_members(scorer, folds, ordered, **options, **more))
 
@@ -370,16 +342,18 @@ def select(
             for k, weight in bag.items():
                 weights[k] = weights.get(k, 0.0) + weight / n_folds
         weights = _largest(weights, max_members)
-    is_allowed = options.get("is_allowed")
-    too_costly = is_allowed is not None and not is_allowed(weights)
-    best = best_first(everything)[0]
-    if not weights or too_costly or _is_worse(scorer, weights, {best: 1}, everything):
+    best = {best_first(everything)[0]: 1}
+    if (
+        not weights
+        or not is_allowed(weights)
+        or _is_worse(scorer, weights, best, everything)
+    ):
         weights = _largest(selected(everything, n_start=1), max_members)
     return weights, scorer.mean(weights, everything), left_out
 
 
 def _is_worse(
-    scorer: Scorer, weights: Weights, others: Weights, folds: Sequence[int]
+    scorer: FoldScorer, weights: Weights, others: Weights, folds: Sequence[int]
 ) -> bool:
     """Return whether an average is worse than another by more than a standard error."""
     pairs = np.array([[scorer(fold, w) for w in (others, weights)] for fold in folds])

@@ -32,8 +32,6 @@ from skbayes.evaluation.responses import (
     respond,
 )
 
-__all__ = ["WeightedEnsembleClassifier", "WeightedEnsembleRegressor"]
-
 
 class _WeightedEnsemble(MetaEstimatorMixin, Averages):
     """Average of the predictions of several estimators."""

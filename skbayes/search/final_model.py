@@ -45,8 +45,6 @@ from skbayes.search.ensemble import (
 from skbayes.search.out_of_fold import fits_of_trial
 from skbayes.utils.optional import warn_or_log
 
-__all__ = ["FinalModel", "check_final_model"]
-
 # Number of trials whose folds are fitted again if there are no predictions.
 N_REFITTED = 5
 
@@ -83,10 +81,8 @@ def check_final_model(search: Any, y: Any) -> None:
             )
         if not is_classifier(estimator) or type_of_target(y) != "binary":
             raise ValueError("refit: threshold requires a classifier and two classes.")
-        if not any(
-            hasattr(estimator, method)
-            for method in ("predict_proba", "decision_function")
-        ):
+        methods = ("predict_proba", "decision_function")
+        if not any(hasattr(estimator, method) for method in methods):
             raise ValueError(
                 "refit: threshold requires a classifier with predict_proba or "
                 "decision_function."
@@ -111,10 +107,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 class FinalModel:
     """Final model of a search: an ensemble, a model with a threshold, or both.
 
-    Attributes
-    ----------
-    model : estimator
-        Model for the refit, which is fitted if its members are the fits of the splits.
+    The `model` for the refit is fitted if its members are the fits of the splits.
     """
 
     def __init__(self, search: Any, run: SearchRun, found: Mapping[str, Any]) -> None:
@@ -148,9 +141,8 @@ class FinalModel:
             == (best.stage, best.train_fraction, best.subset)
         ]
         if kept is None and selects:  # rounds
-            scores = [-trial.score for trial in comparable]
-            order = np.argsort(scores, kind="stable")[:N_REFITTED]
-            for trial in [comparable[place] for place in order]:
+            ordered = sorted(comparable, key=lambda trial: -trial.score)
+            for trial in ordered[:N_REFITTED]:
                 self._fit_again(trial)
         if best.number not in self.responses:
             self._fit_again(best)
@@ -161,15 +153,14 @@ class FinalModel:
             if trial.number in self.responses
             and all(part.method == method for part in self.responses[trial.number])
         ]
-        if kept is not None and selects:
-            dropped = [t.number for t in comparable if t.number in kept.dropped]
-            if dropped:
-                warn_or_log(
-                    f"The ensemble is selected without {len(dropped)} of "
-                    f"{len(comparable)} trials, whose predictions were not kept: those "
-                    f"of all trials exceed memory_limit={kept.limit:.3g} bytes, or "
-                    "were not found beside the journal."
-                )
+        dropped = [t for t in comparable if kept and t.number in kept.dropped]
+        if kept and selects and dropped:
+            warn_or_log(
+                f"The ensemble is selected without {len(dropped)} of "
+                f"{len(comparable)} trials, whose predictions were not kept: those "
+                f"of all trials exceed memory_limit={kept.limit:.3g} bytes, or "
+                "were not found beside the journal."
+            )
 
     def _fit_again(self, trial: Trial) -> None:
         """Fit the folds of a trial, and predict their test sets."""
@@ -236,22 +227,21 @@ class FinalModel:
     def _make(self, members: str) -> None:
         """Make the ensemble; with fits of the splits, it is fitted."""
         search, run = self.search, self.run
-        trials = {trial.number: k for k, trial in enumerate(run.ranked)}
+        places = {trial.number: k for k, trial in enumerate(run.ranked)}
         params = self.found["cv_results_"]["params"]
         kind = WeightedEnsembleRegressor
         if is_classifier(run.estimator):
             kind = WeightedEnsembleClassifier
         self.model = kind(
-            [search._unfitted(params[trials[number]]) for number in self.weights],
+            [search._unfitted(params[places[number]]) for number in self.weights],
             [float(weight) for weight in self.weights.values()],
             cv=_cv_of(search, run) if members == "folds" else None,
         )
         if members == "folds":
+            fitted = []
             for number in self.weights:
-                if number not in self.fits:
-                    place = trials[number]
-                    self.fits[number] = fits_of_trial(run, run.ranked[place])
-            fitted = [model for number in self.weights for model in self.fits[number]]
+                trial = run.ranked[places[number]]
+                fitted += self.fits.get(number) or fits_of_trial(run, trial)
             self.model._set_members(fitted, run.X, run.y)
             self.is_fitted = True
 
@@ -273,9 +263,7 @@ class FinalModel:
             raise ValueError("refit: threshold: the best estimator has only predict.")
         threshold = best_threshold(self._scorer(True), averages, method)
         model = FixedThresholdClassifier(
-            FrozenEstimator(fitted),
-            threshold=threshold,
-            response_method=method,
+            FrozenEstimator(fitted), threshold=threshold, response_method=method
         ).fit(self.run.X, self.run.y)
         return {"best_threshold_": threshold, "best_estimator_": model}
 

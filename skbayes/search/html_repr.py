@@ -15,8 +15,6 @@ from skbayes.evaluation.trial import TrialState
 from skbayes.loop.progress import in_minutes
 from skbayes.utils.texts import printable
 
-__all__ = ["ResultDisplay", "result_html"]
-
 # Maximum length of a value; longer ones are shortened.
 MAX_LENGTH = 120
 

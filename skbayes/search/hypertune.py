@@ -40,8 +40,6 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
 from skbayes.utils.optional import warn_or_log, warn_user
 
-__all__ = ["HyperTuneSearchCV"]
-
 logger = logging.getLogger("skbayes")
 
 # Trials on each small sample, and their maximum share of all trials.

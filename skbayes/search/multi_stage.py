@@ -32,8 +32,6 @@ from skbayes.surrogates.transfer import MultiFidelity
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first
 
-__all__ = ["MultiStageSearchCV"]
-
 # Share of trials in all stages before the last one.
 CHEAP_SHARE = 0.75
 

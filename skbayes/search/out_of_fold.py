@@ -16,13 +16,6 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
 from skbayes.evaluation.trial import Trial, TrialState
 
-__all__ = [
-    "check_partition",
-    "fits_of_trial",
-    "out_of_fold",
-    "winner_fits",
-]
-
 
 def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
     """Check that every sample is in exactly one test set."""

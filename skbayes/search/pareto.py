@@ -26,8 +26,6 @@ from skbayes.search._parameters import OF_BEST_SCORE, share_parameters
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import best_attributes, rank, warned_rows
 
-__all__ = ["ParetoSearchCV"]
-
 
 @share_parameters
 class ParetoSearchCV(BaseBayesSearchCV):

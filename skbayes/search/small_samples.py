@@ -26,8 +26,6 @@ from skbayes.space.candidates import Configuration, sobol
 from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.surrogates.gp.monotonic import NU
 
-__all__ = ["RoundRobinOptimizer", "MonotonicityPlan", "center_of", "plan_monotonicity"]
-
 # Number of sign points.
 N_SIGN_POINTS = 10
 

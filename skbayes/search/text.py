@@ -44,8 +44,6 @@ from skbayes.text.search_spaces import (
 from skbayes.text.shared_counts import counted_texts
 from skbayes.text.tokens import check_labeled_texts
 
-__all__ = ["TextRepresentationSearchCV"]
-
 # Steps of the default pipeline.
 VECTORIZER, CLASSIFIER = "vectorizer", "classifier"
 

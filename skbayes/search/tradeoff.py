@@ -39,8 +39,6 @@ from skbayes.space.notation import parse_spaces
 from skbayes.surrogates.registry import capability, registry
 from skbayes.utils.ranking import best_first, least_violating
 
-__all__ = ["TradeoffSearchCV"]
-
 # Name of the training size among the proposed parameters.
 SIZE = "train_size"
 
