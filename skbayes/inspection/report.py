@@ -496,6 +496,5 @@ def _value(params: Mapping[str, Any], name: str) -> Any:
 
 def _error(error: str | None) -> _Cell:
     """Return the last line of a traceback, with the full traceback as details."""
-    lines = [line for line in (error or "").strip().splitlines() if line.strip()]
-    last = lines[-1].strip() if lines else error
-    return _Cell(last, last, "wrap", more=error) if error and last else _Cell("")
+    last = (error or "").strip().rpartition("\n")[2]
+    return _Cell(last, last, "wrap", more=error) if error else _Cell("")

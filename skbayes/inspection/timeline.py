@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from typing import Any, Self
 
 import numpy as np
@@ -178,12 +177,11 @@ def _latest(record: SearchRecord) -> float:
 def _lanes(started: FloatArray, finished: FloatArray) -> np.ndarray:
     """Give each trial the lowest lane that is free at its start; `started` ascends."""
     slack = 1e-3
-    lanes = np.zeros(len(started), dtype=int)
-    free: list[int] = []
-    taken: list[tuple[float, int]] = []
-    for k in range(len(started)):
-        while taken and taken[0][0] <= started[k] + slack:
-            heapq.heappush(free, heapq.heappop(taken)[1])
-        lanes[k] = heapq.heappop(free) if free else len(taken)
-        heapq.heappush(taken, (finished[k], int(lanes[k])))
-    return lanes
+    lanes: list[int] = []
+    ends: list[float] = []
+    for begin, end in zip(started, finished, strict=True):
+        free = [lane for lane, last in enumerate(ends) if last <= begin + slack]
+        lane = free[0] if free else len(ends)
+        ends[lane : lane + 1] = [end]
+        lanes.append(lane)
+    return np.array(lanes, dtype=int)

@@ -107,9 +107,7 @@ def train(
     """
     n_classes = int(codes.max()) + 1
     X, bias = rows.X, rows.bias
-    if rows.nodes is None or rows.addresses is None:
-        if not regularize_bias:
-            raise ValueError("scikit-learn's LIBLINEAR regularizes the bias.")
+    if rows.addresses is None:
         labels = codes.astype(np.float64)
         return _train_by_scikit_learn(
             X, labels, solver, C, tol, bias, class_weight, seed
@@ -298,6 +296,16 @@ def _train_by_scikit_learn(
     class_weight: npt.NDArray[np.float64],
     seed: int | None,
 ) -> Trained:
+    """Train without scikit-learn's classifiers.
+
+    They issue warnings if ``max_iter`` is too small, which cannot be caught by thread.
+    Since 1.8, ``LogisticRegression`` only supports two classes.
+    """
+    if train_wrap is None:
+        raise ImportError(
+            "This release of scikit-learn has no LIBLINEAR that skbayes can call; "
+            'pip install "skbayes[text]" installs the library itself.'
+        )
     if X.nnz > np.iinfo(np.int32).max:
         raise ValueError(
             f"scikit-learn's copy of LIBLINEAR does not support {X.nnz} nonzeros."
@@ -305,38 +313,20 @@ def _train_by_scikit_learn(
     X = sparse.csr_matrix(
         (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
     )
-    n_iter = 0
+    n_iter, sample_weight = 0, np.ones(X.shape[0])
     while True:
         most = _MAX_ITER.get(solver, 1000)
+        # The tube of 0.1 is only used for regression.
+        options = (tol, bias, C, class_weight, most, seed or 0, 0.1, sample_weight)
         with _RNG_LOCK:
-            options = (tol, bias, C, class_weight, most, seed or 0)
-            weights, n = _train_once_by_scikit_learn(X, labels, solver, *options)
+            set_verbosity_wrap(0)
+            weights, counts = train_wrap(X, labels, True, solver, *options)
+        # Only the first count of the joint problem of Crammer and Singer (4) is valid.
+        n = int(counts[0] if solver == 4 else max(counts))
         n_iter = max(n_iter, n)
         if n < most or solver not in _PRIMAL_OF:
             return Trained(weights, n_iter, n < most)
         solver, tol = _PRIMAL_OF[solver], tol / 10
-
-
-def _train_once_by_scikit_learn(
-    X: sparse.csr_matrix, labels: npt.NDArray[np.float64], solver: int, *options: Any
-) -> tuple[npt.NDArray[Any], int]:
-    """Return weights and number of iterations.
-
-    ``LogisticRegression`` and ``LinearSVC`` issue warnings if ``max_iter`` is too
-    small, which cannot be caught by thread. The former only supports two
-    classes since 1.8.
-    """
-    if train_wrap is None:
-        raise ImportError(
-            "This release of scikit-learn has no LIBLINEAR that skbayes can call; "
-            'pip install "skbayes[text]" installs the library itself.'
-        )
-    set_verbosity_wrap(0)
-    # The tube of 0.1 is only used for regression.
-    more = (0.1, np.ones(X.shape[0]))
-    weights, n_iter = train_wrap(X, labels, True, solver, *options, *more)
-    # For the joint problem of Crammer and Singer (4), only the first count is valid.
-    return weights, int(n_iter[0] if solver == 4 else max(n_iter))
 
 
 def import_library(purpose: str) -> Any:

@@ -16,6 +16,7 @@ position: NumPy sorts plain numbers several times faster than it computes their 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
@@ -82,17 +83,10 @@ class CountTable:
 
 def patterns(low: int, high: int, max_gap: int = 0) -> list[Pattern]:
     """Return the patterns by number of tokens, those without a gap first."""
-    found = []
+    found: list[Pattern] = []
     for n in range(low, high + 1):
-        grown: list[Pattern] = [(0,)]
-        for _ in range(n - 1):
-            grown = [
-                (*pattern, pattern[-1] + step)
-                for pattern in grown
-                for step in range(1, max_gap + 2)
-                if pattern[-1] + step - len(pattern) <= max_gap
-            ]
-        found += sorted(grown, key=lambda pattern: (pattern[-1], pattern))
+        rests = combinations(range(1, n + max_gap), n - 1)
+        found += sorted(((0, *rest) for rest in rests), key=lambda p: (p[-1], p))
     return found
 
 

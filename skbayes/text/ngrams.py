@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from numbers import Integral
 from typing import Any
 
@@ -210,7 +211,8 @@ class NGramVectorizer(
             remains.
         """
         kinds = self._kinds()
-        counted = X if isinstance(X, CountedTexts) else _counted(check_texts(X))
+        shared = isinstance(X, CountedTexts)
+        counted = X if shared else CountedTexts(Counts(check_texts(X)))
         parts, kept, frequencies = [], [], []
         tables = [counted.counts.table(kind).rows(counted.rows) for kind in kinds]
         if not any(len(table.indices) for table in tables):
@@ -237,8 +239,8 @@ class NGramVectorizer(
             self.idf_ = self._idf(np.concatenate(frequencies))
         elif hasattr(self, "idf_"):
             del self.idf_
-        if isinstance(X, CountedTexts):
-            counted.counts.register(self)
+        if shared:
+            counted.counts.dependents.append(weakref.ref(self))
         else:
             self.detach()
         return self._weighted(parts)
@@ -409,7 +411,3 @@ class NGramVectorizer(
         if self.norm is not None:
             matrix = normalize(matrix, norm=self.norm, copy=False)
         return matrix
-
-
-def _counted(texts: list[str]) -> CountedTexts:
-    return CountedTexts(Counts(texts), slice(0, len(texts)))

@@ -134,7 +134,8 @@ def text_space(
     if space == "paper":
         learner = _PAPERS_LOGISTIC
         own = changes.pop(f"{vectorizer}__ngram_range", None)
-        branches = [_paper(words, ranges) for ranges in _branches(own)]
+        weighted = {"weighting": ["tf", "tf-idf", "binary"], "stop_words": words}
+        branches = [{"ngram_range": ranges} | weighted for ranges in _branches(own)]
     else:
         learner = _LINEAR
         large = n_characters is not None and n_characters > MOST_CHARACTERS
@@ -231,14 +232,6 @@ def _branches(own: Any) -> list:
     parts = [[pair for pair in own if pair in part] for part in WORD_RANGES]
     parts.append([pair for pair in own if pair not in sum(WORD_RANGES, [])])
     return [part for part in parts if part] or [own]
-
-
-def _paper(words: list, ranges: Any) -> Notation:
-    return {
-        "ngram_range": ranges,
-        "weighting": ["tf", "tf-idf", "binary"],
-        "stop_words": words,
-    }
 
 
 def _extended(words: list, stems: list, characters: bool) -> Notation:

@@ -68,10 +68,11 @@ class Counts:
         self._store = store
         self._limit = limit
         self._in_memory: dict[str, Arrays] = {}
-        self._dependents: list[weakref.ref] = []
+        # Objects whose `detach` is called before the counts are removed.
+        self.dependents: list[weakref.ref] = []
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_dependents": [], "_in_memory": {}}
+        return {**vars(self), "dependents": [], "_in_memory": {}}
 
     def _shared(self, spec: NamedTuple, make: Callable[[], Arrays]) -> Arrays:
         name = repr(tuple(spec))
@@ -132,18 +133,6 @@ class Counts:
             "places": strings.offsets,
         }
 
-    def register(self, dependent: Any) -> None:
-        """Register `dependent` for a call of `detach` before the counts are removed."""
-        self._dependents.append(weakref.ref(dependent))
-
-    def detach_all(self) -> None:
-        """Let all dependents copy the counts that they need."""
-        for reference in self._dependents:
-            dependent = reference()
-            if dependent is not None:
-                dependent.detach()
-        self._dependents.clear()
-
 
 def _size(arrays: Arrays) -> int:
     return sum(array.nbytes for array in arrays.values())
@@ -177,9 +166,9 @@ def _words(stream: TokenStream) -> npt.NDArray:
 class CountedTexts(Sequence):
     """Documents of `counts`, a sequence of str that NGramVectorizer need not count."""
 
-    def __init__(self, counts: Counts, rows: slice | npt.NDArray) -> None:
+    def __init__(self, counts: Counts, rows: slice | npt.NDArray | None = None) -> None:
         self.counts = counts
-        self.rows = rows
+        self.rows = slice(0, len(counts.texts)) if rows is None else rows
 
     @property
     def shape(self) -> tuple[int]:
@@ -224,5 +213,7 @@ def counted_texts(
 ) -> Iterator[CountedTexts]:
     """Share the counts of documents in a store if there is one, otherwise in memory."""
     counts = Counts(StringArray.of(texts), store=store, limit=limit)
-    yield CountedTexts(counts, slice(0, len(texts)))
-    counts.detach_all()
+    yield CountedTexts(counts)
+    for reference in counts.dependents:
+        if (dependent := reference()) is not None:
+            dependent.detach()

@@ -95,21 +95,18 @@ class TokenStream:
 
     ids: npt.NDArray
     offsets: npt.NDArray
-    vocabulary: Sequence[str]
+    vocabulary: Sequence[Any]
 
     def changed(self, change: Callable[[list[str]], list[str | None]]) -> TokenStream:
         """Replace tokens of the vocabulary, or remove those that change to None."""
         results = change(list(self.vocabulary))
         vocabulary = sorted({token for token in results if token is not None})
-        number = {token: place for place, token in enumerate(vocabulary)}
-        new = [-1 if token is None else number[token] for token in results]
-        ids = np.array(new, dtype=np.int32)[self.ids] if new else self.ids
+        stream = TokenStream(self.ids, self.offsets, results).known(vocabulary)
         if None not in results:
-            return TokenStream(ids, self.offsets, vocabulary)
-        is_known = ids >= 0
-        return TokenStream(
-            ids[is_known], offsets_among(is_known, self.offsets), vocabulary
-        )
+            return stream
+        is_known = stream.ids >= 0
+        offsets = offsets_among(is_known, self.offsets)
+        return TokenStream(stream.ids[is_known], offsets, vocabulary)
 
     def known(self, vocabulary: Sequence[str]) -> TokenStream:
         """Renumber by another sorted vocabulary; -1 for tokens that it lacks."""

@@ -124,8 +124,6 @@ def log_search(
             continue
         metrics = trial_metrics(trial)
         metrics |= {f"cost_{n}": costs[place] for n, costs in record.costs.items()}
-        outcomes = record.outcomes.items()
-        metrics |= {f"mean_constraint_{n}": means[place] for n, means in outcomes}
         metrics |= ranks.get(number, {})
         params = fixed | record.params[place]
         _log_trial(mlflow, run, trial, tags, metrics, params)
@@ -228,7 +226,7 @@ def trial_metrics(trial: Trial) -> dict[str, float]:
         if fitted.any():
             metrics[f"mean_{name}"] = float(np.mean(values[fitted]))
             metrics[f"std_{name}"] = float(np.std(values[fitted]))
-    return metrics
+    return metrics | {f"mean_constraint_{n}": v for n, v in trial.outcomes.items()}
 
 
 def _ranks(source: Any, numbers: Sequence[int]) -> dict[int, dict[str, float]]:

@@ -119,9 +119,7 @@ def _frozen(
     values = [float(record.scores[name][place]) for name in record.directions]
     values = values or [float(record.score[place])]
     complete = trial.state == TrialState.COMPLETE and all(map(math.isfinite, values))
-    state = optuna.trial.TrialState.FAIL
-    if complete or trial.state.is_partial:
-        state = getattr(optuna.trial.TrialState, "COMPLETE" if complete else "PRUNED")
+    state = "COMPLETE" if complete else "PRUNED" if trial.state.is_partial else "FAIL"
     begin = None
     if trial.started is not None:
         begin = datetime.datetime.fromtimestamp(trial.started)
@@ -145,7 +143,7 @@ def _frozen(
     return optuna.trial.FrozenTrial(
         number=-1,  # set by the study
         trial_id=-1,
-        state=state,
+        state=optuna.trial.TrialState[state],
         value=None,
         values=values if complete else None,
         datetime_start=begin or now,

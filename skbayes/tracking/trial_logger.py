@@ -139,7 +139,6 @@ def _content(trial: Trial) -> tuple[Values, Values]:
     metrics = trial_metrics(trial)
     costs = dict.fromkeys(n for f in trial.folds for n in f.extras.get("costs", {}))
     metrics |= {f"cost_{name}": trial_cost(trial, name, warm=False) for name in costs}
-    metrics |= {f"mean_constraint_{name}": v for name, v in trial.outcomes.items()}
     return params, {n: v for n, v in metrics.items() if math.isfinite(v)}
 
 
