@@ -6,6 +6,7 @@ import operator
 import pickle
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -212,18 +213,14 @@ def test_threads_that_begin_together_share_one_new_pool_of_processes(monkeypatch
 
     monkeypatch.setattr(MemmappingExecutor, "__setattr__", slow, raising=False)
     get_reusable_executor(max_workers=2).shutdown(wait=True)
-    results = []
 
     def call():
         with joblib.parallel_config(compat.own_backend(LokyBackend()), n_jobs=2):
-            results.append(joblib.Parallel()(joblib.delayed(abs)(i) for i in (-1, 2)))
+            return joblib.Parallel()(joblib.delayed(abs)(i) for i in (-1, 2))
 
-    threads = [threading.Thread(target=call) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert results == [[1, 2]] * 2
+    with ThreadPoolExecutor(2) as pool:
+        results = [pool.submit(call), pool.submit(call)]
+    assert [result.result() for result in results] == [[1, 2]] * 2
 
 
 def test_a_task_is_not_sent_to_a_pool_that_has_ended():

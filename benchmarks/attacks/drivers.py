@@ -132,7 +132,7 @@ class Attack:
 
     def count(self, url: str, kills: int) -> tally.Figures:
         """Count the trials in a journal, and those that were begun again."""
-        rows, _ = read_rows(url)
+        rows = list(read_rows(url))
         trials = Content(rows).trials
         claims = sum(kind == "claim" for kind, _ in rows)
         again, in_flight = claims - len(trials), kills * self.n_slots

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from skbayes.journal.content import Content
 from skbayes.journal.database import display_name, read_rows
-from skbayes.journal.file import JournalFile, guarded
+from skbayes.journal.file import JournalFile, Row, guarded
 
 __all__ = ["main"]
 
@@ -31,16 +31,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         name = display_name(options.file)
-        rows, faults = read_rows(options.file, salvage=True)
-        if faults and not rows:
-            print(f"{name}: damaged: {faults[0]}. No trial can be saved.")
+        rows: list[Row] = []
+        fault: BaseException | None = None
+        try:
+            for row in read_rows(options.file):
+                rows.append(row)
+        except ValueError as error:
+            if (fault := error.__cause__) is None:  # it is not a journal
+                raise
+        if fault is not None and not rows:
+            print(f"{name}: damaged: {fault}. No trial can be saved.")
             return 1
         with guarded(name):
             trials = Content(rows).trials
         n_finished = sum(trial.details is not None for trial in trials)
         kept = f"{len(trials)} trials, {n_finished} of them finished"
-        state = f"damaged: {'; '.join(faults)}.\nUndamaged before that"
-        print(f"{name}: {state if faults else 'undamaged'}: {kept}.")
+        state = f"damaged: {fault}.\nUndamaged before that" if fault else "undamaged"
+        print(f"{name}: {state}: {kept}.")
         if options.save is not None:
             if os.path.lexists(options.save):
                 raise ValueError(
@@ -51,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         print(error)
         return 1
-    return bool(faults)
+    return int(fault is not None)
 
 
 if __name__ == "__main__":

@@ -319,7 +319,7 @@ class Content:
 
 def read_content(path: str | os.PathLike[str]) -> Content:
     """Read a journal, also during its search; ValueError if it is damaged."""
-    rows, _ = read_rows(path)
+    rows = list(read_rows(path))
     with guarded(display_name(path)):
         return Content(rows)
 

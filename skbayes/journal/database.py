@@ -81,26 +81,14 @@ def open_store(place: str | os.PathLike[str], rows: Sequence[Row]) -> Any:
     return (JournalTable if is_url(place) else JournalFile)(place, rows)  # type: ignore
 
 
-def read_rows(
-    place: str | os.PathLike[str], salvage: bool = False
-) -> tuple[list[Row], list[str]]:
-    """Return the rows of a journal, also during its search, and its faults.
-
-    With `salvage`, these are the rows before a damage, which is else a ValueError.
-    """
+def read_rows(place: str | os.PathLike[str]) -> Iterator[Row]:
+    """Yield the rows of a journal, also during its search; ValueError if damaged."""
     if not is_url(place):
-        return read_file(place, salvage)
-    rows: list[Row] = []
-    faults: list[str] = []
+        yield from read_file(place)
+        return
     with _Database(str(place), creates=False) as database, guarded(database.name):
-        try:
-            for row, _ in checked(database.rows(0)):
-                rows.append(row)
-        except ValueError as error:
-            if not salvage:
-                raise
-            faults.append(str(error))
-    return rows, faults
+        for row, _ in checked(database.rows(0)):
+            yield row
 
 
 class JournalTable:
@@ -134,10 +122,9 @@ class JournalTable:
         with guarded(self.path):
             stored = self._database.rows(self._n_rows)
             for row, digest in checked(stored, self._n_rows, self._digest):
-                found.append((row, digest))
-        if found:
-            self._n_rows, self._digest = self._n_rows + len(found), found[-1][1]
-        return [row for row, _ in found]
+                found.append(row)
+                self._n_rows, self._digest = self._n_rows + 1, digest
+        return found
 
     def append(self, row: Row) -> bool:
         """Add a row; return False if another driver has added one that is not read."""

@@ -110,6 +110,7 @@ class JournalFile:
         # All names of a file have the same lock.
         self.path = resolve(path, for_writing=True)
         self._pid, self._mutex = os.getpid(), threading.Lock()
+        self._n_rows, self._digest = 0, ""
         with contextlib.ExitStack() as undo:
             self._lock = acquire_lock(self.path)
             undo.callback(release_lock, self.path, self._lock)
@@ -122,7 +123,10 @@ class JournalFile:
                 self._execute("PRAGMA cache_spill=OFF")
                 if self._execute("PRAGMA page_count") == [(0,)]:
                     self._create(rows)
-                self.rows, self._digest, _ = _read_rows(self._connection)
+                self.rows: list[Row] = []
+                for row, digest in _stored_rows(self._connection):
+                    self.rows.append(row)
+                    self._digest = digest
                 self._n_rows = len(self.rows)
                 # This fails if the file is read-only.
                 for statement in ("BEGIN", f"PRAGMA user_version={FORMAT}", "ROLLBACK"):
@@ -141,7 +145,6 @@ class JournalFile:
         return self._connection.execute(statement, values).fetchall()
 
     def _create(self, rows: Iterable[Row]) -> None:
-        self._n_rows, self._digest = 0, ""
         self._execute("BEGIN IMMEDIATE")
         self._execute(f"PRAGMA application_id={APPLICATION_ID}")
         self._execute(f"PRAGMA user_version={FORMAT}")
@@ -190,13 +193,8 @@ class JournalFile:
 # -- reading ----------------------------------------------------------------------
 
 
-def read_file(
-    path: str | os.PathLike[str], salvage: bool = False
-) -> tuple[list[Row], list[str]]:
-    """Return the rows of a journal, also during its search, and its faults.
-
-    With `salvage`, these are the rows before a damage, which is else a ValueError.
-    """
+def read_file(path: str | os.PathLike[str]) -> Iterator[Row]:
+    """Yield the rows of a journal, also during its search; ValueError if damaged."""
     path = resolve(path)
     status = status_of(path)
     if status is None:
@@ -206,8 +204,8 @@ def read_file(
     with guarded(path), contextlib.ExitStack() as stack:
         reader = _open_reader(path, stack)
         stack.callback(reader.close)
-        rows, _, faults = _read_rows(reader, salvage)
-    return rows, faults
+        for row, _ in _stored_rows(reader):
+            yield row
 
 
 def _check_header(path: str) -> bool:
@@ -238,28 +236,17 @@ def _check_header(path: str) -> bool:
     return True
 
 
-def _read_rows(
-    connection: sqlite3.Connection, salvage: bool = False
-) -> tuple[list[Row], str, list[str]]:
-    """Return the rows before the first fault, their last digest, and all faults."""
+def _stored_rows(connection: sqlite3.Connection) -> Iterator[tuple[Row, str]]:
+    """Yield the rows with their digests; ValueError at the first fault."""
     if connection.execute(SCAN).fetchall() != [("table", "journal", SCHEMA)]:
         raise ValueError("it has other tables than a journal")
-    rows: list[Row] = []
-    digest, faults = "", []
-    try:
-        stored = connection.execute(
-            "SELECT place, kind, content, digest FROM journal ORDER BY place"
-        )
-        for row, digest in checked(stored):  # noqa: B007
-            rows.append(row)
-        for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
-            if verdict != "ok":
-                raise ValueError(verdict)
-    except (sqlite3.DatabaseError, ValueError) as error:
-        if not salvage:
-            raise
-        faults.append(str(error))
-    return rows, digest, faults
+    columns = "place, kind, content, digest"
+    yield from checked(
+        connection.execute(f"SELECT {columns} FROM journal ORDER BY place")
+    )
+    for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():
+        if verdict != "ok":
+            raise ValueError(verdict)
 
 
 def _open_reader(path: str, stack: contextlib.ExitStack) -> sqlite3.Connection:

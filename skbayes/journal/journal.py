@@ -140,7 +140,7 @@ class Journal(NullJournal):
         if number > len(self.proposals):
             raise ValueError(f"journal: trial {number} is recorded too soon.")
         configuration = Configuration.of(self._space, params)
-        record, place = to_record(self._space, configuration)
+        record, place = to_record(configuration)
         fields = {
             "number": number,
             "params": record,

@@ -19,7 +19,7 @@ models of a journal's trials, but not for proposals.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -64,11 +64,8 @@ Outline = list[dict[str, Any]]
 # -- records ----------------------------------------------------------------------
 
 
-def to_record(
-    space: Space, params: Mapping[str, Any] | Configuration
-) -> tuple[Record, Row]:
-    """Return the record and the row of a configuration, or raise a ValueError."""
-    configuration = Configuration.of(space, params)
+def to_record(configuration: Configuration) -> tuple[Record, Row]:
+    """Return the record and the row of a configuration."""
     record = {name: _shown(value) for name, value in configuration.params.items()}
     row = [None if math.isnan(x) else x for x in configuration.row.tolist()]
     return record, row

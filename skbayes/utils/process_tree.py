@@ -47,13 +47,6 @@ def require_psutil() -> Any:
     )
 
 
-def _psutil() -> Any:
-    """Return psutil, or None if it is not installed."""
-    with contextlib.suppress(ImportError):
-        return require_psutil()
-    return None
-
-
 class TreeMemory:
     """Resident memory of a process and all processes that it started.
 
@@ -120,10 +113,11 @@ def end_tree(process: subprocess.Popen) -> None:
 
     Without psutil, children that have left the group are not killed.
     """
-    psutil = _psutil()
-    if psutil is not None and process.poll() is None:
-        with contextlib.suppress(psutil.Error):
-            _end_children(psutil, psutil.Process(process.pid))
+    with contextlib.suppress(ImportError):
+        psutil = require_psutil()
+        if process.poll() is None:
+            with contextlib.suppress(psutil.Error):
+                _end_children(psutil, psutil.Process(process.pid))
     if hasattr(os, "killpg"):
         # The group id remains valid after the process has ended.
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -152,13 +146,10 @@ def _end_children(psutil: Any, process: Any) -> None:
 
 def machine_name() -> str:
     """Return a short name of the machine or container of this process."""
+    name = socket.gethostname()
     with contextlib.suppress(OSError):
-        return f"{zlib.crc32(os.readlink('/proc/self/ns/pid').encode()):x}" + _host()
-    return _host()
-
-
-def _host() -> str:
-    return f"{zlib.crc32(socket.gethostname().encode()):x}"
+        name += os.readlink("/proc/self/ns/pid")
+    return f"{zlib.crc32(name.encode()):x}"
 
 
 def is_running(pid: int) -> bool:

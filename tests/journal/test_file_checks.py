@@ -66,15 +66,13 @@ NAMES = {
 
 
 def test_what_lies_beside_a_journal_is_refused_and_deletes_no_file(written, tmp_path):
-    categories = [category for category, _ in journal_neighbors.attacks(str(tmp_path))]
-    assert set(categories) == BESIDE.keys()
-    for number, category in enumerate(categories):
-        folder = tmp_path / f"{number}"
-        folder.mkdir()
-        path, victim = folder / "search.journal", folder / "thesis"
+    found = set()
+    victim = tmp_path / "thesis"
+    victim.write_text("a life's work")
+    for category, plant in journal_neighbors.attacks(str(tmp_path)):
+        path = tmp_path / "beside" / "search.journal"
+        path.parent.mkdir()
         shutil.copyfile(written, path)
-        victim.write_text("a life's work")
-        _, plant = list(journal_neighbors.attacks(str(folder)))[number]
         plant(str(path))
         assert_refused(READERS["fit"], path, f"journal: .* {BESIDE[category]}")
         if "fit only" in category:
@@ -82,6 +80,9 @@ def test_what_lies_beside_a_journal_is_refused_and_deletes_no_file(written, tmp_
         else:
             assert_refused(load_history, path, f"journal: .* {BESIDE[category]}")
         assert victim.read_text() == "a life's work"
+        shutil.rmtree(path.parent)
+        found.add(category)
+    assert found == BESIDE.keys()
 
 
 @every_reader

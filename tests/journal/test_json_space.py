@@ -20,6 +20,7 @@ from skbayes.journal.json_space import (
     to_record,
 )
 from skbayes.space import Categorical, Choice, Dimension, Integer, Ordinal, Real, Space
+from skbayes.space.candidates import Configuration
 
 
 def square(x):
@@ -79,8 +80,12 @@ def assert_same(one, other):
         assert one[name] is other[name] or one[name] == other[name]
 
 
+def recorded(space, params):
+    return to_record(Configuration.of(space, params))
+
+
 def there_and_back(space, params, other_space=None):
-    text = json.dumps(to_record(space, params), allow_nan=False)
+    text = json.dumps(recorded(space, params), allow_nan=False)
     return from_record(other_space or space, *json.loads(text))
 
 
@@ -147,7 +152,7 @@ class Letters(Dimension):
 @pytest.mark.parametrize("letter", "abc")
 def test_a_dimension_of_another_kind_is_recorded_by_position(letter):
     space = Space.from_notation({"letter": Letters()})
-    assert to_record(space, {"letter": letter})[0] == {"letter": letter}
+    assert recorded(space, {"letter": letter})[0] == {"letter": letter}
     assert there_and_back(space, {"letter": letter}) == {"letter": letter}
 
 
@@ -156,13 +161,13 @@ def test_a_record_can_be_read():
         {"C": (0.1, 10.0), "f": OBJECTS, "k": ["rbf", None], "d": ["x" * 500, "y"]}
     )
     params = {"C": 0.5, "f": square, "k": None, "d": "x" * 500}
-    record, _ = to_record(space, params)
+    record, _ = recorded(space, params)
     shown = {name: readable(entry) for name, entry in record.items()}
     assert shown["C"] == 0.5
     assert shown["f"] == "square"
     assert shown["k"] is None
     assert len(shown["d"]) < 200
-    record, _ = to_record(space, params | {"f": OBJECTS[0], "k": "rbf"})
+    record, _ = recorded(space, params | {"f": OBJECTS[0], "k": "rbf"})
     assert readable(record["f"]) == "SVC(C=2)"
     assert readable(record["k"]) == "rbf"
 
@@ -172,13 +177,13 @@ def test_a_record_can_be_read():
 
     shy = Shy()
     space = Space.from_notation({"a": [shy, None]})
-    record, row = to_record(space, {"a": shy})
+    record, row = recorded(space, {"a": shy})
     assert "Shy" in readable(record["a"])
     assert from_record(space, record, row)["a"] is shy
 
 
 SPACE = Space.from_notation({"a": (0.0, 1.0), "b": ["x", "y"], "n": [1, 2]})
-RECORD, ROW = to_record(SPACE, {"a": 0.5, "b": "y", "n": 1})
+RECORD, ROW = recorded(SPACE, {"a": 0.5, "b": "y", "n": 1})
 
 
 @pytest.mark.parametrize(
@@ -208,7 +213,7 @@ def test_what_is_no_record_of_the_space_is_refused(change, row):
 
 def test_what_is_no_configuration_is_refused():
     with pytest.raises(ValueError, match="'a'"):
-        to_record(SPACE, {"a": 3.0, "b": "x", "n": 1})
+        recorded(SPACE, {"a": 3.0, "b": "x", "n": 1})
     with pytest.raises(ValueError, match="not a record"):
         from_record(SPACE, {"a": 0.5, "b": "y"}, ROW)
 
@@ -218,16 +223,16 @@ def test_a_record_is_found_again_in_another_space():
     new = Space.from_notation(
         {"C": (0.5, 20.0), "clf": [None, LogisticRegression(), SVC()]}
     )
-    ten = adapt_record(new, to_record(old, {"C": 10, "clf": SVC()})[0])
+    ten = adapt_record(new, recorded(old, {"C": 10, "clf": SVC()})[0])
     assert_same(ten, {"C": 10.0, "clf": new.columns[1].dimension.values[2]})
-    assert adapt_record(new, to_record(old, {"C": 0.1, "clf": SVC()})[0]) is None
+    assert adapt_record(new, recorded(old, {"C": 0.1, "clf": SVC()})[0]) is None
     # An option whose text fits several or none is not found.
     space = Space.from_notation({"f": [lambda: 1, lambda: 2, (1,)]})
     first, second, third = space.columns[0].dimension.values
-    assert adapt_record(space, to_record(space, {"f": first})[0]) is None
-    assert adapt_record(space, to_record(space, {"f": third})[0]) == {"f": (1,)}
+    assert adapt_record(space, recorded(space, {"f": first})[0]) is None
+    assert adapt_record(space, recorded(space, {"f": third})[0]) == {"f": (1,)}
     other = Space.from_notation({"f": [(2,), (3,)]})
-    assert adapt_record(other, to_record(space, {"f": third})[0]) is None
+    assert adapt_record(other, recorded(space, {"f": third})[0]) is None
 
 
 KERNEL = Choice(

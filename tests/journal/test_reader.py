@@ -36,26 +36,14 @@ def test_a_finished_search(path):
     frame = load_history(path)
     assert path.read_bytes() == content
     assert os.listdir(path.parent) == [path.name]
-    assert list(frame) == [
-        "number",
-        "state",
-        "score",
-        "expected_improvement",
-        "param_C",
-        "param_clf",
-        "param_gamma",
-        "param_kernel",
-        "param_n",
-        "mean_test_score",
-        "split0_test_score",
-        "split1_test_score",
-        "mean_fit_time",
-        "mean_score_time",
-        "started",
-        "finished",
-        "duration",
-        "error",
-    ]
+    assert (
+        list(frame)
+        == (
+            "number state score expected_improvement param_C param_clf param_gamma "
+            "param_kernel param_n mean_test_score split0_test_score split1_test_score "
+            "mean_fit_time mean_score_time started finished duration error"
+        ).split()
+    )
     assert frame["number"].tolist() == [0, 1, 2]
     assert frame["score"].tolist() == [0.0, 0.1, 0.2]
     assert frame["param_C"].tolist() == [params_of(number)["C"] for number in range(3)]
@@ -65,13 +53,8 @@ def test_a_finished_search(path):
     np.testing.assert_allclose(frame["split1_test_score"], np.arange(3) / 7)
     np.testing.assert_allclose(frame["mean_test_score"], np.arange(3) * 5 / 21)
     assert frame["mean_fit_time"].tolist() == [0.5] * 3
-    assert (
-        (frame["finished"] - frame["started"])
-        .dt.total_seconds()
-        .round(3)
-        .eq(frame["duration"])
-        .all()
-    )
+    seconds = (frame["finished"] - frame["started"]).dt.total_seconds()
+    np.testing.assert_allclose(seconds, frame["duration"], atol=1e-3)
     assert frame["started"].between(before, pd.Timestamp.now("UTC")).all()
     assert frame["error"].isna().all()
     assert frame.attrs == {
@@ -155,8 +138,6 @@ def test_parameters_are_shown_as_they_are(path):
 def test_what_is_not_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="journal: there is no file"):
         load_history(tmp_path / "missing")
-    with pytest.raises(ValueError, match="journal: .* is a folder"):
-        load_history(tmp_path)
     (tmp_path / "empty").touch()
     with pytest.raises(ValueError, match="journal: .* is not a journal"):
         load_history(tmp_path / "empty")

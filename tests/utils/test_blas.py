@@ -1,4 +1,5 @@
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np  # noqa: F401  (brings the linear algebra library)
 import pytest
@@ -48,9 +49,7 @@ def test_overlapping_threads_restore_what_was_there():
             second_in.set()
             assert first_out.wait(10)
 
-    threads = [threading.Thread(target=target) for target in (first, second)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(20)
+    with ThreadPoolExecutor(2) as pool:
+        for future in [pool.submit(first), pool.submit(second)]:
+            future.result()
     assert blas_threads() == before
