@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
 import pickle
 import random
@@ -32,6 +33,9 @@ from skbayes.evaluation.prefix_steps import Step, find_runs, is_estimator
 from skbayes.evaluation.prefix_store import MachineStore, PrefixStore, Turn
 
 __all__ = ["PrefixCache", "SharedFit"]
+
+# Seconds and processor seconds.
+Times = tuple[float, float]
 
 # Methods of a step that are covered while its pipeline is fitted and scored.
 COVERED = ("fit_transform", "transform", "__sklearn_clone__", "__getstate__")
@@ -58,10 +62,6 @@ class PrefixCache:
 
 class _LostStep(BaseException):
     """A fitted step cannot be loaded; not an `Exception`, as the fit has not failed."""
-
-
-def _lost() -> dict[str, Any]:
-    raise _LostStep
 
 
 @dataclass
@@ -173,35 +173,29 @@ class SharedFit:
             uncover(transformer)
         self._covered.clear()
 
+    def measured(
+        self, method: Callable, *args: Any, **params: Any
+    ) -> tuple[Any, Times]:
+        """Call a method of a step; return its result and times, and note random draws.
 
-class _Measured:
-    """Context that measures the time of a step, and detects random draws.
+        Numbers may have been drawn from the global generators of other processes. If
+        the fit `is_remote`, joblib would use the cluster again, and the step runs here
+        instead.
+        """
+        with contextlib.ExitStack() as stack:
+            if self.is_remote:
+                stack.enter_context(joblib.parallel_config("sequential"))
+            before = self._random_state()
+            begin, begin_cpu = time.perf_counter(), time.process_time()
+            result = method(*args, **params)
+            times = time.perf_counter() - begin, time.process_time() - begin_cpu
+            has_drawn = self._random_state() != before
+            self.has_drawn |= has_drawn or joblib.effective_n_jobs(None) != 1
+        return result, times
 
-    Numbers may have been drawn from the global generators of other processes. If the
-    fit `is_remote`, joblib would use the cluster again, and the step runs here instead.
-    Python's generator is then ignored, because Dask draws from it in each worker.
-    """
-
-    def __init__(self, is_remote: bool) -> None:
-        self._is_remote = is_remote
-        self._config = contextlib.ExitStack()
-        if is_remote:
-            self._config.enter_context(joblib.parallel_config("sequential"))
-
-    def __enter__(self) -> _Measured:
-        self._before = self._state()
-        self._begin, self._begin_cpu = time.perf_counter(), time.process_time()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        seconds = time.perf_counter() - self._begin
-        self.times = seconds, time.process_time() - self._begin_cpu
-        has_drawn = self._state() != self._before
-        self.has_drawn = has_drawn or joblib.effective_n_jobs(None) != 1
-        self._config.close()
-
-    def _state(self) -> bytes:
-        of_python = None if self._is_remote else random.getstate()
+    def _random_state(self) -> bytes:
+        # Dask draws from Python's generator in each worker.
+        of_python = None if self.is_remote else random.getstate()
         return pickle.dumps((np.random.get_state(legacy=False), of_python))
 
 
@@ -234,45 +228,33 @@ def _plain_state(transformer: Any) -> Any:
         own.update(covers)
 
 
-class _Transform:
-    """Method `transform` of a fitted step."""
+class _Segment:
+    """Shared steps of a pipeline up to `end` that depend on the same parameters.
 
-    def __init__(self, run: _Run, i: int, transformer: Any) -> None:
-        self._run, self._i, self._transformer = run, i, transformer
-        self._state = dict(transformer.__dict__)
+    Their fitted states and the output of the last one are stored under `key`.
+    """
 
-    def __call__(self, X: Any, **params: Any) -> Any:
-        # A scorer may have fitted the step again. scikit-learn removes an attribute
-        # for callbacks after the fit.
-        is_as_fitted = all(
-            name in COVERED or (name in self._state and value is self._state[name])
-            for name, value in self._transformer.__dict__.items()
-        )
-        return self._run.transform(self._i, self._transformer, X, params, is_as_fitted)
+    def __init__(self, fit: SharedFit, begin: int, steps: Sequence[Step]) -> None:
+        self.begin, self.end = begin, begin + len(steps) - 1
+        self.key, self.store = fit.key(steps[-1]), fit.store
+        self._states: list[dict[str, Any]] | None = None
 
-
-class _States:
-    """Fitted states of the steps of a segment, loaded at first use."""
-
-    def __init__(self, store: PrefixStore, key: str) -> None:
-        self._store, self._key = store, f"{key}-states"
-        self._loaded: list[dict[str, Any]] | None = None
-
-    def are_stored(self, is_lazy: bool) -> bool:
+    def has_states(self, is_lazy: bool) -> bool:
         """Return whether the states are available; load them unless `is_lazy`."""
-        return self._store.has(self._key) if is_lazy else self._load()
+        return self.store.has(f"{self.key}-states") if is_lazy else self._load()
 
     def _load(self) -> bool:
-        if self._loaded is None:
+        if self._states is None:
             # A fitted estimator that is kept would keep files open.
-            self._loaded = self._store.load(self._key, mapped=False)
-        return self._loaded is not None
+            self._states = self.store.load(f"{self.key}-states", mapped=False)
+        return self._states is not None
 
-    def __getitem__(self, i: int) -> dict[str, Any]:
+    def state(self, i: int) -> dict[str, Any]:
+        """Return the state of the i-th step of the pipeline."""
         if not self._load():
             raise _LostStep
-        assert self._loaded is not None
-        return self._loaded[i]
+        assert self._states is not None
+        return self._states[i - self.begin]
 
 
 class _Run:
@@ -288,53 +270,44 @@ class _Run:
         self._is_lazy = is_outer and not fit.looks_inside
         self._turn = Turn()
         fit.turns.append(self._turn)
-        ends = [
-            i
-            for i, step in enumerate(steps)
-            if i == len(steps) - 1 or steps[i + 1].names != step.names
-        ]
-        self._keys: list[str] = []
-        for begin, end in zip([0, *(e + 1 for e in ends[:-1])], ends, strict=True):
-            self._keys += [fit.key(steps[end])] * (end + 1 - begin)
-        self._ends = ends
-        # Results of an earlier fit: states and times of the first steps, and the output
-        # of the last of them.
-        self._states: list[Callable[[], dict[str, Any]]] = []
-        self._times: list[tuple[float, float]] = []
+        # Segment of each step.
+        self._segments: list[_Segment] = []
+        for _, group in itertools.groupby(steps, lambda step: step.names):
+            some = list(group)
+            segment = _Segment(fit, len(self._segments), some)
+            self._segments += [segment] * len(some)
+        # Number of the first steps that an earlier fit fitted, times of the steps, and
+        # output of the last of them.
+        self._n_stored = 0
+        self._times: list[Times] = []
         self._output: Any = None
         # States of the steps of a segment that are fitted in this fit.
         self._fitted: list[dict[str, Any]] = []
-        self._unloaded: dict[int, Callable[[], dict[str, Any]]] = {}
+        self._unloaded: set[int] = set()
         # Last returned output of the test rows, with the index of its step; times of
         # the steps that produced it; output of a later step, if it is already known.
         self._last_output: tuple[int, Any] = (-1, None)
-        self._test_times: list[tuple[float, float]] = []
+        self._test_times: list[Times] = []
         self._later_output: tuple[int, Any] | None = None
 
     def prepare(self) -> None:
         """Load the stored results of the first steps, and cover all steps."""
-        store = self._fit.store
-        segments: list[_States] = []
-        for end in self._ends:
-            states = _States(store, self._keys[end])
-            if not states.are_stored(self._is_lazy):
+        segments = list(dict.fromkeys(self._segments))
+        known = itertools.takewhile(lambda one: one.has_states(self._is_lazy), segments)
+        for segment in reversed(list(known)):
+            if self._load_output(segment):
                 break
-            segments.append(states)
-        while segments:
-            end = self._ends[len(segments) - 1]
-            stored = store.load(f"{self._keys[end]}-output")
-            if stored is not None:
-                self._output, self._times = stored
-                break
-            segments.pop()
-        begin = 0
-        for end, states in zip(self._ends, segments, strict=False):
-            self._states += [
-                functools.partial(states.__getitem__, i) for i in range(end + 1 - begin)
-            ]
-            begin = end + 1
         for i, step in enumerate(self._steps):
             self._cover(i, step.transformer)
+
+    def _load_output(self, segment: _Segment) -> bool:
+        """Load the output of a segment if it is stored; the steps are then restored."""
+        stored = segment.store.load(f"{segment.key}-output")
+        if stored is None:
+            return False
+        self._output, self._times = stored
+        self._n_stored = segment.end + 1
+        return True
 
     def _cover(self, i: int, transformer: Any) -> None:
         fit_transform = functools.partial(self._fit_transform, i, transformer)
@@ -352,52 +325,37 @@ class _Run:
     def _fit_transform(
         self, i: int, transformer: Any, X: Any, y: Any = None, **params: Any
     ) -> Any:
-        if i >= len(self._states) and (i == 0 or i - 1 in self._ends):
-            self._await_turn(i)
-        if i < len(self._states):
+        segment, fit = self._segments[i], self._fit
+        if i >= self._n_stored and i == segment.begin and not fit.has_drawn:
+            self._await_turn(segment)
+        if i < self._n_stored:
             return self._restore(i, transformer)
         uncover(transformer)
-        with _Measured(self._fit.is_remote) as measured:
-            output = transformer.fit_transform(X, y, **params)
-        self._fit.has_drawn |= measured.has_drawn
+        output, times = fit.measured(transformer.fit_transform, X, y, **params)
         for part in filter(is_estimator, transformer.get_params(deep=True).values()):
             uncover(part)
         self._fitted.append(dict(transformer.__dict__))
-        self._times.append(measured.times)
-        if i in self._ends:
-            store = self._fit.store
-            if not self._fit.has_drawn and self._pays():
-                self._fit.is_used = True
-                store.save(f"{self._keys[i]}-states", self._fitted)
-                store.save(f"{self._keys[i]}-output", (output, self._times))
-            if not store.has(f"{self._keys[i]}-output"):
-                store.give_up(self._keys[i])
+        self._times.append(times)
+        if i == segment.end:
+            store, key = segment.store, segment.key
+            if not fit.has_drawn and self._pays():
+                fit.is_used = True
+                store.save(f"{key}-states", self._fitted)
+                store.save(f"{key}-output", (output, self._times))
+            if not store.has(f"{key}-output"):
+                store.give_up(key)
             self._fitted = []
             self._turn.end()
         self._cover_transform(i, transformer)
         return output
 
-    def _await_turn(self, i: int) -> None:
-        """Wait while another process fits the segment of a step; load its results."""
-        if self._fit.has_drawn:
-            return
-        begin, store, key = time.perf_counter(), self._fit.store, self._keys[i]
-        self._turn.begin(store, key)
+    def _await_turn(self, segment: _Segment) -> None:
+        """Wait while another process fits a segment; load its results."""
+        begin = time.perf_counter()
+        self._turn.begin(segment.store, segment.key)
         self._fit.waited += time.perf_counter() - begin
-        states = _States(store, key)
-        if not states.are_stored(self._is_lazy):
-            return
-        stored = store.load(f"{key}-output")
-        if stored is None:
-            return
-        self._output, self._times = stored
-        # The steps before it were fitted or restored.
-        self._states += [_lost] * (i - len(self._states))
-        end = next(end for end in self._ends if end >= i)
-        self._states += [
-            functools.partial(states.__getitem__, j) for j in range(end + 1 - i)
-        ]
-        self._turn.end()
+        if segment.has_states(self._is_lazy) and self._load_output(segment):
+            self._turn.end()
 
     def _pays(self) -> bool:
         """Return whether fitting the steps took longer than loading their output."""
@@ -407,42 +365,49 @@ class _Run:
     def _restore(self, i: int, transformer: Any) -> Any:
         uncover(transformer)
         self._fit.is_used = True
-        if self._is_lazy:
-            self._unloaded[i] = self._states[i]
-        else:
-            transformer.__dict__.update(self._states[i]())
+        self._unloaded.add(i)
+        if not self._is_lazy:
+            self._load_state(i, transformer)
         seconds, cpu_seconds = self._times[i]
         self._fit.fit_seconds += seconds
         self._fit.cpu_seconds += cpu_seconds
         self._cover_transform(i, transformer)
-        if i < len(self._states) - 1:
+        if i < self._n_stored - 1:
             return _NotLoaded()
         output, self._output = self._output, None
         return output
 
+    def _load_state(self, i: int, transformer: Any) -> None:
+        if i in self._unloaded:
+            transformer.__dict__.update(self._segments[i].state(i))
+            self._unloaded.remove(i)
+
     def _cover_transform(self, i: int, transformer: Any) -> None:
         if not self._is_outer:
             return
+        fitted = dict(transformer.__dict__)
+        transform = functools.partial(self._transform, i, transformer, fitted)
         state = functools.partial(_plain_state, transformer)
-        transform = _Transform(self, i, transformer)
         self._fit.cover(transformer, {"transform": transform, "__getstate__": state})
 
-    def _transform(self, i: int, transformer: Any, X: Any, **params: Any) -> Any:
-        if i in self._unloaded:
-            transformer.__dict__.update(self._unloaded.pop(i)())
+    def _own_transform(self, i: int, transformer: Any, X: Any, **params: Any) -> Any:
+        self._load_state(i, transformer)
         return type(transformer).transform(transformer, X, **params)
 
-    def transform(
-        self,
-        i: int,
-        transformer: Any,
-        X: Any,
-        params: Mapping[str, Any],
-        is_as_fitted: bool,
+    def _transform(
+        self, i: int, transformer: Any, fitted: Mapping, X: Any, **params: Any
     ) -> Any:
-        """Transform rows; use the stored output for the test rows."""
+        """Transform rows; use the stored output for the test rows.
+
+        A scorer may have changed the state of the step, which was `fitted` at first.
+        """
+        # scikit-learn removes an attribute for callbacks after the fit.
+        is_as_fitted = all(
+            name in COVERED or (name in fitted and value is fitted[name])
+            for name, value in transformer.__dict__.items()
+        )
         if params or not is_as_fitted or not self._is_test(i, X):
-            return self._transform(i, transformer, X, **params)
+            return self._own_transform(i, transformer, X, **params)
         if i == 0:
             self._test_times = []
             self._later_output = self._load_later_output() if self._is_lazy else None
@@ -464,38 +429,38 @@ class _Run:
         # A scorer may have modified them in place.
         return self._is_lazy or _are_same(X, lambda: self._load_test(i - 1)[0])
 
+    def _test_key(self, i: int) -> str:
+        return f"{self._segments[i].key}-{i}-test"
+
     def _load_test(self, i: int) -> Any:
-        return self._fit.store.load(f"{self._keys[i]}-{i}-test")
+        return self._fit.store.load(self._test_key(i))
 
     def _load_later_output(self) -> tuple[int, Any] | None:
-        for end in reversed(self._ends):
-            stored = self._load_test(end)
+        for segment in reversed(list(dict.fromkeys(self._segments))):
+            stored = self._load_test(segment.end)
             if stored is not None:
                 output, self._test_times = stored
                 self._save_test_times(self._test_times)
-                return end, output
+                return segment.end, output
         return None
 
-    def _save_test_times(self, times: Sequence[tuple[float, float]]) -> None:
+    def _save_test_times(self, times: Sequence[Times]) -> None:
         for seconds, cpu_seconds in times:
             self._fit.score_seconds += seconds
             self._fit.cpu_seconds += cpu_seconds
 
     def _transform_test(self, i: int, transformer: Any, X: Any) -> Any:
         # If only the last output is accessed, the others are not needed.
-        is_stored = not self._is_lazy or i in self._ends
+        is_stored = not self._is_lazy or i == self._segments[i].end
         stored = self._load_test(i) if is_stored else None
         if stored is not None:
             output, self._test_times = stored
             self._save_test_times(self._test_times[i : i + 1])
             return output
-        with _Measured(self._fit.is_remote) as measured:
-            output = self._transform(i, transformer, X)
-        self._test_times.append(measured.times)
-        self._fit.has_drawn |= measured.has_drawn
+        output, times = self._fit.measured(self._own_transform, i, transformer, X)
+        self._test_times.append(times)
         if is_stored and not self._fit.has_drawn and self._pays():
-            key = f"{self._keys[i]}-{i}-test"
-            self._fit.store.save(key, (output, self._test_times))
+            self._fit.store.save(self._test_key(i), (output, self._test_times))
         return output
 
 
