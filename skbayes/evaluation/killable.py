@@ -37,7 +37,7 @@ from skbayes.evaluation.trial import FoldStatus, TrialState
 from skbayes.utils.optional import warn_user
 from skbayes.utils.process_tree import TreeMemory, end_tree
 
-__all__ = ["FitServer", "KillableBackend", "run_limited_folds"]
+__all__ = ["FitJob", "FitServer", "KillableBackend", "run_limited_folds"]
 
 # Seconds between checks of the memory of a fit and of the state of the search.
 PATIENCE = 0.05
@@ -57,6 +57,34 @@ from skbayes.evaluation.fit_process import serve
 kind = getattr(connection, "PipeConnection", connection.Connection)
 serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 """
+
+
+@dataclasses.dataclass(frozen=True)
+class FitJob:
+    """Fit of a pickled fold in a server process, which loads the `portable` handle.
+
+    Without a fold, the process only loads the task.
+    """
+
+    handle: DataHandle
+    portable: DataHandle
+    limits: FitLimits
+    fold: bytes | None = None
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether nobody waits for the outcome."""
+        return self.handle.stopped() or _is_orphan()
+
+    def slot(
+        self, is_over: Callable[[], bool]
+    ) -> contextlib.AbstractContextManager[Mapping[str, str]]:
+        """Hold the GPUs of the fit in the context; yield variables of its process."""
+        limits = self.limits
+        if limits.gpus is None:
+            return contextlib.nullcontext({})
+        idle = _SERVERS.environments(self.portable.key)
+        return held_slot(limits.gpus, limits.devices, idle, is_over)
 
 
 class KillableBackend(Backend):
@@ -95,15 +123,17 @@ class KillableBackend(Backend):
         if self.is_here:
             self._warn(error)
 
-    @property
-    def _handles(self) -> tuple[Any, Any]:
-        """Handles of the fits and of their processes."""
-        return self._backend.handle, self._parts[-1].handle
+    def _job(self, fold: Fold | None = None, spent: float | None = None) -> FitJob:
+        limits = self._limits
+        if spent is not None:
+            limits = limits.after(spent, self.is_local)
+        content = None if fold is None else cloudpickle.dumps(fold)
+        return FitJob(self._backend.handle, self._parts[-1].handle, limits, content)
 
     def __exit__(self, *exception: object) -> None:
         """End the processes, and remove the transferred inputs."""
         if self.is_local:
-            end_servers(self._parts[-1].handle.key)
+            _SERVERS.end(self._parts[-1].handle.key)
         for part in self._parts:
             part.__exit__(*exception)
 
@@ -111,10 +141,10 @@ class KillableBackend(Backend):
         """Start processes; ValueError if the inputs exceed the memory limit."""
         if self._runs_in_backend or not self.is_local:
             return
-        begin, limits, handles = time.perf_counter(), self._limits, self._handles
+        begin, limits, job = time.perf_counter(), self._limits, self._job()
         if self.is_here or limits.trial_memory is not None:
             try:
-                outcome, size = start_server(*handles, limits)
+                outcome, size = start_server(job)
             except OSError as error:  # such as in a browser, which has no processes
                 if limits.are_given:
                     raise RuntimeError(
@@ -132,19 +162,17 @@ class KillableBackend(Backend):
                     f"{memory_text(size)} of memory."
                 )
         if not self.is_here:
-            end_servers(handles[1].key)
+            _SERVERS.end(job.portable.key)
             if limits.timeout is not None:
-                calls = [delayed(start_server)(*handles, limits)] * self.n_workers
+                calls = [delayed(start_server)(job)] * self.n_workers
                 executor.warm_up(lambda parallel: parallel(calls), limits.timeout)
         self.start_time = time.perf_counter() - begin
 
     def _call(self, folds: Sequence[Fold], spent: float) -> Any:
         if not self._runs_in_backend:
-            limits = self._limits.after(spent, self.is_local)
             (fold,) = folds
             try:
-                content = cloudpickle.dumps(fold)
-                return delayed(run_limited_folds)(*self._handles, content, limits)
+                return delayed(run_limited_folds)(self._job(fold, spent))
             except Exception as error:
                 if not self.is_here:
                     raise
@@ -156,8 +184,7 @@ class KillableBackend(Backend):
         """Run one fold in another process, if this is possible."""
         if self._runs_in_backend or not self.is_local:
             return self._backend.fit_here(fold)
-        content = cloudpickle.dumps(fold)
-        return run_limited_folds(*self._handles, content, self._limits)[0]
+        return run_limited_folds(self._job(fold))[0]
 
     def _warn(self, error: BaseException) -> None:
         self._has_warned = True
@@ -193,10 +220,11 @@ class KillableBackend(Backend):
 class FitServer:
     """Process that runs fits for this process."""
 
+    _job: FitJob
+
     def __init__(self, environment: Mapping[str, str] = MappingProxyType({})) -> None:
         self.data_key: str | None = None
         self.environment = environment
-        self._limits, self._stopped = FitLimits(), lambda: False
         self._memory: TreeMemory | None = None
         self.first_size = 0
         self._process, self._connection = _started(environment)
@@ -210,15 +238,28 @@ class FitServer:
                 self._messages.put(self._connection.recv_bytes())
         self._messages.put(None)
 
-    def load(
-        self, handle: DataHandle, limits: FitLimits, stopped: Callable[[], bool]
-    ) -> FoldOutcome | None:
-        """Load the inputs; return the outcome if this fails."""
-        self._limits, self._stopped = limits, stopped
-        settings, memory = Settings.of_this_thread(), limits.trial_memory
-        outcome = self._begin(
-            FitRequest(None, settings, cloudpickle.dumps(handle.portable()), memory)
-        )
+    def run(self, job: FitJob) -> FoldOutcome | None:
+        """Run a job; return its outcome, None if it has no fold and the task is loaded.
+
+        An aborted fit has ended the process.
+        """
+        self._job = job
+        begin, outcome = time.perf_counter(), None
+        if self.data_key != job.portable.key:
+            outcome = self._load()
+        if outcome is None:
+            if job.fold is None:
+                return None
+            outcome = self._begin(job.fold)
+        waited = time.perf_counter() - begin
+        outcome = outcome or self._fitted()
+        outcome.waited = waited
+        return outcome
+
+    def _load(self) -> FoldOutcome | None:
+        """Load the task; return the outcome if this fails."""
+        handle, memory = self._job.portable, self._job.limits.trial_memory
+        outcome = self._begin(None, cloudpickle.dumps(handle.portable()), memory)
         if outcome is None:
             self.data_key = handle.key
             if memory is not None:
@@ -226,27 +267,9 @@ class FitServer:
                 self.first_size = self._memory.size()
         return outcome
 
-    def run(
-        self,
-        handle: DataHandle,
-        fold: bytes,
-        limits: FitLimits,
-        stopped: Callable[[], bool],
-    ) -> FoldOutcome:
-        """Run one fit; an aborted fit has ended the process."""
-        begin, outcome = time.perf_counter(), None
-        if self.data_key != handle.key:
-            outcome = self.load(handle, limits, stopped)
-        if outcome is None:
-            self._limits, self._stopped = limits, stopped
-            outcome = self._begin(FitRequest(fold, Settings.of_this_thread()))
-        waited = time.perf_counter() - begin
-        outcome = outcome or self._fitted()
-        outcome.waited = waited
-        return outcome
-
-    def _begin(self, request: FitRequest) -> FoldOutcome | None:
+    def _begin(self, fold: bytes | None, *load: Any) -> FoldOutcome | None:
         """Send a request, and wait until it begins; return an outcome without a fit."""
+        request = FitRequest(fold, Settings.of_this_thread(), *load)
         try:
             self._connection.send_bytes(pickle.dumps(request))
         except OSError as error:
@@ -261,11 +284,17 @@ class FitServer:
         begin = time.perf_counter()
         try:
             message = self._message(begin)
-            if not isinstance(message, AbortReason):
-                return _with_memory_limit(_received(message), self._limits)
         except EOFError:
             message = AbortReason(TrialState.FAILED, self._death_text())
-        return self._aborted(message, time.perf_counter() - begin)
+        if isinstance(message, AbortReason):
+            return self._aborted(message, time.perf_counter() - begin)
+        outcome = _received(message)
+        result, error = outcome.result, outcome.traceback_text
+        # A failed allocation counts as memory limit.
+        reason = self._job.limits.unallocated(
+            error if result is None else result.fit_error
+        )
+        return outcome if reason is None else aborted_outcome(reason, outcome.seconds)
 
     def _message(self, begin: float | None = None) -> bytes | AbortReason:
         """Wait for a message; return the reason to kill the process instead, if any.
@@ -276,7 +305,7 @@ class FitServer:
             is_alive = self.is_alive
             left = PATIENCE
             if begin is not None:
-                left = self._limits.seconds_left(time.perf_counter() - begin)
+                left = self._job.limits.seconds_left(time.perf_counter() - begin)
             try:
                 message = self._messages.get(timeout=min(PATIENCE, max(0.0, left)))
             except queue.Empty:
@@ -286,20 +315,20 @@ class FitServer:
                 raise EOFError
             if message:
                 return message
-            if self._stopped() or _is_orphan():
+            if self._job.is_stopped:
                 raise _Stopped
             reason = self._excess(begin)
             if reason is not None:
                 return reason
 
     def _excess(self, begin: float | None) -> AbortReason | None:
+        limits = self._job.limits
         if begin is None:
-            return self._limits.overrun_search()
-        reason = self._limits.overrun(time.perf_counter() - begin)
+            return limits.overrun_search()
+        reason = limits.overrun(time.perf_counter() - begin)
         if reason is None and self._memory is not None:
-            limit = self._limits.trial_memory
-            assert limit is not None
-            reason = self._limits.oversize(self._memory.exceeds(limit))
+            assert limits.trial_memory is not None
+            reason = limits.oversize(self._memory.exceeds(limits.trial_memory))
         return reason
 
     def _aborted(self, reason: AbortReason, seconds: float) -> FoldOutcome:
@@ -325,7 +354,7 @@ class FitServer:
     @property
     def is_fresh(self) -> bool:
         """Whether enough memory remains after earlier fits."""
-        limit = self._limits.trial_memory
+        limit = self._job.limits.trial_memory
         if self._memory is None or limit is None:
             return True
         lost = self._memory.size() - self.first_size
@@ -362,7 +391,8 @@ class _Servers:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._idle: list[FitServer] = []
-        self._starter: ThreadPoolExecutor | None = None
+        # A process ends with the thread that started it.
+        self._starter = ThreadPoolExecutor(1)
 
     def take(self, data_key: str, environment: Mapping[str, str]) -> FitServer:
         """Return an idle server that has loaded the data, or a new one.
@@ -378,9 +408,7 @@ class _Servers:
                     self._idle.remove(server)
                     return server
         # Another fit uses the devices of the others now, which may have memory there.
-        self._end(
-            lambda s: s.data_key == data_key and s.environment != environment,
-        )
+        self._end(lambda s: s.data_key == data_key and s.environment != environment)
         return FitServer(environment)
 
     def environments(self, data_key: str) -> list[Mapping[str, str]]:
@@ -396,9 +424,7 @@ class _Servers:
     def end(self, data_key: str | None = None) -> None:
         """End the servers that have loaded the data, or all servers."""
         keys = (data_key, None)
-        self._end(
-            lambda s: data_key is None or s.data_key in keys or not s.is_alive,
-        )
+        self._end(lambda s: data_key is None or s.data_key in keys or not s.is_alive)
 
     def _end(self, condition: Callable[[FitServer], bool]) -> None:
         with self._lock:
@@ -411,9 +437,6 @@ class _Servers:
         """Call a function that starts a process, in a thread that does not end."""
         if threading.current_thread() is threading.main_thread():
             return function()
-        with self._lock:
-            if self._starter is None:
-                self._starter = ThreadPoolExecutor(1)
         return self._starter.submit(function).result()
 
     def forget(self) -> None:
@@ -428,21 +451,13 @@ atexit.register(_SERVERS.end)
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_SERVERS.forget)
 
-end_servers = _SERVERS.end
 
-
-def start_server(
-    handle: DataHandle, portable: DataHandle, limits: FitLimits
-) -> tuple[FoldOutcome | None, int]:
+def start_server(job: FitJob) -> tuple[FoldOutcome | None, int]:
     """Start a process; return its memory, and an outcome if it cannot fit."""
-
-    def load(server: FitServer) -> FoldOutcome | None:
-        return server.load(portable, limits, handle.stopped)
-
     # The timeout has not begun: a process without a device is sufficient.
     attempts = iter([False])
-    with _held_slot(portable, limits, lambda: next(attempts, True)) as environment:
-        server, outcome = _served(portable, environment, load)
+    with job.slot(lambda: next(attempts, True)) as environment:
+        server, outcome = _served(job, environment)
         if server is None:
             raise RuntimeError(
                 f"trial_limits: a process for the fits was started {N_STARTS} times, "
@@ -452,26 +467,14 @@ def start_server(
     return outcome, server.first_size
 
 
-def _held_slot(
-    portable: DataHandle, limits: FitLimits, is_over: Callable[[], bool]
-) -> contextlib.AbstractContextManager[Mapping[str, str]]:
-    """Hold the GPUs of a fit in the context; yield the environment of its process."""
-    if limits.gpus is None:
-        return contextlib.nullcontext({})
-    idle = _SERVERS.environments(portable.key)
-    return held_slot(limits.gpus, limits.devices, idle, is_over)
-
-
 def _served(
-    handle: DataHandle,
-    environment: Mapping[str, str],
-    function: Callable[[FitServer], FoldOutcome | None],
+    job: FitJob, environment: Mapping[str, str]
 ) -> tuple[FitServer | None, FoldOutcome | None]:
-    """Call a function with a server, and again if its process ends before a fit."""
+    """Run a job by a server, and again if its process ends before a fit."""
     for _ in range(N_STARTS):
-        server = _SERVERS.take(handle.key, environment)
+        server = _SERVERS.take(job.portable.key, environment)
         try:
-            return server, function(server)
+            return server, server.run(job)
         except BaseException as error:
             server.end()
             if not isinstance(error, EOFError):
@@ -479,37 +482,29 @@ def _served(
     return None, None
 
 
-def run_limited_folds(
-    handle: DataHandle, portable: DataHandle, fold: bytes, limits: FitLimits
-) -> list[FoldOutcome]:
-    """Run one fold in another process, which loads the `portable` handle."""
-    limits = limits.received()
+def run_limited_folds(job: FitJob) -> list[FoldOutcome]:
+    """Run the fold of a job in another process."""
+    job = dataclasses.replace(job, limits=job.limits.received())
     try:
-        with handle.room():
-            return [_limited(handle, portable, fold, limits)]
+        with job.handle.room():
+            return [_limited(job)]
     except (_Stopped, KeyboardInterrupt):
         return [FoldOutcome(FoldStatus.INTERRUPTED)]
 
 
-def _limited(
-    handle: DataHandle, portable: DataHandle, fold: bytes, limits: FitLimits
-) -> FoldOutcome:
-    def run(server: FitServer) -> FoldOutcome:
-        return server.run(portable, fold, limits, handle.stopped)
-
+def _limited(job: FitJob) -> FoldOutcome:
     def is_over() -> bool:
-        is_needed = limits.overrun_search() is None and not _is_orphan()
-        return not is_needed or handle.stopped()
+        return job.limits.overrun_search() is not None or job.is_stopped
 
     begin = time.perf_counter()
-    with _held_slot(portable, limits, is_over) as environment:
+    with job.slot(is_over) as environment:
         waited = time.perf_counter() - begin
-        if handle.stopped() or _is_orphan():
+        if job.is_stopped:
             raise _Stopped
-        reason = limits.overrun_search()
+        reason = job.limits.overrun_search()
         if reason is not None:
             return aborted_outcome(reason)
-        server, outcome = _served(portable, environment, run)
+        server, outcome = _served(job, environment)
         if server is None or outcome is None:
             text = f"The process of the fit ended {N_STARTS} times before its fit."
             return aborted_outcome(AbortReason(TrialState.FAILED, text))
@@ -573,14 +568,3 @@ _WARNED: dict[str, dict] = {}
 def _module_of(filename: str) -> str | None:
     modules = list(sys.modules.items())
     return next((k for k, v in modules if getattr(v, "__file__", 0) == filename), None)
-
-
-def _with_memory_limit(outcome: FoldOutcome, limits: FitLimits) -> FoldOutcome:
-    """Return the outcome of a fit; a failed allocation counts as memory limit."""
-    error = outcome.traceback_text
-    if outcome.result is not None:
-        error = outcome.result.fit_error or ""
-    reason = limits.unallocated(error)
-    if reason is None:
-        return outcome
-    return aborted_outcome(reason, outcome.seconds)

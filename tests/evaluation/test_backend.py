@@ -98,7 +98,7 @@ def test_folds_of_processes_that_can_be_killed_are_sent_one_by_one():
     class Silent(Workers):
         def __call__(self, calls):
             calls = list(calls)
-            self.sizes.append([pickle.loads(call[1][2]).index for call in calls])
+            self.sizes.append([pickle.loads(call[1][0].fold).index for call in calls])
             return [[FoldOutcome(seconds=self.seconds)] for _ in calls]
 
     workers = Silent(1e-4)
