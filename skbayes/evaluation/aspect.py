@@ -45,7 +45,7 @@ from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
-    from skbayes.evaluation.fold import FoldCall, FoldOutcome
+    from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes
     from skbayes.evaluation.racing import FoldScores
     from skbayes.evaluation.run import SearchRun
 
@@ -177,15 +177,11 @@ class Aspect:
         """
         return math.inf
 
-    def for_fold(
-        self, plan: Evaluation, index: int, earlier: Sequence[FoldOutcome]
-    ) -> Any:
+    def for_fold(self, plan: Evaluation, index: int, earlier: Outcomes) -> Any:
         """Return what the fold aspect of one fold receives; None for nothing."""
         return None
 
-    def verdict(
-        self, plan: Evaluation, earlier: Sequence[FoldOutcome]
-    ) -> TrialState | None:
+    def verdict(self, plan: Evaluation, earlier: Outcomes) -> TrialState | None:
         """Return the state of a trial whose other folds are skipped; None to go on.
 
         It is called as long as folds are left.
@@ -209,7 +205,7 @@ class Aspect:
         return scores
 
     def stopped(
-        self, plan: Evaluation, outcomes: Sequence[FoldOutcome]
+        self, plan: Evaluation, outcomes: Outcomes
     ) -> tuple[FoldResult, float, float | None] | None:
         """Return the result of a trial that was stopped during its first fit, if any.
 

@@ -169,8 +169,12 @@ class EngineHandle(DataHandle):
             if self.key not in _loaded:
                 # That the engine has lost the task is no error of the fit.
                 self.returns_errors = False
-                _keep(self.key, self._fetch(self._reference))
+                task = self._fetch(self._reference)
                 self.returns_errors = True
+                # The task of one other search is kept.
+                for other in list(_loaded)[:-1]:
+                    _loaded.pop(other)
+                _loaded[self.key] = task, None
             return _loaded[self.key][0]
 
     def portable(self) -> DataHandle:
@@ -178,13 +182,6 @@ class EngineHandle(DataHandle):
         handle = DataHandle(self.load())
         handle.key = self.key
         return handle
-
-
-def _keep(key: str, task: Any) -> None:
-    """Keep a task of an engine for the next fits, and that of one other search."""
-    for other in list(_loaded)[:-1]:
-        _loaded.pop(other)
-    _loaded[key] = task, None
 
 
 class Backend:

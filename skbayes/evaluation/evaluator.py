@@ -26,6 +26,7 @@ from skbayes.evaluation.fold import (
     Fold,
     FoldOutcome,
     FoldTask,
+    Outcomes,
     configured,
     has_status,
 )
@@ -85,10 +86,9 @@ def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
 class Evaluation:
     """Prepared trial, which any thread can run.
 
-    Of `known_scores`, which grow, the first `n_known` are those of the trials that were
-    complete at the time of preparation. The estimator raised `refusal` when the
-    parameters were set. `notes` are the states of aspects. Folds in parallel count once
-    in `seconds`.
+    The `complete_scores` are those of the trials that were complete at the time of
+    preparation. The estimator raised `refusal` when the parameters were set. `notes`
+    are the states of aspects. Folds in parallel count once in `seconds`.
     """
 
     run: SearchRun
@@ -97,8 +97,7 @@ class Evaluation:
     backend: Backend | Any
     fidelity: Fidelity = FULL_DATA
     aspects: Sequence[Aspect] = ()
-    known_scores: Sequence[FoldScores] = ()
-    n_known: int = 0
+    complete_scores: Sequence[FoldScores] = ()
     n_planned: float = 1
     refusal: Exception | None = None
     notes: dict[str, Any] = field(default_factory=dict, init=False)
@@ -107,11 +106,6 @@ class Evaluation:
     seconds: float = field(default=0.0, init=False)
     duration: float = field(default=0.0, init=False)
     started: float | None = field(default=None, init=False)
-
-    @property
-    def complete_scores(self) -> Sequence[FoldScores]:
-        """Scores of the complete trials to compare with."""
-        return self.known_scores[: self.n_known]
 
     @property
     def n_folds(self) -> int:
@@ -138,7 +132,7 @@ class Evaluation:
         for aspect in self.aspects:
             aspect.set_scores(folds, missing)
 
-    def guiding_scores(self, outcomes: Sequence[FoldOutcome]) -> np.ndarray | None:
+    def guiding_scores(self, outcomes: Outcomes) -> np.ndarray | None:
         """Return the guiding scores of some folds; None if one of them is missing."""
         results = [outcome.result for outcome in outcomes if outcome.result is not None]
         failed = any(result.fit_error is not None for result in results)
@@ -177,7 +171,7 @@ class Evaluation:
         self.duration = time.perf_counter() - begin - waited
         return outcomes
 
-    def _fold(self, index: int, earlier: Sequence[FoldOutcome]) -> Fold:
+    def _fold(self, index: int, earlier: Outcomes) -> Fold:
         parts = {
             aspect.name: part
             for aspect in self.aspects
@@ -191,15 +185,11 @@ def make_backend(run: SearchRun, task: FoldTask) -> Backend:
     """Make the backend of a search, for the inputs that all fits share."""
     backend: Backend = run.context.kind(task, **run.context.backend_options)
     limits = run.options.limits
-    if run.has_limits and (limits.are_given or aborts_at_timeout(run)):
+    # Fits that callbacks observe remain in this process, unless limits are given.
+    aborts = backend.is_local and not (backend.is_here and run.is_observed)
+    if run.has_limits and (limits.are_given or aborts):
         return KillableBackend(backend, limits)
     return backend
-
-
-def aborts_at_timeout(run: SearchRun) -> bool:
-    """Return whether fits are aborted at a timeout; callbacks may keep them here."""
-    kind = run.context.kind
-    return kind.is_local and not (kind.is_here and run.is_observed)
 
 
 def fold_task(run: SearchRun, X: Any) -> FoldTask:
@@ -258,8 +248,7 @@ class CandidateEvaluator:
             fidelity,
             self.aspects,
             # Trials that finish later are excluded, because they depend on timing.
-            self._complete_scores,
-            len(self._complete_scores),
+            tuple(self._complete_scores),
             self.n_planned,
             _refusal(self.run.estimator, params),
         )

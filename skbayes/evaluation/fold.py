@@ -32,6 +32,7 @@ __all__ = [
     "Fold",
     "FoldCall",
     "FoldOutcome",
+    "Outcomes",
     "Inputs",
     "PREDICTING",
     "FoldTask",
@@ -68,7 +69,10 @@ class FoldOutcome:
     seconds: float = 0.0
 
 
-def has_status(outcomes: Sequence[FoldOutcome], status: FoldStatus) -> bool:
+Outcomes = Sequence[FoldOutcome]
+
+
+def has_status(outcomes: Outcomes, status: FoldStatus) -> bool:
     """Return whether a fold has this status."""
     return any(outcome.status == status for outcome in outcomes)
 

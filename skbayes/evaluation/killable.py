@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_executable
-from types import MappingProxyType
 from typing import Any
 
 import cloudpickle
@@ -222,7 +221,7 @@ class FitServer:
 
     _job: FitJob
 
-    def __init__(self, environment: Mapping[str, str] = MappingProxyType({})) -> None:
+    def __init__(self, environment: Mapping[str, str]) -> None:
         self.data_key: str | None = None
         self.environment = environment
         self._memory: TreeMemory | None = None

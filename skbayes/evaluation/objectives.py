@@ -57,7 +57,8 @@ class Objectives:
     def _take(self, name: Any, given: Any) -> str:
         if not isinstance(name, str):
             raise TypeError(f"objectives: names must be strings, got {name!r}.")
-        direction, meant = given if _is_pair(given) else (given, name)
+        is_pair = isinstance(given, tuple | list) and len(given) == 2
+        direction, meant = given if is_pair else (given, name)
         if not isinstance(direction, str) or direction not in ("max", "min"):
             raise ValueError(
                 f"objectives[{name!r}] must be 'max', 'min', or a tuple of that and a "
@@ -144,7 +145,3 @@ def _as_dict(names: Any) -> dict[str, str]:
     if not isinstance(names, list | tuple | set) or len(names) < 2:
         names = ["accuracy", "score_time"]
     return {str(name): "min" if name in COSTS else "max" for name in names}
-
-
-def _is_pair(given: Any) -> bool:
-    return isinstance(given, tuple | list) and len(given) == 2

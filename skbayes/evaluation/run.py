@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.aspect import is_given
 from skbayes.evaluation.fold import Inputs
-from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
-from skbayes.evaluation.trial import FoldResult, History, Trial, fill_scores
+from skbayes.evaluation.trial import FoldResult, History, fill_scores
 from skbayes.space import Space
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from skbayes.evaluation.measure import Measure
     from skbayes.surrogates.transfer import Source
 
-__all__ = ["FitOptions", "Objective", "SearchRun", "on_full_data"]
+__all__ = ["FitOptions", "SearchRun", "on_full_data"]
 
 # With racing=True, the chance to become the best below which a trial is pruned.
 RACING_RISK = 0.2
@@ -36,42 +35,6 @@ def on_full_data(
 ) -> tuple[dict[str, Any], Fidelity]:
     """Assign all training rows to a proposal."""
     return params, FULL_DATA
-
-
-class Objective(Protocol):
-    """Objective of the trials: scores, and the costs of a search if it has any."""
-
-    @property
-    def name(self) -> str | None:
-        """Name of the metric that guides the search; None if it is not known yet."""
-
-    @property
-    def metrics(self) -> Sequence[str]:
-        """Names of the test scores; empty if they are not known yet."""
-
-    @property
-    def guide(self) -> Guide:
-        """Metric that chooses the number of rounds."""
-
-    @property
-    def measures(self) -> Mapping[str, Measure]:
-        """Costs that are measured for each fit, by name."""
-
-    @property
-    def separate_costs(self) -> bool:
-        """Whether costs are stored separately from the scores."""
-
-    def learn(self, scores: Mapping[str, float]) -> None:
-        """Learn the metrics of a callable `scoring` from the scores of a fold."""
-
-    def __call__(self, scores: Mapping[str, float]) -> float:
-        """Return the guiding score from the test scores of a fold."""
-
-    def of_trial(self, trial: Trial) -> Any:
-        """Return the value that the surrogate is fitted to."""
-
-    def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
-        """Return the best configurations of (params, scores, noise) tuples."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +67,7 @@ class SearchRun:
     """
 
     estimator: Any
-    objective: Any  # an Objective, of the class that the search made
+    objective: Any  # such as `Objectives`
     scorers: Any
     X: Any
     y: Any
@@ -176,22 +139,21 @@ class SearchRun:
         With rounds, a fit has more rounds than its score. The fits of the best trial
         are then repeated after the search. The same applies to predictions.
         """
-        settings = self.settings
-        return is_given(settings.get("return_folds")) and not is_given(
-            settings.get("rounds")
-        )
+        return is_given(self.settings.get("return_folds")) and not self._has_rounds
 
     @property
     def keeps_predictions(self) -> bool:
         """Whether out-of-fold predictions are kept."""
-        has_rounds = is_given(self.settings.get("rounds"))
-        return self.refit.needs_predictions and not has_rounds
+        return self.refit.needs_predictions and not self._has_rounds
+
+    @property
+    def _has_rounds(self) -> bool:
+        return is_given(self.settings.get("rounds"))
 
     @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be skipped."""
-        limits_trials = self.has_limits and self.options.limits.of_trials
-        return limits_trials or self.racing_risk is not None
+        return self.options.limits.of_trials or self.racing_risk is not None
 
     @property
     def n_samples(self) -> int:

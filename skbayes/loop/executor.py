@@ -148,11 +148,8 @@ class ExecutionContext:
 
         False if each of them would start as many processes as are allowed in total.
         """
-        return (
-            self.n_workers > 1
-            and not compat.owns_processes(self._own_backend())
-            and self._own_backend() is not None
-        )
+        own = None if self.n_workers == 1 else self._own_backend()
+        return own is not None and not compat.owns_processes(own)
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 
@@ -170,7 +169,12 @@ def progress_bar(
     """Return a callback that shows a progress bar, or a widget in notebooks."""
     kept = frozenset(recalled)
     # Parallel trials end in bursts; without smoothing, the rate averages over them.
-    bar = _tqdm()(
+    bar = import_optional(
+        "tqdm.auto",
+        extra="progress",
+        purpose="verbose='progress'",
+        instead=", or use verbose=1",
+    ).tqdm(
         total=n_planned if math.isfinite(n_planned) else None,
         initial=min(len(kept), n_planned),
         smoothing=0,
@@ -185,12 +189,3 @@ def progress_bar(
                 bar.update()
 
         yield report
-
-
-def _tqdm() -> Any:
-    return import_optional(
-        "tqdm.auto",
-        extra="progress",
-        purpose="verbose='progress'",
-        instead=", or use verbose=1",
-    ).tqdm

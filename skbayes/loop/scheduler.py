@@ -247,8 +247,7 @@ class Scheduler:
         self._asked[number] = configuration, improvement
         if number in self.journal.results:
             self._n_asked += 1
-            result = self.journal.results[number]
-            self._done[number] = self.evaluator.recall(result)
+            self._recall(number)
             return
         if self._would_overrun(configuration):
             self._withdraw(number)
@@ -275,9 +274,7 @@ class Scheduler:
         for number in list(self._unclaimed):
             is_full = len(self.executor.under_way) >= self.journal.n_slots
             if number in self.journal.results:
-                result = self.journal.results[number]
-                self._done[number] = self.evaluator.recall(result)
-                del self._evaluations[number]
+                self._recall(number)
             elif is_full or not self.journal.claim(number):
                 continue
             else:
@@ -388,9 +385,15 @@ class Scheduler:
         trial = dataclasses.replace(trial, expected_improvement=improvement)
         if not self.journal.record_result(trial):
             # Another driver took it over, because this one gave no sign of life.
-            trial = self.evaluator.recall(self.journal.results[trial.number])
+            self._recall(trial.number)
+            return
         self._done[trial.number] = trial
         del self._evaluations[trial.number]
+
+    def _recall(self, number: int) -> None:
+        """Store a finished trial of the journal."""
+        self._done[number] = self.evaluator.recall(self.journal.results[number])
+        self._evaluations.pop(number, None)
 
     def _recover(self, dead: dict[int, BaseException]) -> None:
         """Run the trials whose workers crashed again, each of them alone.

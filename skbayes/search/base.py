@@ -23,7 +23,7 @@ from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.fold import configured
 from skbayes.evaluation.limits import unfinished_text
 from skbayes.evaluation.options import RefitChoice, refit_choice
-from skbayes.evaluation.run import Objective, SearchRun
+from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results.frame import FrameAttribute, results_frame
@@ -178,8 +178,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """
         return self, X, y
 
-    def _make_objective(self, scorers: Any) -> Objective:
-        """Return the objective of the trials."""
+    def _make_objective(self, scorers: Any) -> Any:
+        """Return the objective of the trials, with the interface of `GuidingMetric`."""
         validate.check_refit(self)
         return self._kind_of_metric(self._with_plain_refit(), scorers)
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
@@ -57,7 +56,7 @@ class Callbacks(Aspect):
         plan.notes[self.name] = tasks
 
     def for_fold(
-        self, plan: Evaluation, index: int, earlier: Sequence[FoldOutcome]
+        self, plan: Evaluation, index: int, earlier: Outcomes
     ) -> compat.EvaluationTask | None:
         """Return the task of a fit."""
         return plan.notes[self.name][index]

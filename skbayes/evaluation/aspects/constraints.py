@@ -17,7 +17,7 @@ from skbayes.evaluation.constraints import (
     parse_constraints,
     rule_and_bounds,
 )
-from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes
 from skbayes.evaluation.measure import COSTS, check_metrics_suit
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
@@ -170,9 +170,7 @@ class OutcomeConstraints(Aspect):
         """Return the part that measures the outcomes of a fit."""
         return _FoldOutcomes(self.constraints)
 
-    def verdict(
-        self, plan: Evaluation, earlier: Sequence[FoldOutcome]
-    ) -> TrialState | None:
+    def verdict(self, plan: Evaluation, earlier: Outcomes) -> TrialState | None:
         """Prune a trial if racing is on and a bound is broken."""
         risk = self.run.racing_risk
         if risk is None or not plan.complete_scores:

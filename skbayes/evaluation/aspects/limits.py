@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from skbayes.evaluation.aspect import Aspect, Parameter
-from skbayes.evaluation.fold import FoldOutcome, has_status
+from skbayes.evaluation.fold import Outcomes, has_status
 from skbayes.evaluation.limits import SearchTimeout
 from skbayes.evaluation.trial import FoldStatus, TrialState
 
@@ -58,17 +58,13 @@ class Limits(Aspect):
         is_checked = self.run.options.limits.of_trials or n_workers == 1
         return n_workers if is_checked else math.inf
 
-    def for_fold(
-        self, plan: Evaluation, index: int, earlier: Sequence[FoldOutcome]
-    ) -> None:
+    def for_fold(self, plan: Evaluation, index: int, earlier: Outcomes) -> None:
         """Raise SearchTimeout if the timeout of the search is over."""
         deadline = plan.backend.deadline
         if deadline is not None and time.monotonic() > deadline:
             raise SearchTimeout
 
-    def verdict(
-        self, plan: Evaluation, earlier: Sequence[FoldOutcome]
-    ) -> TrialState | None:
+    def verdict(self, plan: Evaluation, earlier: Outcomes) -> TrialState | None:
         """Abort a trial whose fits took too long, or one of whose fits was aborted."""
         timeout = self.run.options.limits.trial_timeout
         over = timeout is not None and plan.seconds > timeout

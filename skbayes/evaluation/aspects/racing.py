@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from numbers import Real
 from typing import TYPE_CHECKING
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, Parameter
-from skbayes.evaluation.fold import FoldOutcome
+from skbayes.evaluation.fold import Outcomes
 from skbayes.evaluation.racing import race_of
 from skbayes.evaluation.trial import TrialState
 
@@ -47,9 +46,7 @@ class Racing(Aspect):
         """Return 1."""
         return 1
 
-    def verdict(
-        self, plan: Evaluation, earlier: Sequence[FoldOutcome]
-    ) -> TrialState | None:
+    def verdict(self, plan: Evaluation, earlier: Outcomes) -> TrialState | None:
         """Prune a trial whose probability to become the best is below the risk."""
         scores = plan.guiding_scores(earlier)
         if scores is None:

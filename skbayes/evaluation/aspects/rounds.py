@@ -12,7 +12,13 @@ import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
-from skbayes.evaluation.fold import FoldCall, FoldOutcome, has_status, wrapped_fit
+from skbayes.evaluation.fold import (
+    FoldCall,
+    FoldOutcome,
+    Outcomes,
+    has_status,
+    wrapped_fit,
+)
 from skbayes.evaluation.learning_curves import (
     CurveScores,
     FoldCurveRace,
@@ -178,7 +184,7 @@ class Rounds(Aspect):
         plan.notes[self.name] = FoldCurveRace(curves, first, race)
 
     def for_fold(
-        self, plan: Evaluation, index: int, earlier: Sequence[FoldOutcome]
+        self, plan: Evaluation, index: int, earlier: Outcomes
     ) -> tuple[int | None, FoldCurveRace | None, float]:
         """Limit the rounds to those of the shortest previous fold."""
         lengths = [_last_round(outcome.result) for outcome in earlier]
@@ -192,9 +198,7 @@ class Rounds(Aspect):
         """Let folds depend on earlier ones if they run one after the other anyway."""
         return 1 if n_workers == 1 else math.inf
 
-    def verdict(
-        self, plan: Evaluation, earlier: Sequence[FoldOutcome]
-    ) -> TrialState | None:
+    def verdict(self, plan: Evaluation, earlier: Outcomes) -> TrialState | None:
         """Prune a trial if a fit was stopped because the trial has no chance."""
         stopped = has_status(earlier, FoldStatus.STOPPED)
         return TrialState.PRUNED if stopped else None
@@ -219,7 +223,7 @@ class Rounds(Aspect):
         return CurveScores(scores.scores, curves)
 
     def stopped(
-        self, plan: Evaluation, outcomes: Sequence[FoldOutcome]
+        self, plan: Evaluation, outcomes: Outcomes
     ) -> tuple[FoldResult, float, float | None] | None:
         """Predict the score from the first rounds of the first fold."""
         if not has_status(outcomes, FoldStatus.STOPPED):

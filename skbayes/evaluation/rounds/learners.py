@@ -290,9 +290,12 @@ class _Epochs(LearnerWithRounds):
         return {"early_stopping": False} if "early_stopping" in own else {}
 
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
+        def outputs(X: Any) -> Outputs:
+            names = [name for name in _PREDICTIONS if hasattr(model, name)]
+            return {name: partial(getattr(model, name), X) for name in names}
+
         def look(n_rounds: int) -> bool:
-            stages = [partial(_own_outputs, model, rows) for rows in watch.sets]
-            return watch(n_rounds, stages)
+            return watch(n_rounds, [partial(outputs, rows) for rows in watch.sets])
 
         _pass_over(model, X, y, params, int(watch.grid[-1]), look)
 
@@ -358,11 +361,6 @@ def probabilities(raw: np.ndarray) -> np.ndarray:
         return softmax(raw, axis=1)
     positive = expit(raw)
     return np.column_stack([1.0 - positive, positive])
-
-
-def _own_outputs(model: Any, X: Any) -> Outputs:
-    names = [name for name in _PREDICTIONS if hasattr(model, name)]
-    return {name: partial(getattr(model, name), X) for name in names}
 
 
 class StagedEstimator(BaseEstimator):
