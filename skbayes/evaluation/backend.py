@@ -378,10 +378,10 @@ class DaskBackend(Backend):
         """Request the resource of the workers; there are two workers at least."""
         backend = compat.own_backend(backend)
         workers = backend.client.scheduler_info(n_workers=-1)["workers"].values()
-        found = [(w["resources"], k) for w in workers for k in w["resources"]]
-        found = [(resources, k) for resources, k in found if k.lower() == "gpu"]
-        name = found[0][1] if found else "GPU"
-        n_fits = sum(n_slots(resources[k], gpus) for resources, k in found)
+        resources = [item for w in workers for item in w["resources"].items()]
+        found = [(k, n) for k, n in resources if k.lower() == "gpu"]
+        name = found[0][0] if found else "GPU"
+        n_fits = sum(n_slots(n, gpus) for _, n in found)
         if workers and not n_fits:
             raise ValueError(
                 f"trial_limits['gpu']={gpus:g}: no worker of Dask has this number of "

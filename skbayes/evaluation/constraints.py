@@ -23,6 +23,7 @@ import numpy as np
 from scipy import stats
 from sklearn.metrics import check_scoring, get_scorer_names
 
+from skbayes.evaluation.fold import scored
 from skbayes.evaluation.measure import (
     COSTS,
     Measure,
@@ -134,11 +135,8 @@ class Constraints:
         subject = " of constraints"
         found = measured(measures, result, subject, raises)
         if self.scorers:
-            X, y, params = test_set()
-            args = (
-                (result["estimator"], X) if y is None else (result["estimator"], X, y)
-            )
-            scores = self.scorer(args[0], raises)(*args, **params)
+            model = result["estimator"]
+            scores = scored(self.scorer(model, raises), model, *test_set())
             for name, score in scores.items():
                 if isinstance(score, str):
                     warn_of_failure(name, subject, score)

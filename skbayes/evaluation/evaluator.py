@@ -333,9 +333,9 @@ class CandidateEvaluator:
             scores = plan.guiding_scores([plan.outcomes[i] for i in places])
             if scores is not None:
                 score, noise = race_of(plan.complete_scores, places).estimate(scores)
-        state = plan.verdict or TrialState.PRUNED
-        for worse in (TrialState.TIMED_OUT, TrialState.OUT_OF_MEMORY):
-            state = worse if worse in states else state
+        limits = (TrialState.OUT_OF_MEMORY, TrialState.TIMED_OUT)
+        exceeded = next((limit for limit in limits if limit in states), None)
+        state = exceeded or plan.verdict or TrialState.PRUNED
         return self._make(plan, folds, score, state, noise)
 
     def _make(

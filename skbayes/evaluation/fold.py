@@ -41,6 +41,7 @@ __all__ = [
     "named_scores",
     "raised_outcome",
     "run_folds",
+    "scored",
     "wrapped_fit",
 ]
 
@@ -75,6 +76,11 @@ Outcomes = Sequence[FoldOutcome]
 def has_status(outcomes: Outcomes, status: FoldStatus) -> bool:
     """Return whether a fold has this status."""
     return any(outcome.status == status for outcome in outcomes)
+
+
+def scored(scorer: Any, estimator: Any, X: Any, y: Any, params: Any) -> Any:
+    """Return the scores for rows and their targets, if there are any."""
+    return scorer(estimator, *((X,) if y is None else (X, y)), **params)
 
 
 def configured(estimator: Any, params: Mapping[str, Any]) -> Any:

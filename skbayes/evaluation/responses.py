@@ -108,7 +108,8 @@ def _columns(estimator: Any, method: str, output: Any, target: Target) -> Array 
     if target.n_outputs:
         if isinstance(output, list):  # one array of probabilities per label
             parts = zip(output, estimator.classes_, strict=True)
-            return np.column_stack([_of_label(p, labels) for p, labels in parts])
+            # A label is 0 or 1; one of them may be missing.
+            return np.column_stack([p @ (np.asarray(k) == 1) for p, k in parts])
         if hasattr(output, "toarray"):
             output = output.toarray()
         return np.asarray(output)
@@ -138,13 +139,6 @@ def _is_one_vs_one(estimator: Any) -> bool:
     params = estimator.get_params(deep=True) if hasattr(estimator, "get_params") else {}
     shape = "decision_function_shape"
     return any(k.endswith(shape) and v == "ovo" for k, v in params.items())
-
-
-def _of_label(probabilities: Array, labels: Array) -> Array:
-    """Return the probabilities of a label that is 0 or 1."""
-    place = np.flatnonzero(np.asarray(labels) == 1)
-    shape = len(probabilities)
-    return probabilities[:, place[0]] if len(place) else np.zeros(shape)
 
 
 def _has(*methods: str) -> Any:

@@ -9,13 +9,12 @@ import pytest
 from simple_estimators import Sometimes
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 from sklearn.utils.parallel import Parallel
 
-from skbayes import compat
 from skbayes.evaluation.aspects.limits import Limits
 from skbayes.evaluation.backend import Backend, ThreadBackend
 from skbayes.evaluation.evaluator import (
@@ -52,34 +51,23 @@ class Score:
         return scores.get("score", np.nan)
 
 
-def evaluator(
-    estimator, catch_errors=False, scorers=None, settings=None, limit=None, **options
-):
-    run = SearchRun(
-        estimator,
-        Score(),
-        scorers or get_scorer("accuracy"),
-        X,
-        y,
-        settings=settings or {},
-        tasks=NoTasks(),
-        options=FitOptions(limits=FitLimits(limit), **options),
-        splits=SPLITS,
-    )
+def evaluator(estimator, catch_errors=False, settings=None, limit=None, **options):
+    more = {"settings": settings or {}, "tasks": NoTasks(), "splits": SPLITS}
+    options = FitOptions(limits=FitLimits(limit), **options)
+    scorer = get_scorer("accuracy")
+    run = SearchRun(estimator, Score(), scorer, X, y, options=options, **more)
     kind = Backend if catch_errors else ThreadBackend
     return CandidateEvaluator(run, kind(fold_task(run, X)))
 
 
-def trial_of(run, number, params, n_jobs=None):
+def trial_of(run, number, params):
     evaluation = run.prepare(number, params)
-    return run.conclude(evaluation, evaluation(Parallel(n_jobs=n_jobs)))
+    return run.conclude(evaluation, evaluation(Parallel()))
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_scores_are_those_of_cross_val_score(n_jobs):
+def test_scores_are_those_of_cross_val_score():
     model, before = SVC(), time.time()
-    run = evaluator(model, n_jobs == 2, return_train_score=True)
-    trial = trial_of(run, 4, {"C": 0.3}, n_jobs)
+    trial = trial_of(evaluator(model, return_train_score=True), 4, {"C": 0.3})
     assert before <= trial.started <= time.time() - 0.9 * trial.duration
     expected = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)
     np.testing.assert_array_equal(trial.scores["score"], expected)
@@ -91,30 +79,6 @@ def test_scores_are_those_of_cross_val_score(n_jobs):
     assert trial.duration >= trial.fit_times.max()
     # The estimator is left alone.
     assert model.C == 1.0 and not hasattr(model, "support_")
-
-
-@pytest.mark.parametrize("n_jobs, catch_errors", [(None, False), (2, True)])
-def test_an_exception_reaches_the_caller(n_jobs, catch_errors):
-    run = evaluator(Sometimes(bad="fit"), catch_errors, error_score="raise")
-    with pytest.raises(RuntimeError, match="cannot be fitted") as raised:
-        trial_of(run, 0, {"quality": 1}, n_jobs)
-    if catch_errors:
-        # The traceback stayed in the worker; the note tells it.
-        assert "Raised in a worker" in "".join(raised.value.__notes__)
-    # The pool is still of use.
-    run = evaluator(Sometimes(), catch_errors)
-    assert trial_of(run, 1, {"quality": 1}, n_jobs).score >= 0
-
-
-def test_a_trial_that_set_params_refuses_has_a_row_like_any_other():
-    run = evaluator(Sometimes(), return_train_score=True)
-    refused = trial_of(run, 0, {"quality": 2.0, "bad": "params"})
-    fine = trial_of(run, 1, {"quality": 2.0})
-    assert refused.state == "failed" and refused.started is None
-    assert "do not go together" in refused.error
-    assert refused.folds[0].as_dict().keys() == fine.folds[0].as_dict().keys()
-    assert len(refused.folds) == len(fine.folds)
-    np.testing.assert_array_equal(refused.fit_times, 0)
 
 
 @pytest.mark.parametrize(
@@ -131,18 +95,6 @@ def test_check_candidates_names_the_culprit(params, culprit):
     with pytest.raises(ValueError, match=f"search_spaces names {culprit}, which"):
         check_candidates(model, [{"svc__C": 1}, params])
     assert isinstance(model[-1], SVC) and model[-1].C == 1.0
-
-
-def test_error_scores_of_several_metrics_are_told_apart():
-    search = GridSearchCV(
-        Sometimes(), {}, scoring=["accuracy", "f1_macro"], refit="accuracy"
-    )
-    scorers, _ = compat.resolve_scorers(search)
-    run = evaluator(Sometimes(), scorers=scorers, error_score=-1.0)
-    run.run.objective.metrics = ["accuracy", "f1_macro"]
-    trial = trial_of(run, 0, {"quality": 2.0, "bad": "params"})
-    assert trial.scores.keys() == {"accuracy", "f1_macro"}
-    np.testing.assert_array_equal(trial.scores["accuracy"], -1.0)
 
 
 class Workers:
@@ -181,14 +133,10 @@ def test_a_limit_counts_the_time_that_folds_run(n_jobs, seconds, limit, n_run):
         assert evaluation.verdict == "timed_out"
 
 
-@pytest.mark.parametrize("n_jobs, catch_errors", [(None, False), (2, True)])
-def test_a_limit_keeps_later_folds_from_being_begun(n_jobs, catch_errors):
-    run = evaluator(SVC(), catch_errors, limit=1e-9)
+def test_a_limit_keeps_later_folds_from_being_begun():
+    run = evaluator(SVC(), limit=1e-9)
     evaluation = run.prepare(0, {"C": 0.3})
-    # One after the other, as in a search with one worker.
-    workers = Parallel(n_jobs=n_jobs)
-    workers.n_jobs = 1
-    outcomes = evaluation(workers)
+    outcomes = evaluation(Parallel())
     result = outcomes[0].result
     assert outcomes[0].seconds >= result.fit_time + result.score_time
     trial = run.conclude(evaluation, outcomes)

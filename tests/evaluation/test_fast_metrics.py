@@ -38,7 +38,7 @@ def classification(seed, labels, with_decisions):
     )
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=15)
 @given(
     seed=st.integers(0, 10**6),
     labels=st.sampled_from([[0, 1], [1, 2], ["a", "b"], [0, 1, 2], ["x", "y", "z"]]),
@@ -60,7 +60,7 @@ def test_scores_of_classifiers_equal_those_of_scikit_learn(
             assert fast(outputs) == pytest.approx(exact, rel=1e-12)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=10)
 @given(seed=st.integers(0, 10**6))
 def test_scores_of_regressors_equal_those_of_scikit_learn(seed):
     rng = np.random.default_rng(seed)

@@ -7,7 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from skbayes.evaluation.evaluator import CandidateEvaluator
@@ -158,6 +158,13 @@ class Fake:
         return [trial.number for trial in scheduler.history], reason
 
 
+def assert_known(fake, n_iter, n_points):
+    """Check the rule of what is known when each trial is proposed."""
+    for k in range(n_iter):
+        assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
+
+
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_points=st.integers(1, 6),
@@ -168,11 +175,21 @@ def test_what_a_proposal_knows_does_not_depend_on_timing(seed, n_points, n_iter)
     fake = Fake(order=lambda numbers: int(rng.choice(numbers)))
     numbers, _ = fake.run(n_iter=n_iter, n_points=n_points)
     assert numbers == list(range(n_iter))
-    for k in range(n_iter):
-        assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
+    assert_known(fake, n_iter, n_points)
     assert max(fake.n_in_flight) == min(n_points, n_iter)
 
 
+class Memory(NullJournal):
+    """Journal that keeps the proposals."""
+
+    def record_proposal(self, number, params, expected_improvement):
+        assert number == len(self.proposals)
+        self.proposals.append(params.params)
+        self.expected_improvements.append(expected_improvement)
+        return True
+
+
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_points=st.integers(1, 6),
@@ -181,14 +198,8 @@ def test_what_a_proposal_knows_does_not_depend_on_timing(seed, n_points, n_iter)
 def test_a_log_continues_where_it_ended(seed, n_points, killed_after):
     rng = np.random.default_rng(seed)
 
-    class Memory(NullJournal):
+    class Limited(Memory):
         """Journal that ends the program after a number of results."""
-
-        def record_proposal(self, number, params, expected_improvement):
-            assert number == len(self.proposals)
-            self.proposals.append(params.params)
-            self.expected_improvements.append(expected_improvement)
-            return True
 
         def record_result(self, trial):
             assert trial.number not in self.results
@@ -197,7 +208,7 @@ def test_a_log_continues_where_it_ended(seed, n_points, killed_after):
                 raise SystemExit
             return True
 
-    journal = Memory()
+    journal = Limited()
     n_fits = []
     for journal.limit in [*killed_after, 99]:
         fake = Fake(order=lambda numbers: int(rng.choice(numbers)))
@@ -210,11 +221,10 @@ def test_a_log_continues_where_it_ended(seed, n_points, killed_after):
     assert numbers == list(range(15))
     assert sorted(journal.results) == list(range(15))
     assert [one["x"] for one in journal.proposals] == list(range(15))
-    for k in range(15):
-        assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
+    assert_known(fake, 15, n_points)
 
 
-class Shared(NullJournal):
+class Shared(Memory):
     """Journal of two drivers; the other one acts at random whenever this one looks."""
 
     def __init__(self, rng, n_slots):
@@ -233,11 +243,8 @@ class Shared(NullJournal):
         elif free - self.others and self.rng.random() < 0.5:
             self.others.add(int(self.rng.choice(sorted(free - self.others))))
 
-    def record_proposal(self, number, params, expected_improvement):
-        assert number == len(self.proposals)
-        self.proposals.append(params.params)
-        self.expected_improvements.append(expected_improvement)
-        return bool(self.rng.random() < 0.7)
+    def record_proposal(self, *proposal):
+        return super().record_proposal(*proposal) and self.rng.random() < 0.7
 
     def claim(self, number):
         if number in self.others or number in self.results:
@@ -266,6 +273,7 @@ class Driver(Fake):
         return number, params
 
 
+@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_points=st.integers(1, 6),
@@ -291,18 +299,13 @@ def test_drivers_share_trials_by_the_rule_of_one_process(seed, n_points, n_slots
 
 @pytest.mark.parametrize("n_points", [1, 3])
 def test_a_stage_ends_where_another_driver_has_begun_the_next_one(n_points):
-    class Ahead(NullJournal):
+    class Ahead(Memory):
         """Journal in which another driver begins the next stage after four trials."""
 
         def update(self):
             if len(self.proposals) == 4:
                 self.stages[1] = 4
                 self.record_proposal(4, Configuration.of(Fake.space, {"x": 99}), None)
-
-        def record_proposal(self, number, params, expected_improvement):
-            self.proposals.append(params.params)
-            self.expected_improvements.append(expected_improvement)
-            return True
 
     numbers, reason = Fake().run(n_iter=9, n_points=n_points, journal=Ahead())
     assert (numbers, reason) == ([0, 1, 2, 3], "n_iter")
@@ -455,8 +458,7 @@ def test_a_death_costs_one_trial(n_points, killer):
     failed = [trial.number for trial in fake.history if trial.state == "failed"]
     assert failed == [killer]
     assert "died: killed" in fake.history[killer].error
-    for k in range(8):
-        assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
+    assert_known(fake, 8, n_points)
 
 
 @pytest.mark.parametrize(
@@ -473,8 +475,7 @@ def test_no_trial_is_blamed_for_one_death(n_points, killed, n_started):
     assert numbers == list(range(8))
     assert {trial.state for trial in fake.history} == {"complete"}
     assert len(fake.started) == n_started
-    for k in range(8):
-        assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
+    assert_known(fake, 8, n_points)
 
 
 @pytest.mark.parametrize("number", [0, 3])

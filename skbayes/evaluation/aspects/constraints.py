@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,7 @@ from skbayes.evaluation.constraints import (
     parse_constraints,
     rule_and_bounds,
 )
-from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes
+from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes, scored
 from skbayes.evaluation.measure import COSTS, check_metrics_suit
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
@@ -46,9 +45,9 @@ class _FoldOutcomes(FoldAspect):
             return {}
         if self.name not in call.state:
             scorer = self.constraints.scorer(call.estimator, raises=False)
-            call.state[self.name] = functools.partial(scorer, **_score_params(call))
-        args = (X,) if y is None else (X, y)
-        scores: dict[str, Any] = call.state[self.name](estimator, *args)
+            call.state[self.name] = scorer, _score_params(call)
+        scorer, params = call.state[self.name]
+        scores: dict[str, Any] = scored(scorer, estimator, X, y, params)
         return scores
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:

@@ -189,10 +189,8 @@ class Rounds(Aspect):
         """Limit the rounds to those of the shortest previous fold."""
         lengths = [_last_round(outcome.result) for outcome in earlier]
         shortest = min(filter(None, lengths), default=None)
-        race, risk = plan.notes[self.name], self.run.racing_risk
-        if earlier or race is None or risk is None:
-            return shortest, None, 0.0
-        return shortest, race, risk
+        race = None if earlier else plan.notes[self.name]
+        return shortest, race, self.run.racing_risk or 0.0
 
     def folds_at_a_time(self, n_workers: int) -> float:
         """Let folds depend on earlier ones if they run one after the other anyway."""

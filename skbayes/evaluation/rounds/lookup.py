@@ -141,7 +141,16 @@ def take_rounds_out(
     learners = [(m, learner) for m in models if (learner := learner_of(m)) is not None]
     names = {full_name(path, learner.parameter(m)) for m, learner in learners}
     _check_models(rounds, models, bool(names))
-    _check_fit_params(learners, path, fit_params)
+    prefix = full_name(path, "")
+    # With metadata routing, the names have no prefix.
+    given = {name.removeprefix(prefix): value for name, value in fit_params.items()}
+    for model, learner in learners:
+        if (name := learner.fit_objection(given)) is not None:
+            raise ValueError(
+                f"fit: {full_name(path, name)} cannot be combined with rounds, because "
+                f"{type(model).__name__} may predict with another number of rounds. "
+                "rounds replaces early stopping."
+            )
     caps = {}
     for name in sorted(names):
         cap = max(map(_largest, _values_of(spaces, name, path)), default=0)
@@ -174,24 +183,6 @@ def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:
             "estimators with partial_fit and max_iter, alone or as the last step of a "
             "pipeline."
         )
-
-
-def _check_fit_params(
-    learners: Sequence[tuple[Any, LearnerWithRounds]],
-    path: str,
-    fit_params: Mapping[str, Any],
-) -> None:
-    """Check that no parameter of `fit` changes the number of rounds of a fit."""
-    prefix = full_name(path, "")
-    # With metadata routing, the names have no prefix.
-    given = {name.removeprefix(prefix): value for name, value in fit_params.items()}
-    for model, learner in learners:
-        if (name := learner.fit_objection(given)) is not None:
-            raise ValueError(
-                f"fit: {full_name(path, name)} cannot be combined with rounds, because "
-                f"{type(model).__name__} may predict with another number of rounds. "
-                "rounds replaces early stopping."
-            )
 
 
 def _parts_of(notation: Any, path: str = "") -> Iterator[Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from sklearn.pipeline import Pipeline
 
 from skbayes import compat
 from skbayes.evaluation.fast_metrics import fast_score
-from skbayes.evaluation.fold import PREDICTING, FoldCall, wrapped_fit
+from skbayes.evaluation.fold import PREDICTING, FoldCall, scored, wrapped_fit
 from skbayes.evaluation.learning_curves import (
     FoldCurveRace,
     check_rounds,
@@ -142,7 +142,7 @@ class WatchedFit:
             score = fast(estimator.outputs)
             if math.isfinite(score):  # otherwise, the scorer raises its own error
                 return score
-        return self._scorer(estimator, *((X,) if y is None else (X, y)), **params)
+        return scored(self._scorer, estimator, X, y, params)
 
     def _observe(self, stages: Sequence[Stage]) -> None:
         kind = StagedRegressor if self._classes is None else StagedClassifier
