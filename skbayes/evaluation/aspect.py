@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from skbayes.evaluation.racing import FoldScores
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["REQUIRED", "Aspect", "FoldAspect", "Parameter", "is_given"]
 
 # Default of parameters that have none.
 REQUIRED: Any = inspect.Parameter.empty

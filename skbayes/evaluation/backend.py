@@ -35,20 +35,6 @@ from skbayes.evaluation.temporary_files import (
     write,
 )
 
-__all__ = [
-    "Backend",
-    "DaskBackend",
-    "DataHandle",
-    "DiskHandle",
-    "EngineHandle",
-    "LocalHandle",
-    "ProcessBackend",
-    "RayBackend",
-    "SparkBackend",
-    "ThreadBackend",
-    "called",
-]
-
 
 class DataHandle:
     """Handle that contains the task; the `key` is the same for all handles of the data.

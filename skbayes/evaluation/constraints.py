@@ -42,14 +42,6 @@ from skbayes.evaluation.trial import (
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.ranking import total_violation
 
-__all__ = [
-    "Bound",
-    "Constraints",
-    "parse_bound",
-    "parse_constraints",
-    "rule_and_bounds",
-]
-
 # Lower limit of outcome / bound, because the logarithm of 0 is undefined. Its inverse
 # is the upper limit.
 LEAST_SHARE = 1e-3

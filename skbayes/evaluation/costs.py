@@ -13,8 +13,6 @@ from skbayes.evaluation.measure import COSTS, Measure
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["parse_cost", "trial_cost", "trial_costs"]
-
 # Costs that are larger for the first fit in a process.
 TIMES = ("fit_time", "score_time", "cpu_time", "predict_time")
 

@@ -38,14 +38,6 @@ from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
 from skbayes.utils.did_you_mean import did_you_mean
 
-__all__ = [
-    "CandidateEvaluator",
-    "Evaluation",
-    "check_candidates",
-    "fold_task",
-    "make_backend",
-]
-
 logger = logging.getLogger("skbayes")
 
 Params = dict[str, Any]

@@ -15,8 +15,6 @@ from scipy.stats import rankdata
 from skbayes.evaluation.responses import Target
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["fast_metric", "fast_score", "name_of_metric"]
-
 Metric = Callable[[np.ndarray, FloatArray], float]
 
 # Methods whose outputs a metric uses, by preference; `predict` for other metrics.

@@ -32,8 +32,6 @@ from skbayes.evaluation.fold import FoldOutcome, raised_outcome, run_folds
 from skbayes.utils.blas import blas_threads, set_blas_threads
 from skbayes.utils.process_tree import data_size, die_with_parent, end_group, is_running
 
-__all__ = ["BEGUN", "FitRequest", "Settings", "serve"]
-
 # Sent at the start of a fit.
 BEGUN = b"begun"
 

@@ -28,22 +28,6 @@ if TYPE_CHECKING:
     from skbayes.evaluation.backend import DataHandle
     from skbayes.evaluation.limits import AbortReason
 
-__all__ = [
-    "Fold",
-    "FoldCall",
-    "FoldOutcome",
-    "Outcomes",
-    "Inputs",
-    "PREDICTING",
-    "FoldTask",
-    "configured",
-    "has_status",
-    "named_scores",
-    "raised_outcome",
-    "run_folds",
-    "scored",
-    "wrapped_fit",
-]
 
 # Scorers that only call methods of the whole estimator, such as `predict`.
 PREDICTING = {type(get_scorer("accuracy")), type(check_scoring(DummyClassifier()))}

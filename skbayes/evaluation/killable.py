@@ -36,8 +36,6 @@ from skbayes.evaluation.trial import FoldStatus, TrialState
 from skbayes.utils.optional import warn_user
 from skbayes.utils.process_tree import TreeMemory, end_tree
 
-__all__ = ["FitJob", "FitServer", "KillableBackend", "run_limited_folds"]
-
 # Seconds between checks of the memory of a fit and of the state of the search.
 PATIENCE = 0.05
 

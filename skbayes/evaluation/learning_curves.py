@@ -48,16 +48,6 @@ from skbayes.evaluation.racing import FoldScores, Race
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
 
-__all__ = [
-    "CurveScores",
-    "FoldCurveRace",
-    "Guide",
-    "check_rounds",
-    "choose_by_others",
-    "choose_rounds",
-    "has_stalled",
-    "round_grid",
-]
 
 IntArray = NDArray[np.int_]
 

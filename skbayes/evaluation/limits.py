@@ -11,9 +11,6 @@ from skbayes.evaluation.options import memory_text
 from skbayes.evaluation.trial import TrialState
 from skbayes.utils.texts import one_line
 
-__all__ = ["AbortReason", "FitLimits", "SearchTimeout", "unfinished_text"]
-
-
 # Maximum length of a configuration in a message.
 MAX_TEXT = 300
 

@@ -28,18 +28,6 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.utils.optional import warn_user
 
-__all__ = [
-    "COSTS",
-    "Measure",
-    "measured",
-    "check_metrics_suit",
-    "model_size",
-    "n_features",
-    "needs_fit",
-    "parse_measurement",
-    "predict_time",
-]
-
 # Maximum number of rows on which a metric is checked, except for more classes.
 MAX_SAMPLE = 1000
 # Approximate number of bytes per array in a pickle in addition to its data.

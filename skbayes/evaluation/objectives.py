@@ -20,8 +20,6 @@ from skbayes.evaluation.trial import Trial, TrialState
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
 
-__all__ = ["Objectives"]
-
 
 class Objectives:
     """Objectives of a search: "max" or "min" by name, or this and the quantity.

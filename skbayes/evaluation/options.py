@@ -14,20 +14,6 @@ from skbayes.space.dimensions import is_number
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.process_tree import require_psutil
 
-__all__ = [
-    "RULES",
-    "RefitChoice",
-    "memory_text",
-    "oof_method",
-    "parse_cache",
-    "parse_size",
-    "parse_time",
-    "parse_trial_limits",
-    "refit_choice",
-    "returns_all",
-    "returns_estimators",
-]
-
 _UNITS = {
     "B": 1,
     **{f"{name}B": 1000**k for k, name in enumerate("kMGT", 1)},

@@ -32,8 +32,6 @@ from skbayes.evaluation.fold import wrapped_fit
 from skbayes.evaluation.prefix_steps import Step, find_runs, is_estimator
 from skbayes.evaluation.prefix_store import MachineStore, PrefixStore, Turn
 
-__all__ = ["PrefixCache", "SharedFit"]
-
 # Seconds and processor seconds.
 Times = tuple[float, float]
 

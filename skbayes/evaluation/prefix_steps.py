@@ -23,8 +23,6 @@ from sklearn.utils import get_tags
 
 from skbayes import compat
 
-__all__ = ["Step", "find_runs", "full_name", "is_estimator"]
-
 # Maximum number of distinct settings for which a step is shared.
 MAX_SETTINGS = 32
 

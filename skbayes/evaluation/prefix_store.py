@@ -31,8 +31,6 @@ from skbayes.evaluation.temporary_files import (
 from skbayes.utils.file_lock import file_lock
 from skbayes.utils.optional import warn_or_log
 
-__all__ = ["MachineStore", "PrefixStore", "Turn", "machine_store", "temporary_store"]
-
 # Size in bytes of the checksum at the end of a file.
 CHECKSUM = 4
 

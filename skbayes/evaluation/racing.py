@@ -34,7 +34,6 @@ from scipy import stats
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
 
-__all__ = ["FoldScores", "Race", "race_of"]
 
 # Number of complete trials that is required to estimate the variance.
 MIN_TRIALS = 3

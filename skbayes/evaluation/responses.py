@@ -17,17 +17,6 @@ from sklearn.base import (
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import type_of_target
 
-__all__ = [
-    "Averages",
-    "ClassifierAverages",
-    "RegressorAverages",
-    "Response",
-    "Target",
-    "check_averaging",
-    "mean_response",
-    "respond",
-]
-
 Array = np.ndarray
 
 # Methods of classifiers whose outputs are averaged, the preferred one first.

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from skbayes.evaluation.measure import Measure
     from skbayes.surrogates.transfer import Source
 
-__all__ = ["FitOptions", "SearchRun", "on_full_data"]
 
 # With racing=True, the chance to become the best below which a trial is pruned.
 RACING_RISK = 0.2

@@ -23,8 +23,6 @@ from urllib.parse import quote
 
 from skbayes.utils.file_lock import file_lock, is_busy
 
-__all__ = ["Slot", "held_slot", "n_slots", "slots_here", "visible_devices"]
-
 DEVICES = "CUDA_VISIBLE_DEVICES"
 # Folder of the locks of searches within a fit.
 FOLDER = "SKBAYES_SLOTS"

@@ -19,8 +19,6 @@ from sklearn.utils.validation import column_or_1d
 
 from skbayes import compat
 
-__all__ = ["FULL_DATA", "Fidelity", "Subsets", "check_train_size"]
-
 
 @dataclass(frozen=True)
 class Fidelity:

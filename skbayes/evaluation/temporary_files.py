@@ -24,15 +24,6 @@ import numpy.typing as npt
 from skbayes import compat
 from skbayes.utils.process_tree import is_running, machine_name
 
-__all__ = [
-    "USER",
-    "MachineFolder",
-    "TemporaryFolder",
-    "place_of_folders",
-    "read",
-    "write",
-]
-
 # Sizes of the pickle and of the list of arrays.
 SIZES = struct.Struct("<QQ")
 

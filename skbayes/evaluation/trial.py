@@ -12,16 +12,6 @@ import numpy as np
 
 from skbayes.utils.ranking import best_first
 
-__all__ = [
-    "FoldResult",
-    "FoldStatus",
-    "History",
-    "Trial",
-    "TrialState",
-    "fill_scores",
-    "mean_outcomes",
-]
-
 
 class TrialState(StrEnum):
     """State of a finished trial."""

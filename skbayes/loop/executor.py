@@ -42,14 +42,6 @@ from skbayes.evaluation.backend import (
 from skbayes.loop.ray_tasks import RayTasks
 from skbayes.utils.blas import shared_blas_threads
 
-__all__ = [
-    "ExecutionContext",
-    "TrialExecutor",
-    "is_death",
-    "is_unreadable",
-    "was_retried",
-]
-
 Task = Callable[[Parallel], Any]
 
 # Backends by the package of joblib's backend, which may have subclasses elsewhere.

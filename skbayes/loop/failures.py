@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from skbayes.evaluation.run import SearchRun
     from skbayes.loop.stages import Stage
 
-__all__ = ["FailingStart"]
 
 # Number of trials with the same failure after which the cause is tested.
 N_TRIALS = 3

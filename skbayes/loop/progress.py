@@ -15,8 +15,6 @@ from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.utils.optional import import_optional
 from skbayes.utils.texts import one_line
 
-__all__ = ["Lines", "PlannedStage", "in_minutes", "progress_bar"]
-
 Report = Callable[[Trial, History], None]
 
 

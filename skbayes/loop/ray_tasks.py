@@ -16,8 +16,6 @@ from joblib.parallel import ParallelBackendBase
 
 from skbayes.evaluation.backend import called
 
-__all__ = ["RayTasks"]
-
 # Options of actors, which tasks also have.
 OPTIONS = {
     *("num_cpus", "num_gpus", "resources", "memory", "accelerator_type"),

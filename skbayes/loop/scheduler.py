@@ -36,7 +36,6 @@ from skbayes.utils.optional import warn_or_log
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import CandidateEvaluator, Evaluation
 
-__all__ = ["Budget", "NullJournal", "Scheduler", "StopReason"]
 
 logger = logging.getLogger("skbayes")
 

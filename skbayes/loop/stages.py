@@ -16,7 +16,6 @@ from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import CandidateEvaluator
 
-__all__ = ["Outcome", "Stage", "run_stages"]
 
 logger = logging.getLogger("skbayes")
 

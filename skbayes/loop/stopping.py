@@ -17,8 +17,6 @@ from typing import Any, ClassVar
 from skbayes.evaluation.trial import History, Trial
 from skbayes.space.dimensions import is_number
 
-__all__ = ["ExpectedImprovementBelow", "NoImprovement", "TargetScore"]
-
 
 class _Stopper:
     def __call__(self, trials: Sequence[Trial]) -> bool:
@@ -226,7 +224,3 @@ def _check_number(name: str, value: Any) -> None:
         raise TypeError(f"{name} must be a number, got {value!r}")
     if not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted(__all__)

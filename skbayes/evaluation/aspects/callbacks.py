@@ -12,8 +12,6 @@ from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
 
-__all__ = ["Callbacks"]
-
 
 class _FoldCallbacks(FoldAspect):
     """Report of a fit to the callbacks."""

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["OutcomeConstraints"]
 
 # Number of complete trials after which unsatisfied constraints are reported.
 N_FIRST = 10

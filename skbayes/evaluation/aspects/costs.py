@@ -9,8 +9,6 @@ from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.measure import Measure, measured, needs_fit
 
-__all__ = ["Costs"]
-
 # Classes that this process has fitted before. The first fit of a class takes longest,
 # because it imports libraries and fills caches.
 _FITTED_BEFORE: set[type] = set()

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["KeptFits"]
-
 
 class _FoldFits(FoldAspect):
     """Return of the fitted estimator."""

@@ -15,8 +15,6 @@ from skbayes.evaluation.trial import FoldStatus, TrialState
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
 
-__all__ = ["Limits"]
-
 
 class Limits(Aspect):
     """Limits of the time of a trial and of the search.

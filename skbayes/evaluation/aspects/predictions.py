@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["KeptPredictions", "Predictions"]
 
 logger = logging.getLogger("skbayes")
 

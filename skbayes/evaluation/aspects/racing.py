@@ -14,8 +14,6 @@ from skbayes.evaluation.trial import TrialState
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
 
-__all__ = ["Racing"]
-
 
 class Racing(Aspect):
     """Comparison of the first folds of a trial with the best complete trial.

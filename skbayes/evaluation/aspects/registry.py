@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from skbayes.evaluation.aspect import Aspect
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["ASPECTS", "aspects_of", "refitting", "requested"]
 
 ASPECTS: tuple[type[Aspect], ...] = (
     SharedSteps,

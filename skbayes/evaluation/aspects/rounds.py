@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
     from skbayes.evaluation.run import SearchRun
 
-__all__ = ["Rounds"]
-
 
 class _FoldRounds(FoldAspect):
     """Scores of a fit after each round.

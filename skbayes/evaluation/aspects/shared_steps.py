@@ -11,8 +11,6 @@ from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.prefix import PrefixCache, SharedFit
 
-__all__ = ["SharedSteps"]
-
 
 class _FoldSteps(FoldAspect):
     """Fits of pipelines whose first steps are fitted once for equal parameters."""

@@ -19,8 +19,6 @@ from skbayes.evaluation.rounds.learners import (
     probabilities,
 )
 
-__all__ = ["BOOSTERS"]
-
 # Learning rate of CatBoost if the user sets none. The default of CatBoost depends on
 # the number of iterations.
 CATBOOST_RATE = 0.1

@@ -25,8 +25,6 @@ from sklearn.base import (
 )
 from sklearn.utils.class_weight import compute_class_weight
 
-__all__ = ["SKLEARN_LEARNERS", "LearnerWithRounds", "base_of", "replaced"]
-
 Outputs = Mapping[str, Callable[[], Any]]
 Stage = Callable[[], Outputs]
 

@@ -26,14 +26,6 @@ from skbayes.evaluation.rounds.learners import (
 from skbayes.space.dimensions import Integer, Real
 from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
 
-__all__ = [
-    "RoundLimits",
-    "final_model",
-    "learner_of",
-    "round_params",
-    "take_rounds_out",
-]
-
 
 @dataclass(frozen=True)
 class RoundLimits:

@@ -27,9 +27,6 @@ from skbayes.evaluation.rounds.learners import (
 )
 from skbayes.evaluation.rounds.lookup import RoundLimits, final_model, learner_of
 
-__all__ = ["WatchedFit"]
-
-
 # Rows that a fit is scored on, their targets, and keyword arguments of the scorer.
 ScoredRows = tuple[Any, Any, dict[str, Any]]
 
