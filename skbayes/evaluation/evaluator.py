@@ -177,11 +177,15 @@ def make_backend(run: SearchRun, task: FoldTask) -> Backend:
     """Make the backend of a search, for the inputs that all fits share."""
     backend: Backend = run.context.kind(task, **run.context.backend_options)
     limits = run.options.limits
-    # Fits that callbacks observe remain in this process, unless limits are given.
-    aborts = backend.is_local and not (backend.is_here and run.is_observed)
-    if run.has_limits and (limits.are_given or aborts):
+    if run.has_limits and (limits.are_given or aborts_at_timeout(run)):
         return KillableBackend(backend, limits)
     return backend
+
+
+def aborts_at_timeout(run: SearchRun) -> bool:
+    """Return whether fits are aborted at a timeout; callbacks may keep them here."""
+    kind = run.context.kind
+    return kind.is_local and not (kind.is_here and run.is_observed)
 
 
 def fold_task(run: SearchRun, X: Any) -> FoldTask:
