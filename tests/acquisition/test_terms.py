@@ -79,7 +79,7 @@ CASES = {
     "random": ({"surrogate": "random"}, 1),
     "sobol": ({"surrogate": "sobol"}, 1),
     "tpe": ({"surrogate": "tpe"}, 1),
-    "objectives": ({"surrogate": "gp"}, 2),
+    "objectives": ({"surrogate": "gp-rbf"}, 2),
 }
 
 

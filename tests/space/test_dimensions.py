@@ -3,7 +3,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -68,6 +68,7 @@ CATEGORICALS = st.lists(OPTIONS, min_size=1, max_size=9, unique_by=repr).map(
 ANY = st.one_of(reals(), narrow_reals(), integers(), ordinals(), CATEGORICALS)
 
 
+@settings(max_examples=60)
 @given(ANY, POSITIONS)
 def test_what_can_be_proposed_is_encoded_exactly(dimension, positions):
     values = dimension.decode(np.array(positions))

@@ -3,7 +3,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.model_selection import ParameterGrid
@@ -59,6 +59,7 @@ SPACES = st.one_of(trees(), st.lists(trees(depth=1), min_size=1, max_size=3)).ma
 )
 
 
+@settings(max_examples=50)
 @given(SPACES, st.integers(0, 2**31))
 def test_encoding_and_decoding_are_exact_on_any_tree(space, seed):
     U = np.random.default_rng(seed).random((20, space.n_columns))
@@ -77,6 +78,7 @@ def test_encoding_and_decoding_are_exact_on_any_tree(space, seed):
     np.testing.assert_array_equal(again.encode(params), X)
 
 
+@settings(max_examples=40)
 @given(SPACES)
 def test_representatives_are_configurations_and_use_every_option(space):
     shown = space.covering_sample()

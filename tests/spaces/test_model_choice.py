@@ -69,7 +69,7 @@ USED = {
     "constant columns": (np.column_stack([NUMBERS, np.ones(N)]), CODES),
     "ten rows": (NUMBERS[:10], [0, 1] * 5),
     "ten rows of a regression": (NUMBERS[:10], VALUES[:10]),
-    "10,000 columns": (RNG.normal(size=(20, 10_000)), [0, 1] * 10),
+    "6,000 columns": (RNG.normal(size=(20, 6000)), [0, 1] * 10),
     "row numbers": (frame(row=np.arange(N)), CODES),
     "identifiers": (frame(userId=RNG.permutation(10**6)[:N]), CODES),
     "identifiers of letters": (frame(key=[f"k{i}" for i in range(N)]), CODES),
