@@ -14,12 +14,16 @@ OLD_RELEASE = "ignore:scipy.optimize. The `disp` and `iprint`:DeprecationWarning
 
 
 @pytest.fixture
-def fake_clock(monkeypatch):
+def fits_here(monkeypatch):
+    """Run the fits of a search with a timeout in this process, which is faster."""
+    monkeypatch.setattr(evaluation, "aborts_at_timeout", lambda run: False)
+
+
+@pytest.fixture
+def fake_clock(monkeypatch, fits_here):
     """Set the durations of trials by their estimators, which run in this process."""
     for module in (evaluation, fold, scheduling):
         monkeypatch.setattr(module, "time", CLOCK)
-    # With a timeout of the search alone, fits run in this process, too.
-    monkeypatch.setattr(evaluation, "aborts_at_timeout", lambda run: False)
     return CLOCK
 
 

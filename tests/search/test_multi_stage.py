@@ -264,7 +264,7 @@ def test_interrupted_in_the_last_stage_it_has_a_best():
     assert search.stop_reason_ == "interrupted"
 
 
-def test_a_timeout_is_shared_by_trials_and_training_sizes(monkeypatch):
+def test_a_timeout_is_shared_by_trials_and_training_sizes(monkeypatch, fits_here):
     budgets = []
 
     class Spy(stage_loop.Scheduler):

@@ -103,7 +103,7 @@ def test_constraints():
         rule_and_bounds(["recall >= 0.9"])
 
 
-def test_a_surrogate_with_an_acquisition_function():
+def test_a_surrogate_with_an_acquisition_function(fits_here):
     search = small_search(SVC(), {"C": (0.1, 9.0)}, surrogate=("gp-rbf", "pi"))
     search.fit(X, y)
     assert search.optimizer_.surrogate == "gp-rbf"
@@ -114,7 +114,7 @@ def test_a_surrogate_with_an_acquisition_function():
         search.set_params(surrogate=("oracle", "ei")).fit(X, y)
 
 
-def test_a_search_without_a_number_of_trials():
+def test_a_search_without_a_number_of_trials(fits_here):
     search = small_search(SVC(), {"C": (0.1, 9.0)}, n_iter=None)
     with pytest.raises(ValueError, match="n_iter=None requires timeout or stopper"):
         search.fit(X, y)

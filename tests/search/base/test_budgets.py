@@ -8,12 +8,12 @@ import subprocess
 import sys
 import time
 import types
-from pathlib import Path
 from unittest import mock
 
 import joblib
 import numpy as np
 import pytest
+from programs import environment
 from scripted_estimators import Noted, Waits
 from simple_estimators import Sometimes
 from sklearn.datasets import load_iris
@@ -49,22 +49,15 @@ def search_of(model=None, n_iter=5, **more):
     return BayesSearchCV(model or Sometimes(), SPACE, n_iter=n_iter, **more)
 
 
-@pytest.fixture(autouse=True)
-def no_fits_yet():
+@pytest.mark.parametrize("at, n_finished", [(2, 0), (3, 1), (6, 2)])
+def test_an_interrupt_ends_the_search_with_the_finished_trials(at, n_finished):
     Interrupted.n_fits = 0
-
-
-@pytest.mark.parametrize("at", [1, 2])
-def test_an_interrupt_in_the_first_trial_is_passed_on(at):
     search = search_of(Interrupted(at=at))
-    with pytest.raises(KeyboardInterrupt):
-        search.fit(X, y)
-    assert not hasattr(search, "cv_results_")
-
-
-@pytest.mark.parametrize("at, n_finished", [(3, 1), (6, 2)])
-def test_an_interrupt_later_ends_the_search_cleanly(at, n_finished):
-    search = search_of(Interrupted(at=at))
+    if not n_finished:
+        with pytest.raises(KeyboardInterrupt):
+            search.fit(X, y)
+        assert not hasattr(search, "cv_results_")
+        return
     with pytest.warns(UserWarning, match=f"interrupted.* {n_finished} finished"):
         search.fit(X, y)
     assert search.stop_reason_ == "interrupted"
@@ -105,16 +98,13 @@ def test_a_timeout_within_which_no_trial_is_finished_is_an_error():
     assert not hasattr(search, "cv_results_")
 
 
-@pytest.mark.parametrize(
-    "n_jobs, more",
-    [
-        (1, {}),
-        (2, {"pre_dispatch": 3, "racing": True, "return_train_score": True}),
-    ],
-)
+RACES = {"pre_dispatch": 3, "racing": True, "return_train_score": True}
+
+
+@pytest.mark.parametrize("n_jobs, more", [(1, {}), (2, RACES)])
 def test_fits_that_run_at_the_timeout_are_dropped(n_jobs, more, tmp_path, monkeypatch):
     """The trials before are those of a search without a timeout, also when resumed."""
-    more = {"pre_dispatch": 1, "n_iter": 4, "cv": 2, "random_state": 0, **more}
+    more = {"pre_dispatch": 1, "n_iter": 4, **more}
     begun, told = tmp_path / "begun", []
 
     def monotonic():
@@ -124,19 +114,17 @@ def test_fits_that_run_at_the_timeout_are_dropped(n_jobs, more, tmp_path, monkey
     clock = types.SimpleNamespace(monotonic=monotonic, perf_counter=monotonic)
     for module in (limits, executor, scheduler):
         monkeypatch.setattr(module, "time", clock)
-    model = Waits(begun=str(begun))
+    model, count = Waits(begun=str(begun)), lambda trials: told.append(len(trials))
+    limited = search_of(model, **more, stopper=count, journal=tmp_path / "journal")
     with joblib.parallel_config("loky", n_jobs=n_jobs):
-        limited = BayesSearchCV(
-            model, SPACE, journal=tmp_path / "journal", timeout="1 h",
-            stopper=lambda trials: told.append(len(trials)), **more,
-        ).fit(X, y)  # fmt: skip
+        limited.set_params(timeout="1 h").fit(X, y)
     monkeypatch.undo()
     assert limited.stop_reason_ == "timeout"
     n_finished = len(limited.trials_)
     assert 1 <= n_finished < 4
     assert limited.optimizer_.n_told == n_finished
     assert {str(trial.state) for trial in limited.trials_} <= {"complete", "pruned"}
-    whole = BayesSearchCV(model, SPACE, **more).fit(X, y)
+    whole = search_of(model, **more).fit(X, y)
     by_number = {trial.number: trial for trial in whole.trials_}
     for trial in limited.trials_:
         assert trial.params == by_number[trial.number].params
@@ -172,9 +160,9 @@ def test_processes_start_before_the_first_trial(tmp_path, monkeypatch):
         return run_trials(self, *arguments)
 
     monkeypatch.setattr(scheduler.Scheduler, "run", run)
-    model = Noted(folder=str(tmp_path))
+    search = search_of(Noted(folder=str(tmp_path)), n_iter=1, timeout="1 h")
     with joblib.parallel_config("loky", n_jobs=2):
-        BayesSearchCV(model, SPACE, n_iter=3, cv=2, timeout="1 h").fit(X, y)
+        search.fit(X, y)
     assert started
 
 
@@ -183,10 +171,12 @@ def test_a_timeout_is_checked_between_fits_that_cannot_be_ended():
         def __reduce__(self):
             raise TypeError("not to be pickled")
 
-    search = BayesSearchCV(Here(), SPACE, n_iter=3, cv=2, timeout=1e-9, n_jobs=1)
-    with pytest.warns(UserWarning, match="^timeout cannot abort a running .* pickled"):
-        with pytest.raises(ValueError, match="No trial was finished within timeout"):
-            search.fit(X, y)
+    warns = pytest.warns(
+        UserWarning, match="^timeout cannot abort a running .* pickled"
+    )
+    fails = pytest.raises(ValueError, match="No trial was finished within timeout")
+    with warns, fails:
+        search_of(Here(), timeout=1e-9, n_jobs=1).fit(X, y)
 
 
 @pytest.mark.parametrize("given", ["5 parsecs", "5", "-1 s", "0 s", "", "1h 30"])
@@ -204,22 +194,14 @@ from skbayes import BayesSearchCV
 logging.basicConfig(level=logging.DEBUG, format="%(message)s")
 X, y = load_iris(return_X_y=True)
 folder, n_jobs, n_points = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-search = BayesSearchCV(
-    Noting(folder=folder),
-    {"quality": (0.0, 1.0)},
-    n_iter=99,
-    cv=8,
-    verbose=1,
-    n_jobs=n_jobs,
-    pre_dispatch=n_points,
-).fit(X, y)
+search = BayesSearchCV(Noting(folder=folder), {"quality": (0.0, 1.0)}, n_iter=99, cv=8)
+search.set_params(verbose=1, n_jobs=n_jobs, pre_dispatch=n_points).fit(X, y)
 print(search.stop_reason_, search.optimizer_.n_told, len(search.predict(X)))
 """
 
 
 def start_search(folder, n_jobs, n_points):
     """Run the program until it has reported two trials."""
-    tests = Path(__file__).parents[2] / "helpers"
     process = subprocess.Popen(
         [sys.executable, "-u", "-c", PROGRAM, folder, str(n_jobs), str(n_points)],
         stdout=subprocess.PIPE,
@@ -228,11 +210,7 @@ def start_search(folder, n_jobs, n_points):
         start_new_session=True,
         # Where the tests run in the background, interrupts are ignored from birth on.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-        env={
-            **os.environ,
-            "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)]),
-            "JOBLIB_TEMP_FOLDER": str(folder),
-        },
+        env=environment(JOBLIB_TEMP_FOLDER=str(folder)),
     )
     for line in process.stdout:
         if line.startswith("[2/"):
@@ -261,9 +239,7 @@ def wait_until(condition):
         time.sleep(0.05)
 
 
-posix = pytest.mark.skipif(
-    os.name != "posix", reason="a terminal's signals are POSIX's"
-)
+posix = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
 
 
 @posix

@@ -2,6 +2,7 @@
 
 import io
 import pickle
+from contextlib import redirect_stdout
 
 import joblib
 import numpy as np
@@ -31,7 +32,7 @@ GRID = {"C": [0.1, 1.0, 10.0]}
 
 
 def logistic():
-    return LogisticRegression(max_iter=500)
+    return LogisticRegression(tol=0.1)
 
 
 def paths(recorder):
@@ -45,7 +46,7 @@ def recorder():
 
 
 def search_with(*callbacks, model=None, space=None, **more):
-    more = {"n_iter": 2, "cv": 2, "random_state": 0, **more}
+    more = {"n_iter": 2, "cv": 2, "random_state": 0, "surrogate": "random", **more}
     search = BayesSearchCV(model or logistic(), space or {"C": (0.1, 1.0)}, **more)
     return search.set_callbacks(*callbacks)
 
@@ -62,16 +63,13 @@ def test_k2_the_tree_is_that_of_grid_search_but_for_the_trials(kind, refit):
     ours, theirs, model = kind(), kind(), logistic()
     search_with(ours, model=model, space=GRID, n_iter=3, refit=refit).fit(X, y)
     GridSearchCV(model, GRID, cv=2, refit=refit).set_callbacks(theirs).fit(X, y)
-    renamed = [
-        (hook, path, name.replace("GridSearchCV", "BayesSearchCV"))
-        for hook, path, name in paths(theirs)
-    ]
     fits = [
         (hook, tuple(task for task in path if task[0] != TRIAL), name)
         for hook, path, name in paths(ours)
         if path[-1][0] != TRIAL
     ]
-    assert fits == renamed
+    names = {"GridSearchCV": "BayesSearchCV"}
+    assert fits == [(*one, names.get(name, name)) for *one, name in paths(theirs)]
     assert ours.limits.pop(TRIAL) == 2
     assert ours.limits.pop("search") == 3
     assert theirs.limits.pop("search") == 3 * 2
@@ -88,9 +86,9 @@ def test_k1_k2_k3_the_tree_in_words(recorder):
         (("fit", 0),),
         root,
         first,
-        *[(*first, ("candidate-split-evaluation", i)) for i in (0, 1)],
+        *((*first, ("candidate-split-evaluation", i)) for i in (0, 1)),
         second,
-        *[(*second, ("candidate-split-evaluation", i)) for i in (2, 3)],
+        *((*second, ("candidate-split-evaluation", i)) for i in (2, 3)),
         (("fit", 0), ("refit-with-best-params", 1)),
     ]
     ended = [path[-1] for hook, path, _ in paths(recorder) if hook == "end"]
@@ -128,7 +126,7 @@ def test_k3_begin_and_end_are_paired_also_on_errors(where, recorder):
 
 
 @pytest.mark.parametrize("n_jobs", [None, 2])
-def test_k4_contexts_sent_to_workers_are_trimmed(n_jobs):
+def test_k4_contexts_sent_to_workers_are_trimmed(n_jobs, monkeypatch):
     search = search_with(Recorder(), n_iter=6, n_jobs=n_jobs)
     sizes = []
     plain = compat.EvaluationTask.__getstate__
@@ -144,9 +142,8 @@ def test_k4_contexts_sent_to_workers_are_trimmed(n_jobs):
         assert hasattr(search, "_callback_fit_ctx")
         return state
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(compat.EvaluationTask, "__getstate__", measured)
-        search.fit(X, y)
+    monkeypatch.setattr(compat.EvaluationTask, "__getstate__", measured)
+    search.fit(X, y)
     assert len(sizes) == (12 if n_jobs else 0)
     # As many tasks as there were: each is as small as the first.
     assert not sizes or max(sizes) < 1.2 * min(sizes)
@@ -172,10 +169,8 @@ def test_k5_propagated_callbacks_reach_the_inner_estimator(n_jobs):
 @pytest.mark.parametrize("n_jobs", [None, 2])
 def test_progress_bar_works_unmodified(n_jobs):
     pytest.importorskip("rich")
-    search = search_with(callback.ProgressBar(), n_iter=3, n_jobs=n_jobs)
-    with pytest.MonkeyPatch.context() as patch:
-        out = io.StringIO()
-        patch.setattr("sys.stdout", out)
+    search, out = search_with(callback.ProgressBar(), n_jobs=n_jobs), io.StringIO()
+    with redirect_stdout(out):
         search.fit(X, y)
     assert "BayesSearchCV - fit" in out.getvalue()
     assert "search" in out.getvalue()
@@ -186,7 +181,7 @@ def test_progress_bar_works_unmodified(n_jobs):
 def test_scoring_monitor_works_unmodified(n_jobs):
     def logged(cls, **extra):
         monitor = callback.ScoringMonitor(scoring="accuracy")
-        inner = LogisticRegression(max_iter=500, C=1.0).set_callbacks(monitor)
+        inner = LogisticRegression(max_iter=500).set_callbacks(monitor)
         search = cls(inner, {"tol": [1e-2, 1e-3]}, cv=2, n_jobs=n_jobs, **extra)
         search.fit(X, y)
         return monitor.get_logs(select="all")

@@ -62,10 +62,8 @@ def test_the_gain_is_the_corrected_difference_on_the_same_folds():
         np.array([search.cv_results_[f"split{k}_test_score"][row] for k in range(5)])
         for row in (search.own_index_, search.best_index_)
     )
-    assert search.cv_results_["params"][search.own_index_] == {
-        "max_depth": None,
-        "min_samples_leaf": 1,
-    }
+    params = search.cv_results_["params"][search.own_index_]
+    assert params == {"max_depth": None, "min_samples_leaf": 1}
     assert search.best_index_ == np.argmax(search.cv_results_["mean_test_score"])
     assert search.best_gain_ == pytest.approx(np.mean(best - own))
     expected = np.sqrt((1 / 5 + 1 / 4) * np.var(best - own, ddof=1))
@@ -86,19 +84,16 @@ def test_the_gain_is_unknown_without_a_trial_of_the_own_values():
         # One feature is another value than all features.
         (DecisionTreeClassifier(max_features=1.0), {"max_features": (1, 4)}, None),
         (DecisionTreeClassifier(max_features=1), {"max_features": [0.5, 1.0]}, None),
-        (
-            make_pipeline(DecisionTreeClassifier(max_features=1.0)),
-            {"decisiontreeclassifier__max_features": [1, 2]},
-            None,
-        ),
+        (make_pipeline(DecisionTreeClassifier(max_features=1.0)),
+         {"decisiontreeclassifier__max_features": [1, 2]}, None),
         (SVC(C=1.0), {"C": [1, 10]}, {"C": 1}),
         (SVC(C=1), {"C": (0.1, 10.0)}, {"C": 1.0}),
     ],
-)
+)  # fmt: skip
 def test_numbers_of_another_type_are_own_values_if_they_mean_the_same(
     model, space, first
 ):
-    search = small_search(model, space, n_iter=4, cv=3).fit(X, Y)
+    search = small_search(model, space).fit(X, Y)
     assert search.initial_points_ == ([] if first is None else [first])
     assert (search.own_index_ is None) == (first is None)
 
@@ -117,12 +112,11 @@ def test_own_values_win_unless_the_corrected_score_is_better():
 
 
 def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(tmp_path):
-    path = str(tmp_path / "search.journal")
     arguments = {"refit": "corrected", "pre_dispatch": 2}
-    first = make(**arguments, journal=path).fit(X, Y)
-    again = make(**arguments, journal=path).fit(X, Y)
-    threads = make(**arguments, n_jobs=2).fit(X, Y)
-    for other in (again, threads):
+    kept = {"journal": str(tmp_path / "search.journal")}
+    first = make(**arguments, **kept).fit(X, Y)
+    for more in (kept, {"n_jobs": 2}):
+        other = make(**arguments, **more).fit(X, Y)
         assert other.best_index_ == first.best_index_
         assert other.best_gain_ == first.best_gain_
 
@@ -131,15 +125,13 @@ def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(tmp_path):
     "more, metric",
     [
         ({"racing": True, "constraints": {"fit_time": "<= 100"}}, "f1_macro"),
-        (
-            {"trial_limits": {"time": 60.0}, "cv": StratifiedKFold(3, shuffle=True)}
-            | {"timeout": 60.0, "return_folds": "predict_proba"},
-            None,
-        ),
+        ({"trial_limits": {"time": 60.0}, "timeout": 60.0, "n_iter": 2,
+          "cv": StratifiedKFold(3, shuffle=True), "return_folds": "predict_proba"},
+         None),
         ({"space": {"max_depth": [1, 2, None]}}, None),
     ],
     ids=["racing", "limits", "grid"],
-)
+)  # fmt: skip
 def test_rules_with_other_options(more, metric):
     rule = {"rule": "corrected"}
     if metric:

@@ -84,10 +84,9 @@ WRONG |= {"cache": "yes"}
 
 @pytest.mark.parametrize("name", WRONG)
 def test_c3_wrong_argument_is_named(name):
+    search = small_search(LOGISTIC, {"C": [1, 2]}).set_params(**{name: WRONG[name]})
     with pytest.raises((TypeError, ValueError), match=name):
-        small_search(LOGISTIC, {"C": [1, 2]}).set_params(**{name: WRONG[name]}).fit(
-            X, y
-        )
+        search.fit(X, y)
 
 
 def test_c4_fit_alters_no_argument():

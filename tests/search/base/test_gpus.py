@@ -9,6 +9,7 @@ import joblib
 import pytest
 from grid_comparison import Sometimes, assert_same_tables
 from limited_estimators import OnDevice, devices
+from local_dask import local_cluster
 from recording_callbacks import Recorder
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -40,9 +41,8 @@ def search_of(model, space=SPACE, **more):
 
 @pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_each_fit_has_a_separate_device(backend, tmp_path):
-    model = OnDevice(folder=tmp_path, n_at_once=2)
-    search = search_of(model)
-    with joblib.parallel_config(backend, n_jobs=6):
+    search = search_of(OnDevice(folder=tmp_path, n_at_once=2))
+    with joblib.parallel_config(backend, n_jobs=3):
         search.fit(X, y)
     assert len(devices(tmp_path)) == 6 and {*devices(tmp_path)} == {"0", "1"}
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
@@ -79,17 +79,18 @@ def test_searches_at_once_share_the_devices(n_devices, tmp_path, monkeypatch):
 
 def test_a_search_that_waits_for_a_device_has_its_timeout(tmp_path):
     search = search_of(Sometimes(), timeout=1, refit=False)
-    with held_slot(2, None, (), lambda: False):
-        with pytest.raises(ValueError, match="No trial was finished within timeout"):
-            search.fit(X, y)
+    late = pytest.raises(ValueError, match="No trial was finished within timeout")
+    with held_slot(2, None, (), lambda: False), late:
+        search.fit(X, y)
 
 
 def test_fits_may_share_a_device(tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
-    search = search_of(Sometimes(), trial_limits={"gpu": 0.5}, n_jobs=8, n_iter=1)
-    plain = search_of(Sometimes(), trial_limits=None, n_jobs=2, n_iter=1)
+    more = {"n_iter": 1, "cv": [([0, 60], [1, 61])], "refit": False}
+    search = search_of(Sometimes(), trial_limits={"gpu": 0.5}, n_jobs=8, **more)
+    plain = search_of(Sometimes(), trial_limits=None, n_jobs=2, **more)
     with joblib.parallel_config("threading"):
-        assert search.fit(X, y).n_points_ == plain.fit(X, y).n_points_
+        assert search.fit(X, y).n_points_ == plain.fit(X, y).n_points_ > 1
 
 
 def test_a_search_within_a_search(tmp_path):
@@ -106,11 +107,9 @@ def test_a_search_within_a_search(tmp_path):
 
 def test_gpus_are_not_part_of_the_identity_of_a_journal(tmp_path):
     plain = search_of(Sometimes(), trial_limits=None, n_iter=4).fit(X, y)
-    path = tmp_path / "journal"
     for n_iter, limits in [(2, None), (4, {"gpu": 2})]:
-        search = search_of(
-            Sometimes(), trial_limits=limits, n_iter=n_iter, journal=path
-        ).fit(X, y)
+        more = {"n_iter": n_iter, "journal": tmp_path / "journal"}
+        search = search_of(Sometimes(), trial_limits=limits, **more).fit(X, y)
         assert len(search.trials_) == n_iter
     assert_same_tables(search.cv_results_, plain.cv_results_)
     for copied in (clone(search), pickle.loads(pickle.dumps(search))):
@@ -155,18 +154,10 @@ def test_fits_that_cannot_be_sent_use_all_devices(tmp_path):
 
 
 def test_dask_runs_as_many_fits_as_it_has_gpus(tmp_path, monkeypatch):
-    distributed = pytest.importorskip("distributed")
     search = search_of(OnDevice(folder=tmp_path), pre_dispatch=2)
+    more = {"n_workers": 1, "threads_per_worker": 3, "processes": False}
     with (
-        distributed.LocalCluster(
-            n_workers=1,
-            threads_per_worker=3,
-            processes=False,
-            resources={"GPU": 1},
-            dashboard_address=":0",
-            silence_logs=50,
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
+        local_cluster(**more, resources={"GPU": 1}) as (_, client),
         joblib.parallel_config("dask", client=client),
     ):
         search.fit(X, y)

@@ -10,6 +10,7 @@ import pytest
 import sklearn
 from grid_comparison import assert_same_tables
 from joblib.executor import MemmappingExecutor
+from local_dask import local_cluster
 from scripted_estimators import (
     Crowd,
     Fatal,
@@ -40,27 +41,21 @@ LOCAL = ["loky", "threading", "multiprocessing", "sequential"]
 
 @pytest.fixture(scope="module")
 def cluster():
-    distributed = pytest.importorskip("distributed")
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=2,
-            processes=True,
-            dashboard_address=":0",
-            silence_logs=50,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_cluster(n_workers=2, threads_per_worker=2) as (_, client):
         yield client
+
+
+def workers(backend, request):
+    """Return a context with two workers of a backend, four with Dask."""
+    if backend == "dask":
+        client = request.getfixturevalue("cluster")
+        return joblib.parallel_config("dask", client=client)
+    return joblib.parallel_config(backend, n_jobs=2)
 
 
 @pytest.fixture(params=[*LOCAL, "dask"])
 def backend(request):
-    """Run the test with two workers of each backend, four with Dask."""
-    more = {"n_jobs": 2}
-    if request.param == "dask":
-        more = {"client": request.getfixturevalue("cluster")}
-    with joblib.parallel_config(request.param, **more):
+    with workers(request.param, request):
         yield request.param
 
 
@@ -71,9 +66,9 @@ def smooth(**kwargs):
 
 
 def restless(model=None, **kwargs):
-    model = Restless() if model is None else model
+    space = {"quality": (0.0, 1.0)}
     return smooth(**kwargs).set_params(
-        estimator=model, search_spaces={"quality": (0.0, 1.0)}
+        estimator=model or Restless(), search_spaces=space
     )
 
 
@@ -86,9 +81,8 @@ def assert_same_search(a, b):
     assert_same_tables(a.cv_results_, b.cv_results_)
     assert a.best_params_ == b.best_params_
     assert [t.number for t in a.trials_] == list(range(len(a.trials_)))
-    assert [t.expected_improvement for t in a.trials_] == [
-        t.expected_improvement for t in b.trials_
-    ]
+    for one, other in zip(a.trials_, b.trials_, strict=True):
+        assert one.expected_improvement == other.expected_improvement
 
 
 # --- the same trials -----------------------------------------------------------------
@@ -153,34 +147,25 @@ def test_same_trials_on_every_backend_whatever_the_timing(backend, reference):
 
 
 def test_trials_have_limits_on_dask(cluster):
-    expected = restless(pre_dispatch=1, n_iter=2, cv=2).fit(X, y)
+    more = {"pre_dispatch": 1, "n_iter": 2, "cv": 2}
+    expected = restless(**more).fit(X, y)
     with joblib.parallel_config("dask", client=cluster):
-        search = restless(
-            pre_dispatch=1, n_iter=2, cv=2, trial_limits={"time": 600}
-        ).fit(X, y)
+        search = restless(**more, trial_limits={"time": 600}).fit(X, y)
     assert [trial.state for trial in search.trials_] == ["complete"] * 2
     del search.cv_results_["state"]
     assert_same_search(search, expected)
 
 
 def test_a_cluster_may_grow_during_a_search():
-    distributed = pytest.importorskip("distributed")
-
     def grow(history):
         if len(history) == 1:
             cluster.scale(2)
             client.wait_for_workers(2)
         return False
 
+    one = {"n_workers": 1, "threads_per_worker": 1, "processes": False}
     with (
-        distributed.LocalCluster(
-            n_workers=1,
-            threads_per_worker=1,
-            processes=False,
-            dashboard_address=":0",
-            silence_logs=50,
-        ) as cluster,
-        distributed.Client(cluster, set_as_default=False) as client,
+        local_cluster(**one) as (cluster, client),
         joblib.parallel_config("dask", client=client),
     ):
         # With fits in threads, those sent to the new worker would never end.
@@ -193,32 +178,23 @@ def test_nested_in_cross_val_score():
     search = smooth(n_iter=5)
     expected = cross_val_score(search, X, y, cv=2)
     search.set_params(n_jobs=2)
-    np.testing.assert_array_equal(
-        cross_val_score(search, X, y, cv=2, n_jobs=2), expected
-    )
+    found = cross_val_score(search, X, y, cv=2, n_jobs=2)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_configuration_and_routing_reach_every_fit(backend):
     weights = np.random.default_rng(0).uniform(0.5, 2.0, size=150)
-    with sklearn.config_context(
-        enable_metadata_routing=True, transform_output="pandas"
-    ):
+    routing = {"enable_metadata_routing": True, "transform_output": "pandas"}
+    with sklearn.config_context(**routing):
         model = make_pipeline(
             StandardScaler().set_fit_request(sample_weight=True),
             NeedsFrame(),
             LogisticRegression(max_iter=500).set_fit_request(sample_weight=True),
         )
         scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
-        search = BayesSearchCV(
-            model,
-            {"logisticregression__C": [1e-3, 1e-2, 1e-1, 1.0, 10.0]},
-            n_iter=5,
-            cv=3,
-            scoring=scorer,
-            pre_dispatch=4,
-            error_score="raise",
-            random_state=0,
-        )
+        space = {"logisticregression__C": [1e-3, 1e-1, 1.0, 10.0]}
+        more = {"n_iter": 4, "scoring": scorer, "error_score": "raise"}
+        search = smooth(**more).set_params(estimator=model, search_spaces=space)
         got = clone(search).fit(X, y, sample_weight=weights)
         with joblib.parallel_config("sequential"):
             alone = search.set_params(pre_dispatch=1).fit(X, y, sample_weight=weights)
@@ -266,9 +242,8 @@ def test_what_the_fits_do_not_need_stays_at_home(reference):
     def never(history):
         return lock.locked()
 
-    search = smooth(
-        n_jobs=2, stopper=never, constraints=lambda params: not lock.locked()
-    )
+    rule = lambda params: not lock.locked()  # noqa: E731
+    search = smooth(n_jobs=2, stopper=never, constraints=rule)
     assert_same_search(search.fit(X, y), reference)
 
 
@@ -307,10 +282,7 @@ def test_a_dying_worker_costs_its_trial_alone(where, request, temp_folder, monke
     # The third of the four that are in flight at first.
     fatal = restless().fit(X, y).trials_[2].params["quality"]
     expected = with_failures(restless(Fatal(fatal=fatal)))
-    more = {"n_jobs": 2}
-    if where == "dask":
-        more = {"client": request.getfixturevalue("cluster")}
-    with joblib.parallel_config(where, **more):
+    with workers(where, request):
         if not joblib.parallel.get_active_backend()[0].supports_retrieve_callback:
             pytest.skip("joblib before 1.4 takes a fit that Dask cancels for a result")
         search = with_failures(restless(Fatal(fatal=fatal, end="kill")))

@@ -7,13 +7,12 @@ import signal
 import subprocess
 import sys
 import time
-import warnings
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
 import pytest
 from grid_comparison import assert_same_tables
+from programs import environment
 from simple_estimators import Slow, Sometimes
 from sklearn.datasets import load_iris
 from sklearn.model_selection import ParameterGrid, ShuffleSplit
@@ -56,11 +55,10 @@ def test_more_trials_continue_the_same_search(path, n_points):
 
 def test_a_finite_space_has_the_same_order_with_a_journal(path):
     space = {"C": [1.0, 2.0, 4.0], "kernel": ["rbf", "linear"]}
-    searches = [
-        BayesSearchCV(SVC(), space, n_iter=9, cv=3, random_state=0, journal=journal)
+    plain, recorded, read = (
+        make(journal, 9).set_params(search_spaces=space).fit(X, y)
         for journal in (None, path, path)  # the last one reads all trials
-    ]
-    plain, recorded, read = (search.fit(X, y) for search in searches)
+    )
     assert plain.cv_results_["params"] == list(ParameterGrid(space))
     for other in (recorded, read):
         assert_same_tables(other.cv_results_, plain.cv_results_)
@@ -85,15 +83,7 @@ class Counted(SVC):
 def test_nothing_finished_is_fitted_again(path):
     def fits_of(n_iter):
         Counted.n_fits = 0
-        BayesSearchCV(
-            Counted(),
-            SPACE,
-            n_iter=n_iter,
-            cv=2,
-            refit=False,
-            journal=path,
-            random_state=0,
-        ).fit(X, y)
+        make(path, n_iter, cv=2, refit=False).set_params(estimator=Counted()).fit(X, y)
         return Counted.n_fits
 
     assert [fits_of(3), fits_of(4), fits_of(4), fits_of(2)] == [6, 2, 0, 0]
@@ -170,20 +160,15 @@ def test_kept_fits_of_a_winner_of_an_earlier_run_are_fitted_again(path):
     assert len(again.fold_estimators_) == 3
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_failed_trials_are_kept_as_such(path):
-    def search(n_iter):
-        return BayesSearchCV(
-            Sometimes(),
-            {"quality": (0.0, 1.0), "bad": [None, "fit"]},
-            n_iter=n_iter,
-            cv=2,
-            journal=path,
-            random_state=0,
-        )
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        first, second = search(6).fit(X, y), search(8).fit(X, y)
+    space = {"quality": (0.0, 1.0), "bad": [None, "fit"]}
+    first, second = (
+        make(path, n_iter, cv=2)
+        .set_params(estimator=Sometimes(), search_spaces=space)
+        .fit(X, y)
+        for n_iter in (6, 8)
+    )
     assert [t.state for t in second.trials_[:6]] == [t.state for t in first.trials_]
     assert "failed" in {t.state for t in first.trials_}
     assert [t.error for t in second.trials_[:6]] == [t.error for t in first.trials_]
@@ -218,11 +203,9 @@ for line in sys.stdin:
 
 @pytest.fixture(scope="module")
 def program():
-    tests = Path(__file__).parents[2] / "helpers"
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tests), str(tests.parent)])}
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
-        env=env,
+        env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -256,20 +239,21 @@ def kill_at_random(program, path, n_points, n_jobs, n_kills, seconds):
 
 @pytest.mark.skipif(os.name != "posix", reason="SIGKILL is POSIX's")
 @pytest.mark.parametrize(
-    "n_points, n_jobs, n_kills, seconds", [(1, 1, 4, 0.4), (3, 2, 3, 1.0)]
+    "n_points, n_jobs, n_kills, seconds", [(1, 1, 4, 0.3), (3, 2, 2, 1.0)]
 )
 def test_killed_at_random_instants_it_ends_as_if_it_had_not_been(
     program, path, n_points, n_jobs, n_kills, seconds
 ):
-    n_killed, finished = kill_at_random(
-        program, path, n_points, n_jobs, n_kills, seconds
-    )
+    kills = (n_points, n_jobs, n_kills, seconds)
+    n_killed, finished = kill_at_random(program, path, *kills)
     assert n_killed >= n_kills // 2
-    arguments = {"n_iter": 8, "cv": 2, "random_state": 0, "pre_dispatch": n_points}
-    space = {"quality": (0.0, 1.0)}
-    whole = BayesSearchCV(Slow(), space, refit=False, **arguments).fit(X, y)
-    resumed = BayesSearchCV(Slow(), space, refit=False, journal=path, **arguments)
-    assert_same_tables(resumed.fit(X, y).cv_results_, whole.cv_results_)
+    whole, resumed = (
+        make(journal, cv=2, refit=False, pre_dispatch=n_points)
+        .set_params(estimator=Slow(), search_spaces={"quality": (0.0, 1.0)})
+        .fit(X, y)
+        for journal in (None, path)
+    )
+    assert_same_tables(resumed.cv_results_, whole.cv_results_)
     frame = load_history(path)
     assert len(frame) == 8
     now = dict(zip(frame["number"], frame["finished"], strict=True))
@@ -293,8 +277,6 @@ def test_a_running_search_can_be_watched_and_not_joined(path):
                     seen["refused"] = True
             return super().fit(X, y)
 
-    BayesSearchCV(Watching(), SPACE, n_iter=5, cv=3, random_state=0, journal=path).fit(
-        X, y
-    )
+    make(path, 5).set_params(estimator=Watching()).fit(X, y)
     assert seen["refused"]
     assert list(seen["frame"]["number"]) == [0, 1, 2]

@@ -14,6 +14,7 @@ import psutil
 import pytest
 from grid_comparison import assert_same_tables
 from limited_estimators import Limited, memory_before_fits, two_metrics
+from programs import environment
 from scripted_estimators import Inside, Threads
 from simple_estimators import Sometimes
 from sklearn import config_context
@@ -67,31 +68,25 @@ def fitted(ways, folder, backend="threading", n_jobs=1, **more):
 @pytest.mark.parametrize(
     "backend, n_jobs, ways",
     [
-        (
-            "threading",
-            1,
-            ["good", "fork", "leave", "return", "raise"],
-        ),
+        ("threading", 1, ["good", "fork", "leave", "return", "raise"]),
         ("loky", 2, ["good", "compute"]),
     ],
 )
 def test_a_fit_that_takes_too_long_is_ended(backend, n_jobs, ways, tmp_path):
     path, folder = tmp_path / "journal", tmp_path / "fits"
     folder.mkdir()
-    metrics = {"scoring": two_metrics, "refit": "a"}
-    search, trials = fitted(
-        ways, folder, backend, n_jobs, trial_limits={"time": 3}, journal=path, **metrics
-    )
+    more = {"scoring": two_metrics, "refit": "a", "trial_limits": {"time": 2}}
+    search, trials = fitted(ways, folder, backend, n_jobs, journal=path, **more)
     states = {"fork": "timed_out", "compute": "timed_out"}
     states["raise"] = "failed"
     for way, trial in trials.items():
         assert str(trial.state) == states.get(way, "complete")
         if trial.state == "timed_out":
-            assert re.match(r"The fit was aborted after 3(\.\d+)? s", trial.error)
-            assert "trial_limits['time'] is 3 s" in trial.error
+            assert re.match(r"The fit was aborted after 2(\.\d+)? s", trial.error)
+            assert "trial_limits['time'] is 2 s" in trial.error
             assert np.isnan(trial.score)
             assert all(not fold.is_fitted for fold in trial.folds)
-            assert trial.duration >= 3
+            assert trial.duration >= 2
             # Also if no fit ended, the metrics have their names.
             assert np.isnan([*trial.scores["a"], *trial.scores["b"]]).all()
     assert search.best_params_["way"] in ("good", "leave", "return")
@@ -102,19 +97,13 @@ def test_a_fit_that_takes_too_long_is_ended(backend, n_jobs, ways, tmp_path):
 
 @posix
 def test_a_fit_that_takes_too_much_memory_is_ended(tmp_path):
-    limit = memory_before_fits() + 150_000_000
-    _, trials = fitted(
-        ["good", "allocate", "reserve", "crash"],
-        tmp_path,
-        trial_limits={"memory": limit},
-    )
+    limits = {"memory": memory_before_fits() + 150_000_000}
+    ways = ["good", "allocate", "reserve", "crash"]
+    _, trials = fitted(ways, tmp_path, trial_limits=limits)
+    used = r"\d MB in memory: trial_limits\['memory'\] is \d+ MB"
     for way, state, text in [
         ("good", "complete", "None"),
-        (
-            "allocate",
-            "out_of_memory",
-            r"\d MB in memory: trial_limits\['memory'\] is \d+ MB",
-        ),
+        ("allocate", "out_of_memory", used),
         ("reserve", "out_of_memory", r"not allocate .* is \d+ MB.*MemoryError"),
         ("crash", "failed", r"ended with exit code -11 \(SIGSEGV\)"),
     ]:
@@ -174,12 +163,8 @@ def test_fits_find_what_a_worker_offers(model, backend):
 
 
 def test_data_at_fault_are_told_as_ever():
-    search = BayesSearchCV(
-        Sometimes(bad="fit"),
-        {"quality": (0.1, 1.0)},
-        n_iter=4,
-        trial_limits={"time": 600},
-    )
+    more = {"n_iter": 2, "cv": 2, "trial_limits": {"time": 600}}
+    search = BayesSearchCV(Sometimes(bad="fit"), {"quality": (0.1, 1.0)}, **more)
     with pytest.raises(RuntimeError, match="cannot be fitted") as caught:
         search.fit(X, y)
     assert "a fit with very different parameters" in caught.value.__notes__[-1]
@@ -188,18 +173,15 @@ def test_data_at_fault_are_told_as_ever():
 
 
 def test_the_timeout_ends_fits():
-    search = search_over(
-        ["good", "sleep", "compute"], trial_limits={"memory": "10 GB"}, timeout=1
-    )
-    search.set_params(search_spaces={"way": ["sleep", "compute"]}, refit=False)
+    more = {"trial_limits": {"memory": "10 GB"}, "timeout": 1, "refit": False}
+    search = search_over(["sleep", "compute"], **more)
     with pytest.raises(ValueError, match="No trial was finished within timeout=1 s"):
         search.fit(X, y)
 
 
 def test_memory_that_does_not_suffice_for_any_fit_is_refused(tmp_path):
-    search = search_over(
-        ["good"], folder=tmp_path, trial_limits={"memory": "20 MB"}, n_jobs=2
-    )
+    limits = {"memory": "20 MB"}
+    search = search_over(["good"], folder=tmp_path, trial_limits=limits, n_jobs=2)
     message = r"trial_limits\['memory'\]=20 MB is too small: .* uses \d+ MB of memory"
     with pytest.raises(ValueError, match=message):
         search.fit(X, y)
@@ -248,15 +230,13 @@ print(search.stop_reason_, [str(trial.state) for trial in search.trials_])
 def test_a_search_that_ends_leaves_no_process(
     n_jobs, ending, tmp_path, tmp_path_factory
 ):
-    tests = Path(__file__).parents[2]
-    path = os.pathsep.join([str(tests / "helpers"), *filter(None, sys.path)])
     # A pipe would stay open until the idle workers of joblib end.
     with open(tmp_path_factory.mktemp("out") / "printed", "w+") as printed:
         subprocess.run(
             [sys.executable, "-c", INTERRUPTED, str(tmp_path), str(n_jobs), ending],
             stdout=printed,
             timeout=300,
-            env={**os.environ, "PYTHONPATH": path},
+            env=environment(),
         )
         printed.seek(0)
         if ending == "interrupt":

@@ -47,10 +47,8 @@ def test_the_best_of_the_sources_come_first_and_their_models_count(journal, grid
     search = search_of([journal, grid]).fit(X, y)
     frame = skbayes.load_history(journal)
     known = [*grid.cv_results_["params"]]
-    known += [
-        dict(zip(SPACE, pair, strict=True))
-        for pair in zip(*(frame[f"param_{name}"] for name in SPACE), strict=True)
-    ]
+    columns = frame[[f"param_{name}" for name in SPACE]].to_numpy()
+    known += [dict(zip(SPACE, pair, strict=True)) for pair in columns]
     assert search.trials_[0].params in known
     assert search.trials_[0].expected_improvement is None
     # After at most three configurations of the sources the model decides.

@@ -3,6 +3,7 @@
 import io
 import pickle
 import re
+from contextlib import redirect_stdout
 
 import joblib
 import numpy as np
@@ -60,8 +61,7 @@ def test_nested_in_a_pipeline(reference):
 
 def printed(search):
     out = io.StringIO()
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("sys.stdout", out)
+    with redirect_stdout(out):
         search.fit(X, y)
     return out.getvalue().splitlines()
 
@@ -89,8 +89,7 @@ def test_s3_one_line_per_trial():
 
 @pytest.mark.parametrize("verbose", [2, 10])
 def test_s3_lines_of_each_fit_are_scikit_learns(verbose):
-    grid = {"C": [0.1, 1.0]}
-    both = searches(SVC(), grid, cv=2, verbose=verbose)
+    both = searches(SVC(), {"C": [0.1, 1.0]}, cv=2, verbose=verbose)
     ours, theirs = map(printed, both)
 
     def timeless(lines):

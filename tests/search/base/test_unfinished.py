@@ -1,11 +1,11 @@
 """Incomplete trials: `racing` and `trial_limits`."""
 
 import threading
-import warnings
 
 import joblib
 import numpy as np
 import pytest
+from every_search import small_search
 from fake_clock import TakesTime
 from grid_comparison import assert_same_tables
 from scripted_estimators import Restless
@@ -30,7 +30,6 @@ def racing(**kwargs):
 
 @pytest.fixture(scope="module")
 def found():
-    # Whatever is not finished, nobody is warned of.
     return racing(return_train_score=True).fit(X, y)
 
 
@@ -71,21 +70,24 @@ def test_racing_spares_no_winner(found):
 
 
 @pytest.mark.parametrize("n_points", [1, 4])
-def test_the_same_trials_race_whatever_n_jobs(n_points):
-    alone, pair = (racing(pre_dispatch=n_points, n_jobs=n).fit(X, y) for n in (1, 2))
+def test_the_same_trials_race_whatever_n_jobs(n_points, found):
+    more = {"pre_dispatch": n_points, "return_train_score": True}
+    pair = racing(**more, n_jobs=2).fit(X, y)
+    alone = found if n_points == 1 else racing(**more).fit(X, y)
     assert_same_tables(pair.cv_results_, alone.cv_results_)
     assert "pruned" in alone.cv_results_["state"]
 
 
 def test_a_greater_risk_prunes_more():
-    bold = racing(racing=0.3).fit(X, y)
+    bold = racing(racing=0.3, surrogate="random").fit(X, y)
     assert sum(bold.cv_results_["state"] == "pruned") > 0
-    never = racing(racing=1e-100).fit(X, y)
+    never = racing(racing=1e-100, surrogate="random").fit(X, y)
     assert set(never.cv_results_["state"]) == {"complete"}
 
 
 def test_several_metrics_race_by_the_one_that_guides():
-    search = racing(scoring=["accuracy", "roc_auc"], refit="roc_auc").fit(X, y)
+    more = {"scoring": ["accuracy", "roc_auc"], "surrogate": "random"}
+    search = racing(**more, refit="roc_auc").fit(X, y)
     given_up = search.cv_results_["state"] == "pruned"
     assert given_up.any()
     for name in ("accuracy", "roc_auc"):
@@ -94,7 +96,8 @@ def test_several_metrics_race_by_the_one_that_guides():
 
 
 def test_a_callable_cannot_choose_what_was_given_up():
-    search = racing(refit=lambda results: int(np.argmax(results["state"] == "pruned")))
+    first = lambda results: int(np.argmax(results["state"] == "pruned"))  # noqa: E731
+    search = racing(refit=first, surrogate="random")
     with pytest.raises(ValueError, match="refit chose row .* not finished"):
         search.fit(X, y)
     assert len(search.cv_results_["params"]) == 14
@@ -105,12 +108,9 @@ def test_other_scores_that_are_not_finite_are_warned_of_all_the_same():
         return {"a": estimator.quality, "b": np.nan}
 
     def fit(cls, **more):
-        search = cls(
-            Sometimes(), {"quality": [1.0, 2.0]}, scoring=scoring, refit="a", **more
-        )
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            search.fit(FLOWERS, KINDS)
+        more = {"scoring": scoring, "refit": "a", **more}
+        with pytest.warns(UserWarning) as caught:
+            cls(Sometimes(), {"quality": [1.0, 2.0]}, **more).fit(FLOWERS, KINDS)
         return [str(w.message) for w in caught if "non-finite" in str(w.message)]
 
     assert fit(BayesSearchCV, n_iter=2) == fit(GridSearchCV) != []
@@ -125,21 +125,14 @@ def stay_here(self):
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_what_takes_too_long_times_out(n_jobs, fake_clock, monkeypatch):
-    search = BayesSearchCV(
-        TakesTime(),
-        {"quality": [0.1, 0.3, 0.9]},
-        n_iter=3,
-        cv=5,
-        pre_dispatch=1,
-        trial_limits={"time": 1.0},
-        random_state=0,
-    )
+    more = {"cv": 5, "pre_dispatch": 1, "trial_limits": {"time": 1.0}, "n_iter": 3}
+    search = small_search(TakesTime(), {"quality": [0.1, 0.3, 0.9]}, **more)
     monkeypatch.setattr(TakesTime, "together", threading.Barrier(n_jobs))
     monkeypatch.setattr(TakesTime, "__reduce__", stay_here)
     # Threads, which share the clock.
-    with joblib.parallel_config("threading", n_jobs=n_jobs):
-        with pytest.warns(UserWarning, match="abort a running.*TypeError: stays"):
-            search.fit(FLOWERS, KINDS)
+    threads = joblib.parallel_config("threading", n_jobs=n_jobs)
+    with threads, pytest.warns(match="abort a running.*TypeError: stays"):
+        search.fit(FLOWERS, KINDS)
     slow, *fast = sorted(search.trials_, key=lambda trial: -trial.params["quality"])
     assert [trial.state for trial in fast] == ["complete"] * 2
     assert slow.state == "timed_out"
@@ -154,14 +147,8 @@ def test_what_takes_too_long_times_out(n_jobs, fake_clock, monkeypatch):
 
 
 def test_if_all_are_too_slow_the_limit_is_named():
-    search = BayesSearchCV(
-        Restless(),
-        {"quality": [1]},
-        n_iter=1,
-        cv=2,
-        trial_limits={"time": 1e-9},
-        random_state=0,
-    )
+    more = {"n_iter": 1, "trial_limits": {"time": 1e-9}}
+    search = small_search(Restless(), {"quality": [1]}, **more)
     with pytest.raises(ValueError, match=r"trial_limits\['time'\]=1e-09"):
         search.fit(FLOWERS, KINDS)
     assert [trial.state for trial in search.trials_] == ["timed_out"]

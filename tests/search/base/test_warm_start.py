@@ -39,13 +39,9 @@ def fine(source, **more):
 
 @pytest.mark.parametrize("kind", ["search", "cv_results_", "frame"])
 def test_coarse_grid_then_fine_search(grid, kind):
-    source = {
-        "search": grid,
-        "cv_results_": grid.cv_results_,
-        "frame": pd.DataFrame(grid.cv_results_),
-    }[kind]
+    sources = {"search": grid, "frame": pd.DataFrame(grid.cv_results_)}
     with pytest.warns(UserWarning, match=OUTSIDE):
-        search = fine(source).fit(X, y)
+        search = fine(sources.get(kind, grid.cv_results_)).fit(X, y)
     # The best that is known comes first; then the model decides.
     assert search.cv_results_["params"][0] == grid.best_params_
     assert search.best_score_ >= grid.best_score_
@@ -57,14 +53,16 @@ def test_coarse_grid_then_fine_search(grid, kind):
 def study(grid):
     """Return the grid as an Optuna study that minimizes the error."""
     trials = [
-        SimpleNamespace(
-            state=SimpleNamespace(name="COMPLETE"), params=params, value=1.0 - score
-        )
+        SimpleNamespace(params=params, value=1.0 - score, state=named("COMPLETE"))
         for params, score in zip(
             grid.cv_results_["params"], grid.cv_results_["mean_test_score"], strict=True
         )
     ]
-    return SimpleNamespace(trials=trials, directions=[SimpleNamespace(name="MINIMIZE")])
+    return SimpleNamespace(trials=trials, directions=[named("MINIMIZE")])
+
+
+def named(name):
+    return SimpleNamespace(name=name)
 
 
 @pytest.mark.parametrize(
