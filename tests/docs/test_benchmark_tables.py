@@ -48,9 +48,20 @@ def test_named_scripts_exist():
     assert not {name for name in re.findall(script, text) if not (ROOT / name).exists()}
 
 
-def _cell(table, row, column):
-    (found,) = (r for r in table.rows if r[0] == row)
-    return found[table.header.index(column)]
+def row(*cells):
+    """Return a row of a table in Markdown."""
+    return f"| {' | '.join(cells)} |\n"
+
+
+def with_errors(entry, n, sign=""):
+    """Return the first means of an entry with their standard errors."""
+    pairs = zip(entry["mean"][:n], entry["se"][:n], strict=True)
+    return " / ".join(f"{mean:{sign}.0f} ± {se:.0f}" for mean, se in pairs)
+
+
+def text_of(page):
+    """Return the text of a file in lines without ends."""
+    return " ".join(page.read_text(encoding="utf-8").split())
 
 
 @pytest.mark.parametrize(
@@ -63,15 +74,12 @@ def _cell(table, row, column):
 )
 def test_readme_has_the_regrets_of_the_judges(name, title):
     entries = tables.load(f"judges/{name}")["groups"]["all"]
-
-    def regrets(method):
-        return " / ".join(f"{mean:.0f}" for mean in entries[method]["mean"][:3])
-
-    apart = entries["optuna-tpe"]["minus_first"]
-    pairs = zip(apart["mean"][:3], apart["se"][:3], strict=True)
-    cells = [title, f"**{regrets('skbayes')}**", regrets("optuna-tpe")]
-    cells += [regrets("hyperopt"), " / ".join(f"{m:.0f} ± {s:.0f}" for m, s in pairs)]
-    assert f"| {' | '.join(cells)} |\n" in README
+    ours, *others = (
+        " / ".join(f"{mean:.0f}" for mean in entries[method]["mean"][:3])
+        for method in ("skbayes", "optuna-tpe", "hyperopt")
+    )
+    apart = with_errors(entries["optuna-tpe"]["minus_first"], 3)
+    assert row(title, f"**{ours}**", *others, apart) in README
 
 
 @pytest.mark.parametrize(
@@ -87,16 +95,14 @@ def test_readme_has_the_regrets_of_the_judges(name, title):
 )
 def test_readme_has_the_losses_on_new_rows(name, title):
     entry = tables.load("new_rows/table")["groups"]["all"][name]
-    mean = entry["mean"]
-    cells = [" / ".join(f"{m:.0f}" for m in mean[:3]), f"{mean[3]:.0f}"]
+    *losses, at_end, share = (f"{mean:.0f}" for mean in entry["mean"][:5])
     apart = entry.get("minus_first", {"mean": [], "se": []})
-    pairs = zip(apart["mean"][:3], apart["se"][:3], strict=True)
-    cells += [f"{mean[4]:.0f}%", " / ".join(f"{m:+.0f} ± {s:.0f}" for m, s in pairs)]
-    row = f"| {title} | {' | '.join(cells)} |\n"
-    assert row in README and row in BENCHMARKS
+    cells = [" / ".join(losses), at_end, f"{share}%", with_errors(apart, 3, "+")]
+    assert row(title, *cells) in README and row(title, *cells) in BENCHMARKS
     if name == "skbayes-ensemble":
-        times = f"take {mean[5]:.0f} s, which is {apart['mean'][5]:.0f} s longer"
-        assert times in " ".join(README.split())
+        seconds, longer = entry["mean"][5], apart["mean"][5]
+        times = f"take {seconds:.0f} s, which is {longer:.0f} s longer"
+        assert times in text_of(ROOT / "README.md")
 
 
 def test_readme_has_the_times_and_the_trials():
@@ -113,14 +119,10 @@ def test_readme_has_the_times_and_the_trials():
 
 
 def test_pages_have_the_figures_of_their_sentences():
-    pages = {
-        page.stem: " ".join(page.read_text(encoding="utf-8").split())
-        for page in (ROOT / "docs").glob("*.rst")
-    }
-    entries = tables.load("automl/seconds_60")["groups"]["all"]
+    models, bayes = (text_of(ROOT / "docs" / f"{n}.rst") for n in ("models", "bayes"))
     ranks = {
         name: f"{entry['mean'][1]:.1f} ± {entry['se'][1]:.1f}"
-        for name, entry in entries.items()
+        for name, entry in tables.load("automl/seconds_60")["groups"]["all"].items()
     }
     for sentence in (
         f'is {ranks["skbayes-ensemble"]} with ``refit="ensemble"`` and '
@@ -129,10 +131,10 @@ def test_pages_have_the_figures_of_their_sentences():
         f"{ranks['autogluon']} for AutoGluon, {ranks['flaml-ensemble']} for FLAML's "
         f"ensemble, and {ranks['flaml']} for FLAML.",
     ):
-        assert sentence in pages["models"]
+        assert sentence in models
     apart = tables.load("judges/sklearn")["groups"]["linear"]["optuna-tpe"]
     mean, se = (apart["minus_first"][key][2] for key in ("mean", "se"))
-    assert f"(difference −{-mean:.0f} ± {se:.0f})" in pages["bayes"]
+    assert f"(difference −{-mean:.0f} ± {se:.0f})" in bayes
     times = tables.load("overhead/flat")["groups"]["100"]
     ours, tpe, gp, skopt = (
         f"{times[method]['mean'][0]:.0f}"
@@ -141,15 +143,18 @@ def test_pages_have_the_figures_of_their_sentences():
     assert (
         f"a proposal takes {ours} ms. Optuna TPE takes {tpe} ms, Optuna GP {gp} ms, "
         f"and scikit-optimize {skopt} ms."
-    ) in pages["bayes"]
+    ) in bayes
 
 
 def test_figures_are_those_of_the_files():
-    (mean, *_) = tables.load("overhead/flat")["groups"]["100"]["skbayes"]["mean"]
-    assert _cell(tables.table_of("overhead/flat"), "100", "skbayes") == f"{mean:.0f}"
-    ours = tables.load("nmt/bleu")["groups"]["ru-en"]["skbayes"]
-    expected = f"{ours['mean'][0]:.1f} ± {ours['se'][0]:.1f}"
-    assert _cell(tables.table_of("nmt/bleu"), "ru-en", "skbayes") == expected
+    for name, row, figure in (
+        ("overhead/flat", "100", "{mean[0]:.0f}"),
+        ("nmt/bleu", "ru-en", "{mean[0]:.1f} ± {se[0]:.1f}"),
+    ):
+        table, entry = tables.table_of(name), tables.load(name)["groups"][row]
+        (cells,) = (cells for cells in table.rows if cells[0] == row)
+        found = cells[table.header.index("skbayes")]
+        assert found == figure.format(**entry["skbayes"])
 
 
 def test_other_methods_do_no_harm():

@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -12,25 +11,21 @@ from pathlib import Path
 
 import postgres
 import pytest
+from programs import environment
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.rst"
 BLOCK = re.compile(r"^\.\. code-block:: python3\n\n((?:(?: {3}.*)?\n)+)", re.MULTILINE)
 NAMES = ["beginning", "laptop", "dask", "jobs", "ray", "spark", "drivers"]
-CODE = dict(
-    zip(
-        NAMES, map(textwrap.dedent, BLOCK.findall(PAGE.read_text("utf-8"))), strict=True
-    )
-)
+BLOCKS = map(textwrap.dedent, BLOCK.findall(PAGE.read_text("utf-8")))
+CODE = dict(zip(NAMES, BLOCKS, strict=True))
 PACKAGES = {"jobs": "dask_jobqueue", "ray": "ray", "spark": "joblibspark"}
 # Everything but the times.
 SHOW = 'print(search.cv_results_["params"], search.cv_results_["mean_test_score"])\n'
-ENVIRONMENT = {
-    **os.environ,
-    "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
-    "PYSPARK_PYTHON": sys.executable,
-    "PYSPARK_SUBMIT_ARGS": "--master local-cluster[2,1,1024] pyspark-shell",
-    "SPARK_LOCAL_IP": "127.0.0.1",
-}
+ENVIRONMENT = environment(
+    PYSPARK_PYTHON=sys.executable,
+    PYSPARK_SUBMIT_ARGS="--master local-cluster[2,1,1024] pyspark-shell",
+    SPARK_LOCAL_IP="127.0.0.1",
+)
 
 
 def started(ending, folder, *replaced):
@@ -42,14 +37,9 @@ def started(ending, folder, *replaced):
     script = folder / "search.py"
     script.write_text(code + SHOW, encoding="utf-8")
     with open(folder / "errors", "ab") as errors:
-        return subprocess.Popen(
-            [sys.executable, script],
-            cwd=folder,
-            env=ENVIRONMENT,
-            stdout=subprocess.PIPE,
-            stderr=errors,
-            text=True,
-        )
+        more = {"stdout": subprocess.PIPE, "stderr": errors, "text": True}
+        command = [sys.executable, script]
+        return subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, **more)
 
 
 def printed(*scripts, folder):
@@ -79,12 +69,9 @@ def scheduler(tmp_path):
     with contextlib.ExitStack() as stack:
         for kind in ("scheduler", "worker", "worker"):
             more = ["--nthreads", "1"] if kind == "worker" else ["--port", "0"]
-            process = subprocess.Popen(
-                [sys.executable, "-m", f"distributed.cli.dask_{kind}", *shared, *more],
-                cwd=tmp_path,
-                env=ENVIRONMENT,
-                stderr=subprocess.DEVNULL,
-            )
+            command = [sys.executable, "-m", f"distributed.cli.dask_{kind}"]
+            where = {"cwd": tmp_path, "env": ENVIRONMENT, "stderr": subprocess.DEVNULL}
+            process = subprocess.Popen([*command, *shared, *more], **where)
             stack.callback(process.wait)
             stack.callback(process.terminate)
             while not place.exists():

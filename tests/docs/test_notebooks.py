@@ -26,9 +26,7 @@ def test_form_of_the_committed_notebooks():
         notebook = _read(path)
         assert notebook.nbformat == 4
         texts = [cell.source for cell in notebook.cells if cell.cell_type == "markdown"]
-        levels = [
-            len(mark) for text in texts for mark in re.findall("^#+(?= )", text, re.M)
-        ]
+        levels = [*map(len, re.findall("^#+(?= )", "\n".join(texts), re.M))]
         assert notebook.cells[0].source.startswith("# ")
         assert levels[0] == 1 and levels.count(1) == 1
         assert all(b <= a + 1 for a, b in zip(levels, levels[1:], strict=False))
@@ -59,13 +57,9 @@ def test_runs_in_a_kernel(monkeypatch, tmp_path):
     paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
     notebook = _read(path)
-    client = nbclient.NotebookClient(
-        notebook,
-        timeout=600,
-        kernel_name="python3",
-        resources={"metadata": {"path": str(tmp_path)}},
-    )
-    client.execute()
+    where = {"metadata": {"path": str(tmp_path)}}
+    options = {"timeout": 600, "kernel_name": "python3", "resources": where}
+    nbclient.NotebookClient(notebook, **options).execute()
     codes = [cell for cell in notebook.cells if cell.cell_type == "code"]
     outputs = [out for cell in codes for out in cell.outputs]
     assert outputs

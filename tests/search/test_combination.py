@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from every_search import small_search
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -45,7 +46,7 @@ class Squares(FoldScorer):
         return order, select_members(self, range(5), order, **options)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(3))
 def test_weights_sum_to_one_and_the_score_is_that_of_the_average(seed):
     scorer = Squares(models(12, seed=seed))
     weights, score, left_out = select(scorer, 5, range(12))
@@ -183,15 +184,9 @@ def test_fast_formulas_of_usual_metrics_give_the_same_ensemble(
 
 
 def search_of_trees(scoring):
-    return BayesSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        {"max_depth": (1, 8)},
-        n_iter=4,
-        surrogate="random",
-        scoring=scoring,
-        refit="ensemble",
-        random_state=0,
-    )
+    more = {"n_iter": 4, "surrogate": "random", "refit": "ensemble"}
+    tree = DecisionTreeClassifier(random_state=0)
+    return small_search(tree, {"max_depth": (1, 8)}, scoring=scoring, **more)
 
 
 def test_metrics_may_ask_for_the_parameters_of_the_model():

@@ -6,7 +6,6 @@ import pickle
 import subprocess
 import sys
 import warnings
-from pathlib import Path
 
 import every_search
 import joblib
@@ -14,6 +13,7 @@ import numpy as np
 import pytest
 from every_search import SEARCHES, data, make
 from grid_comparison import assert_same_tables
+from programs import environment
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
@@ -65,13 +65,8 @@ LEARNERS = {
 # Arguments with which the few rows of the checks suffice; costs that are no times.
 ARGUMENTS = {
     BayesSearchCV: {},
-    HyperTuneSearchCV: {
-        "search_spaces": {"max_depth": (1, 2)},
-        "n_iter": 3,
-        "n_subsets": 1,
-        "n_small_iter": 2,
-        "error_score": np.nan,
-    },
+    HyperTuneSearchCV: {"search_spaces": {"max_depth": (1, 2)}, "n_iter": 3}
+    | {"n_subsets": 1, "n_small_iter": 2, "error_score": np.nan},
     MultiStageSearchCV: {"stages": (0.5, 1.0)},
     ParetoSearchCV: {"objectives": {"accuracy": "max", "n_features": "min"}},
     TextRepresentationSearchCV: {
@@ -148,19 +143,12 @@ def test_a_copy_after_fit_is_the_same(kind):
 def test_pickles_load_in_a_new_process(tmp_path):
     path = tmp_path / "searches.pickle"
     path.write_bytes(pickle.dumps([(fitted(k), data(k)[0]) for k in SEARCHES]))
-    code = (
-        "import pickle, sys\n"
-        "sys.path.insert(0, sys.argv[2])\n"
-        "for search, X in pickle.load(open(sys.argv[1], 'rb')):\n"
-        "    print(search.predict(X).tolist(), search.optimizer_.ask())\n"
-    )
-    helpers = str(Path(every_search.__file__).parent)
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", code, str(path), helpers],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    code = "import pickle, sys\n"
+    code += "for search, X in pickle.load(open(sys.argv[1], 'rb')):\n"
+    code += "    print(search.predict(X).tolist(), search.optimizer_.ask())\n"
+    command = [sys.executable, "-W", "ignore", "-c", code, str(path)]
+    more = {"capture_output": True, "text": True, "check": True}
+    done = subprocess.run(command, env=environment(), **more)
     assert done.stdout.splitlines() == [
         f"{fitted(kind).predict(data(kind)[0]).tolist()} {_next(fitted(kind))}"
         for kind in SEARCHES

@@ -1,7 +1,6 @@
 """The search space "auto", the first trials, and learned priors."""
 
 import functools
-import warnings
 from unittest.mock import Mock
 
 import numpy as np
@@ -34,10 +33,9 @@ from skbayes.space import Choice, Ordinal, Space
 from skbayes.spaces import EditableSpace, default_space
 from skbayes.spaces.catalog import DataFacts
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*has no name"),
-    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*has no name", "ignore::sklearn.exceptions.ConvergenceWarning"
+)
 
 X, y = load_iris(return_X_y=True)
 every_kind = pytest.mark.parametrize("kind", SEARCHES)
@@ -45,9 +43,7 @@ every_kind = pytest.mark.parametrize("kind", SEARCHES)
 
 def _fitted(kind, spaces="auto", **more):
     search = make(kind, **{"search_spaces": spaces, "n_iter": 6, **more})
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return search.fit(*data(kind))
+    return search.fit(*data(kind))
 
 
 def _of_svc(spaces="auto", **more):
@@ -62,12 +58,13 @@ def _trials(search):
     return [(trial.params, trial.score) for trial in search.trials_]
 
 
+@pytest.mark.filterwarnings("ignore")
 @every_kind
 def test_auto_is_the_space_of_the_estimator_which_is_tried_first(kind, tmp_path):
     # A journal is resumed with the same space.
-    journal, n_iter = tmp_path / "journal", 6 if kind is HyperTuneSearchCV else 3
+    journal, n_iter = tmp_path / "journal", 6 if kind is HyperTuneSearchCV else 2
     first = _fitted(kind, n_iter=n_iter, journal=journal)
-    search = _fitted(kind, journal=journal)
+    search = _fitted(kind, n_iter=max(n_iter, 4), journal=journal)
     assert repr(search.search_spaces_) == repr(first.search_spaces_)
     assert isinstance(search.search_spaces_, EditableSpace)
     assert search.untuned_ == []

@@ -56,16 +56,9 @@ SPACE = {"max_depth": (1, 8), "min_samples_leaf": (1, 30)}
 
 
 def fitted(kind=BayesSearchCV, estimator=TREE, space=SPACE, data=(X, y), **more):
-    arguments = {
-        "n_iter": 6,
-        "cv": 3,
-        "scoring": "neg_log_loss",
-        "refit": "ensemble",
-        "random_state": 0,
-        "pre_dispatch": 1,
-        **more,
-    }
-    return kind(estimator, space, **arguments).fit(*data)
+    given = {"n_iter": 6, "cv": 3, "random_state": 0, "pre_dispatch": 1}
+    given |= {"scoring": "neg_log_loss", "refit": "ensemble", **more}
+    return kind(estimator, space, **given).fit(*data)
 
 
 def out_of_fold_score(ensemble, splits):
@@ -87,9 +80,8 @@ def test_the_score_is_that_of_members_that_are_fitted_again(members):
     assert result.best_score == pytest.approx(search.best_score_, abs=1e-6)
     assert sum(result.weights.values()) == pytest.approx(1.0)
     assert result.members == members
-    assert len(search.best_estimator_.estimators_) == len(result.weights) * (
-        4 if members == "folds" else 1
-    )
+    n_each = 4 if members == "folds" else 1
+    assert len(search.best_estimator_.estimators_) == n_each * len(result.weights)
 
 
 class CountedTree(DecisionTreeClassifier):
@@ -102,10 +94,8 @@ class CountedTree(DecisionTreeClassifier):
 
 def test_no_model_is_fitted_after_the_search(monkeypatch):
     monkeypatch.setattr(CountedTree, "n_fits", 0)
-    search = fitted(
-        estimator=CountedTree(random_state=0),
-        refit={"rule": "ensemble", "threshold": True},
-    )
+    refit = {"rule": "ensemble", "threshold": True}
+    search = fitted(estimator=CountedTree(random_state=0), refit=refit)
     assert CountedTree.n_fits == 6 * 3
     assert len(search.ensemble_.weights) > 1
 
@@ -134,6 +124,8 @@ def test_the_single_best_is_that_of_a_search_without_an_ensemble():
 IRIS = load_iris(return_X_y=True)
 RIDGE = {"estimator": Ridge(), "space": {"alpha": [1.0, 2.0]}, "scoring": None}
 SMOOTH = {"C": (0.01, 100.0, "log-uniform")}
+SCALED = make_pipeline(StandardScaler(), LogisticRegression())
+SCALED_SPACE = {"logisticregression__C": SMOOTH["C"]}
 # Options that meet an ensemble, several at once.
 OPTIONS = {
     "processes, two metrics": {
@@ -156,16 +148,9 @@ OPTIONS = {
     },
     "one split": {"cv": ShuffleSplit(1, random_state=0)},
     "stages": {"kind": MultiStageSearchCV, "stages": (0.5, 1.0), "n_iter": 8},
-    "hypertune": {
-        "kind": HyperTuneSearchCV,
-        "complexity": {"max_depth": 1},
-        "n_subsets": 2,
-    },
-    "cache": {
-        "estimator": make_pipeline(StandardScaler(), LogisticRegression()),
-        "space": {"logisticregression__C": SMOOTH["C"]},
-        "cache": True,
-    },
+    "hypertune": {"kind": HyperTuneSearchCV, "complexity": {"max_depth": 1}}
+    | {"n_subsets": 2},
+    "cache": {"estimator": SCALED, "space": SCALED_SPACE, "cache": True},
     "no probabilities": {"estimator": SVC(), "space": SMOOTH, "scoring": "roc_auc"},
     "multiclass votes": {
         "estimator": SVC(decision_function_shape="ovo"),
@@ -174,9 +159,9 @@ OPTIONS = {
         "data": IRIS,
     },
     "rounds": {
-        "estimator": HistGradientBoostingClassifier(max_iter=20),
+        "estimator": HistGradientBoostingClassifier(max_leaf_nodes=3),
         "space": {"learning_rate": (0.05, 0.5, "log-uniform")},
-        "rounds": 20,
+        "rounds": 9,
         "n_iter": 3,
     },
     "regression": {
@@ -314,9 +299,8 @@ def test_the_threshold_maximizes_the_score_of_the_out_of_fold_predictions(
 def test_the_threshold_is_similar_to_that_of_further_fits():
     rng = np.random.default_rng(0)
     rare = (X[:, 0] + rng.normal(size=len(X)) * 3 > 18).astype(int)
-    model = make_pipeline(StandardScaler(), LogisticRegression())
-    space = {"logisticregression__C": [0.1, 1.0]}
-    arguments = {"estimator": model, "space": space, "data": (X, rare), "cv": 5}
+    arguments = {"estimator": SCALED, "space": SCALED_SPACE, "n_iter": 2, "cv": 5}
+    arguments |= {"data": (X, rare), "surrogate": "random"}
     search = fitted(refit={"threshold": "balanced_accuracy"}, **arguments)
     plain = fitted(refit=True, **arguments)
     tuned = TunedThresholdClassifierCV(plain.best_estimator_).fit(X, rare)
@@ -327,12 +311,12 @@ def test_the_threshold_is_similar_to_that_of_further_fits():
 
 
 def test_the_metric_of_a_threshold_is_that_of_the_search_if_it_uses_classes():
-    by_f1 = fitted(scoring="f1", refit={"threshold": True})
-    named = fitted(scoring="f1", refit={"threshold": "f1"})
-    assert by_f1.best_threshold_ == named.best_threshold_
-    default = fitted(refit={"threshold": True})
-    named = fitted(refit={"threshold": "balanced_accuracy"})
-    assert default.best_threshold_ == named.best_threshold_
+    for scoring, name in (("f1", "f1"), ("neg_log_loss", "balanced_accuracy")):
+        default, named = (
+            fitted(scoring=scoring, refit={"threshold": metric})
+            for metric in (True, name)
+        )
+        assert default.best_threshold_ == named.best_threshold_
 
 
 @pytest.mark.parametrize("several", [False, True])
@@ -342,27 +326,18 @@ def test_the_threshold_is_chosen_with_the_weights_of_the_metric(several):
         metric = make_scorer(accuracy_score).set_score_request(sample_weight=True)
         auc = make_scorer(roc_auc_score).set_score_request(sample_weight=False)
         tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-        search = BayesSearchCV(
-            tree.set_fit_request(sample_weight=False),
-            {"min_samples_leaf": [5]},
-            n_iter=1,
-            cv=3,
-            scoring={"a": metric, "auc": auc} if several else metric,
-            refit={"rule": "a" if several else True, "threshold": True},
-            return_folds="predict_proba",
-        )
+        more = {"scoring": {"a": metric, "auc": auc} if several else metric}
+        more |= {"refit": {"rule": "a" if several else True, "threshold": True}}
+        more |= {"n_iter": 1, "cv": 3, "return_folds": "predict_proba"}
+        tree.set_fit_request(sample_weight=False)
+        search = small_search(tree, {"min_samples_leaf": [5]}, **more)
         search.fit(X, y, sample_weight=weights)
     positive = search.oof_predictions_[:, 1]
 
     def score(threshold):
-        return np.mean(
-            [
-                accuracy_score(
-                    y[test], positive[test] >= threshold, sample_weight=weights[test]
-                )
-                for _, test in StratifiedKFold(3).split(X, y)
-            ]
-        )
+        folds = [test for _, test in StratifiedKFold(3).split(X, y)]
+        right = (positive >= threshold) == y
+        return np.mean([np.average(right[f], weights=weights[f]) for f in folds])
 
     best = max(map(score, np.unique(positive)))
     assert score(search.best_threshold_) == pytest.approx(best)

@@ -115,9 +115,8 @@ def test_the_metric_of_several():
 
 def test_failed_trials_are_counted():
     search = _search({"kernel": ["rbf", "rfb", "lin"]})
-    with pytest.warns(UserWarning, match="non-finite"):
-        with pytest.warns(FitFailedWarning):
-            search.fit(X, y)
+    with pytest.warns(UserWarning, match="non-finite"), pytest.warns(FitFailedWarning):
+        search.fit(X, y)
     assert _cells(search)["Trials"] == "3, 2 failed"
     assert _cells(search)["Ended"] == "every configuration was tried"
 

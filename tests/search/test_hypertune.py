@@ -21,16 +21,9 @@ UP = {"quality": 1}
 
 
 def make(**kwargs):
-    arguments = {
-        "complexity": UP,
-        "n_iter": 21,
-        "n_subsets": 3,
-        "n_small_iter": 5,
-        "subset_fraction": 0.35,
-        "cv": 3,
-        "random_state": 2,
-    }
-    return HyperTuneSearchCV(Growing(), SPACE, **(arguments | kwargs))
+    given = {"complexity": UP, "n_iter": 21, "n_subsets": 3, "n_small_iter": 5}
+    given |= {"subset_fraction": 0.35, "cv": 3, "random_state": 2}
+    return HyperTuneSearchCV(Growing(), SPACE, **(given | kwargs))
 
 
 @pytest.fixture(scope="module")

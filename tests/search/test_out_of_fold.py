@@ -32,7 +32,7 @@ def search(model=None, space=SPACE, **more):
     return small_search(model or SVC(), space, **more)
 
 
-LOGISTIC = LogisticRegression(max_iter=500)
+LOGISTIC = LogisticRegression(max_iter=500, tol=0.01)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import builtins
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -153,9 +152,7 @@ def test_it_finds_the_whole_range_of_a_tradeoff():
 
 def test_measured_costs_are_columns_like_scores():
     objectives = {
-        "accuracy": "max",
-        "fit_time": "min",
-        "score_time": "min",
+        **{"accuracy": "max", "fit_time": "min", "score_time": "min"},
         "model_size": "min",
         "bytes": ("min", lambda tree: len(pickle.dumps(tree, protocol=5))),
         "recall": ("max", make_scorer(recall_score, average="macro")),
@@ -167,9 +164,8 @@ def test_measured_costs_are_columns_like_scores():
     for name in ("fit_time", "score_time"):
         expected = results[f"mean_{name}"]
         np.testing.assert_array_equal(results[f"mean_test_{name}"], expected)
-    np.testing.assert_allclose(
-        results["mean_test_model_size"], results["mean_test_bytes"], rtol=0.1
-    )
+    sizes = (results[f"mean_test_{name}"] for name in ("model_size", "bytes"))
+    np.testing.assert_allclose(*sizes, rtol=0.1)
     assert list(found.scorer_) == ["accuracy", "recall", "by_name"]
     train = {key[11:] for key in results if key.startswith("mean_train_")}
     assert train == {"accuracy", "recall", "by_name"}
@@ -203,12 +199,12 @@ def test_a_cost_that_cannot_be_measured_is_nan_and_on_no_front():
     with pytest.raises(RuntimeError, match="too deep"):
         make(objectives, n_iter=12, error_score="raise").fit(X, y)
     never = {"accuracy": "max", "leaves": ("min", lambda tree: float("nan"))}
-    with pytest.raises(ValueError, match="No trial has a value for every objective"):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            make(never, n_iter=3).fit(X, y)
+    fails = pytest.raises(ValueError, match="No trial has a value for every objective")
+    with pytest.warns(UserWarning), fails:
+        make(never, n_iter=3).fit(X, y)
 
 
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "error_score, bad", [(np.nan, "fit"), (0.0, "some"), (np.nan, "params")]
 )
@@ -220,9 +216,7 @@ def test_failed_fits_are_on_no_front(error_score, bad):
     }
     more = {"n_iter": 6, "cv": 2, "error_score": error_score}
     found = make(objectives, Sometimes(), space, **more)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found.fit(np.arange(10)[:, None], [0, 1] * 5)
+    found.fit(np.arange(10)[:, None], [0, 1] * 5)
     table = found.results_frame()
     failed = table["mean_test_cost"].isna().to_numpy()
     assert failed.sum() == (1 if bad == "params" else 3)

@@ -12,7 +12,7 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.cluster import KMeans
 from sklearn.ensemble import StackingClassifier
-from sklearn.exceptions import FitFailedWarning, NotFittedError
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest, chi2
 from sklearn.linear_model import LogisticRegression
@@ -78,9 +78,7 @@ def _assert_same_scores(*searches):
     np.testing.assert_array_equal(*scores)
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
-@pytest.mark.filterwarnings("ignore:One or more of the test scores")
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "more",
     [
@@ -227,11 +225,7 @@ def test_containers():
 
 @pytest.mark.parametrize(
     "estimator, space",
-    [
-        (LinearSVC(dual="auto"), SMOOTH),
-        (MultinomialNB(), {"classifier__alpha": [0.1, 1.0]}),
-    ],
-    ids=["svm", "bayes"],
+    [(LinearSVC(), SMOOTH), (MultinomialNB(), {"classifier__alpha": [0.1, 1.0]})],
 )
 def test_other_learners(estimator, space):
     search = _fitted(estimator, {**space, "ngram_range": [(1, 1), (1, 2)]})
@@ -242,10 +236,8 @@ def test_other_learners(estimator, space):
 
 
 def test_pipelines_of_ones_own():
-    select, svm = SelectKBest(chi2, k=10), LinearSVC(dual="auto")
-    pipeline = Pipeline(
-        [("ngrams", NGramVectorizer()), ("select", select), ("svm", svm)]
-    )
+    steps = [("ngrams", NGramVectorizer()), ("select", SelectKBest(chi2, k=10))]
+    pipeline = Pipeline([*steps, ("svm", LinearSVC())])
     search = _fitted(pipeline, {"C": [0.1, 1.0], "select__k": (5, 30)}, space="paper")
     assert {"ngrams__weighting", "select__k", "svm__C"} <= set(search.best_params_)
     spaces = Space.from_notation({"classifier__C": [0.1, 1.0]})
@@ -310,10 +302,9 @@ def test_trials_per_stage_decide_how_many_stages_there_are(n_stages, many, monke
     assert set(search.all_cv_results_["stage"]) == set(range(n_stages))
 
 
-@pytest.mark.filterwarnings("ignore:One or more of the test scores")
 def test_a_configuration_without_ngrams_costs_its_trial_only():
     search = _search(search_spaces={"max_df": [0.0, 1.0]}, n_iter=8, racing=False)
-    with pytest.warns(FitFailedWarning, match="max_df corresponds to"):
+    with pytest.warns(UserWarning), pytest.warns(match="max_df corresponds to"):
         search.fit(TEXTS, LABELS)
     failed = [value == 0.0 for value in _values(search, "max_df")]
     assert np.isnan(search.cv_results_["mean_test_score"]).tolist() == failed
@@ -321,9 +312,9 @@ def test_a_configuration_without_ngrams_costs_its_trial_only():
 
 
 def test_counts_that_find_no_room_change_nothing(tmp_path):
-    with parallel_config(temp_folder=str(tmp_path)):
-        with pytest.warns(UserWarning, match="share were computed again"):
-            search = _fitted(n_iter=3, cache=50_000)
+    warns = pytest.warns(UserWarning, match="share were computed again")
+    with parallel_config(temp_folder=str(tmp_path)), warns:
+        search = _fitted(n_iter=3, cache=50_000)
     _assert_same_scores(search, _fitted(n_iter=3))
     assert not list(tmp_path.iterdir())
 
@@ -361,21 +352,22 @@ def test_nested():
 
 
 @pytest.mark.parametrize(
-    "X, y, kind, message",
+    "X, y, message",
     [
-        (TEXTS, LABELS[:-1], ValueError, "inconsistent.*90 texts, 89 labels"),
-        (TEXTS, None, ValueError, "y must be given"),
-        (TEXTS, np.zeros(90), ValueError, "one class only"),
-        (TEXTS, [*LABELS[:-1], None], ValueError, "y has a missing value"),
-        (TEXTS, [*LABELS[:-1], np.nan], ValueError, "y has a missing value"),
-        ([*TEXTS[:-1], None], LABELS, ValueError, "X has a missing value at position"),
-        ([*TEXTS[:-1], 3], LABELS, TypeError, "got 3 of type int at position 89"),
-        ("text", [1], ValueError, "string object received"),
-        ([" "] * 90, LABELS, ValueError, "all texts are empty"),
-        (np.zeros((90, 2)), LABELS, ValueError, "one-dimensional"),
+        (TEXTS, LABELS[:-1], "inconsistent.*90 texts, 89 labels"),
+        (TEXTS, None, "y must be given"),
+        (TEXTS, np.zeros(90), "one class only"),
+        (TEXTS, [*LABELS[:-1], None], "y has a missing value"),
+        (TEXTS, [*LABELS[:-1], np.nan], "y has a missing value"),
+        ([*TEXTS[:-1], None], LABELS, "X has a missing value at position"),
+        ([*TEXTS[:-1], 3], LABELS, "got 3 of type int at position 89"),
+        ("text", [1], "string object received"),
+        ([" "] * 90, LABELS, "all texts are empty"),
+        (np.zeros((90, 2)), LABELS, "one-dimensional"),
     ],
 )
-def test_bad_data(X, y, kind, message):
+def test_bad_data(X, y, message):
+    kind = TypeError if "type" in message else ValueError
     with pytest.raises(kind, match=message):
         TextRepresentationSearchCV().fit(X, y)
 
@@ -508,9 +500,8 @@ def test_a_missing_package_is_one_error_before_the_first_fit(
 ):
     for module in ("lightgbm", "tqdm.auto"):
         monkeypatch.setitem(sys.modules, module, None)
-    search = _search(
-        **{"search_spaces": {"C": [1.0]}, "error_score": "raise", **arguments}
-    )
+    given = {"search_spaces": {"C": [1.0]}, "error_score": "raise", **arguments}
+    search = _search(**given)
     monkeypatch.setattr(Pipeline, "fit", _unwanted)
     with pytest.raises(ImportError, match=rf'{purpose}.*pip install "skbayes\['):
         search.fit(TEXTS, LABELS)

@@ -99,10 +99,10 @@ def test_one_dict_of_initial_points():
         Optimizer({"a": [1, 2]}, initial_points={"a": 1})
 
 
-@pytest.mark.parametrize("n_rows", [10, 151])
-def test_weights_of_a_wrong_length(n_rows):
-    with pytest.raises(ValueError, match=f"each of the 150 rows of X, got {n_rows}"):
-        _unfitted().fit(X, y, sample_weight=np.ones(n_rows))
+def test_weights_of_a_wrong_length():
+    for n_rows in (10, 151):
+        with pytest.raises(ValueError, match=f"of the 150 rows of X, got {n_rows}"):
+            _unfitted().fit(X, y, sample_weight=np.ones(n_rows))
 
 
 @pytest.mark.parametrize(
@@ -327,14 +327,11 @@ def test_nothing_is_checked_where_the_user_wants_no_checks():
     "model, scoring, remedy",
     [
         (LinearSVC(), "neg_log_loss", r"CalibratedClassifierCV\(LinearSVC\(\)\)"),
-        (
-            make_pipeline(StandardScaler(), SGDClassifier()),
-            ["accuracy", "neg_brier_score"],
-            r"SGDClassifier\(loss='log_loss'\)",
-        ),
+        (make_pipeline(StandardScaler(), SGDClassifier()),
+         ["accuracy", "neg_brier_score"], r"SGDClassifier\(loss='log_loss'\)"),
         (DBSCAN(), "adjusted_rand_score", "another metric"),
     ],
-)
+)  # fmt: skip
 def test_a_metric_of_a_method_that_the_estimator_lacks_is_refused(
     model, scoring, remedy
 ):
@@ -348,15 +345,12 @@ def test_a_metric_of_a_method_that_the_estimator_lacks_is_refused(
     "model, space, scoring",
     [
         (LinearSVC(), {}, "roc_auc"),
-        (
-            Pipeline([("model", LinearSVC())]),
-            {"model": [LinearSVC(), LogisticRegression()]},
-            "neg_log_loss",
-        ),
+        (Pipeline([("model", LinearSVC())]),
+         {"model": [LinearSVC(), LogisticRegression()]}, "neg_log_loss"),
         # It gets the method of its default final estimator in `fit`.
         (StackingClassifier([("nb", GaussianNB())]), {"cv": [2]}, "neg_log_loss"),
     ],
-)
+)  # fmt: skip
 def test_a_metric_of_a_method_that_a_candidate_may_have_is_not_refused(
     model, space, scoring
 ):

@@ -3,7 +3,7 @@
 import os
 import pickle
 import tempfile
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import joblib
 import pytest
@@ -67,13 +67,10 @@ def test_a_killed_worker_releases_its_device(tmp_path):
 def test_searches_at_once_share_the_devices(n_devices, tmp_path, monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", ["0", "0,1"][n_devices - 1])
     model = OnDevice(folder=tmp_path, n_at_once=n_devices)
-    searches = [search_of(model) for _ in range(2)]
-    threads = [threading.Thread(target=s.fit, args=(X, y)) for s in searches]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert [len(search.trials_) for search in searches] == [3, 3]
+    searches = [search_of(model, n_iter=2) for _ in range(2)]
+    with ThreadPoolExecutor(2) as pool:
+        for search in pool.map(lambda search: search.fit(X, y), searches):
+            assert len(search.trials_) == 2
     assert len({*devices(tmp_path)}) == n_devices
 
 
@@ -94,8 +91,7 @@ def test_fits_may_share_a_device(tmp_path, monkeypatch):
 
 
 def test_a_search_within_a_search(tmp_path):
-    inner = search_of(OnDevice(folder=tmp_path), n_iter=1, refit=False)
-    inner.set_params(refit=True, estimator__n_at_once=2)
+    inner = search_of(OnDevice(folder=tmp_path, n_at_once=2), n_iter=1)
     model = make_pipeline(StandardScaler(), inner)
     space = {"bayessearchcv__estimator__way": ["good"]}
     outer = search_of(model, space, n_iter=1, n_jobs=2, refit=False).fit(X, y)
@@ -122,25 +118,24 @@ BOOSTING = GradientBoostingClassifier(n_estimators=6, random_state=0)
 @pytest.mark.parametrize(
     "more",
     [
-        {"racing": True, "cv": 4, "constraints": {"model_size": "<= 9e9"}},
+        {"racing": True, "cv": 4, "constraints": {"model_size": "<= 9e9"}}
+        | {"callbacks": [Recorder()], "refit": {"rule": "ensemble"}},
         {"estimator": BOOSTING, "rounds": 4, "space": {"max_depth": [1, 2, 3]}},
         {"return_folds": ["estimators", "predict"], "return_train_score": True}
         | {"timeout": 600, "cache": True, "pre_dispatch": 3, "n_jobs": 2},
-        {"callbacks": [Recorder()], "refit": {"rule": "ensemble"}},
     ],
     ids=lambda more: " ".join(more),
 )
 def test_other_options_have_their_results(more):
-    more = dict(more)
-    model, space = more.pop("estimator", Sometimes()), more.pop("space", SPACE)
-    callbacks = more.pop("callbacks", [])
+    options = {"estimator": Sometimes(), "space": SPACE, "callbacks": [], **more}
+    model, space, callbacks = map(options.pop, ("estimator", "space", "callbacks"))
     found = []
     for limits in ({"gpu": 1}, None):
-        search = search_of(model, space, trial_limits=limits, **more)
+        search = search_of(model, space, trial_limits=limits, **options)
         if callbacks and hasattr(search, "set_callbacks"):
             search.set_callbacks(*callbacks)
-        found.append(search.fit(X, y))
-    assert_same_tables(found[0].cv_results_, found[1].cv_results_)
+        found.append(search.fit(X, y).cv_results_)
+    assert_same_tables(*found)
 
 
 def test_fits_that_cannot_be_sent_use_all_devices(tmp_path):

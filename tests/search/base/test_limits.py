@@ -163,7 +163,7 @@ def test_fits_find_what_a_worker_offers(model, backend):
 
 
 def test_data_at_fault_are_told_as_ever():
-    more = {"n_iter": 2, "cv": 2, "trial_limits": {"time": 600}}
+    more = {"n_iter": 4, "trial_limits": {"time": 600}}
     search = BayesSearchCV(Sometimes(bad="fit"), {"quality": (0.1, 1.0)}, **more)
     with pytest.raises(RuntimeError, match="cannot be fitted") as caught:
         search.fit(X, y)

@@ -1,11 +1,10 @@
 """Searches that find the number of rounds within one fit per fold."""
 
-import warnings
-
 import numpy as np
 import pytest
 from round_outcomes import rounds_of_folds
 from scipy.stats import randint
+from sklearn import config_context
 from sklearn.base import clone, is_classifier
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes
@@ -14,7 +13,7 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
 )
 from sklearn.linear_model import SGDClassifier
-from sklearn.metrics import make_scorer
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedKFold,
@@ -48,7 +47,7 @@ def boosting(**params):
 
 
 def search(estimator=None, spaces=RATE, **params):
-    given = {"n_iter": 4, "cv": CV, "random_state": 0, "rounds": 30, **params}
+    given = {"n_iter": 3, "cv": CV, "random_state": 0, "rounds": 20, **params}
     kind = given.pop("kind", BayesSearchCV)
     return kind(boosting() if estimator is None else estimator, spaces, **given)
 
@@ -178,7 +177,7 @@ def test_the_largest_value_of_each_notation_is_the_limit(values):
 @pytest.mark.parametrize(
     ("estimator", "params", "message"),
     [
-        (SVC(), {"spaces": {"C": (1, 2)}}, "rounds=30: SVC provides no scores after"),
+        (SVC(), {"spaces": {"C": (1, 2)}}, "rounds=20: SVC provides no scores after"),
         (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces, which has no other"),
         (None, {"rounds": 0}, "'rounds' parameter"),
         (None, {"rounds": True}, "rounds must be an int, 'auto' or None"),
@@ -201,10 +200,9 @@ def log_likelihood(estimator, X, y):
 def pruning_search(**params):
     spaces = {"learning_rate": (0.05, 0.5, "log-uniform"), "max_leaf_nodes": (2, 8)}
     spaces["l2_regularization"] = (1e-3, 1e6, "log-uniform")
-    return search(
-        spaces=spaces, rounds=64, n_iter=14, scoring=log_likelihood,
-        surrogate="random", initial_points=None, racing=True, pre_dispatch=1, **params,
-    )  # fmt: skip
+    given = {"rounds": 64, "n_iter": 14, "scoring": log_likelihood, "racing": True}
+    given |= {"surrogate": "random", "initial_points": None, "pre_dispatch": 1}
+    return search(spaces=spaces, **given | params)
 
 
 @pytest.fixture(scope="module")
@@ -283,10 +281,8 @@ def test_a_scorer_that_needs_more_than_predictions_fails(looks_at):
             return len(estimator.n_trees_per_iteration_)
         return np.mean(estimator.predict(X[::-1]) == y[::-1])
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with pytest.warns(UserWarning), pytest.warns(match="Scoring failed"):
         fitted = search(scoring=scorer, n_iter=2).fit(X, Y)
-    assert any("Scoring failed" in str(one.message) for one in caught)
     assert np.isnan(fitted.cv_results_["mean_test_score"]).all()
     message = "can only use predictions|can only predict the rows"
     with pytest.raises((AttributeError, ValueError), match=message):
@@ -299,29 +295,23 @@ def test_a_scorer_that_fails_in_later_rounds_fails_for_the_fold():
             raise ArithmeticError("too sure")
         return np.mean(estimator.predict(X) == y)
 
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with pytest.warns(UserWarning, match="too sure"):
         fitted = search(scoring=scorer, n_iter=2, error_score=-5.0).fit(X, Y)
-    assert any("too sure" in str(one.message) for one in caught)
     np.testing.assert_array_equal(fitted.trials_[0].scores["score"], [-5.0] * 3)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_of_several_metrics_one_that_fails_has_the_error_score():
     def failing(y, predicted):
         raise ArithmeticError("never")
 
-    scoring = {"accuracy": "accuracy", "failing": make_scorer(failing)}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = search(
-            scoring=scoring, refit="accuracy", n_iter=2, error_score=-5.0
-        ).fit(X, Y)
+    more = {"scoring": {"accuracy": "accuracy", "failing": make_scorer(failing)}}
+    more |= {"refit": "accuracy", "n_iter": 2, "error_score": -5.0}
+    fitted = search(**more).fit(X, Y)
     assert fitted.best_score_ > 0.8
     assert set(fitted.cv_results_["mean_test_failing"]) == {-5.0}
     spaces = {"learning_rate": [0.1, 0.3], "max_leaf_nodes": [4, 1]}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        fitted = search(spaces=spaces).fit(X, Y)
+    fitted = search(spaces=spaces, n_iter=4).fit(X, Y)
     states = {t.params["max_leaf_nodes"]: t.state for t in fitted.trials_}
     assert states == {4: TrialState.COMPLETE, 1: TrialState.FAILED}
 
@@ -358,9 +348,6 @@ def test_columns_of_a_data_frame_reach_the_model():
 
 
 def test_weights_are_routed_to_the_scorer():
-    from sklearn import config_context
-    from sklearn.metrics import accuracy_score, make_scorer
-
     weights = np.random.default_rng(0).uniform(0.1, 5.0, len(Y))
     with config_context(enable_metadata_routing=True):
         scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
