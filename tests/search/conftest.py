@@ -8,9 +8,16 @@ from fake_clock import CLOCK
 from skbayes.evaluation import evaluator as evaluation
 from skbayes.evaluation import fold
 from skbayes.loop import scheduler as scheduling
+from skbayes.search import base
 
 # scikit-learn 1.6 passes options to L-BFGS-B that newer SciPy releases warn about.
 OLD_RELEASE = "ignore:scipy.optimize. The `disp` and `iprint`:DeprecationWarning"
+
+
+@pytest.fixture
+def no_trials(monkeypatch):
+    """Let a search fail that begins with its trials."""
+    monkeypatch.delattr(base, "run_stages")
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import every_search
 import numpy as np
 import pytest
 import sklearn
+from endings import kill_after
 from every_search import SEARCHES, X, data, make, y
 from group_recall import n_letters, recall_gap
 from simple_estimators import n_leaves
@@ -118,17 +119,9 @@ def test_every_search_keeps_its_constraints(kind):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("kind", [BayesSearchCV, TradeoffSearchCV])
 def test_a_killed_search_ends_as_the_uninterrupted_one(kind, tmp_path):
-    class Killed(BaseException):
-        pass
-
-    def kill(history):
-        if len(history) == 6:
-            raise Killed
-
     journal = tmp_path / "journal"
     whole = search(kind).fit(X, y)
-    with pytest.raises(Killed):
-        search(kind, journal=journal, stopper=kill).fit(X, y)
+    kill_after(6, search(kind, journal=journal), X, y)
     again = search(kind, journal=journal).fit(X, y)
     for name in ("params", "violation"):
         found = [getattr(trial, name) for trial in again.trials_]
@@ -320,13 +313,6 @@ def test_scorers_of_outcomes_get_their_metadata(n_jobs):
 # -- mistakes -------------------------------------------------------------------------
 
 
-class Unfitted(DecisionTreeClassifier):
-    """Estimator that must not be fitted."""
-
-    def fit(self, X, y, sample_weight=None, check_input=True):
-        raise AssertionError("a fit was paid for")
-
-
 @pytest.mark.parametrize(
     ("constraints", "error", "match"),
     [
@@ -346,7 +332,6 @@ class Unfitted(DecisionTreeClassifier):
         ([("a", "<= 1")], TypeError, "constraints must be a function of the"),
     ],
 )
-def test_mistakes_cost_no_fit(constraints, error, match):
-    wrong = BayesSearchCV(Unfitted(), SPACE, constraints=constraints)
+def test_mistakes_cost_no_fit(constraints, error, match, no_trials):
     with pytest.raises(error, match=match):
-        wrong.fit(X, y)
+        search(constraints=constraints).fit(X, y)

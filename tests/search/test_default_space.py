@@ -113,13 +113,9 @@ def test_notations_of_auto():
         ({"auto": True, "kernal": None}, ValueError, "'kernal'.* mean 'kernel'"),
     ],
 )
-def test_mistakes_are_reported_before_any_fit(spaces, error, message):
-    class Unfit(SVC):
-        def fit(self, X, y):
-            raise AssertionError
-
+def test_mistakes_are_reported_before_any_fit(spaces, error, message, no_trials):
     with pytest.raises(error, match=message):
-        _small(Unfit(), spaces).fit(X, y)
+        _of_svc(spaces)
 
 
 def test_parts_that_are_not_known_are_said(capsys):

@@ -47,7 +47,7 @@ from skbayes import (
 from skbayes.evaluation import FoldResult, Trial
 from skbayes.evaluation.aspects.predictions import KeptPredictions
 from skbayes.evaluation.responses import Response
-from skbayes.search import base, final_model
+from skbayes.search import final_model
 
 X, y = load_breast_cancer(return_X_y=True)
 X, y = X[::3], y[::3]
@@ -267,9 +267,8 @@ def test_limits_of_members_and_of_the_time_for_predictions():
     ],
 )
 def test_options_that_are_impossible_are_errors_before_any_fit(
-    arguments, text, monkeypatch
+    arguments, text, no_trials
 ):
-    monkeypatch.delattr(base, "run_stages")
     with pytest.raises(ValueError, match=text):
         fitted(**arguments)
 

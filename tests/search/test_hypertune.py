@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from endings import kill_after, raises_after
 from every_search import small_search
 from simple_estimators import Growing
 from sklearn.datasets import load_iris
@@ -173,12 +174,8 @@ def test_a_callable_refit_may_not_choose_a_small_sample():
 
 
 def test_interrupted_on_small_samples_it_says_so():
-    def interrupt(history):
-        if len(history) == 4:
-            raise KeyboardInterrupt
-
     with pytest.warns(UserWarning) as caught:
-        search = make(stopper=interrupt).fit(X, y)
+        search = make(stopper=raises_after(4)).fit(X, y)
     messages = [str(one.message) for one in caught]
     assert any("ended before the first trial on all data" in one for one in messages)
     assert len(search.trials_) == 4 and search.small_optimum_ is None
@@ -223,10 +220,6 @@ def test_the_size_of_small_samples_is_that_of_the_splits_in_the_journal(tmp_path
         more = {"subset_fraction": 0.01, "n_iter": 8, "n_small_iter": 2, **kwargs}
         return make(cv=splits, journal=tmp_path / "search.db", **more)
 
-    def killed(trials):
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError):
-        search(5, stopper=killed).fit(X, y)
+    kill_after(1, search(5), X, y)
     fractions = search(20).fit(X, y).cv_results_["train_fraction"]
     assert len(set(fractions[:6])) == 1

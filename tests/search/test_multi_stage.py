@@ -5,11 +5,11 @@ import pickle
 
 import numpy as np
 import pytest
+from endings import kill_after, raises_after
 from every_search import small_search
 from fake_clock import TakesTime
 from grid_comparison import assert_same_tables
 from scipy.stats import spearmanr
-from scripted_estimators import NeverFitted
 from simple_estimators import Sized
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
@@ -255,12 +255,9 @@ def test_a_race_is_run_among_the_trials_of_a_stage():
 
 @pytest.mark.parametrize("stages", [[0] * 4, [0] * 5 + [1] * 2])
 def test_interrupted_in_any_stage_it_has_a_best(stages):
-    def interrupt(history):
-        if history[-1].number + 1 == len(stages):
-            raise KeyboardInterrupt
-
+    stopper = raises_after(len(stages))
     with pytest.warns(UserWarning, match="interrupted"):
-        search = five_each(stopper=interrupt, refit=True).fit(X, y)
+        search = five_each(stopper=stopper, refit=True).fit(X, y)
     assert [trial.stage for trial in search.trials_] == stages
     assert search.stop_reason_ == "interrupted"
     results, last = search.cv_results_, max(stages)
@@ -338,19 +335,11 @@ def test_a_first_stage_that_fails_is_told_and_survived():
 
 @pytest.mark.parametrize("ends, multi_fidelity", [([9], False), ([5, 11], True)])
 def test_a_journal_goes_on_in_any_stage(ends, multi_fidelity, tmp_path):
-    class Killed(BaseException):
-        pass
-
-    def kill(history):
-        if history[-1].number + 1 == n_done:
-            raise Killed
-
     kwargs = {"pre_dispatch": 2, "n_iter": 14, "multi_fidelity": multi_fidelity}
     expected = make(**kwargs).fit(X, y)
     path = tmp_path / "journal"
     for n_done in ends:
-        with pytest.raises(Killed):
-            make(journal=path, stopper=kill, **kwargs).fit(X, y)
+        kill_after(n_done, make(journal=path, **kwargs), X, y)
         assert n_done <= len(load_history(path).query("state == 'complete'")) < 14
     with pytest.raises(ValueError, match="settings: stages"):
         make(journal=path, stages=(0.5, 1.0), **kwargs).fit(X, y)
@@ -401,10 +390,9 @@ def test_a_warm_start_tries_the_best_known_first():
         ({"stages": ("0.3", 1.0)}, "stages must be fractions"),
     ],
 )
-def test_wrong_arguments_are_named_before_any_fit(kwargs, message):
-    search = make({"a": [1, 2]}, NeverFitted(), error_score="raise", **kwargs)
+def test_wrong_arguments_are_named_before_any_fit(kwargs, message, no_trials):
     with pytest.raises((TypeError, ValueError), match=message):
-        search.fit(X, y)
+        make(**kwargs).fit(X, y)
 
 
 def test_arguments_are_those_of_the_plain_search_and_its_own():

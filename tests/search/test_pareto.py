@@ -6,7 +6,6 @@ import pickle
 import numpy as np
 import pytest
 from grid_comparison import assert_same_tables
-from scripted_estimators import NeverFitted
 from simple_estimators import Sometimes, n_leaves
 from sklearn.base import clone
 from sklearn.cluster import KMeans
@@ -325,14 +324,14 @@ def test_select_refuses_what_is_not_on_the_front():
         (["accuracy", "predict_time"], "{'accuracy': 'max', 'predict_time': 'min'}"),
     ],
 )
-def test_wrong_objectives_are_named_before_any_fit(objectives, message):
+def test_wrong_objectives_are_named_before_any_fit(objectives, message, no_trials):
     with pytest.raises((TypeError, ValueError), match=message):
-        make(objectives, NeverFitted(), {"a": [1, 2]}).fit(X, y)
+        make(objectives).fit(X, y)
 
 
 @pytest.mark.parametrize("refit", ["speed", {"accuracy": -1}, {"accuracy": 0}, {}])
-def test_other_wrong_arguments_are_refused_before_any_fit(refit):
-    search = make(OBJECTIVES, NeverFitted(), {"a": [1, 2]}, refit=refit)
+def test_other_wrong_arguments_are_refused_before_any_fit(refit, no_trials):
+    search = make(refit=refit)
     with pytest.raises(ValueError, match="refit must be one of the objectives"):
         search.fit(X, y)
     with pytest.raises(ValueError, match="surrogate='tpe'"):

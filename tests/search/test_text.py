@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from endings import kill_after
 from joblib import parallel_config
 from recording_callbacks import Recorder
 from sklearn import config_context
@@ -479,10 +480,6 @@ STEMMED = make_pipeline(NGramVectorizer(stemmer="english"), LinearSVC())
 PENALIZED = LiblinearClassifier(dual=False, penalize_intercept=False)
 
 
-def _unwanted(*args, **kwargs):
-    raise AssertionError("fitted all the same")
-
-
 @pytest.mark.parametrize(
     "arguments, purpose",
     [
@@ -496,13 +493,12 @@ def _unwanted(*args, **kwargs):
     ],
 )
 def test_a_missing_package_is_one_error_before_the_first_fit(
-    arguments, purpose, bare, monkeypatch
+    arguments, purpose, bare, monkeypatch, no_trials
 ):
     for module in ("lightgbm", "tqdm.auto"):
         monkeypatch.setitem(sys.modules, module, None)
     given = {"search_spaces": {"C": [1.0]}, "error_score": "raise", **arguments}
     search = _search(**given)
-    monkeypatch.setattr(Pipeline, "fit", _unwanted)
     with pytest.raises(ImportError, match=rf'{purpose}.*pip install "skbayes\['):
         search.fit(TEXTS, LABELS)
 
@@ -535,14 +531,10 @@ def counting(monkeypatch):
 
 
 def test_counts_are_removed_before_the_refit_and_after_an_error(counting, monkeypatch):
-    def stopper(trials):
-        raise ZeroDivisionError
-
     def refit(*args):
         counting.append("refit")
 
-    with pytest.raises(ZeroDivisionError):
-        _fitted(stopper=stopper)
+    kill_after(1, _search(), TEXTS, LABELS)
     assert counting == ["counted", "removed"]
     monkeypatch.setattr("skbayes.search.text.TextRepresentationSearchCV._refit", refit)
     _fitted()

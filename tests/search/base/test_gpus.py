@@ -54,11 +54,10 @@ def test_each_fit_has_a_separate_device(backend, tmp_path):
 
 @posix
 def test_a_killed_worker_releases_its_device(tmp_path):
-    space = {"way": ["good", "kill", "well"]}
-    search = search_of(OnDevice(folder=tmp_path), space, n_jobs=2, pre_dispatch=2)
-    search.fit(X, y)
+    model, space = OnDevice(folder=tmp_path), {"way": ["good", "kill"]}
+    search = search_of(model, space, n_jobs=2, pre_dispatch=2).fit(X, y)
     assert (tmp_path / "killed").exists()
-    assert [trial.state for trial in search.trials_] == ["complete"] * 3
+    assert [trial.state for trial in search.trials_] == ["complete"] * 2
     with held_slot(2, None, (), lambda: False) as both:
         assert both["CUDA_VISIBLE_DEVICES"] == "0,1"
 
@@ -94,7 +93,9 @@ def test_a_search_within_a_search(tmp_path):
     inner = search_of(OnDevice(folder=tmp_path, n_at_once=2), n_iter=1)
     model = make_pipeline(StandardScaler(), inner)
     space = {"bayessearchcv__estimator__way": ["good"]}
-    outer = search_of(model, space, n_iter=1, n_jobs=2, refit=False).fit(X, y)
+    outer = search_of(model, space, n_iter=1, refit=False)
+    with joblib.parallel_config("threading", n_jobs=2):
+        outer.fit(X, y)
     assert outer.trials_[0].state == "complete"
     # Each inner search has two fits and a refit, on the device of the outer fit.
     found = devices(tmp_path)

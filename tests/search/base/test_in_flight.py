@@ -128,8 +128,8 @@ def test_a_journal_keeps_the_number_of_trials_in_flight(tmp_path):
     path = tmp_path / "journal.db"
 
     def run(n_jobs, n_iter, **kwargs):
-        arguments = {"pre_dispatch": "2*n_jobs", "n_iter": n_iter, **kwargs}
-        return restless(n_jobs=n_jobs, **arguments).fit(X, y)
+        arguments = {"pre_dispatch": "2*n_jobs", "n_iter": n_iter, "cv": 3}
+        return restless(n_jobs=n_jobs, **arguments | kwargs).fit(X, y)
 
     whole = run(1, 6, pre_dispatch=2)
     run(2, 4, journal=path)
