@@ -506,7 +506,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _forget_fit(self) -> None:
         for name in [name for name in vars(self) if name.endswith("_")]:
-            delattr(self, name)
+            del self.__dict__[name]  # delattr calls the descriptor of a frame
 
     def _set(self, attributes: dict[str, Any]) -> dict[str, Any]:
         """Set attributes of the fitted search, and return them."""

@@ -142,6 +142,14 @@ def test_a_copy_after_fit_is_the_same(kind):
         np.testing.assert_array_equal(again.predict(X), search.predict(X))
 
 
+@pytest.mark.filterwarnings("ignore")
+@every_kind
+def test_a_second_fit_is_that_of_a_new_search(kind):
+    search = _pickled(fitted(kind)).fit(*data(kind))
+    assert_same_search(search, fitted(kind))
+    assert vars(search).keys() == vars(fitted(kind)).keys()
+
+
 def test_pickles_load_in_a_new_process(tmp_path):
     path = tmp_path / "searches.pickle"
     path.write_bytes(pickle.dumps([(fitted(k), data(k)[0]) for k in SEARCHES]))
