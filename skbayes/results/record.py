@@ -257,9 +257,9 @@ def make_record(
     """Convert trials to arrays, with the scores of one metric.
 
     `running` are numbers, configurations and starts (seconds since 1970) of running
-    trials, `guide` is the metric that guided the search, `scoring` the name of a metric
-    called "score", and `best` the number of the trial that the search has chosen. The
-    other facts are attributes of the record.
+    trials. `guide` is the metric that guided the search, and `scoring` the name of a
+    metric called "score". `best` is the number of the chosen trial. The other facts are
+    attributes of the record.
     """
     trials = sorted(trials, key=lambda trial: trial.number)
 

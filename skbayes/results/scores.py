@@ -124,26 +124,7 @@ def corrected_best_score(
     differ only by chance. Candidates below the median are ignored, so that failed
     configurations have no effect.
 
-    We compared several forms (:doc:`/settled_measurements`) in simulations, in which a
-    part of the error of a candidate is the same on all folds. The unit of the
-    errors is the standard deviation of one fold. The table shows root mean square
-    errors on settings that were not used for the choice. "Folds" is the form of [2]_,
-    and "divided" is the same divided by :math:`\max(1, \sqrt K - 1)`.
-
-    ===== ========== ===== ======= =========
-    K     Best score Folds Divided This form
-    ===== ========== ===== ======= =========
-    3     1.24       0.92  0.92    0.76
-    5     1.07       0.78  0.77    0.70
-    10    0.93       0.71  0.69    0.67
-    20    0.84       0.75  0.67    0.68
-    ===== ========== ===== ======= =========
-
-    If the folds are independent, the form of [2]_ is too low by 0.7 for ten folds and
-    by 0.9 for twenty. This form is too low by 0.2 and 0.1. If half of the variance is
-    shared by all folds, the scores of all forms are too high. The form of [2]_ is then
-    the most accurate one for ten and twenty folds: its root mean square error is 1.01,
-    and that of this form is 1.15 and 1.25.
+    :doc:`/settled_measurements` compares this form with others.
 
     The method assumes a fixed list of candidates, but a Bayesian search chooses later
     candidates by the scores of earlier ones. Repeated cross-validation tests on the

@@ -97,11 +97,10 @@ class HyperTuneSearchCV(BayesSearchCV):
     n_small_iter : int or "auto", default="auto"
         Number of trials on each small sample. "auto" is 15, or fewer if all trials on
         small samples would exceed three quarters of `n_iter`.
-    timeout : float, str or None, default=None
-        Time limit of the search, including the small samples but not the refit: a
-        number of seconds, or a string such as "5 min". Fits that are still running at
-        the limit are aborted. Each part of the search gets the share of the time that
-        its trials would need if durations were proportional to the number of rows.
+    {timeout}
+
+        Each part of the search gets the share of the time that its trials would need if
+        durations were proportional to the number of rows.
     surrogate : {"gp", "gp-matern52", "gp-rbf"} or tuple, default="gp"
         Model of the scores: a Gaussian process with a twice differentiable kernel,
         which is Matérn-5/2 ("gp", "gp-matern52") or the squared exponential of the
@@ -114,19 +113,15 @@ class HyperTuneSearchCV(BayesSearchCV):
         :class:`~skbayes.BayesSearchCV`. Their number on each small sample, and on all
         data after small samples, is 3 unless an int is given. With "default" or an int,
         the first one on all data is ``small_optimum_``.
-    pre_dispatch : int or str, default="2*n_jobs"
-        Number of trials that are in progress at the same time, as for
-        :class:`~skbayes.BayesSearchCV`. On small samples, it is at least `n_subsets`,
-        one trial per sample, if `n_jobs` provides workers for them.
+    {pre_dispatch}
+        On small samples, it is at least `n_subsets`, one trial per sample, if `n_jobs`
+        provides workers for them.
     stopper : callable, list of callable or None, default=None
         Stopping criteria. After every trial, each callable is called with the trials of
         the current part of the search, on small samples or on all data. This part ends
         when one of them returns True. See :mod:`skbayes.loop` for predefined criteria.
-    warm_start_from : search, dict, data frame, study, path, list or None, default=None
-        Results of an earlier search on all data, as for
-        :class:`~skbayes.BayesSearchCV`. The best known configuration is tried first on
-        all data, or after the `initial_points` if they are given.
-        A list contains searches on other data.
+    {warm_start_from}
+        The results of earlier searches are used on all data.
     {parameters}
 
     Attributes

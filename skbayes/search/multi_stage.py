@@ -74,7 +74,7 @@ class MultiStageSearchCV(BayesSearchCV):
         "auto", this is the case if the surrogate is a Gaussian process or "trees". True
         also enables it for a custom surrogate object, which must support an additional
         column. With False, each surrogate is fitted to the trials of its stage only, as
-        in [1]_.
+        published.
     best_of : {"last_stage", "all_stages"}, default="last_stage"
         Trials among which the best configuration is chosen, and which ``cv_results_``
         contains. "last_stage" is the last stage with a complete trial. "all_stages" is

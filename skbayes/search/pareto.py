@@ -68,9 +68,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         Model of each objective, as for :class:`~skbayes.BayesSearchCV`. "gp" is a
         Gaussian process. "tpe" supports only a single objective. Trials are chosen by
         the expected hypervolume improvement.
-    n_jobs : int or None, default=None
-        Number of fits that run at the same time, as for GridSearchCV. If fits share a
-        processor, measured times are longer and less comparable.
+    {n_jobs}
+        If fits share a processor, measured times are longer and less comparable.
     refit : str, dict, callable or bool, default="knee"
         Point of the front that is fitted on all data and described by the ``best_*``
         attributes:
@@ -84,21 +83,17 @@ class ParetoSearchCV(BaseBayesSearchCV):
         - False: no refit; see :meth:`select`.
 
         The method `score` uses the scorer that is named, or else the first one.
-    verbose : int or "progress", default=0
-        Verbosity level. With 1 or more, one line is printed per trial. With "progress",
-        a progress bar is shown instead. The score of a trial is its first objective,
-        negated if it is minimized.
-    random_state : int, RandomState instance or None, default=None
-        Seed for the choice of configurations; see Notes.
-    error_score : "raise" or number, default=np.nan
-        Score of a fit that fails. A trial with a failed fit has no costs and is never
-        on the front. With "raise", the exception is raised, also if the callable of a
-        cost fails. Otherwise, it is a warning.
-    stopper : callable, list of callable or None, default=None
-        Stopping criteria. Each callable is called with ``trials_`` after every trial.
-        The search ends when one of them returns True. The score of a trial is its first
-        objective, negated if it is minimized. Its expected improvement is that of the
-        hypervolume, as a fraction of the box of ``hypervolume_``.
+    {verbose}
+        The score of a trial is its first objective, negated if it is minimized.
+    {random_state}
+        See Notes for measured times.
+    {error_score}
+        A trial with a failed fit has no costs and is never on the front. An exception
+        of the callable of a cost is raised with "raise", and otherwise a warning.
+    {stopper}
+        The score of a trial is its first objective, negated if it is minimized. Its
+        expected improvement is that of the hypervolume, as a fraction of the box of
+        ``hypervolume_``.
     warm_start_from : search, data frame, path or None, default=None
         Results of an earlier search for the same objectives: the fitted search, its
         ``cv_results_``, or the path of its journal. The known front is tried first.
@@ -131,14 +126,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         :meth:`select`.
     best_params_ : dict
         Configuration of the chosen point.
-    best_estimator_ : estimator
-        Estimator with this configuration, fitted on all data.
     best_score_ : float
         Mean score of the chosen point, by the objective that :meth:`score` uses.
-    scorer_ : dict of str to callable
-        Scorers among the objectives.
-    multimetric_ : bool
-        Always True.
     target_metric_ : str
         First objective.
     {attributes}

@@ -149,9 +149,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         `estimator`, the initial configurations of this space are always added. In all
         other cases, "default" is the current configuration of the pipeline, if the
         space contains it, and None adds no initial configurations.
-    scoring : str, callable, list, tuple, dict or None, default=None
-        Metrics, as for GridSearchCV. Without labels, a callable
-        ``scoring(estimator, X)``.
+    {scoring}
+        Without labels, a callable ``scoring(estimator, X)``.
     cv : int, splitter, iterable or None, default=None
         Cross-validation splits, as for GridSearchCV. None selects the splits of a
         classifier as follows:
@@ -161,9 +160,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
           testing;
         - otherwise, 5-fold stratified cross-validation, repeated twice. Most trials are
           evaluated on the first folds only (see `racing`).
-    warm_start_from : search, dict, data frame, study, path, list or None, default=None
-        Results of an earlier search, as for :class:`~skbayes.BayesSearchCV`. A list
-        contains searches on other documents.
     cache : "auto", bool, int, str or tuple, default="auto"
         Whether trials share the counts of n-grams in temporary files that all processes
         map into memory. In a pipeline without an
@@ -175,13 +171,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         files; otherwise, it is 4 GB. The least recently used files are removed first. A
         warning is issued if n-grams were counted again because the files would have
         been larger.
-    racing : bool or float, default=0.01
-        Whether to prune trials that have practically no chance to become the best after
-        their first folds. A float is the chance below which a trial is pruned, which is
-        20% with True.
-    multi_fidelity : bool or "auto", default="auto"
-        Whether the surrogate of a later stage is also fitted to the trials of earlier
-        stages. "auto" enables it if the surrogate supports it.
     {parameters}
 
     Attributes

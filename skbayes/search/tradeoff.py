@@ -124,23 +124,18 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     initial_points : "default", int, list or None, default="default"
         Configurations with which the search starts, as for
         :class:`~skbayes.BayesSearchCV`. Their number is 3 unless an int is given.
-    constraints : callable, dict, list or None, default=None
-        Rule of the configurations, bounds on outcomes, or a list of both, as for
-        :class:`~skbayes.BayesSearchCV`. The dict that a rule receives includes
-        "train_size".
+    {constraints}
+        The dict that a rule receives includes "train_size".
     refit : bool, str, dict or callable, default=True
         Whether to fit the chosen configuration on the chosen fraction of all data. With
         several metrics, it is the name of the metric that determines the best
         configuration, or False. A callable receives ``cv_results_`` and returns the
         index of the row to choose. A dict such as ``{"threshold": "f1"}`` also chooses
         the decision threshold, as for :class:`~skbayes.BayesSearchCV`.
-    random_state : int, RandomState instance or None, default=None
-        Seed for the choice of configurations. The trials are reproducible only if the
-        costs are the same, which is not the case for measured times.
-    stopper : callable, list of callable or None, default=None
-        Stopping criteria. Each callable is called with ``trials_`` after every trial.
-        The search ends when one of them returns True. The predefined criteria of
-        :mod:`skbayes.loop` use only the scores.
+    {random_state}
+        The costs must be the same, too, which is not the case for measured times.
+    {stopper}
+        They use only the scores.
     warm_start_from : search, dict, data frame, study, path or None, default=None
         Results of an earlier search, scored by the same metric: a fitted search, its
         ``cv_results_``, a data frame of these, the path of a journal, or an Optuna
