@@ -347,7 +347,7 @@ ANY_SURROGATE = [
     compat.HasMethods(["fit", "predict", "condition"]),
 ]
 
-_COUNT = compat.Interval(Integral, 1, None, closed="left")
+COUNT = compat.Interval(Integral, 1, None, closed="left")
 _POSITIVE = compat.Interval(Real, 0, None, closed="neither")
 
 # Parameters of all searches, except for those of aspects.
@@ -355,7 +355,7 @@ SHARED = (
     Parameter("estimator"),
     # `fit` checks some parameters with more detailed messages.
     Parameter("search_spaces", "no_validation", default="auto"),
-    Parameter("n_iter", [_COUNT, None], default=50, changes_trials=False),
+    Parameter("n_iter", [COUNT, None], default=50, changes_trials=False),
     Parameter("timeout", [_POSITIVE, str, None], default=None, changes_trials=False),
     Parameter("surrogate", ANY_SURROGATE, default="gp"),
     Parameter(
@@ -385,7 +385,7 @@ SHARED = (
         default=0,
         changes_trials=False,
     ),
-    Parameter("pre_dispatch", [_COUNT, str], default="2*n_jobs", changes_trials=False),
+    Parameter("pre_dispatch", [COUNT, str], default="2*n_jobs", changes_trials=False),
     Parameter("random_state", ["random_state"], default=None, changes_trials=False),
     Parameter("error_score", default=np.nan),
     Parameter("return_train_score", default=False),

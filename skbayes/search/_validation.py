@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -166,9 +166,9 @@ def check_fit_names(search: Any, params: Mapping[str, Any]) -> None:
     """Raise TypeError for callbacks as arguments of `fit` that do not exist."""
     fit = search.estimator.fit
     known = inspect.signature(fit).parameters
-    for name in ("callback", "callbacks"):
-        open_ended = any(p.kind is p.VAR_KEYWORD for p in known.values())
-        if name in params and name not in known and not open_ended:
+    open_ended = any(p.kind is p.VAR_KEYWORD for p in known.values())
+    for name in {"callback", "callbacks"} & params.keys():
+        if name not in known and not open_ended:
             raise TypeError(
                 f"fit: {type(search.estimator).__name__} takes no {name!r}. Pass a "
                 "function that can end the search as its parameter stopper=.... With "
@@ -327,12 +327,11 @@ def check_responses(models: Sequence[Any], scorers: Any, scoring: Any = None) ->
     others may depend on the fit.
     """
     known = compat.public_scorers(scorers)
-    named = known if isinstance(known, dict) else {None: known}
     last_steps = list(map(_last_step, models))
-    for name, scorer in named.items():
+    named = known if isinstance(known, dict) else {scoring: known}
+    for metric, scorer in named.items():
         methods = compat.response_methods(scorer)
         if methods and all(_surely_lacks(model, methods) for model in last_steps):
-            metric = scoring if name is None else name
             which = f"scoring: {metric!r}" if isinstance(metric, str) else "scoring"
             model = last_steps[-1]
             raise ValueError(
@@ -383,22 +382,19 @@ def _complaint(model: Any, column: Column) -> str | None:
     """Return the error message if all values of a parameter are invalid, else None."""
     assert column.name is not None
     owner, leaf = owner_of(model, column.name)
-    values = list(_values(column))
+    values = _values(column)
     errors = [compat.refused_value(owner, leaf, value) for value in values]
-    if not errors or any(error is None for error in errors):
+    if not errors or None in errors:
         return None
     remedy = _remedy(values, lambda value: not compat.refused_value(owner, leaf, value))
     return f"Parameter {column.name!r}: no value is valid. {errors[0]}{remedy}"
 
 
-def _values(column: Column) -> Iterator[Any]:
+def _values(column: Column) -> list[Any]:
     dimension = column.dimension
-    if dimension.n_values <= MAX_VALUES:
-        yield from dimension.decode(dimension.grid)
-    elif dimension.is_categorical:
-        yield from dimension.decode(dimension.grid[:MAX_VALUES])
-    else:
-        yield from dimension.decode(dimension.snap(PLACES))
+    if dimension.n_values <= MAX_VALUES or dimension.is_categorical:
+        return dimension.decode(dimension.grid[:MAX_VALUES])
+    return dimension.decode(dimension.snap(PLACES))
 
 
 def _remedy(values: list[Any], is_right: Callable[[Any], bool]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,10 +22,8 @@ from skbayes.evaluation.trial import History, TrialState
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
-from skbayes.search._parameters import (
-    share_parameters,
-    surrogate_parameter,
-)
+from skbayes.results.scores import metrics_of
+from skbayes.search._parameters import COUNT, share_parameters, surrogate_parameter
 from skbayes.search._preparation import parse_initial_points
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.choice import rank
@@ -213,19 +211,9 @@ class HyperTuneSearchCV(BayesSearchCV):
     _parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("complexity", [compat.StrOptions({"auto"}), dict, None]),
         Parameter("subset_fraction", [compat.Interval(Real, 0, 1, closed="neither")]),
-        Parameter(
-            "n_iter",
-            [compat.Interval(Integral, 1, None, closed="left")],
-            changes_trials=False,
-        ),
-        Parameter("n_subsets", [compat.Interval(Integral, 1, None, closed="left")]),
-        Parameter(
-            "n_small_iter",
-            [
-                compat.Interval(Integral, 1, None, closed="left"),
-                compat.StrOptions({"auto"}),
-            ],
-        ),
+        Parameter("n_iter", [COUNT], changes_trials=False),
+        Parameter("n_subsets", [COUNT]),
+        Parameter("n_small_iter", [COUNT, compat.StrOptions({"auto"})]),
         surrogate_parameter(
             [compat.StrOptions(set(SIGNED))], {"ei", "pi", "ucb"}, (Acquisition,)
         ),
@@ -297,22 +285,19 @@ class HyperTuneSearchCV(BayesSearchCV):
         if n_small == 0:
             return super()._stages(run)
         size, min_rows = float(self.subset_fraction), self._min_rows(run)
-
-        def assign(k: int, params: dict[str, Any]) -> tuple[dict, Fidelity]:
-            subset = k % self.n_subsets
-            return params, Fidelity(train_size=size, subset=subset, min_rows=min_rows)
-
-        return [
-            Stage(
-                self._on_small_samples,
-                n_small,
-                assign,
-                [assign(k, {})[1] for k in range(self.n_subsets)],
-                weight=self.subset_fraction,
-                n_points=self.n_subsets,
-            ),
-            Stage(self._on_all_data, self.n_iter - n_small),
+        samples = [
+            Fidelity(train_size=size, subset=subset, min_rows=min_rows)
+            for subset in range(self.n_subsets)
         ]
+        small = Stage(
+            self._on_small_samples,
+            n_small,
+            lambda k, params: (params, samples[k % self.n_subsets]),
+            samples,
+            weight=self.subset_fraction,
+            n_points=self.n_subsets,
+        )
+        return [small, Stage(self._on_all_data, self.n_iter - n_small)]
 
     def _min_rows(self, run: SearchRun) -> int:
         """Return the minimum number of rows of a small sample."""
@@ -339,9 +324,8 @@ class HyperTuneSearchCV(BayesSearchCV):
             # Logged instead of a Python warning: if the scores hardly depend on a
             # parameter, small samples disagree although nothing is wrong.
             logger.warning(
-                "The small samples disagree strongly about %s; the signs of these "
-                "parameters carry less weight.",
-                names,
+                f"The small samples disagree strongly about {names}; the signs of "
+                "these parameters carry less weight."
             )
         changes = {} if plan is None else self._with_signs(run, plan)
         optimizer = Optimizer(run.space, **self._settings(run, **changes))
@@ -387,25 +371,22 @@ class HyperTuneSearchCV(BayesSearchCV):
                 "is on a small sample.",
             )
             return attributes
-        for key in [key for key in results if key.startswith("rank_test_")]:
-            means = results[key.replace("rank_", "mean_")]
-            results[key] = np.full(len(history), np.sum(whole) + 1, dtype=np.int32)
-            results[key][whole] = rank(means[whole])
+        for metric in metrics_of(results):
+            ranks = np.full(len(history), np.sum(whole) + 1, dtype=np.int32)
+            ranks[whole] = rank(results[f"mean_test_{metric}"][whole])
+            results[f"rank_test_{metric}"] = ranks
         return attributes
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
-        stages = np.array(self._parts(run, history))
-        subsets = np.array([trial.subset for trial in history])
-        return super()._extra_columns(run, history) | {
-            "stage": list(stages),
-            "train_fraction": [trial.train_fraction for trial in history],
-            "subset": list(np.where(stages == 0, subsets, -1)),
-        }
-
-    def _parts(self, run: SearchRun, history: History) -> list[int]:
-        """Return 0 for each trial on a small sample, and 1 for each one on all data."""
+        # 0 on small samples, and 1 on all data.
         has_two = self._n_small(run) > 0
-        return [trial.stage if has_two else 1 for trial in history]
+        stages = [trial.stage if has_two else 1 for trial in history]
+        subsets = [-1 if s else t.subset for s, t in zip(stages, history, strict=True)]
+        return super()._extra_columns(run, history) | {
+            "stage": stages,
+            "train_fraction": [trial.train_fraction for trial in history],
+            "subset": subsets,
+        }
 
     def _describe_signs(self, run: SearchRun, history: History) -> dict[str, Any]:
         """Return the attributes that describe the results on small samples."""
@@ -424,18 +405,12 @@ class HyperTuneSearchCV(BayesSearchCV):
         self, run: SearchRun, history: History, plan: MonotonicityPlan
     ) -> dict[str, int]:
         space = run.space
-        scored = [
-            trial
-            for part, trial in zip(self._parts(run, history), history, strict=True)
-            if part > 0 and trial.state == TrialState.COMPLETE
-        ]
+        scored = [t for t in history if t.stage and t.state == TrialState.COMPLETE]
         if not scored:
             return {}
         model = self._signed_model(space, plan, 0)
-        model.fit(
-            space.encode([trial.params for trial in scored]),
-            np.array([trial.score for trial in scored]),
-        )
+        X = space.encode([trial.params for trial in scored])
+        model.fit(X, np.array([trial.score for trial in scored]))
         names = {space.columns[column].name for column in model.columns_in_force_}
         return {n: s for n, s in run.notes["signs"].items() if n in names}
 

@@ -19,18 +19,17 @@ from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.stage_correlation import stage_correlation
 from skbayes.search._knowledge import promising
-from skbayes.search._parameters import share_parameters
+from skbayes.search._parameters import COUNT, share_parameters
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.choice import results_table
 from skbayes.space.candidates import Candidates
-from skbayes.surrogates.registry import (
-    capability,
-    check_surrogate,
-    make_surrogate,
-)
+from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.surrogates.transfer import MultiFidelity
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first
+
+# Trials among which the best one is chosen.
+BEST_OF = {"last_stage", "all_stages"}
 
 # Share of trials in all stages before the last one.
 CHEAP_SHARE = 0.75
@@ -216,24 +215,10 @@ class MultiStageSearchCV(BayesSearchCV):
 
     _parameters: ClassVar[tuple[Parameter, ...]] = (
         Parameter("stages", [list, tuple, np.ndarray]),
-        Parameter(
-            "n_iter",
-            [
-                compat.Interval(Integral, 1, None, closed="left"),
-                list,
-                tuple,
-                np.ndarray,
-            ],
-            default=50,
-            changes_trials=False,
-        ),
-        Parameter("n_promoted", [compat.Interval(Integral, 1, None, closed="left")]),
+        Parameter("n_iter", [COUNT, list, tuple, np.ndarray], 50, changes_trials=False),
+        Parameter("n_promoted", [COUNT]),
         Parameter("multi_fidelity", ["boolean", compat.StrOptions({"auto"})]),
-        Parameter(
-            "best_of",
-            [compat.StrOptions({"last_stage", "all_stages"})],
-            changes_trials=False,
-        ),
+        Parameter("best_of", [compat.StrOptions(BEST_OF)], changes_trials=False),
     )
 
     stage_correlation_ = FrameAttribute()
@@ -298,22 +283,15 @@ class MultiStageSearchCV(BayesSearchCV):
     # -- the stages ---------------------------------------------------------------
 
     def _stages(self, run: SearchRun) -> list[Stage]:
-        fidelities = [Fidelity(train_size=size) for size in self._sizes()]
+        sizes, n_trials = self._sizes(), self._n_trials()
         self._mixes_fidelities()
-        makers: list[Callable] = [self._first_optimizer]
-        if len(fidelities) > 1:
-            makers = [self._first_on_samples]
-        makers += [
-            partial(self._next_optimizer, index, fidelity)
-            for index, fidelity in enumerate(fidelities)
-            if index > 0
-        ]
-        return [
-            Stage(make, n_trials, _always(fidelity), (fidelity,))
-            for make, n_trials, fidelity in zip(
-                makers, self._n_trials(), fidelities, strict=True
-            )
-        ]
+        first = self._first_on_samples if len(sizes) > 1 else self._first_optimizer
+        stages = []
+        for index, size in enumerate(sizes):
+            fidelity = Fidelity(train_size=size)
+            make = partial(self._next_optimizer, index, fidelity) if index else first
+            stages.append(Stage(make, n_trials[index], _always(fidelity), [fidelity]))
+        return stages
 
     def _first_on_samples(self, run: SearchRun, history: History) -> Optimizer:
         """Make the optimizer of the first of several stages."""
@@ -331,9 +309,11 @@ class MultiStageSearchCV(BayesSearchCV):
         self, index: int, fidelity: Fidelity, run: SearchRun, history: History
     ) -> Optimizer:
         """Make the optimizer of a later stage from the trials of earlier stages."""
-        promoted = _promoted(history, index - 1, int(self.n_promoted))
+        last = History([trial for trial in history if trial.stage == index - 1])
+        best = last.best_first()[: self.n_promoted]
+        promoted = [dict(trial.params) for trial in best]
         if not promoted:
-            _warn_of_failure(history, index - 1, self.stages[index - 1])
+            _warn_of_failure(last, index - 1, self.stages[index - 1])
         settings = self._settings(
             run,
             surrogate=self._informed_surrogate(run, fidelity, history),
@@ -390,10 +370,9 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _ranked(self, history: History) -> History:
         """Return the trials among which the best is chosen."""
-        best = history.best
         if self.best_of == "all_stages" or not history:
             return history
-        stage = history[-1].stage if best is None else best.stage
+        stage = (history.best or history[-1]).stage
         return History([trial for trial in history if trial.stage == stage])
 
 
@@ -415,14 +394,8 @@ def _always(fidelity: Fidelity) -> Callable[[int, dict], tuple[dict, Fidelity]]:
     return lambda number, params: (params, fidelity)
 
 
-def _promoted(history: History, stage: int, n: int) -> list[dict[str, Any]]:
-    """Return the best configurations of a stage, best first."""
-    of_stage = History([trial for trial in history if trial.stage == stage])
-    return [dict(trial.params) for trial in of_stage.best_first()[:n]]
-
-
-def _warn_of_failure(history: History, stage: int, size: Any) -> None:
-    errors = [t.error for t in history if t.stage == stage and t.error is not None]
+def _warn_of_failure(trials: History, stage: int, size: Any) -> None:
+    errors = [trial.error for trial in trials if trial.error is not None]
     first = f" The first error:\n{errors[0]}" if errors else ""
     warn_user(
         f"Stage {stage + 1} has no complete trial. If fits failed because its training "
