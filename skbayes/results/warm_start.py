@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,7 +13,7 @@ import numpy as np
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.journal.database import display_name
 from skbayes.journal.json_space import readable_by
-from skbayes.journal.reader import read_journal
+from skbayes.journal.reader import read_journal, read_trials
 from skbayes.results.scores import mean_scores
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray, native
@@ -130,8 +131,11 @@ def known_trials(
 ) -> list[KnownTrial]:
     """Return the output of `known_results`, with the costs and failures of studies.
 
-    The source had `n_outside` other trials, which are outside of the space.
+    The source can also be the path of a journal. Otherwise, `n_outside` of its trials,
+    which are outside of the space, have been removed.
     """
+    if isinstance(source, str | os.PathLike):
+        source, n_outside = journal_trials(source, space)
     rows = [KnownTrial(*row) for row in known_rows(source, metric)]
     n_rows = len(rows) + n_outside
     known: list[KnownTrial] = []
@@ -158,6 +162,22 @@ def known_trials(
             f"ignored ({reasons}).",
         )
     return known
+
+
+def journal_trials(path: str | os.PathLike, space: Space) -> tuple[list[Trial], int]:
+    """Return the trials of a journal within the space, and the number of others."""
+    with _existing(path):
+        return read_trials(path, space)
+
+
+@contextlib.contextmanager
+def _existing(path: str | os.PathLike) -> Iterator[None]:
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"warm_start_from: there is no journal {display_name(path)!r}."
+        ) from error
 
 
 def own_params(space: Space, params: Any, rounds: int = 0) -> Params:
@@ -325,26 +345,22 @@ def read_sources(values: Sequence[Any], space: Space, metric: str) -> list[Sourc
     for place, value in enumerate(values):
         name = f"warm_start_from[{place}]"
         try:
-            trials = list(_finite(_source_rows(value, space, metric)))
+            trials = _scored_params(value, space, metric)
         except (TypeError, ValueError, OSError) as error:
-            text = str(error).removeprefix("warm_start_from").removeprefix(":")
-            joint = "" if str(error).startswith("warm_start_from ") else ": "
-            message = f"{name}{joint}{text.strip() if joint else text}"
-            raise _plain_type(error)(message) from error
-        rows = [(_encode(space, params), score) for params, score in trials]
-        inside = [(row, score) for row, score in rows if row is not None]
-        if len(inside) < MIN_SCORES:
+            text = str(error).removeprefix("warm_start_from")
+            joint = "" if text.startswith((":", " ")) else ": "
+            raise _plain_type(error)(f"{name}{joint}{text}") from error
+        encoded = [_encode(space, params) for params, _ in trials]
+        rows = [row for row in encoded if row is not None]
+        if len(rows) < MIN_SCORES:
             warn_user(
-                f"{name} is ignored: {len(inside)} of its {len(trials)} trials with a "
+                f"{name} is ignored: {len(rows)} of its {len(trials)} trials with a "
                 f"score are within search_spaces, but {MIN_SCORES} are needed.",
             )
             continue
-        sources.append(
-            Source(
-                np.array([row for row, _ in inside]),
-                np.array([score for _, score in inside], dtype=float),
-            )
-        )
+        pairs = zip(encoded, trials, strict=True)
+        scores = [float(score) for row, (_, score) in pairs if row is not None]
+        sources.append(Source(np.array(rows), np.array(scores)))
     return sources
 
 
@@ -354,27 +370,21 @@ def _plain_type(error: Exception) -> type[Exception]:
     return next((kind for kind in own if isinstance(error, kind)), ValueError)
 
 
-def _source_rows(value: Any, space: Space, metric: str) -> Sequence[tuple]:
-    if not isinstance(value, str | os.PathLike):
-        return known_rows(value, metric)
-    try:
-        _, stored = read_journal(value)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"there is no journal {display_name(value)!r}."
-        ) from error
-    trials = [
-        item.trial({k: readable_by(space, k, v) for k, v in item.record.items()})
-        for item in stored
-        if item.details is not None
+def _scored_params(value: Any, space: Space, metric: str) -> list[tuple[Any, float]]:
+    """Return the configurations of a source and their scores, if they have one."""
+    if isinstance(value, str | os.PathLike):
+        with _existing(value):
+            _, stored = read_journal(value)
+        value = [
+            item.trial({k: readable_by(space, k, v) for k, v in item.record.items()})
+            for item in stored
+            if item.details is not None
+        ]
+    return [
+        (params, score)
+        for params, score, *_ in known_rows(value, metric)
+        if isinstance(params, Mapping) and math.isfinite(score)
     ]
-    return rows_of_trials(trials, metric, "score")
-
-
-def _finite(rows: Sequence[tuple]) -> Iterator[tuple[Mapping[str, Any], float]]:
-    for params, score, *_ in rows:
-        if isinstance(params, Mapping) and math.isfinite(score):
-            yield params, float(score)
 
 
 def _encode(space: Space, params: Mapping[str, Any]) -> FloatArray | None:

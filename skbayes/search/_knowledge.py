@@ -4,28 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from os import PathLike
 from typing import Any
 
 import numpy as np
 
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import Trial
-from skbayes.journal.database import display_name
-from skbayes.journal.reader import read_trials
-from skbayes.results.warm_start import KnownTrial, known_trials, read_sources
-from skbayes.space import Space
+from skbayes.results.warm_start import read_sources
 from skbayes.surrogates.transfer import Source
-
-
-def known_of(
-    source: Any, space: Space, metric: str, failures: bool = True
-) -> list[KnownTrial]:
-    """Return the known trials of one search on the same data."""
-    n_outside = 0
-    if isinstance(source, str | PathLike):
-        source, n_outside = journal_trials(source, space)
-    return known_trials(source, space, metric, failures, n_outside)
 
 
 def is_list_of_sources(value: Any) -> bool:
@@ -73,13 +59,3 @@ def promising(run: SearchRun, slacks: Sequence[list[float] | None] = ()) -> list
     ]
     satisfying = [observation for observation, is_kept in allowed if is_kept]
     return satisfying or [observation for observation, _ in allowed]
-
-
-def journal_trials(path: str | PathLike, space: Space) -> tuple[Any, int]:
-    """Return the trials of a journal within the space, and the number of others."""
-    try:
-        return read_trials(path, space)
-    except FileNotFoundError as error:
-        raise FileNotFoundError(
-            f"warm_start_from: there is no journal {display_name(path)!r}."
-        ) from error

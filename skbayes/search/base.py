@@ -27,7 +27,7 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results.frame import FrameAttribute, results_frame
-from skbayes.results.warm_start import KnownTrial
+from skbayes.results.warm_start import KnownTrial, known_trials
 from skbayes.search import _knowledge as knowledge
 from skbayes.search import _preparation as prepare
 from skbayes.search import _validation as validate
@@ -205,7 +205,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _known_results(self, run: SearchRun) -> list[KnownTrial]:
         """Return the trials of an earlier search, with scores for the optimizer."""
         metric = run.objective.name or "score"
-        return knowledge.known_of(self.warm_start_from, run.space, metric)
+        return known_trials(self.warm_start_from, run.space, metric)
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         """Return the stages of the search; the best trial is that of the last one."""

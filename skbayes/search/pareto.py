@@ -20,11 +20,11 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
-from skbayes.results.warm_start import KnownTrial, study_of
-from skbayes.search._knowledge import known_of
+from skbayes.results.warm_start import KnownTrial, known_trials
 from skbayes.search._parameters import OF_BEST_SCORE, share_parameters
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import best_attributes, rank, warned_rows
+from skbayes.utils.optuna_study import study_of
 
 
 @share_parameters
@@ -256,7 +256,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
                 if scores:
                     # The warnings are the same for each objective.
                     warnings.simplefilter("ignore")
-                rows = known_of(source, run.space, name, failures=False)
+                rows = known_trials(source, run.space, name, failures=False)
             scores.append({row.place: float(sign * row.score) for row in rows})
         return [
             row._replace(score=[column[row.place] for column in scores], noise=None)

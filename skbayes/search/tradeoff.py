@@ -23,8 +23,7 @@ from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
-from skbayes.results.warm_start import KnownTrial, known_trials
-from skbayes.search._knowledge import journal_trials, known_of
+from skbayes.results.warm_start import KnownTrial, journal_trials, known_trials
 from skbayes.search._parameters import (
     ANY_SURROGATE,
     OF_BEST_SCORE,
@@ -357,7 +356,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
                     score=[objective.on_unit_scale(known.score), np.nan],
                     cost=None,
                 )
-                for known in known_of(source, space, metric)
+                for known in known_trials(source, space, metric)
             ]
         # The scores on all sizes are used.
         whole = [dataclasses.replace(trial, train_fraction=1.0) for trial in trials]
