@@ -348,6 +348,7 @@ ANY_SURROGATE = [
 ]
 
 COUNT = compat.Interval(Integral, 1, None, closed="left")
+_FROM_0 = compat.Interval(Integral, 0, None, closed="left")
 _POSITIVE = compat.Interval(Real, 0, None, closed="neither")
 
 # Parameters of all searches, except for those of aspects.
@@ -360,24 +361,12 @@ SHARED = (
     Parameter("surrogate", ANY_SURROGATE, default="gp"),
     Parameter(
         "initial_points",
-        [
-            compat.StrOptions({"default"}),
-            compat.Interval(Integral, 0, None, closed="left"),
-            list,
-            tuple,
-            Mapping,
-            None,
-        ],
+        [compat.StrOptions({"default"}), _FROM_0, list, tuple, Mapping, None],
         default="default",
     ),
     Parameter("scoring", [str, callable, list, tuple, dict, None], default=None),
     Parameter("n_jobs", default=None, changes_trials=False),
-    Parameter(
-        "refit",
-        ["boolean", str, Mapping, callable],
-        default=True,
-        changes_trials=False,
-    ),
+    Parameter("refit", ["boolean", str, Mapping, callable], True, changes_trials=False),
     Parameter("cv", default=None, is_sent=False),
     Parameter(
         "verbose",
@@ -427,14 +416,12 @@ def share_parameters(cls: _Class) -> _Class:
     cls.__doc__ = _complete(cls, arguments)
     # Under `python -OO` there are no docstrings.
     listed = ["self", *_entries(cls), *arguments]
-    keyword_only = inspect.Parameter.KEYWORD_ONLY
-
-    def place(param: inspect.Parameter) -> tuple[int, int]:
-        in_docstring = listed.index(param.name) if param.kind is keyword_only else 0
-        return param.kind, in_docstring
-
-    signature = inspect.Signature(sorted(arguments.values(), key=place))
-    constructor.__signature__ = signature
+    # The order of keyword-only parameters is that of the docstring.
+    ordered = sorted(
+        arguments.values(),
+        key=lambda p: (p.kind, p.kind is p.KEYWORD_ONLY and listed.index(p.name)),
+    )
+    constructor.__signature__ = inspect.Signature(ordered)
     setattr(cls, "__init__", with_hints(constructor))  # noqa: B010
     cls._parameter_constraints = _constraints(declared)  # type: ignore[attr-defined]
     # The initial distribution of the values, `_prior`, is not needed either.
@@ -454,15 +441,16 @@ def _arguments(
     constructor = vars(cls)["__init__"]
     own = inspect.signature(constructor).parameters.values()
     constructor.own = [p for p in own if p.kind is not p.VAR_KEYWORD]
-    found = {param.name: param for param in constructor.own}
-    for base in cls.__mro__[1:]:
+    found: dict[str, inspect.Parameter] = {}
+    for base in cls.__mro__:
         for param in getattr(vars(base).get("__init__"), "own", ()):
-            if param.name in declared:
+            if base is cls or param.name in declared:
                 found.setdefault(param.name, param)
-    keyword_only = inspect.Parameter.KEYWORD_ONLY
     for name, parameter in declared.items():
-        default = parameter.default
-        found.setdefault(name, inspect.Parameter(name, keyword_only, default=default))
+        shared = inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=parameter.default
+        )
+        found.setdefault(name, shared)
     return found
 
 
@@ -530,6 +518,4 @@ def _with_default(entry: str, parameter: inspect.Parameter | None) -> str:
 
 def _code(value: Any) -> str:
     """Return a value as Python code, with double quotes."""
-    if isinstance(value, float) and value >= 1e6:
-        return f"{value:.0e}".replace("e+0", "e")
     return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -80,9 +80,8 @@ class _WeightedEnsemble(MetaEstimatorMixin, Averages):
         ValueError
             If there are no members, or if the weights are not numbers of at least 0.
         """
-        self._check()
+        self._checked_weights()  # detects errors early
         X, y = indexable(X, y)
-        split_params = {}
         if params and get_config().get("enable_metadata_routing"):
             members = process_routing(self, "fit", **params)
             by_member = [members[f"member{k}"].fit for k in range(len(self.estimators))]
@@ -90,8 +89,7 @@ class _WeightedEnsemble(MetaEstimatorMixin, Averages):
         else:
             split_params = {"groups": params.pop("groups", None)}
             by_member = [params] * len(self.estimators)
-        everything: list[tuple[Any, Any]] = [(None, None)]
-        splits = everything
+        splits: list[tuple[Any, Any]] = [(None, None)]
         if self.cv is not None:
             splitter = check_cv(self.cv, y, classifier=is_classifier(self))
             splits = list(splitter.split(X, y, **split_params))
@@ -102,12 +100,12 @@ class _WeightedEnsemble(MetaEstimatorMixin, Averages):
         ]
         return self._set_members(Parallel(n_jobs=self.n_jobs)(jobs), X, y)
 
-    def _check(self) -> None:
-        """Raise ValueError for members or weights that cannot be used."""
+    def _checked_weights(self) -> np.ndarray:
+        """Return the weights of the members; ValueError if they cannot be used."""
         if not self.estimators:
             raise ValueError("estimators must not be empty.")
         if self.weights is None:
-            return
+            return np.ones(len(self.estimators))
         weights = np.asarray(self.weights, dtype=float)
         if weights.shape != (len(self.estimators),):
             raise ValueError(
@@ -118,13 +116,12 @@ class _WeightedEnsemble(MetaEstimatorMixin, Averages):
             raise ValueError(
                 f"weights must be at least 0 and not all 0, got {self.weights!r}."
             )
+        return weights
 
     def _set_members(self, fitted: Sequence[Any], X: Any, y: Any) -> Self:
         """Set the fitted members, in the order of `estimators` and then of splits."""
         check_averaging(self, y, type(self).__name__)
-        weights = np.ones(len(self.estimators))
-        if self.weights is not None:
-            weights = np.asarray(self.weights, dtype=float)
+        weights = self._checked_weights()
         n_each = len(fitted) // len(weights)
         self.weights_ = np.repeat(weights / (n_each * weights.sum()), n_each)
         self.estimators_ = list(fitted)

@@ -11,8 +11,9 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from skbayes.evaluation.trial import TrialState
+from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.loop.progress import in_minutes
+from skbayes.results.scores import metrics_of
 from skbayes.utils.texts import printable
 
 # Maximum length of a value; longer ones are shortened.
@@ -44,6 +45,10 @@ REASONS = {
     "interrupted": "interrupted",
     "stopper": "the stopper ended it",
 }
+
+
+# Trials that are counted.
+KINDS = ("failed", "cut short", "violate constraints")
 
 
 class ResultDisplay:
@@ -223,18 +228,13 @@ def _best(search: Any) -> list[tuple[str, str]]:
         return []
     metric = known.get("target_metric_", "score")
     named = search._refit_choice().metric
-    metric = named if named in _metrics(search) else metric
+    metric = named if named in metrics_of(search.cv_results_) else metric
     name = "Best score" if metric == "score" else f"Best {metric}"
     text = f"{search.best_score_:.4g}"
     spread = search.cv_results_.get(f"std_test_{metric}")
     if spread is not None and search.n_splits_ > 1:
         text += f" ± {spread[search.best_index_]:.2g} over {search.n_splits_} splits"
     return [(name, text)]
-
-
-def _metrics(search: Any) -> list[str]:
-    start = "mean_test_"
-    return [key[len(start) :] for key in search.cv_results_ if key.startswith(start)]
 
 
 def _params(search: Any) -> str:
@@ -250,30 +250,26 @@ def _params(search: Any) -> str:
 
 
 def _spent(search: Any) -> list[tuple[str, str]]:
-    trials = search.trials_
-    failed = sum(trial.state == TrialState.FAILED for trial in trials)
-    short = sum(trial.state.is_partial for trial in trials)
-    count = str(len(trials))
-    broken = sum(not t.feasible and t.state == TrialState.COMPLETE for t in trials)
-    for number, what in (
-        (failed, "failed"),
-        (short, "cut short"),
-        (broken, "violate constraints"),
-    ):
-        if number:
-            count += f", {number} {what}"
-    seconds = math.fsum(t.duration for t in trials if math.isfinite(t.duration))
-    time = f"{_seconds(seconds)} in trials"
-    if "refit_time_" in vars(search):
-        time += f", {_seconds(search.refit_time_)} for the refit"
-    if "total_time_" in vars(search):
-        time += f", {_seconds(search.total_time_)} in all"
-    reason = search.stop_reason_
+    known, trials, reason = vars(search), search.trials_, search.stop_reason_
+    kinds = Counter(_kind(trial) for trial in trials)
+    seconds = {
+        "in trials": math.fsum(t.duration for t in trials if math.isfinite(t.duration)),
+        "for the refit": known.get("refit_time_"),
+        "in all": known.get("total_time_"),
+    }
+    counts = [f"{kinds[kind]} {kind}" for kind in KINDS if kinds[kind]]
+    times = [f"{_seconds(s)} {what}" for what, s in seconds.items() if s is not None]
     return [
-        ("Trials", count),
-        ("Time", time),
+        ("Trials", ", ".join([str(len(trials)), *counts])),
+        ("Time", ", ".join(times)),
         ("Ended", REASONS.get(reason, reason.replace("_", " "))),
     ]
+
+
+def _kind(trial: Trial) -> str:
+    if trial.state == TrialState.COMPLETE:
+        return "" if trial.feasible else "violate constraints"
+    return "failed" if trial.state == TrialState.FAILED else "cut short"
 
 
 def _seconds(seconds: float) -> str:
