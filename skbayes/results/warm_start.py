@@ -61,10 +61,10 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
 
     Parameters
     ----------
-    source : search, dict, data frame, study or iterable of Trial
+    source : search, dict, data frame, study, path or iterable of Trial
         Fitted search of scikit-learn or skbayes, its ``cv_results_``, a data frame of
-        these, trials, an Optuna study with one objective, a fitted OptunaSearchCV, or a
-        scikit-optimize result.
+        these, trials, the path of a journal, an Optuna study with one objective, a
+        fitted OptunaSearchCV, or a scikit-optimize result.
     space : Space
         Space of the new search, which can differ from that of the earlier one.
     metric : str, default="score"
@@ -84,6 +84,8 @@ def known_results(source: Any, space: Space, metric: str = "score") -> list[Know
     ValueError
         If `source` is not fitted, lacks hyper-parameters or the metric, or is a study
         with several objectives.
+    OSError
+        If the journal cannot be read.
 
     Warns
     -----

@@ -437,7 +437,6 @@ def share_parameters(cls: _Class) -> _Class:
 def _arguments(
     cls: type, declared: Mapping[str, Parameter]
 ) -> dict[str, inspect.Parameter]:
-    """Return all arguments of the constructor of a search by name."""
     constructor = vars(cls)["__init__"]
     own = inspect.signature(constructor).parameters.values()
     constructor.own = [p for p in own if p.kind is not p.VAR_KEYWORD]
@@ -517,5 +516,4 @@ def _with_default(entry: str, parameter: inspect.Parameter | None) -> str:
 
 
 def _code(value: Any) -> str:
-    """Return a value as Python code, with double quotes."""
     return f'"{value}"' if isinstance(value, str) else repr(value)

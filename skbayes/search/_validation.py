@@ -200,7 +200,6 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _check_labels(y: Any) -> None:
-    """Raise an error for missing values among labels of a classifier."""
     try:
         labels = np.asarray(compat.to_host(y))
     except Exception:  # left to the estimator

@@ -184,16 +184,13 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return self._kind_of_metric(self._with_plain_refit(), scorers)
 
     def _make_space(self, notation: Any) -> Space:
-        """Return the search space."""
         return Space.from_notation(notation, constraint=self._rule())
 
     def _rule(self) -> Callable[[dict[str, Any]], bool] | None:
-        """Return the rule of the configurations, if any."""
         given = self.constraints
         return None if given is None else rule_and_bounds(given)[0]
 
     def _model(self) -> tuple[Any, Any]:
-        """Return the surrogate and the acquisition function."""
         given = self.surrogate
         return given if isinstance(given, tuple) else (given, self._acquisition)
 
@@ -423,7 +420,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return plain
 
     def _refit_choice(self) -> RefitChoice:
-        """Return the meaning of `refit`."""
         return refit_choice(self.refit, self.scoring)
 
     # -- before the first fit -----------------------------------------------------
@@ -486,7 +482,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return own_values(self.estimator)
 
     def _first_optimizer(self, run: SearchRun, history: History) -> Any:
-        """Return the optimizer of the first stage."""
         optimizer = self._make_optimizer(run)
         self._warm_start(optimizer, run)
         return optimizer
@@ -515,7 +510,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         return attributes
 
     def _results(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
-        """Return the attributes of the results."""
         history = outcome.history
         if not history:
             raise ValueError(unfinished_text(run, outcome.unfinished))

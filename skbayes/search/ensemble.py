@@ -184,7 +184,6 @@ class _WeightedEnsemble(MetaEstimatorMixin, Averages):
 
 
 def _fit_member(model: Any, X: Any, y: Any, train: Any, params: dict) -> Any:
-    """Fit a clone on some rows, or all."""
     model = clone(model)
     if train is None:
         return model.fit(X, y, **params)

@@ -163,7 +163,6 @@ class FinalModel:
             )
 
     def _fit_again(self, trial: Trial) -> None:
-        """Fit the folds of a trial, and predict their test sets."""
         run = self.run
         fits = fits_of_trial(run, trial)
         target, parts = Target.of(run.estimator, run.y), []
@@ -189,7 +188,6 @@ class FinalModel:
         return FoldScorer(run, self.responses, scorers, metric, params, name)
 
     def _select(self) -> None:
-        """Select the members and their weights."""
         options = dict(self.run.refit.options)
         options.pop("memory_limit", None)
         members = options.pop("members", "auto")

@@ -238,7 +238,6 @@ class HyperTuneSearchCV(BayesSearchCV):
     # -- the two parts of the search ----------------------------------------------
 
     def _on_small_samples(self, run: SearchRun, history: History) -> Any:
-        """Make the optimizers of the search on small samples."""
         Optimizer(run.space, **self._settings(run))  # detects errors early
         start = {"n_initial_points": self._n_initial(), "initial_points": None}
         return RoundRobinOptimizer(
@@ -300,14 +299,12 @@ class HyperTuneSearchCV(BayesSearchCV):
         return [small, Stage(self._on_all_data, self.n_iter - n_small)]
 
     def _min_rows(self, run: SearchRun) -> int:
-        """Return the minimum number of rows of a small sample."""
         classes = ("binary", "multiclass")
         if is_classifier(self.estimator) and type_of_target(run.y) in classes:
             return MIN_ROWS * len(np.unique(run.y))
         return MIN_ROWS
 
     def _on_all_data(self, run: SearchRun, history: History) -> Optimizer:
-        """Make the optimizer of the search on all data."""
         signs = run.notes["signs"]
         plan = plan_monotonicity(run.space, signs, history, run.seed)
         run.notes["monotonicity"] = plan

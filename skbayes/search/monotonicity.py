@@ -139,7 +139,6 @@ def known_monotonicity(estimator: Any, search_spaces: Any) -> dict[str, int]:
 
 
 def _sign(estimator: Any, name: str) -> int:
-    """Return the sign of one hyper-parameter, 0 if it is not known."""
     owner, parameter = owner_of(estimator, name)
     for base in type(owner).__mro__:
         if base.__name__ in KNOWN_MONOTONICITY:

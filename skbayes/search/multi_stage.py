@@ -242,13 +242,11 @@ class MultiStageSearchCV(BayesSearchCV):
     # -- before the first fit -----------------------------------------------------
 
     def _sizes(self) -> list[float | int]:
-        """Return the training sizes of the stages."""
         if len(self.stages) == 0:
             raise ValueError("stages must have at least one training size.")
         return [check_train_size(size, "stages") for size in self.stages]
 
     def _n_trials(self) -> list[int]:
-        """Return the maximum number of trials of each stage."""
         n_stages, given = len(self.stages), self.n_iter
         if isinstance(given, Integral):
             return _shares(int(given), n_stages)
@@ -294,7 +292,6 @@ class MultiStageSearchCV(BayesSearchCV):
         return stages
 
     def _first_on_samples(self, run: SearchRun, history: History) -> Optimizer:
-        """Make the optimizer of the first of several stages."""
         optimizer = self._make_optimizer(run)
         if run.sources:
             optimizer.transfer(run.sources)
@@ -377,7 +374,6 @@ class MultiStageSearchCV(BayesSearchCV):
 
 
 def _shares(n_iter: int, n_stages: int) -> list[int]:
-    """Divide the trials among the stages."""
     if n_iter < n_stages:
         raise ValueError(
             f"n_iter must be at least the number of stages, {n_stages}, got {n_iter}."

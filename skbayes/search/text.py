@@ -349,7 +349,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     # -- before the search --------------------------------------------------------
 
     def _splitter(self, labels: Any, n_texts: int) -> Any:
-        """Return the splitter of the documents."""
         if self.cv is not None or not is_classifier(self._pipeline()):
             return self.cv
         stratified = type_of_target(labels) in ("binary", "multiclass")
@@ -383,7 +382,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return {"stages": (min(share, 0.5), 1.0), "n_iter": trials}
 
     def _pipeline(self) -> Any:
-        """Return the pipeline to tune, which accepts raw documents."""
         if isinstance(self.estimator, Pipeline):
             return self.estimator
         learner = self.estimator
@@ -500,7 +498,6 @@ def _can_be_stratified(labels: Any) -> bool:
 
 
 def _last_step(estimator: Any) -> Any:
-    """Return the last step of a pipeline."""
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 

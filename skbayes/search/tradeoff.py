@@ -515,7 +515,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
 
 def _best(results: Mapping[str, Any], row: int, metric: Any) -> dict[str, Any]:
-    """Return the ``best_*`` attributes of a row."""
     return best_attributes(results, row, metric) | {
         "best_train_fraction_": float(results["train_fraction"][row]),
         "best_cost_": float(results["cost"][row]),
@@ -528,7 +527,6 @@ def _by_cost(values: FloatArray, costs: FloatArray) -> FloatArray:
 
 
 def _split_size(k: int, params: dict[str, Any]) -> tuple[dict[str, Any], Fidelity]:
-    """Split a proposal into parameters of the estimator and the training size."""
     rest = {name: value for name, value in params.items() if name != SIZE}
     return rest, Fidelity(train_size=params[SIZE])
 

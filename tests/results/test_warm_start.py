@@ -333,7 +333,7 @@ def test_failed_fits_are_counted_apart():
         (Sometimes, TypeError, "must be a fitted search.*got"),
         (None, TypeError, "must be a fitted search.*NoneType"),
         (3, TypeError, "must be a fitted search.*int"),
-        ("search.db", TypeError, "must be a fitted search.*str"),
+        ("search.db", FileNotFoundError, "there is no journal 'search.db'"),
         ([{"x": 1}], TypeError, "must be a fitted search.*list"),
     ],
 )
