@@ -107,23 +107,23 @@ class Observations:
         """Return some of the observations, with the same pending configurations."""
         if len(rows) == len(self.X):
             return self
-        return replace(
-            self,
-            X=self.X[rows],
-            scores=self.scores[rows],
-            noise=self.noise[rows],
-            slacks=None if self.slacks is None else self.slacks[rows],
-        )
+        return replace(self, **{name: own[rows] for name, own in self._known_arrays()})
 
     def followed_by(self, others: Observations) -> Observations:
         """Return these observations and others, with these pending configurations."""
-        names = ["X", "scores", "noise", *(["slacks"] * (self.slacks is not None))]
         if not len(others.X):
             return self
-        pairs = [(getattr(self, name), getattr(others, name)) for name in names]
+        pairs = zip(self._known_arrays(), others._known_arrays(), strict=True)
         return replace(
-            self, **{k: np.concatenate(v) for k, v in zip(names, pairs, strict=True)}
+            self, **{name: np.concatenate([a, b]) for (name, a), (_, b) in pairs}
         )
+
+    def _known_arrays(self) -> list[tuple[str, FloatArray]]:
+        """Return the arrays with one row for each observation, by their names."""
+        arrays = {
+            name: getattr(self, name) for name in ("X", "scores", "noise", "slacks")
+        }
+        return [(name, array) for name, array in arrays.items() if array is not None]
 
     @property
     def y(self) -> FloatArray:
@@ -331,9 +331,9 @@ class ModelProposer(Proposer):
         mean, sd, *slopes = predict(self.surrogate, X, gradient)
         utility = self.acquisition(mean, sd, self.best_f)
         value, shares = self.acquisition.average(utility)
-        return value, slope_of_average(
-            shares, utility[1:], slopes
-        ) if gradient else None
+        if not gradient:
+            return value, None
+        return value, slope_of_average(shares, utility[1:], slopes)
 
     def expected_improvement(self, row: FloatArray) -> float:
         """Return E max(f - best_f, 0), for any acquisition function."""

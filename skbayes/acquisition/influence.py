@@ -174,10 +174,17 @@ class InfluenceProposer(Proposer):
             # A label that equals the prediction does not change f.
             harmonic = harmonic.copy()
             harmonic.label(waiting)
-        counted = np.ones(len(self.graph), dtype=bool)
+        influence, n = harmonic.influence(), len(f)
+        total: Any = np.sum(f)
         if rule == "released":
+            counted = np.ones(len(f), dtype=bool)
             counted[harmonic.labeled] = False
-        return _expected_influence(f, weight, harmonic.influence(), counted)
+            # Node k itself is excluded before and after.
+            total, n = np.sum(f[counted]) - f, np.sum(counted) - 1
+            influence = influence - 1.0
+        return (1.0 - weight) * (n - total + f * influence) + weight * (
+            total + (1.0 - f) * influence
+        )
 
     def _labeled(self, labeled: list[int]) -> HarmonicFunction:
         """Return the harmonic function, extending the previous one if possible."""
@@ -192,16 +199,3 @@ class InfluenceProposer(Proposer):
         if self.terms:
             scores = np.log(np.maximum(scores, np.finfo(np.float64).tiny))
         return scores, None
-
-
-def _expected_influence(
-    f: FloatArray, weight: FloatArray, influence: FloatArray, counted: np.ndarray
-) -> FloatArray:
-    """Compute the expected influence a of all nodes."""
-    total, n = np.sum(f[counted]), np.sum(counted)
-    if not np.all(counted):
-        # Node k itself is excluded before and after.
-        total, n, influence = total - f, n - 1, influence - 1.0
-    return (1.0 - weight) * (n - total + f * influence) + weight * (
-        total + (1.0 - f) * influence
-    )

@@ -39,20 +39,15 @@ def _as_float(name: str, value: Any) -> float:
         return math.inf
 
 
-def check_score(score: Any) -> float:
-    """Return the score of a trial, NaN if it is not finite."""
-    value = _as_float("score", score)
-    return value if math.isfinite(value) else math.nan
-
-
 def _check_scores(score: Any, n_objectives: int | None) -> list[float]:
-    """Return the scores of a trial, one for each objective.
+    """Return the scores of a trial, one for each objective, NaN if not finite.
 
     A single NaN is repeated for all objectives. `n_objectives` is None before the first
     score.
     """
     is_list = isinstance(score, list | tuple | np.ndarray) and np.ndim(score) > 0
-    scores = [check_score(value) for value in (score if is_list else [score])]
+    scores = [_as_float("score", value) for value in (score if is_list else [score])]
+    scores = [value if math.isfinite(value) else math.nan for value in scores]
     if not scores:
         raise ValueError(f"score must be a number or a list of numbers, got {score!r}.")
     if n_objectives in (None, len(scores)):
@@ -73,20 +68,21 @@ def _check_noises(noise: Any, surrogate: Any, n_objectives: int) -> list[float]:
             f"noise must have one number for each of {n_objectives} scores, got "
             f"{noise!r}."
         )
-    return [check_noise(variance, surrogate) for variance in given]
-
-
-def check_noise(noise: Any, surrogate: Any) -> float:
-    """Return the known variance of a score; the surrogate must support it if > 0."""
-    value = 0.0 if noise is None else _as_float("noise", noise)
-    if not 0.0 <= value < math.inf:
+    variances = [0.0 if one is None else _as_float("noise", one) for one in given]
+    if not all(0.0 <= variance < math.inf for variance in variances):
         raise ValueError(f"noise must be >= 0 and finite, or None, got {noise!r}.")
-    if value > 0.0 and not capability(surrogate, "takes_noise"):
+    if any(variances):
+        check_takes_noise(surrogate)
+    return variances
+
+
+def check_takes_noise(surrogate: Any) -> None:
+    """Raise a ValueError if a surrogate does not support known variances of scores."""
+    if not capability(surrogate, "takes_noise"):
         raise ValueError(
             f"noise must be 0 or None with the surrogate {surrogate!r}, whose fit has "
             "no parameter 'noise'."
         )
-    return value
 
 
 def _check_positive(name: str, value: Any) -> float | None:

@@ -49,7 +49,7 @@ from skbayes.optimizer.random_streams import (
     check_random_state,
     make_generator,
 )
-from skbayes.space.candidates import Candidates, Configuration, SpaceExhausted
+from skbayes.space.candidates import Configuration, SpaceExhausted
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Space
@@ -300,9 +300,19 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         return configuration
 
     def _make_proposer(self, surrogate: Any, n_objectives: int = 1) -> Proposer:
-        return make_proposer(
-            surrogate, self.acquisition, self._candidates, self._seed, n_objectives
-        )
+        """Make a proposer from a surrogate, a name or an object."""
+        _check_pair(surrogate, self.acquisition, n_objectives)
+        models = [
+            make_surrogate(surrogate, self._candidates, self._seed + j)
+            for j in range(n_objectives)
+        ]
+        if not capability(surrogate, "predicts_scores"):
+            return SamplingProposer(models[0])
+        if isinstance(self.acquisition, ExpectedInfluence):
+            return InfluenceProposer(models[0].graph, self.acquisition)
+        if n_objectives == 1:
+            return ModelProposer(models[0], self.acquisition)
+        return ParetoProposer(models)
 
     def _set_n_objectives(self, n: int) -> None:
         if n > 1:
@@ -507,27 +517,6 @@ def _check_acquisition(acquisition: Any) -> Acquisition | ExpectedInfluence:
         f"acquisition must be one of {sorted(ACQUISITIONS)}, an Acquisition or an "
         f"ExpectedInfluence, got {acquisition!r}."
     )
-
-
-def make_proposer(
-    surrogate: Any,
-    acquisition: Any,
-    candidates: Candidates,
-    seed: int,
-    n_objectives: int = 1,
-) -> Proposer:
-    """Make a proposer from a surrogate, a name or an object, and an acquisition."""
-    _check_pair(surrogate, acquisition, n_objectives)
-    models = [
-        make_surrogate(surrogate, candidates, seed + j) for j in range(n_objectives)
-    ]
-    if not capability(surrogate, "predicts_scores"):
-        return SamplingProposer(models[0])
-    if acquisition.needs_graph:
-        return InfluenceProposer(models[0].graph, acquisition)
-    if n_objectives == 1:
-        return ModelProposer(models[0], acquisition)
-    return ParetoProposer(models)
 
 
 def _check_pair(surrogate: Any, acquisition: Any, n_objectives: int) -> None:

@@ -11,7 +11,7 @@ from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.run import SearchRun
-from skbayes.optimizer.observations import check_noise
+from skbayes.optimizer.observations import check_takes_noise
 from skbayes.optimizer.optimizer import ACQUISITIONS, Optimizer
 from skbayes.search._parameters import (
     ANY_SURROGATE,
@@ -163,7 +163,7 @@ class BayesSearchCV(BaseBayesSearchCV):
             points = []  # included in the rest
         if run.cuts_trials:
             # Scores of unfinished trials are noisier than others.
-            check_noise(1.0, self._model()[0])
+            check_takes_noise(self._model()[0])
         settings = self._settings(run, initial_points=points + rest)
         optimizer = Optimizer(space, **settings)
         self._warn_of_untried(points, space, n_iter)

@@ -230,15 +230,11 @@ class Candidates:
         new = np.flatnonzero(mask)
         mask[new] = self.space.allowed(X[new])
         if not self._constraint_applied and self.rows is not None:
-            self._remove_rejected(X[new[~mask[new]]])
+            for row in X[new[~mask[new]]]:  # rejected by the constraint
+                place = self._places[key_of(row)]
+                self._n_rejected += int(self._available[place])
+                self._available[place] = False
         return mask
-
-    def _remove_rejected(self, rejected: FloatArray) -> None:
-        """Remove rows that the constraint rejects."""
-        for row in rejected:
-            place = self._places[key_of(row)]
-            self._n_rejected += int(self._available[place])
-            self._available[place] = False
 
     def first_new(self, X: FloatArray, n_before: int = 0) -> FloatArray:
         """Return the rows, shape (m, D), that are new and allowed, m >= 0.

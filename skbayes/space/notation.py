@@ -224,8 +224,10 @@ def _parse(value: Any) -> Dimension | Choice:
         if _is_range(value):
             return _range(*value)
         _check_no_range(value)
-    if hasattr(value, "rvs") or (hasattr(value, "low") and hasattr(value, "high")):
-        return _foreign(value)
+    if hasattr(value, "low") and hasattr(value, "high"):
+        return _foreign_range(value)
+    if hasattr(value, "rvs"):
+        return _distribution(value) if hasattr(value, "ppf") else _drawn(value)
     for attribute in ("categories", "choices"):  # scikit-optimize's, Optuna's
         if hasattr(value, attribute) and not hasattr(value, "__len__"):
             return Categorical(getattr(value, attribute))
@@ -365,11 +367,7 @@ def _stepped(low: Any, high: Any, step: Any) -> Dimension:
 # -- other libraries' objects -----------------------------------------------------
 
 
-def _foreign(value: Any) -> Dimension:
-    if hasattr(value, "low") and hasattr(value, "high"):
-        return _foreign_range(value)
-    if not hasattr(value, "ppf"):
-        return _drawn(value)
+def _distribution(value: Any) -> Dimension:
     if getattr(value, "numargs", 0) and hasattr(value, "freeze"):
         ends = value.name in ("loguniform", "reciprocal")
         shapes = "low, high" if ends else value.shapes
@@ -459,17 +457,8 @@ class TreeEntry:
 Branch = list[TreeEntry]
 
 
-def build_tree(
-    spaces: Sequence[Mapping[str, Any]],
-) -> tuple[Branch, list[Column], bool]:
-    """Return a tree of alternatives, its columns, and whether alternatives overlap."""
-    builder = _TreeBuilder()
-    root = builder.alternatives(spaces)
-    return root, builder.columns, builder.overlaps
-
-
-class _TreeBuilder:
-    """Tree of columns that is being built."""
+class TreeBuilder:
+    """Columns of a tree that is being built, and whether alternatives overlap."""
 
     def __init__(self) -> None:
         self.columns: list[Column] = []
@@ -551,18 +540,13 @@ def _may_overlap(
     choices = [d for d in (*first.values(), *second.values()) if isinstance(d, Choice)]
     if not choices and first.keys() != second.keys():
         return False
-    return not any(
-        _disjoint(_dimension(first[name]), _dimension(second[name]))
-        for name in first.keys() & second.keys()
-    )
+    common = first.keys() & second.keys()
+    return not any(_disjoint(first[name], second[name]) for name in common)
 
 
-def _dimension(value: Dimension | Choice) -> Dimension:
-    return value.dimension if isinstance(value, Choice) else value
-
-
-def _disjoint(first: Dimension, second: Dimension) -> bool:
+def _disjoint(first: Any, second: Any) -> bool:
     """Return whether two finite dimensions are known to have no value in common."""
+    first, second = (getattr(one, "dimension", one) for one in (first, second))
     if max(first.n_values, second.n_values) > MAX_COMPARED:
         return False
     values = second.decode(second.grid)

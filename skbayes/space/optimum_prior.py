@@ -117,28 +117,20 @@ class Portfolio:
         """
         if not len(free):
             return None
-        places = [self._places.get(key_of(row), -1) for row in X]
-        tried = [place for place in places if place >= 0]
-        known = [
-            (place, score)
-            for place, score in zip(places, scores, strict=True)
-            if place >= 0 and not np.isnan(score)
-        ]
-        weights = self._weights(known)
-        if tried:
-            so_far = self.regrets[:, tried].min(axis=1, keepdims=True)
-        else:
-            so_far = self.regrets.max(axis=1, keepdims=True)
+        places = np.array([self._places.get(key_of(row), -1) for row in X], dtype=int)
+        known = (places >= 0) & ~np.isnan(scores)
+        weights = self._weights(places[known], scores[known])
+        tried = self.regrets[:, places[places >= 0]]
+        so_far = tried.min(axis=1, keepdims=True, initial=np.inf)
         means = weights @ np.minimum(so_far, self.regrets[:, free])
         return int(free[int(np.argmin(means))])
 
-    def _weights(self, known: Sequence[tuple[int, float]]) -> FloatArray:
+    def _weights(self, places: np.ndarray, scores: FloatArray) -> FloatArray:
         """Return the weights (t,) of the data sets by agreement with known scores."""
-        n = len(known)
+        n = len(places)
         if n < 2:
             return np.full(len(self.regrets), 1.0 / len(self.regrets))
-        places = [place for place, _ in known]
-        scores = np.nan_to_num([score for _, score in known], neginf=-1e300)
+        scores = np.nan_to_num(scores, neginf=-1e300)
         better = np.sign(scores[:, None] - scores[None, :])
         regrets = self.regrets[:, places]
         worse = (regrets[:, None, :] - regrets[:, :, None]) / CLEAR_DIFFERENCE

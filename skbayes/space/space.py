@@ -20,7 +20,7 @@ import numpy as np
 
 from skbayes.space.dimensions import Dimension, FloatArray, key_of, keys_of, native
 from skbayes.space.lists import same
-from skbayes.space.notation import Branch, Column, TreeEntry, build_tree, parse_spaces
+from skbayes.space.notation import Branch, Column, TreeBuilder, TreeEntry, parse_spaces
 from skbayes.utils.did_you_mean import did_you_mean
 
 Params = dict[str, Any]
@@ -77,7 +77,9 @@ class Space:
         _check_constraint(constraint)
         self.constraint = constraint
         self._allowed_by_key: dict[str, bool] = {}
-        self._root, self.columns, self.overlaps = build_tree(spaces)
+        builder = TreeBuilder()
+        self._root = builder.alternatives(spaces)
+        self.columns, self.overlaps = builder.columns, builder.overlaps
         self._describe()
 
     def _describe(self) -> None:
@@ -119,12 +121,12 @@ class Space:
                 raise ValueError(
                     "constraint: the Space that was passed already has a constraint."
                 )
-            _check_constraint(constraint)
             return search_spaces.with_constraint(constraint)
         return cls(parse_spaces(search_spaces), constraint)
 
     def with_constraint(self, constraint: Callable[[Params], bool] | None) -> Space:
         """Return a copy with another constraint, or without one for None."""
+        _check_constraint(constraint)
         space = copy.copy(self)
         space.constraint, space._allowed_by_key = constraint, {}
         return space
@@ -424,10 +426,8 @@ def _n_slopes(branch: Branch) -> int:
     """Count the slopes of a linear model on the largest branch of the tree."""
     total = 0
     for entry in branch:
-        n_values = entry.dimension.n_values
-        total += (
-            int(n_values if entry.dimension.is_categorical else min(n_values, 2)) - 1
-        )
+        most = math.inf if entry.dimension.is_categorical else 2
+        total += int(min(entry.dimension.n_values, most)) - 1
         total += max(map(_n_slopes, entry.options), default=0)
     return total
 

@@ -61,7 +61,10 @@ def apply_changes(
                 result = _mapped(result, other, None)
         else:
             value = _kept_options(result, name, value, facts)
-        result = _replaced(result, name, value)
+        if _occurs(result, name):
+            result = _mapped(result, name, value)
+        else:
+            result = {**result, name: value}
     if not result:
         raise ValueError(
             "search_spaces: the entries that are None remove all parameters, and "
@@ -104,13 +107,6 @@ def _conditions(space: Any) -> Iterator[tuple[str, tuple[str, list[Any]]]]:
 
 def _occurs(space: Notation, name: str) -> bool:
     return name in space or any(inner == name for inner, _ in _conditions(space))
-
-
-def _replaced(space: Notation, name: str, value: Any) -> Notation:
-    """Return a space with an entry replaced at all levels, or added at the top."""
-    if not _occurs(space, name):
-        return {**space, name: value}
-    return _mapped(space, name, value)
 
 
 def _mapped(space: Any, name: str, value: Any) -> Any:

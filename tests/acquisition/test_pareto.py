@@ -3,17 +3,11 @@ import pytest
 from differences import assert_gradient
 from scipy.special import logsumexp
 
-from skbayes.acquisition import (
-    ExpectedHypervolumeImprovement,
-    ExpectedImprovement,
-    ProbabilityOfImprovement,
-)
+from skbayes import Optimizer
+from skbayes.acquisition import ExpectedHypervolumeImprovement
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.hypervolume import reference_point
 from skbayes.acquisition.pareto import ParetoProposer
-from skbayes.optimizer.optimizer import make_proposer
-from skbayes.space import Space
-from skbayes.space.candidates import Candidates
 from skbayes.surrogates import GaussianProcess
 
 
@@ -131,13 +125,12 @@ def test_a_model_without_gradients_and_another_with_samples():
 
 
 def test_each_objective_has_a_model_of_its_own():
-    candidates = Candidates(Space.from_notation({"x": (0.0, 1.0)}))
-    made = make_proposer("gp", ExpectedImprovement(), candidates, 7, 3)
+    made = Optimizer({"x": (0.0, 1.0)}, n_objectives=3, random_state=7)._proposer
     seeds = [model.random_state for model in made.models]
     assert len(set(seeds)) == 3
     given = GaussianProcess("rbf")
-    copies = make_proposer(given, ExpectedImprovement(), candidates, 7, 2)
+    copies = Optimizer({"x": (0.0, 1.0)}, surrogate=given, n_objectives=2)._proposer
     assert [model.kernel for model in copies.models] == ["rbf", "rbf"]
     assert copies.models[0] is not copies.models[1]
     with pytest.raises(ValueError, match="acquisition must be 'ei'"):
-        make_proposer("gp", ProbabilityOfImprovement(), candidates, 7, 2)
+        Optimizer({"x": (0.0, 1.0)}, acquisition="pi", n_objectives=2)

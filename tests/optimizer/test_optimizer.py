@@ -298,27 +298,6 @@ def test_a_constraint_that_raises(notation):
         Optimizer(notation, constraint=broken, initial_points=[{"x": 1}])
 
 
-@pytest.mark.parametrize(
-    ("params", "score", "details", "error", "message"),
-    [
-        ({"x": 0.5}, "good", {}, TypeError, "score must be a number"),
-        ({"x": 1.5}, 1.0, {}, ValueError, "'x'"),
-        ({"x": 0.5}, 1.0, {"cost": 0.0}, ValueError, "cost must be > 0"),
-        ({"x": 0.5}, 1.0, {"noise": -1.0}, ValueError, "noise must be >= 0"),
-        ({"x": 0.5}, 1.0, {"censored": True}, ValueError, "cost must be given"),
-    ],
-)
-def test_wrong_things_to_tell(params, score, details, error, message):
-    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
-    with pytest.raises(error, match=message):
-        optimizer.tell(params, score, **details)
-    if "cost" not in details and "censored" not in details:
-        with pytest.raises(error, match=message):
-            optimizer.learn(params, score, **details)
-    assert optimizer.n_told == 0
-    assert optimizer.ask() == Optimizer({"x": (0.0, 1.0)}, random_state=0).ask()
-
-
 def test_a_score_told_with_much_noise_misleads_less():
     """A high score by chance attracts proposals, unless its noise is large."""
     near = {}
