@@ -181,8 +181,7 @@ def test_how_often_a_step_is_fitted(iris, log, steps, space, n_iter, n_fits):
     if isinstance(steps[-1], FeatureUnion):
         steps[-1].set_params(scaled=counted)
     search(pipeline(*steps), space, n_iter=n_iter).fit(*iris)
-    n_last = N_FOLDS * n_fits
-    assert count(log, "f") == n_last
+    assert count(log, "f") == N_FOLDS * n_fits
 
 
 @pytest.mark.parametrize("where", ["fit_transform", "transform"])
@@ -255,44 +254,57 @@ def test_a_shared_fit_warns_once_per_fold(iris):
 # -- the same scores -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("step", "container"),
-    [
-        (PCA(2, svd_solver="full"), "frame"),
-        (SelectFromModel(RandomForestClassifier(5, random_state=0)), "frame"),
-        (KNNImputer(n_neighbors=2), "fortran"),
-        (FunctionTransformer(np.nan_to_num), "array"),
-    ],
-)
-def test_scores_are_those_of_the_plain_pipeline(iris, step, container):
-    X, y = iris[0].copy(), iris[1]
+def with_gaps(X):
     X[::7, 1] = np.nan
-    if container == "frame":
-        X, step = pd.DataFrame(X, columns=list("abcd")), [SimpleImputer(), step]
-    elif container == "fortran":
-        X = np.asfortranarray(X)
-    steps = [step] if not isinstance(step, list) else [make_pipeline(*step)]
-    more = {"n_iter": 3, "return_train_score": True, "scoring": ["accuracy"]}
-    shared, _ = assert_as_plain(pipeline(*steps, SimpleImputer()), X, y, **more)
-    assert np.all(shared_times(shared)[1:] > 0.0)
+    return X
+
+
+def with_missing(X):
+    X = X.astype(object)
+    X[::7, 0] = pd.NA
+    return X
+
+
+def gaps_in_a_frame(X):
+    return pd.DataFrame(with_gaps(X), columns=list("abcd"))
+
+
+def _presence(X):
+    return (X > 2.0).astype(float)
+
+
+FOREST = SelectFromModel(RandomForestClassifier(5, random_state=0))
 
 
 @pytest.mark.parametrize(
-    "steps",
+    "is_shared, data, steps",
     [
+        (1, gaps_in_a_frame, [SimpleImputer(), PCA(2, svd_solver="full")]),
+        (1, gaps_in_a_frame, [SimpleImputer(), FOREST]),
+        (1, lambda X: np.asfortranarray(with_gaps(X)), [KNNImputer(n_neighbors=2)]),
+        (1, with_gaps, [FunctionTransformer(np.nan_to_num), SimpleImputer()]),
+        (1, sparse.csr_matrix, [FunctionTransformer(_presence, accept_sparse=True)]),
         # Those that write into their input, after a shared or a random one.
-        [StandardScaler(), WritingStep()],
-        [StandardScaler(), PCA(3, random_state=None), WritingStep()],
-        [StandardScaler(), PCA(2), StandardScaler(copy=False)],
-        [StandardScaler(copy=False), PCA(2)],
+        (1, np.copy, [StandardScaler(), WritingStep()]),
+        (1, np.copy, [StandardScaler(), PCA(3, random_state=None), WritingStep()]),
+        (0, np.copy, [StandardScaler(), PCA(2), StandardScaler(copy=False)]),
+        (0, np.copy, [StandardScaler(copy=False), PCA(2)]),
         # Without a base class, and with a state in a slot.
-        [DuckScaler()],
-        [SlotScaler()],
+        (0, np.copy, [DuckScaler()]),
+        (0, np.copy, [SlotScaler()]),
+        # Rows that cannot be compared.
+        (1, list, [Stacking()]),
+        (1, with_missing, [Stacking()]),
     ],
-    ids=range(6),
+    ids=range(13),
 )
-def test_unusual_steps_have_the_scores_of_the_plain_pipeline(iris, steps):
-    assert_as_plain(pipeline(*steps), *iris, return_train_score=True)
+def test_scores_are_those_of_the_plain_pipeline(iris, is_shared, data, steps):
+    X, model, more = data(iris[0].copy()), None, {}
+    if sparse.issparse(X):
+        model, more = MultinomialNB(), {"space": {"clf__alpha": (0.1, 9.0)}}
+    more |= {"n_iter": 3, "return_train_score": True, "scoring": ["accuracy"]}
+    shared, _ = assert_as_plain(pipeline(*steps, model=model), X, iris[1], **more)
+    assert np.all(shared_times(shared)[1:] > 0.0) == is_shared
 
 
 def test_arrays_with_attributes_and_values_without_a_hash(iris):
@@ -301,19 +313,6 @@ def test_arrays_with_attributes_and_values_without_a_hash(iris):
     functions = [lambda X: X, lambda X: -X]
     assert_as_plain(
         pipeline(FunctionTransformer()), *iris, {**SPACE, "s0__func": functions}
-    )
-
-
-def _presence(X):
-    return (X > 2.0).astype(float)
-
-
-def test_sparse_matrices_stay_sparse(iris):
-    X = sparse.csr_matrix(np.round(iris[0]))
-    model = MultinomialNB()
-    binner = FunctionTransformer(_presence, accept_sparse=True)
-    assert_as_plain(
-        pipeline(binner, model=model), X, iris[1], {"clf__alpha": (0.1, 9.0)}
     )
 
 
@@ -385,17 +384,6 @@ def _fits_anew(estimator, X, y):
 def test_a_scorer_may_copy_fit_or_write_into_what_it_scores(iris, scorer):
     scoring = {"first": "accuracy", "odd": scorer, "last": "neg_log_loss"}
     assert_as_plain(pipeline(StandardScaler(), MinMaxScaler()), *iris, scoring=scoring)
-
-
-@pytest.mark.parametrize("kind", ["arrays", "missing"])
-def test_rows_that_cannot_be_compared(iris, kind):
-    X, y = iris
-    if kind == "arrays":
-        X = list(X)
-    else:
-        X = X.astype(object)
-        X[::7, 0] = pd.NA
-    assert_as_plain(pipeline(Stacking()), X, y, return_train_score=True)
 
 
 def test_fitted_estimators_are_plain(iris):
