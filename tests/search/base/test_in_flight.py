@@ -1,6 +1,7 @@
-"""Several trials in flight, on every backend."""
+"""Rules P1 … P4: several trials in flight, on every backend, pickles and nesting."""
 
 import os
+import pickle
 import threading
 import warnings
 
@@ -25,7 +26,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -212,6 +213,29 @@ def test_configuration_and_routing_reach_every_fit(backend):
     assert len(np.unique(got.cv_results_["mean_test_score"])) > 2
 
 
+@pytest.mark.parametrize("n_jobs, pre_dispatch", [(2, 1), (-1, "2*n_jobs")])
+def test_p1_p3_same_trials_on_all_processors(n_jobs, pre_dispatch):
+    splits = StratifiedKFold(3).split(X, y)
+    search = smooth(n_jobs=n_jobs, pre_dispatch=pre_dispatch, cv=splits).fit(X, y)
+    with joblib.parallel_config(backend="sequential", n_jobs=2):
+        expected = smooth(pre_dispatch=search.n_points_, cv=3).fit(X, y)
+    assert_same_search(search, expected)
+
+
+def test_p4_lambdas_of_the_constructor_do_not_live_on_what_fit_made():
+    search = smooth(scoring=lambda e, X, y: e.score(X, y)).fit(X, y)
+    for name in ("trials_", "cv_results_", "best_estimator_", "optimizer_"):
+        value = getattr(search, name)
+        assert type(pickle.loads(pickle.dumps(value))) is type(value)
+
+
+def test_nested_in_a_pipeline(reference):
+    pipe = make_pipeline(StandardScaler(with_mean=False, with_std=False), smooth())
+    assert_same_search(pipe.fit(X, y)[-1], reference)
+    more = {"bayessearchcv__n_iter": 2, "bayessearchcv__pre_dispatch": 1}
+    assert clone(pipe).set_params(**more).fit(X, y)
+
+
 # --- what else runs ------------------------------------------------------------------
 
 
@@ -236,15 +260,6 @@ def test_inside_of_a_fit_joblib_does_as_in_grid_search(backend_name):
     assert set(ours.cv_results_["mean_test_score"]) == seen
 
 
-def test_linear_algebra_is_bounded_in_processes(monkeypatch):
-    # Or the workers would inherit the tests' own limit.
-    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        monkeypatch.delenv(name, raising=False)
-    search = restless(Threads(), n_iter=4, n_jobs=2, refit=False).fit(X, y)
-    limit = max(1, joblib.cpu_count() // 2)
-    assert max(search.cv_results_["mean_test_score"]) <= limit
-
-
 def test_what_the_fits_do_not_need_stays_at_home(reference):
     lock = threading.Lock()
 
@@ -254,6 +269,15 @@ def test_what_the_fits_do_not_need_stays_at_home(reference):
     rule = lambda params: not lock.locked()  # noqa: E731
     search = smooth(n_jobs=2, stopper=never, constraints=rule)
     assert_same_search(search.fit(X, y), reference)
+
+
+def test_linear_algebra_is_bounded_in_processes(monkeypatch):
+    # Or the workers would inherit the tests' own limit.
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    search = restless(Threads(), n_iter=4, n_jobs=2, refit=False).fit(X, y)
+    limit = max(1, joblib.cpu_count() // 2)
+    assert max(search.cv_results_["mean_test_score"]) <= limit
 
 
 # --- what goes wrong -----------------------------------------------------------------

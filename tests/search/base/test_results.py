@@ -1,9 +1,12 @@
-"""Rules R1 … R9: `cv_results_`, the choice of a candidate, and log messages.
+"""Rules R1 … R9 and S3: `cv_results_`, the choice of a candidate, and log messages.
 
 What `test_sklearn_suite` covers is not repeated here.
 """
 
+import io
 import logging
+import re
+from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
@@ -292,3 +295,50 @@ def test_limits_reach_the_optimizer(fits_here):
     assert optimizer.cost_limit is None
     # Seconds of all that are in flight.
     assert optimizer.cost_budget == pytest.approx(2e5, rel=1e-3)
+
+
+def printed(search):
+    out = io.StringIO()
+    with redirect_stdout(out):
+        search.fit(X, y)
+    return out.getvalue().splitlines()
+
+
+def test_s3_one_line_per_trial():
+    assert printed(make(n_iter=6)) == []
+    search = make(n_iter=6, verbose=1)
+    first, *lines, advice = printed(search)
+    assert advice.startswith("Advice: ")
+    assert first == "Fitting 3 folds for each of 6 candidates, totalling 18 fits"
+    assert len(lines) == 6
+    best = -np.inf
+    for number, (line, trial) in enumerate(zip(lines, search.trials_, strict=True)):
+        shown = re.fullmatch(
+            r"\[(\d)/6\] trial (\d): score (\S+), best so far (\S+) \(trial (\d)\), "
+            r"elapsed \d+\.\ds, left \d+\.\ds",
+            line,
+        )
+        best = max(best, trial.score)
+        assert (int(shown[1]), int(shown[2])) == (number + 1, number)
+        assert float(shown[3]) == pytest.approx(trial.score, rel=1e-5)
+        assert float(shown[4]) == pytest.approx(best, rel=1e-5)
+        assert search.trials_[int(shown[5])].score == best
+
+
+@pytest.mark.parametrize("verbose", [2, 10])
+def test_s3_lines_of_each_fit_are_scikit_learns(verbose):
+    both = searches(SVC(), {"C": [0.1, 1.0]}, cv=2, verbose=verbose)
+    ours, theirs = map(printed, both)
+
+    def timeless(lines):
+        return [
+            re.sub(r"\.*|\s*total time=.*", "", re.sub(r"\d+\.\ds$", "", line))
+            for line in lines
+            if "] trial " not in line and not line.startswith("Advice: ")
+        ]
+
+    assert timeless(ours) == timeless(theirs)
+    lines = [line for line in ours if "] trial " in line]
+    assert len(lines) == 4
+    assert "score" in lines[0]
+    assert lines[1] == "[1/2] trial 0: C=0.1"
