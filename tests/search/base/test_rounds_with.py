@@ -74,8 +74,8 @@ TOGETHER = [
 def make(kind="boosting", **more):
     model, space = MODELS[kind]
     pipeline = Pipeline([("pca", PCA(4, random_state=0)), ("model", model)])
-    given = {"n_iter": 4, "cv": CV, "random_state": 0, "rounds": 9, "pre_dispatch": 1}
-    given["initial_points"] = 4
+    given = {"n_iter": 3, "cv": CV, "random_state": 0, "rounds": 9, "pre_dispatch": 1}
+    given["initial_points"] = 3
     given |= {"scoring": likelihood_and_accuracy, "refit": "likelihood"}
     return BayesSearchCV(pipeline, space, **given | more)
 
@@ -184,7 +184,7 @@ def test_workers_caches_and_resumed_journals_give_equal_outcomes(tmp_path):
         if name == "cache":
             assert any(trial.shared_time > 0.0 for trial in found.trials_)
     frame = load_history(path)
-    assert len(frame) == 4
+    assert len(frame) == 3
 
 
 # -- outcomes --------------------------------------------------------------------------
@@ -337,5 +337,5 @@ def test_a_parameter_that_rounds_did_not_set_is_not_ignored():
     assert not any("max_iter" in n for n in fitted.optimizer_.space.parameter_names)
     space = Space.from_notation({"model__max_leaf_nodes": (2, 8)})
     for source in sources(fitted):
-        with pytest.warns(UserWarning, match="4 of 4 known"):
+        with pytest.warns(UserWarning, match="3 of 3 known"):
             assert known_results(source, space, "likelihood") == []
