@@ -104,7 +104,7 @@ def imports():
 # As docs/contributing.rst lists them: each imports only from those before it.
 ROOMS = (
     ["compat", "utils", "space", "spaces", "surrogates", "acquisition", "optimizer"]
-    + ["evaluation", "journal", "results", "tracking", "loop", "inspection", "text"]
+    + ["evaluation", "loop", "journal", "results", "tracking", "inspection", "text"]
     + ["search", "integration", "benchmark", "watch"]
 )
 
