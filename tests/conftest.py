@@ -13,7 +13,8 @@ from hypothesis import settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The same examples on each run, however slow the machine is.
-settings.register_profile("repeatable", deadline=None, derandomize=True)
+options = {"deadline": None, "derandomize": True, "max_examples": 50}
+settings.register_profile("repeatable", **options)
 settings.load_profile("repeatable")
 
 

@@ -89,25 +89,17 @@ class Subsets:
         partial = [fidelity for fidelity in fidelities if not fidelity.is_whole]
         classes = _classes(labels)
         units = None if groups is None else np.unique(groups, return_inverse=True)[1]
-        ranks = {}
+        ranks: dict[int, list[np.ndarray]] = {}
+        needed: dict[int, list[int]] = {}
         for subset in sorted({fidelity.subset for fidelity in partial}):
-            ranks[subset] = [
-                _ranks(
-                    None if classes is None else classes[train],
-                    None if units is None else units[train],
-                    len(train),
-                    make_generator(seed, Stream.SUBSET, subset, split),
-                )
-                for split, train in enumerate(rows)
-            ]
+            ranks[subset], needed[subset] = [], []
+            for split, train in enumerate(rows):
+                own = None if classes is None else classes[train]
+                parts = None if units is None else units[train]
+                rng = make_generator(seed, Stream.SUBSET, subset, split)
+                ranks[subset].append(_ranks(own, parts, len(train), rng))
+                needed[subset].append(_least(ranks[subset][-1], own))
         drawn = cls(ranks, sizes)
-        needed = {
-            subset: [
-                _least(of_split, None if classes is None else classes[train])
-                for of_split, train in zip(of_splits, rows, strict=True)
-            ]
-            for subset, of_splits in ranks.items()
-        }
         for fidelity in partial:
             least = needed[fidelity.subset]
             drawn._check(fidelity, least, parameter, classes is not None)

@@ -324,8 +324,6 @@ class History(Sequence[Trial]):
             return NotImplemented
         return self._trials == other._trials
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         states = [trial.state for trial in self]
         text = ", ".join(

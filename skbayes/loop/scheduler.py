@@ -24,12 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 from skbayes.evaluation.limits import SearchTimeout
 from skbayes.evaluation.trial import History, Trial
-from skbayes.loop.executor import (
-    TrialExecutor,
-    is_death,
-    is_unreadable,
-    was_retried,
-)
+from skbayes.loop.executor import TrialExecutor, is_death, is_unreadable, was_retried
 from skbayes.space.candidates import Configuration, DrawsExhausted, SpaceExhausted
 from skbayes.utils.optional import warn_or_log
 

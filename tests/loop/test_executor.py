@@ -2,12 +2,8 @@
 
 import contextlib
 import contextvars
-import sys
 import threading
 import time
-from concurrent.futures import CancelledError
-from functools import partial
-from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -188,34 +184,6 @@ def test_the_thread_of_a_search_leaves_its_worker(n_jobs, expected):
         (future,) = running.finished().values()
         events += future.result()
     assert events == expected
-
-
-def test_an_interrupted_search_starts_no_further_task_of_ray(monkeypatch):
-    name = {"__module__": "ray.joblib"}
-    around = environment(backend=type("Named", (MultiprocessingBackend,), name)())
-    context = SimpleNamespace(worker=SimpleNamespace(mode=0))
-    double = SimpleNamespace(get_runtime_context=lambda: context, WORKER_MODE=1)
-    double.get = lambda call: call()
-    double.remote = lambda function: SimpleNamespace(
-        options=lambda **options: SimpleNamespace(
-            remote=lambda *given: partial(function, *given)
-        )
-    )
-    monkeypatch.setitem(sys.modules, "ray", double)
-    running, begun, waits = TrialExecutor(around, 2, 4), [], threading.Event()
-
-    def fit():
-        begun.append(None)
-        waits.wait(20.0)
-
-    with pytest.raises(KeyboardInterrupt), running:
-        running.start(0, lambda parallel: parallel([delayed(fit)()] * 4))
-        while len(begun) < 2:
-            time.sleep(0.01)
-        raise KeyboardInterrupt
-    waits.set()
-    (ended,) = running.finished(20.0).values()
-    assert isinstance(ended.exception(), CancelledError) and len(begun) == 2
 
 
 def test_a_function_on_all_machines_has_little_time(monkeypatch):

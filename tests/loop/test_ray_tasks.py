@@ -3,12 +3,14 @@
 import sys
 import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from types import SimpleNamespace
 
 import joblib
 import pytest
+from joblib.parallel import MultiprocessingBackend
 
+from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.ray_tasks import RayTasks
 
 
@@ -98,3 +100,23 @@ def test_several_trials_use_no_more_workers_than_one(used):
         calls = [joblib.delayed(fit)() for _ in range(5)]
         list(trials.map(lambda _: parallel(threads, calls), range(3)))
     assert len(most) == 15 and max(most) <= 2
+
+
+def test_an_interrupted_search_starts_no_further_task(used):
+    name = {"__module__": "ray.joblib"}
+    with joblib.parallel_config(type("Named", (MultiprocessingBackend,), name)()):
+        around = ExecutionContext(2, "2*n_jobs")
+    running, begun, waits = TrialExecutor(around, 2, 4), [], threading.Event()
+
+    def fit():
+        begun.append(None)
+        waits.wait(20.0)
+
+    with pytest.raises(KeyboardInterrupt), running:
+        running.start(0, lambda parallel: parallel([joblib.delayed(fit)()] * 4))
+        while len(begun) < 2:
+            time.sleep(0.01)
+        raise KeyboardInterrupt
+    waits.set()
+    (ended,) = running.finished(20.0).values()
+    assert isinstance(ended.exception(), CancelledError) and len(begun) == 2

@@ -7,7 +7,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from skbayes.evaluation.evaluator import CandidateEvaluator
@@ -164,7 +164,6 @@ def assert_known(fake, n_iter, n_points):
         assert fake.knew[k] == list(range(max(0, k - n_points + 1)))
 
 
-@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_points=st.integers(1, 6),
@@ -189,7 +188,6 @@ class Memory(NullJournal):
         return True
 
 
-@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_points=st.integers(1, 6),
@@ -273,7 +271,6 @@ class Driver(Fake):
         return number, params
 
 
-@settings(max_examples=40)
 @given(
     seed=st.integers(0, 2**32 - 1),
     n_points=st.integers(1, 6),

@@ -20,11 +20,7 @@ from skbayes.evaluation.learning_curves import (
     has_stalled,
     round_grid,
 )
-from skbayes.evaluation.rounds.learners import (
-    Stage,
-    StagedClassifier,
-    StagedRegressor,
-)
+from skbayes.evaluation.rounds.learners import Stage, StagedClassifier, StagedRegressor
 from skbayes.evaluation.rounds.lookup import RoundLimits, final_model, learner_of
 
 # Rows that a fit is scored on, their targets, and keyword arguments of the scorer.
