@@ -59,14 +59,7 @@ class Bound:
     is_log: bool = False
 
     def slack(self, value: float) -> float:
-        """Return the slack of an outcome; NaN for NaN.
-
-        Examples
-        --------
-        >>> from skbayes.evaluation.constraints import Bound
-        >>> Bound("recall", False, 0.5).slack(0.75), Bound("size", True, 2).slack(3)
-        (-0.25, 0.5)
-        """
+        """Return the slack of an outcome; NaN for NaN."""
         if math.isnan(value):
             return math.nan
         if self.is_log:

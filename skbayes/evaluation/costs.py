@@ -31,19 +31,7 @@ def parse_cost(cost: Any) -> tuple[str, Measure]:
 
 
 def trial_cost(trial: Trial, name: str, warm: bool = True) -> float:
-    """Return the mean cost of the folds, or NaN; if `warm`, without first fits.
-
-    Examples
-    --------
-    >>> from skbayes.evaluation import FoldResult, Trial
-    >>> from skbayes.evaluation.costs import trial_cost
-    >>> folds = [
-    ...     FoldResult(extras={"costs": {"fit_time": t}, "warm_up": t == 9.0})
-    ...     for t in (9.0, 2.0)
-    ... ]
-    >>> trial_cost(Trial(0, {}, folds, score=0.5), "fit_time")
-    2.0
-    """
+    """Return the mean cost of the folds, or NaN; if `warm`, without first fits."""
     if trial.state == TrialState.FAILED:
         return math.nan
     warm = warm and name in TIMES

@@ -97,14 +97,6 @@ def round_grid(cap: int) -> IntArray:
 
     These are all numbers up to 20, and then steps of 10%. The last point of a grid is
     its cap. Grids of two caps are equal below the smaller cap.
-
-    Examples
-    --------
-    >>> from skbayes.evaluation.learning_curves import round_grid
-    >>> round_grid(5)
-    array([1, 2, 3, 4, 5])
-    >>> round_grid(1000)[-3:]
-    array([ 884,  972, 1000])
     """
     rounds = []
     current = 1
@@ -160,13 +152,6 @@ def choose_by_others(fold_curves: Sequence[FloatArray]) -> list[int]:
     The score of a fold at this index is not biased by the choice. If there is only one
     fold, the index of its best score is returned. Indices at which any fold has the
     score minus infinity are not chosen.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayes.evaluation.learning_curves import choose_by_others
-    >>> choose_by_others([np.array([0.7, 0.9, 0.8]), np.array([0.8, 0.7, 0.7])])
-    [0, 1]
     """
     if len(fold_curves) == 1:
         return [choose_rounds(fold_curves)]
@@ -196,21 +181,6 @@ class FoldCurveRace:
 
     Greater `curves` of the first folds of complete trials are better, and the `scores`
     are their best ones.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayes.evaluation.learning_curves import FoldCurveRace
-    >>> from skbayes.evaluation.racing import Race
-    >>> rounds = np.arange(1, 21)
-    >>> rates = [0.1, 0.2, 0.3, 0.4, 0.6, 0.8]
-    >>> curves = [0.9 - rate / 10 - np.exp(-rate * rounds) for rate in rates]
-    >>> scores = [curve.max() for curve in curves]
-    >>> table = [[score, score + 0.01, score - 0.01] for score in scores]
-    >>> race = FoldCurveRace(curves, scores, Race(table))
-    >>> slow, bad = 0.9 - np.exp(-0.1 * rounds), 0.6 - np.exp(-0.8 * rounds)
-    >>> print(f"{race.chance(bad[:16]):.3f}, {race.chance(slow[:16]):.3f}")
-    0.000, 0.031
     """
 
     def __init__(

@@ -252,12 +252,6 @@ def parse_measurement(
 
     A name is that of a metric of the search, whose key `metrics` contains, a cost or a
     scorer. A callable takes the estimator, `X` and `y`, or the estimator alone.
-
-    Examples
-    --------
-    >>> from skbayes.evaluation.measure import parse_measurement
-    >>> parse_measurement("accuracy"), parse_measurement("accuracy", {"accuracy": ""})
-    (('scorer', 'accuracy'), ('metric', ''))
     """
     if isinstance(what, str):
         if what in metrics:

@@ -132,19 +132,10 @@ RULES: dict[str, frozenset[str]] = {
 class RefitChoice:
     """Meaning of a value of `refit`.
 
-    Parameters
-    ----------
-    plain : bool, str, callable or dict
-        Value that GridSearchCV accepts, or weights of objectives. For a rule, it is the
-        metric that the rule uses, or True for a single metric.
-    rule : str or None
-        Name of a rule.
-    metric : str or None
-        Metric that is named, if any.
-    options : dict
-        Options of the rule.
-    threshold : bool, str or callable
-        Metric of the decision threshold; False to keep the usual one.
+    `plain` is a value that GridSearchCV accepts, or weights of objectives. For a
+    `rule`, it is the metric that the rule uses, or True for a single metric. `metric`
+    is the one that is named, if any. The `threshold` is the metric of the decision
+    threshold, or False to keep the usual one.
     """
 
     plain: Any = True
@@ -169,11 +160,6 @@ def refit_choice(refit: Any, scoring: Any = None) -> RefitChoice:
 
     A string among several metrics of `scoring` is a metric, also if a rule has the same
     name. A dict without "rule" and "threshold" contains the weights of objectives.
-
-    Raises
-    ------
-    ValueError
-        If a dict contains an unknown option, or a threshold without a refit.
     """
     is_dict = isinstance(refit, Mapping) and ("rule" in refit or "threshold" in refit)
     options = dict(refit) if is_dict else {"rule": refit}

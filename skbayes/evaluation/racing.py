@@ -46,13 +46,6 @@ class Race:
 
     `table` (n, K) are the scores of the complete trials by split; greater is better.
     `first` (n, m) are those of their first folds before the other folds were finished.
-
-    Examples
-    --------
-    >>> from skbayes.evaluation.racing import Race
-    >>> race = Race([[0.90, 0.80, 0.85], [0.88, 0.79, 0.84], [0.70, 0.62, 0.66]])
-    >>> print(f"{race.chance([0.3]):.3f}, {race.chance([0.89]):.3f}")
-    0.000, 0.088
     """
 
     def __init__(

@@ -46,20 +46,7 @@ FULL_DATA = Fidelity()
 
 @dataclass(frozen=True)
 class Subsets:
-    """Training subsets of a search, from ranks (n,) of training rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from skbayes.evaluation.subsets import Fidelity, Subsets
-    >>> train, test = np.arange(2, 12), np.arange(2)
-    >>> half, most = Fidelity(train_size=0.5), Fidelity(train_size=8)
-    >>> subsets = Subsets.draw([(train, test)], [half, most], seed=0)
-    >>> subsets.rows(0, train, half)
-    array([ 2,  3,  8,  9, 11])
-    >>> subsets.rows(0, train, most)
-    array([ 2,  3,  6,  7,  8,  9, 10, 11])
-    """
+    """Training subsets of a search, from ranks (n,) of training rows."""
 
     ranks: Mapping[int, Sequence[np.ndarray]]
     sizes: tuple[int, ...]

@@ -410,18 +410,17 @@ class Scheduler:
 
     def _run_alone(self, number: int, n_deaths: int) -> BaseException | None:
         """Run a trial until it ends, or return its last crash if there are too many."""
-        while True:
+        error = None
+        for _ in range(MAX_DEATHS - n_deaths):
             self.executor.start(number, self._evaluations[number], alone=True)
             futures = self.executor.finished(self._until_deadline())
             error = self._keep_finished(futures).get(number)
             if error is None:
-                return None
+                break
             if is_unreadable(error):
                 raise error
             self._on_death()
-            n_deaths += 1
-            if n_deaths >= MAX_DEATHS:
-                return error
+        return error
 
     # -- telling ------------------------------------------------------------------
 

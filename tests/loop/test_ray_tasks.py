@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import joblib
 import pytest
 from joblib.parallel import MultiprocessingBackend
+from sklearn.utils.parallel import delayed
 
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.ray_tasks import RayTasks
@@ -113,7 +114,7 @@ def test_an_interrupted_search_starts_no_further_task(used):
         waits.wait(20.0)
 
     with pytest.raises(KeyboardInterrupt), running:
-        running.start(0, lambda parallel: parallel([joblib.delayed(fit)()] * 4))
+        running.start(0, lambda parallel: parallel([delayed(fit)()] * 4))
         while len(begun) < 2:
             time.sleep(0.01)
         raise KeyboardInterrupt
