@@ -156,7 +156,7 @@ class ExecutionContext:
     def _own_backend(self) -> Any:
         """Return a backend of joblib for one thread; None if none can be created."""
         if self.kind is RayBackend:
-            options = getattr(self.backend, "ray_remote_args", {})
+            options = getattr(self.backend, "ray_remote_args", None) or {}
             return RayTasks(self._threads, options, self._interrupted)
         return compat.own_backend(self.backend)
 

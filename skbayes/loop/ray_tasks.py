@@ -7,7 +7,7 @@ start separate actors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from threading import Event
 from typing import Any
@@ -33,14 +33,11 @@ class RayTasks(ParallelBackendBase):
     supports_retrieve_callback = True
 
     def __init__(
-        self,
-        threads: ThreadPoolExecutor,
-        options: Any = None,
-        interrupted: Event | None = None,
+        self, threads: ThreadPoolExecutor, options: Mapping, interrupted: Event
     ) -> None:
         super().__init__(nesting_level=0)
-        self._threads, self._interrupted = threads, interrupted or Event()
-        known = {k: v for k, v in (options or {}).items() if k in OPTIONS}
+        self._threads, self._interrupted = threads, interrupted
+        known = {k: v for k, v in options.items() if k in OPTIONS}
         self._options = {**known, "max_retries": 0}
         self._remote: Any = None
 

@@ -161,9 +161,7 @@ class Scheduler:
         self._proposing = 0.0
 
     def run(
-        self,
-        on_interrupt: Callable[[], None] = lambda: None,
-        on_death: Callable[[], None] = lambda: None,
+        self, on_interrupt: Callable[[], None], on_death: Callable[[], None]
     ) -> str:
         """Run trials until a budget is spent; return the stop reason.
 

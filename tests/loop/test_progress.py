@@ -144,6 +144,11 @@ def test_parameters_are_shown_and_do_not_control_the_terminal(capsys):
     assert shown[1:] == [f"[1/1] trial 0: {given}"]
 
 
+def search_of(quality, estimator=None, **more):
+    space, options = {"quality": quality}, {"cv": 2, "random_state": 0, **more}
+    return BayesSearchCV(estimator or Sometimes(), space, **options)
+
+
 @pytest.fixture
 def bars(monkeypatch):
     """Record the calls of tqdm."""
@@ -192,29 +197,14 @@ def test_a_real_bar(capsys):
 
 
 def test_the_bar_of_a_search(bars, capsys):
-    BayesSearchCV(
-        Sometimes(),
-        {"quality": [1, 2, 3]},
-        n_iter=3,
-        cv=2,
-        verbose="progress",
-        random_state=0,
-    ).fit(X, y)
+    search_of([1, 2, 3], n_iter=3, verbose="progress").fit(X, y)
     assert bars[0].n == 3 and bars[0].closed
     assert bars[0].said[-1] == "best 3 (trial 2)"
     assert capsys.readouterr().out == ""
 
 
 def test_a_resumed_search_goes_on_where_it_was(bars, tmp_path, capsys):
-    search = BayesSearchCV(
-        Sometimes(),
-        {"quality": (0.0, 1.0)},
-        n_iter=3,
-        cv=2,
-        random_state=0,
-        journal=tmp_path / "a.journal",
-    )
-    search.fit(X, y)
+    search = search_of((0.0, 1.0), n_iter=3, journal=tmp_path / "a.journal").fit(X, y)
     search.set_params(n_iter=5, verbose="progress").fit(X, y)
     assert bars[0].said[0]["initial"] == 3 and bars[0].said[0]["total"] == 5
     assert bars[0].n == 2
@@ -225,9 +215,9 @@ def test_a_resumed_search_goes_on_where_it_was(bars, tmp_path, capsys):
 
 
 def test_the_bar_is_closed_when_a_fit_raises(bars):
-    more = {"verbose": "progress", "error_score": "raise"}
+    search = search_of([1], Sometimes(bad="fit"), error_score="raise")
     with pytest.raises(RuntimeError, match="cannot be fitted"):
-        BayesSearchCV(Sometimes(bad="fit"), {"quality": [1]}, **more).fit(X, y)
+        search.set_params(verbose="progress").fit(X, y)
     assert bars[0].closed
 
 
@@ -237,14 +227,7 @@ def test_tqdm_is_missing(monkeypatch):
             raise AssertionError("fitted all the same")
 
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    search = BayesSearchCV(
-        Unwanted(),
-        {"quality": [1]},
-        verbose="progress",
-        error_score="raise",
-        random_state=0,
-    )
-    with pytest.raises(
-        ImportError, match=r"verbose='progress' needs tqdm.*skbayes\[progress\]"
-    ):
+    search = search_of([1], Unwanted(), verbose="progress", error_score="raise")
+    message = r"verbose='progress' needs tqdm.*skbayes\[progress\]"
+    with pytest.raises(ImportError, match=message):
         search.fit(X, y)

@@ -46,7 +46,8 @@ def used(monkeypatch):
 
 
 def parallel(threads, calls, options=None, n_jobs=2):
-    with joblib.parallel_config(RayTasks(threads, options), n_jobs=n_jobs):
+    backend = RayTasks(threads, options or {}, threading.Event())
+    with joblib.parallel_config(backend, n_jobs=n_jobs):
         return joblib.Parallel(batch_size=1)(calls)
 
 

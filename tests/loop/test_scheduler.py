@@ -153,7 +153,8 @@ class Fake:
             report=report,
         )
         self.history = scheduler.history
-        reason = scheduler.run(self.stop if "deadline" in budget else lambda: None)
+        stop = self.stop if "deadline" in budget else lambda: None
+        reason = scheduler.run(stop, lambda: None)
         self.unfinished = scheduler.unfinished
         return [trial.number for trial in scheduler.history], reason
 
