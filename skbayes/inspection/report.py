@@ -143,7 +143,7 @@ class Report:
     def from_search(cls, search: Any, *, title: str | None = None) -> Self:
         """Render the report of a fitted search; see :func:`write_report`."""
         title = _title(search, title)
-        return cls(title, _render(_template(), search, title))
+        return cls(title, render_history(search, title))
 
     def __repr__(self) -> str:
         return f"<{self.title}: a notebook displays this report; report(path) saves it>"
@@ -224,21 +224,15 @@ def report_history(
 
 
 def render_history(
-    history: Any, *, title: str | None = None, refresh: float | None = None
-) -> str:
-    """Return the page of :func:`report_history` as HTML, without writing a file."""
-    return _render(_template(), history, title, refresh=refresh)
-
-
-def _render(
-    template: Any,
     source: Any,
-    title: Any,
+    title: str | None = None,
     search_spaces: Any = None,
     refresh: float | None = None,
 ) -> str:
+    """Return the page of :func:`report_history` as HTML, without writing a file."""
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string or None, got {title!r}.")
+    template = _template()
     record = read_record(source, search_spaces=search_spaces)
     facts = _facts(source, record, record.trials)
     facts["refresh"] = None if refresh is None else math.ceil(refresh)
@@ -246,7 +240,7 @@ def _render(
 
 
 def _write(source: Any, path: Any, *args: Any) -> Path:
-    """Write the page; the other arguments are those of `_render`."""
+    """Write the page; the other arguments are those of `render_history`."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path, got {path!r}.")
     target = Path(path)
@@ -262,7 +256,6 @@ def _write(source: Any, path: Any, *args: Any) -> Path:
             "path must be a regular or a new file, not a link, a device or a pipe: "
             f"{target}"
         )
-    template = _template()
     # In the folder of the target, so that it can replace the target in one step. It is
     # created first, so that an unwritable folder fails before anything is drawn. It
     # cannot follow a link: the name is random, and "x" only creates new files.
@@ -271,7 +264,7 @@ def _write(source: Any, path: Any, *args: Any) -> Path:
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
             if mode is not None:
                 os.chmod(temporary, stat.S_IMODE(mode))
-            file.write(_render(template, source, *args))
+            file.write(render_history(source, *args))
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
