@@ -35,9 +35,10 @@ def test_the_package_shows_its_names_and_what_is_in_it():
 
 
 def test_modules_are_there_without_being_imported():
-    code = "import skbayes; print(skbayes.space.Real(0, 1), skbayes.loop.__name__)"
+    code = "import skbayes, sys; print(skbayes.space.Real(0, 1), skbayes.loop.__name__)"
+    code += "; skbayes.text; print('liblinear' in sys.modules)"
     shown = subprocess.check_output([sys.executable, "-c", code], text=True)
-    assert shown.split() == ["Real(0.0,", "1.0)", "skbayes.loop"]
+    assert shown.split() == ["Real(0.0,", "1.0)", "skbayes.loop", "False"]
 
 
 @pytest.mark.parametrize("fitted", [False, True])

@@ -130,18 +130,9 @@ def _score(params):
 def test_a_parameter_without_effect_is_named():
     found = [one for one in spread(64, _score) if "visible effect" in one]
     assert found == ["idle has no visible effect on the score: it can be left out."]
-
-
-@pytest.mark.parametrize(
-    "n, score, noise",
-    [
-        (16, _score, 0.0),  # too few trials
-        (64, _score, 10.0),  # noise alone
-        (64, lambda params: 1.0, 0.0),
-    ],
-)
-def test_nothing_is_said_of_effects_that_cannot_be_seen(n, score, noise):
-    assert not any("visible effect" in one for one in spread(n, score, noise))
+    # Too few trials, noise alone, and equal scores.
+    for n, score, noise in ((16, _score, 0), (64, _score, 10), (64, lambda _: 1, 0)):
+        assert not any("visible effect" in one for one in spread(n, score, noise))
 
 
 def test_few_trials_are_few_for_many_parameters():
@@ -165,24 +156,16 @@ def test_few_trials_are_few_for_many_parameters():
 
 
 @pytest.mark.parametrize(
-    "scores, expected",
+    "scores, start",
     [
-        (
-            [0.5] * 9 + [0.75] * 3,
-            "3 trials share the best score, 0.75: more splits or a finer metric can "
-            "distinguish them.",
-        ),
-        (
-            [0.5] * 12,
-            "All 12 trials have the same score, 0.5: no value that was tried changes "
-            "it.",
-        ),
+        ([0.5] * 9 + [0.75] * 3, "3 trials share the best score, 0.75: more splits"),
+        ([0.5] * 12, "All 12 trials have the same score, 0.5: no value that was"),
     ],
 )
-def test_ties_are_counted(scores, expected):
+def test_ties_are_counted(scores, start):
     params = [{"a": k / 20} for k in range(1, 13)]
-    found = advice(history(params, scores), search_spaces={"a": (0.0, 2.0)})
-    assert found == [expected]
+    (found,) = advice(history(params, scores), search_spaces={"a": (0.0, 2.0)})
+    assert found.startswith(start)
 
 
 def test_wrong_sources_are_refused():
@@ -219,29 +202,19 @@ def test_where_there_is_no_advice_nothing_is_shown(capsys):
     assert "Advice" not in capsys.readouterr().out + search._repr_html_()
 
 
-@pytest.mark.parametrize(
-    ("score_cv", "text"),
-    [
+def test_what_an_ensemble_adds_and_costs():
+    space = {"max_depth": [1, 2]}
+    search = BayesSearchCV(DecisionTreeClassifier(), space, n_iter=2, cv=2).fit(X, y)
+    for score_cv, text in (
         (-0.15, "better by 0.05; predictions take 10 times"),
         (-0.3, "no gain is visible"),
-    ],
-)
-def test_what_an_ensemble_adds_and_costs(score_cv, text):
-    search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        {"max_depth": [1, 2, 3, 4]},
-        refit="ensemble",
-        scoring="neg_log_loss",
-        n_iter=4,
-        cv=2,
-        random_state=0,
-    ).fit(X, y)
-    search.ensemble_ = EnsembleResult(
-        {0: 0.5, 1: 0.5}, "folds", -0.1, score_cv, -0.2, 10
-    )
-    (sentence,) = (text for text in advice(search) if "ensemble" in text)
-    assert text in sentence
-    assert "ensemble of 2 configurations" in sentence
+    ):
+        search.ensemble_ = EnsembleResult(
+            {0: 0.5, 1: 0.5}, "folds", -0.1, score_cv, -0.2, 10
+        )
+        (sentence,) = (text for text in advice(search) if "ensemble" in text)
+        assert text in sentence
+        assert "ensemble of 2 configurations" in sentence
 
 
 @pytest.mark.parametrize(

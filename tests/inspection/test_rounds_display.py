@@ -12,8 +12,7 @@ from sklearn.svm import SVC
 from skbayes import load_history
 from skbayes.evaluation.learning_curves import round_grid
 from skbayes.evaluation.trial import History
-from skbayes.inspection import RoundsDisplay, read_record
-from skbayes.inspection.report_pictures import _plans
+from skbayes.inspection import RoundsDisplay
 from skbayes.inspection.style import EDGE
 
 CAP = {"max_rounds": 400}
@@ -54,10 +53,11 @@ def test_curves_are_those_of_the_search():
     np.testing.assert_array_equal(display.chosen, search.cv_results_["rounds"])
     assert display.record.number[display.best] == search.best_index_
     assert display.ax_.get_ylabel() == "log loss (lower is better)"
-    assert display.star_.get_xdata() == [search.best_params_["n_estimators"]]
+    n_rounds = search.best_params_["n_estimators"]
+    assert display.star_.get_xdata() == [n_rounds]
+    assert f"with {n_rounds} rounds" in display._alt
     chosen = curves[
-        (curves["trial"] == search.best_index_)
-        & (curves["rounds"] == search.best_params_["n_estimators"])
+        (curves["trial"] == search.best_index_) & (curves["rounds"] == n_rounds)
     ]
     expected = -chosen["test_neg_log_loss"].mean()
     np.testing.assert_allclose(display.star_.get_ydata(), [expected])
@@ -135,9 +135,9 @@ def test_many_rounds_are_on_a_logarithmic_axis():
     assert -9.0 < low < 0.5 and high > 0.8
 
 
-def test_a_search_from_elsewhere_gives_the_same_picture(tmp_path):
-    path = str(tmp_path / "journal")
-    search = drawn.search("rounds", path)
+def test_a_search_from_elsewhere_gives_the_same_picture():
+    search = drawn.search("rounds")
+    path = search.journal
     one = RoundsDisplay.from_search(search)
     for source in (pickle.loads(pickle.dumps(search)), path, search.trials_):
         other = RoundsDisplay.from_history(source, metric="neg_log_loss")
@@ -171,20 +171,3 @@ def test_it_can_be_drawn_again_on_axes_of_the_user():
     assert first.plot(ax, line_kw={"lw": 5.0, "color": "red"}) is first
     assert first.ax_ is ax
     assert first.best_line_.get_linewidth() == 5.0
-    with pytest.raises(TypeError, match="ax must be matplotlib axes"):
-        first.plot("ax")
-
-
-def test_the_report_has_it():
-    plans = {
-        kind: {
-            plan.title: plan
-            for plan in _plans(drawn.search(kind), read_record(drawn.search(kind)))
-        }
-        for kind in ("rounds", "bayes")
-    }
-    title = "Scores after each round"
-    assert title not in plans["bayes"]
-    display = plans["rounds"][title].draw(ax=plt.subplots()[1])
-    n_rounds = drawn.search("rounds").best_params_["n_estimators"]
-    assert f"with {n_rounds} rounds" in display._alt

@@ -1,7 +1,6 @@
 """Display of scores by parameter."""
 
 import drawn_searches as drawn
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -53,11 +52,6 @@ def test_wrong_arguments():
             SliceDisplay.from_history(drawn.history(0.5), n_cols=n_cols)
     with pytest.raises(ValueError, match="params: 'gama' is unknown"):
         SliceDisplay.from_search(drawn.search("bayes"), params=["gama"])
-    given = plt.subplots(2, 3)[1]
-    display = SliceDisplay.from_search(drawn.search("bayes"), ax=given)
-    assert display.axes_.tolist() == given.ravel().tolist()
-    with pytest.raises(ValueError, match="ax must have 6 axes"):
-        SliceDisplay.from_search(drawn.search("bayes"), ax=given[0])
 
 
 def test_the_ends_are_those_of_the_space():

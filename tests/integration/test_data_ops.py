@@ -31,13 +31,13 @@ def plan():
 
 @pytest.fixture(scope="module")
 def fitted():
-    search = skrub_search(plan(), n_iter=14, cv=3, random_state=0)
+    search = skrub_search(plan(), n_iter=8, cv=2, random_state=0)
     return search.fit({"X": X, "y": y})
 
 
 def test_the_search_space_has_the_choices(fitted):
     table = fitted.results_
-    assert len(table) == 14
+    assert len(table) == 8
     assert set(table["model"]) == {"linear", "svc"}
     svc = table[table["model"] == "svc"]
     assert svc["C"].isna().all()
@@ -65,7 +65,7 @@ def test_the_best_learner_predicts_also_in_a_copy(fitted):
 
 
 def test_the_seed_determines_the_trials_with_any_number_of_jobs(fitted):
-    options = {"n_iter": 14, "cv": 3, "random_state": 0, "pre_dispatch": 1}
+    options = {"n_iter": 8, "cv": 2, "random_state": 0, "pre_dispatch": 1}
     again = skrub_search(plan(), n_jobs=2, **options).fit({"X": X, "y": y})
     assert again.cv_results_["params"] == fitted.cv_results_["params"]
 

@@ -1,12 +1,13 @@
 """Sections of the page on integrations, each as the program of a reader.
 
-Each program runs in a new process in an empty folder. A limit ends programs that wait
-forever, because Ray Tune starts servers and workers.
+Each program runs in an empty folder. Those of Ray Tune, which starts servers and
+workers, and Hydra run in a new process. A limit ends programs that wait forever.
 """
 
 import importlib.util
 import os
 import re
+import runpy
 import subprocess
 import sys
 import textwrap
@@ -46,11 +47,15 @@ def run(section, folder, *arguments):
     for name in re.findall(r"^ *(?:import|from) (\w+)", code["python"], re.M):
         if not importlib.util.find_spec(name):
             pytest.skip(f"needs {name}")
-    (folder / "program.py").write_text(
+    program = folder / "program.py"
+    program.write_text(
         f"{code['python']}\nassert {HOLDS.get(section, True)}\n", encoding="utf-8"
     )
     if "yaml" in code:
         (folder / "config.yaml").write_text(code["yaml"], encoding="utf-8")
+    if section not in ("Hydra", "Ray Tune"):
+        runpy.run_path(str(program), run_name="__main__")
+        return
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
         [sys.executable, "program.py", *arguments],
@@ -66,7 +71,9 @@ def run(section, folder, *arguments):
 @pytest.mark.parametrize(
     "section", [s for s in SECTIONS if code_of(s) and s != "Hydra"]
 )
-def test_section(section, tmp_path):
+@pytest.mark.filterwarnings("ignore")
+def test_section(section, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     run(section, tmp_path)
 
 

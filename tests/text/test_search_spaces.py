@@ -49,6 +49,10 @@ def test_the_papers_space():
     assert corners in space
     assert {**corners, "vectorizer__ngram_range": (3, 2)} not in space
     assert {**corners, "classifier__tol": 0.2} not in space
+    # What is not about the order is one parameter for all branches.
+    names = [column.name for column in space.columns]
+    assert names.count("classifier__C") == 1
+    assert names.count("vectorizer__ngram_range") == 3
 
 
 def test_the_extended_space_is_the_default():
@@ -82,51 +86,29 @@ def test_languages():
     assert own[1]["vectorizer__stop_words"] == [None, ("a", "b")]
 
 
-def _space(base, changes):
-    return Space.from_notation(_merged(base, changes))
-
-
-def test_changes_keep_sub_spaces_of_what_is_left():
-    base = {"kind": Choice({"a": {"x": [1, 2], "y": [3]}, "b": {"x": [5]}}), "z": [0]}
-    space = _space(base, {"kind": ["a"], "x": [2], "new": [1]})
-    assert {"kind": "a", "x": 2, "y": 3, "z": 0, "new": 1} in space
-    assert int(space.n_configurations) == 1
-
-
-def test_changes_hold_wherever_a_parameter_stands():
-    base = {"kind": Choice({"a": {"x": [1, 2]}, "b": {"x": [5]}, "c": {}})}
-    space = _space(base, {"x": [7, 8]})
-    assert int(space.n_configurations) == 5
-    assert {"kind": "b", "x": 8} in space
-    assert {"kind": "c"} in space
-
-
-def _ranges(space):
-    """Return the n-gram ranges of each branch."""
-    return [branch["vectorizer__ngram_range"] for branch in space]
-
-
-def test_orders_are_a_tree():
-    tree = [[(1, 1), (1, 2), (1, 3)], [(2, 2), (2, 3)], [(3, 3)]]
-    assert _ranges(text_space("paper")) == tree
-    # What is not about the order is one parameter for all branches.
-    space = Space.from_notation(text_space("paper"))
-    names = [column.name for column in space.columns]
-    assert sum(name == "classifier__C" for name in names) == 1
-    assert sum(name == "vectorizer__ngram_range" for name in names) == 3
+def test_changes_keep_sub_spaces_and_hold_wherever_a_parameter_stands():
+    kinds = {"a": {"x": [1, 2], "y": [3]}, "b": {"x": [5]}, "c": {}}
+    changes = {"kind": ["a", "c"], "x": [7, 8], "new": [1]}
+    space = Space.from_notation(_merged({"kind": Choice(kinds), "z": [0]}, changes))
+    rest = {"z": 0, "new": 1}
+    assert {"kind": "a", "x": 8, "y": 3, **rest} in space
+    assert {"kind": "c", **rest} in space
+    assert int(space.n_configurations) == 3
 
 
 @pytest.mark.parametrize(
     "wanted, tree",
     [
+        (None, [[(1, 1), (1, 2), (1, 3)], [(2, 2), (2, 3)], [(3, 3)]]),
         ([(1, 2)], [[(1, 2)]]),
         ([(2, 2), (1, 2), (1, 1)], [[(1, 2), (1, 1)], [(2, 2)]]),
         ([(1, 1), (1, 5)], [[(1, 1)], [(1, 5)]]),
     ],
 )
 def test_changes_of_the_tree(wanted, tree):
-    changes = {"vectorizer__ngram_range": wanted}
-    assert _ranges(text_space("paper", changes=changes)) == tree
+    changes = {"vectorizer__ngram_range": wanted} if wanted else None
+    found = text_space("paper", changes=changes)
+    assert [branch["vectorizer__ngram_range"] for branch in found] == tree
 
 
 def test_orders_of_the_extended_space_are_one_ordered_choice():
@@ -172,6 +154,7 @@ def _offered(space, name):
 
 
 def test_english_stems_are_left_out_without_their_package(no_package, caplog):
+    text_space("paper")  # its stop words are those of scikit-learn
     for _ in range(2):
         space = text_space("extended")
     assert _offered(space, "stemmer") == {None}
@@ -180,11 +163,6 @@ def test_english_stems_are_left_out_without_their_package(no_package, caplog):
     assert record.levelname == "WARNING"
     assert "stemming needs snowballstemmer" in record.message
     assert 'pip install "skbayes[text]"' in record.message
-
-
-def test_the_papers_space_needs_no_package_in_english(no_package, caplog):
-    text_space("paper")
-    assert not caplog.records
 
 
 @pytest.mark.parametrize("space", SPACES)

@@ -79,8 +79,7 @@ def check(rows, trials):
 
 @needs_callbacks
 @pytest.mark.filterwarnings(*FAILURES)
-@pytest.mark.parametrize("n_jobs", [None, 2])
-@pytest.mark.parametrize("others", [(), (Recorder(),)])
+@pytest.mark.parametrize("n_jobs, others", [(None, ()), (2, (Recorder(),))])
 def test_each_trial_is_a_row_of_a_run(n_jobs, others):
     run = Run()
     scoring = ["accuracy", "f1_macro"]
@@ -98,7 +97,7 @@ def test_each_trial_is_a_row_of_a_run(n_jobs, others):
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_every_search_logs_its_trials(kind):
     run = Run()
-    fitted = make(kind).set_callbacks(TrialLogger(run)).fit(*data(kind))
+    fitted = make(kind, n_iter=4).set_callbacks(TrialLogger(run)).fit(*data(kind))
     logged = [row["trial"] for row in run.rows]
     assert logged == [trial.number for trial in fitted.trials_]
     costs = [row for row in run.rows if any(name.startswith("cost_") for name in row)]
