@@ -16,8 +16,6 @@ from skbayes.benchmark.metrics import Summary, summarize
 from skbayes.benchmark.protocol import Run, RunFolder, benchmark
 from skbayes.benchmark.tables import NMT_PAIRS, LookupTable, load_nmt
 
-__all__ = ["main"]
-
 QUICK_SEEDS, QUICK_CAP = 20, 150
 
 NAMES = """methods:

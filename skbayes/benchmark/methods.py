@@ -22,15 +22,6 @@ from skbayes.benchmark.tables import LookupTable
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.space.dimensions import FloatArray
 
-__all__ = [
-    "NAMED",
-    "Method",
-    "RandomSearch",
-    "SkbayesMethod",
-    "find_object",
-    "make_factory",
-]
-
 Params = dict[str, Any]
 Score = float | list[float]
 

@@ -33,20 +33,6 @@ from skbayes.benchmark.protocol import N_BUDGET, N_START, Run
 from skbayes.benchmark.tables import LookupTable
 from skbayes.space.dimensions import FloatArray
 
-__all__ = [
-    "Expected",
-    "Measure",
-    "Summary",
-    "curves",
-    "error_curves",
-    "expected_of_random",
-    "measure",
-    "place_of_first",
-    "quartiles",
-    "rank_correlations",
-    "summarize",
-]
-
 # Tolerance for rounding errors when decimal scores are compared.
 _SLACK = 1e-9
 

@@ -26,8 +26,6 @@ from skbayes.benchmark.methods import Factory, make_factory
 from skbayes.benchmark.tables import LookupTable
 from skbayes.utils.blas import one_blas_thread
 
-__all__ = ["N_BUDGET", "N_START", "Run", "RunFolder", "benchmark", "run_method"]
-
 # Number of initial rows of a run, and number of rows after which fb is computed.
 N_START = 3
 N_BUDGET = 20

@@ -24,8 +24,6 @@ from skbayes.acquisition.hypervolume import is_nondominated
 from skbayes.space import Categorical, Dimension, Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number, native
 
-__all__ = ["NMT_PAIRS", "LookupTable", "RowSpace", "load_nmt"]
-
 Params = dict[str, Any]
 
 NMT_PAIRS = ("zh-en", "ru-en", "ja-en", "en-ja", "sw-en", "so-en")

@@ -20,8 +20,6 @@ from skbayes.space.dimensions import is_number
 from skbayes.spaces.parts import owner_of
 from skbayes.utils.blas import one_blas_thread
 
-__all__ = ["advice"]
-
 # A real number is at an end of its range if it is closer than this share of the range.
 EDGE = 0.01
 

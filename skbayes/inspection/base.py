@@ -15,8 +15,6 @@ from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.utils.optional import import_optional
 
-__all__ = ["get_axes", "get_many_axes", "import_pyplot", "select_trials"]
-
 
 class _Display:
     """Base class of the displays.

@@ -13,8 +13,6 @@ from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["ConvergenceDisplay"]
-
 # Identifies the lines of searches that are already in the plot.
 LINE = "skbayes: best so far"
 

@@ -21,8 +21,6 @@ from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import posterior_of_mean
 from skbayes.utils.blas import one_blas_thread
 
-__all__ = ["BackgroundSample", "Dependence", "dependences", "marginal"]
-
 # Maximum number of values of a single hyper-parameter, and of each hyper-parameter of a
 # pair.
 RESOLUTION, PAIR_RESOLUTION = 50, 20

@@ -37,8 +37,6 @@ from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.html_table import html_table
 
-__all__ = ["Importance", "ImportanceDisplay", "importance", "tree_variances"]
-
 # Position of a column that is inactive in a configuration; others are from 0 to 1.
 INACTIVE = -1.0
 

@@ -16,8 +16,6 @@ from skbayes.inspection.scales import (
 )
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["ParallelCoordinatesDisplay"]
-
 # Height of lines below the axis of a hyper-parameter that their trials do not have.
 NOT_USED = -0.13
 

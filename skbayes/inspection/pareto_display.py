@@ -28,8 +28,6 @@ from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["ParetoDisplay"]
-
 
 @dataclass(eq=False, repr=False)
 class ParetoDisplay(_Display):

@@ -21,8 +21,6 @@ from skbayes.inspection.scales import (
 from skbayes.inspection.score_model import NoScores, ScoreModel, score_model
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["PartialDependenceDisplay"]
-
 # Minimum number of values on both axes for filled contours; fewer are shown as tiles.
 FEWEST_FOR_CONTOURS = 5
 

@@ -36,8 +36,6 @@ from skbayes.results.record import SearchRecord
 from skbayes.utils.optional import import_optional
 from skbayes.utils.texts import printable
 
-__all__ = ["Report", "render_history", "report_history", "write_report"]
-
 # Attributes of a fitted search that a journal does not contain.
 _ATTRIBUTES = (
     "best_cost_",

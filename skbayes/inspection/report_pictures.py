@@ -28,8 +28,6 @@ from skbayes.inspection.tradeoff_display import TradeoffDisplay
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 
-__all__ = ["Picture", "draw_summary", "pictures"]
-
 # Minimum number of trials with a score for plots of hyper-parameters.
 FEWEST_TO_LEARN = 4
 

@@ -12,8 +12,6 @@ from skbayes.inspection.scales import plain
 from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["RoundsDisplay"]
-
 # The limits of the vertical axis ignore the first 1 / LAST_PART of a trial's rounds.
 LAST_PART = 4
 

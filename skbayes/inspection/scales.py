@@ -22,22 +22,6 @@ from skbayes.space.dimensions import Dimension, FloatArray, is_number
 from skbayes.space.lists import OptionKey
 from skbayes.utils.texts import printable
 
-__all__ = [
-    "ParameterScale",
-    "are_log",
-    "label_of",
-    "name_label",
-    "option_places",
-    "option_ticks",
-    "parameter_scales",
-    "plain",
-    "scale_of",
-    "score_label",
-    "score_name",
-    "shorten",
-    "turn_if_crowded",
-]
-
 # Maximum length of the name of an option on an axis.
 MAX_LABEL = 14
 

@@ -18,14 +18,6 @@ from skbayes.space.dimensions import is_number
 from skbayes.surrogates.registry import capability, make_surrogate, names_with, registry
 from skbayes.utils.blas import one_blas_thread
 
-__all__ = [
-    "NoScores",
-    "ScoreModel",
-    "column_labels",
-    "score_model",
-    "space_of_values",
-]
-
 
 class NoScores(ValueError):
     """Error if no trial has a score."""

@@ -17,8 +17,6 @@ from skbayes.inspection.scales import (
 )
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["SliceDisplay"]
-
 # Spread of the trials of one option, as a share of the distance to the next option.
 SPREAD = 0.28
 

@@ -13,8 +13,6 @@ from skbayes.results.record import SearchRecord
 from skbayes.results.stage_correlation import spearman
 from skbayes.space.dimensions import FloatArray, key_of
 
-__all__ = ["StagesDisplay"]
-
 # Spread of the trials of a stage to each side, as a share of the distance to the next.
 SPREAD = 0.17
 

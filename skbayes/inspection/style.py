@@ -16,30 +16,6 @@ import numpy as np
 
 from skbayes.space.dimensions import FloatArray
 
-__all__ = [
-    "EDGE",
-    "FAILURES",
-    "OTHERS",
-    "SERIES",
-    "STATES",
-    "TRIALS",
-    "SeriesStyle",
-    "StateStyle",
-    "Tones",
-    "annotate_empty",
-    "has_log_span",
-    "mark_best",
-    "mark_failures",
-    "merged",
-    "mixed",
-    "robust_limits",
-    "score_colors",
-    "set_robust_ylim",
-    "star",
-    "style_axes",
-    "tones",
-]
-
 # Minimum ratio of the largest to the smallest cost for a logarithmic scale.
 COST_SPAN = 20.0
 

@@ -11,8 +11,6 @@ from skbayes.inspection.style import STATES, style_axes, tones
 from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
-__all__ = ["TimelineDisplay"]
-
 # Maximum number of trials with numbers on their bars.
 MAX_NUMBERED = 40
 

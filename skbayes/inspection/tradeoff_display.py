@@ -14,8 +14,6 @@ from skbayes.inspection.scales import plain, score_name
 from skbayes.results.read import read_record
 from skbayes.space.dimensions import FloatArray, is_number
 
-__all__ = ["TradeoffDisplay"]
-
 # Trials that are the best for a smaller share of the tradeoffs are not labeled.
 NARROW = 0.07
 

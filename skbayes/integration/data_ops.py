@@ -8,8 +8,6 @@ from typing import Any
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.space import Categorical
 
-__all__ = ["skrub_search"]
-
 
 def skrub_search(data_op: Any, **options: Any) -> Any:
     """Create a search of the choices of a skrub DataOp.

@@ -25,8 +25,6 @@ else:
     ).ForecastingRandomizedSearchCV
     check_scoring = _import("sktime.utils.validation.forecasting").check_scoring
 
-__all__ = ["ForecastingSkbayesSearchCV"]
-
 
 class ForecastingSkbayesSearchCV(ForecastingRandomizedSearchCV):
     """Bayesian search of the parameters of a forecaster of sktime.

@@ -16,8 +16,6 @@ else:
         purpose="skbayes.integration.HyperactiveOptimizer",
     ).BaseOptimizer
 
-__all__ = ["HyperactiveOptimizer"]
-
 
 class HyperactiveOptimizer(BaseOptimizer):
     """Optimizer of Hyperactive that uses the optimizer of skbayes.

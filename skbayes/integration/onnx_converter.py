@@ -14,8 +14,6 @@ from skbayes.search.ensemble import (
     WeightedEnsembleRegressor,
 )
 
-__all__ = ["register_onnx_converter"]
-
 
 def register_onnx_converter() -> None:
     """Let skl2onnx convert fitted searches, as it converts ``GridSearchCV``.

@@ -22,8 +22,6 @@ else:
         "optuna", extra="tracking", purpose="skbayes.integration.OptunaSampler"
     )
 
-__all__ = ["OptunaSampler"]
-
 _FLOAT = optuna.distributions.FloatDistribution
 _STATES = optuna.trial.TrialState
 # Maximum number of values of a parameter on which others may depend.

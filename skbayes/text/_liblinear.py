@@ -32,16 +32,6 @@ from scipy import sparse
 from skbayes.utils.optional import import_optional, log_once
 from skbayes.utils.private_names import set_verbosity_wrap, train_wrap
 
-__all__ = [
-    "Problem",
-    "Trained",
-    "import_library",
-    "lay_out",
-    "library_name",
-    "presence",
-    "train",
-]
-
 _RNG_LOCK = threading.Lock()
 _OUTPUT = threading.local()
 

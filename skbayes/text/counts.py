@@ -24,8 +24,6 @@ from scipy import sparse
 
 from skbayes.text.tokens import TokenStream, offsets_among
 
-__all__ = ["CountTable", "count_ngrams", "match_ngrams", "patterns"]
-
 # Number of tokens that are counted at a time; it limits the memory for counting.
 BLOCK = 2**23
 

@@ -33,9 +33,6 @@ from skbayes.text._liblinear import (
 from skbayes.utils.optional import warn_user
 from skbayes.utils.pickled_version import PickledVersion
 
-__all__ = ["LiblinearClassifier"]
-
-
 # Weight of the logistic link in the probabilities of the squared hinge loss. It
 # separates probabilities that would otherwise all be clipped to 0 or 1.
 TIE = 1e-6

@@ -21,8 +21,6 @@ from skbayes.text.token_filters import stemmer_of, stop_word_list
 from skbayes.text.tokens import WORDS, check_texts
 from skbayes.utils.pickled_version import PickledVersion
 
-__all__ = ["NGramVectorizer"]
-
 # Marks a skipped token in the name of an n-gram.
 _GAP = "*"
 

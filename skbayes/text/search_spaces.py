@@ -10,14 +10,7 @@ from skbayes.space.notation import pairs_of, with_sub_spaces
 from skbayes.text.token_filters import stemmer_of, stop_word_list
 from skbayes.utils.optional import log_once
 
-__all__ = [
-    "SPACES",
-    "first_points",
-    "needs_primal",
-    "text_space",
-    "with_steps",
-    "without_auto",
-]
+__all__ = ["text_space"]
 
 #: Names of the predefined spaces.
 SPACES = ("extended", "paper")

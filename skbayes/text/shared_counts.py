@@ -19,9 +19,6 @@ from skbayes.text.tokens import StringArray, TokenStream, split_characters, spli
 if TYPE_CHECKING:
     from skbayes.evaluation.prefix_store import MachineStore, PrefixStore
 
-__all__ = ["CountedTexts", "Counts", "NgramSpec", "TokenizerSpec", "counted_texts"]
-
-
 Arrays = Mapping[str, npt.NDArray]
 
 

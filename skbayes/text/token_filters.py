@@ -10,8 +10,6 @@ from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from skbayes.utils.optional import import_optional
 
-__all__ = ["stemmer_of", "stop_word_list", "without_numbers"]
-
 _DIGIT = re.compile(r"\d")
 
 

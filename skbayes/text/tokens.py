@@ -21,17 +21,6 @@ import numpy.typing as npt
 
 from skbayes.utils.optional import warn_user
 
-__all__ = [
-    "WORDS",
-    "StringArray",
-    "TokenStream",
-    "check_labeled_texts",
-    "check_texts",
-    "offsets_among",
-    "split_characters",
-    "split_words",
-]
-
 #: scikit-learn's pattern: words of two or more letters, digits or underscores.
 WORDS = r"(?u)\b\w\w+\b"
 

@@ -11,8 +11,6 @@ from typing import Any
 from skbayes.tracking.mlflow_runs import log_search
 from skbayes.utils.optional import warn_user
 
-__all__ = ["autologged"]
-
 # Number of rows from which the signature of a model is inferred, as in MLflow.
 N_SIGNATURE_ROWS = 5
 

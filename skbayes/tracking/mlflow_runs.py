@@ -19,8 +19,6 @@ from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.utils.optional import import_optional
 
-__all__ = ["as_text", "error_text", "log_search", "log_to_mlflow", "trial_metrics"]
-
 # Limits of all servers: characters of a value, and parameters of one call.
 LONGEST_VALUE = 500
 MOST_PARAMS = 100

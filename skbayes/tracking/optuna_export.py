@@ -15,8 +15,6 @@ from skbayes.space import Integer, Real
 from skbayes.space.dimensions import Dimension, is_number
 from skbayes.utils.optional import import_optional
 
-__all__ = ["export_to_optuna"]
-
 # User attribute with the number of the trial in the search.
 _NUMBER = "skbayes_trial"
 

@@ -14,8 +14,6 @@ from skbayes.evaluation.trial import Trial
 from skbayes.tracking.mlflow_runs import as_text, error_text, trial_metrics
 from skbayes.utils.optional import warn_or_log
 
-__all__ = ["TrialLogger"]
-
 Values = dict[str, Any]
 
 
