@@ -22,7 +22,6 @@ import os
 import re
 import sys
 import threading
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,101 +58,56 @@ class Trained(NamedTuple):
     converged: bool
 
 
-class Rows(NamedTuple):
-    """Samples as the library reads them; `nodes` are None for scikit-learn's copy."""
-
-    X: sparse.csr_matrix
-    bias: float
-    nodes: npt.NDArray[Any] | None = None
-    addresses: npt.NDArray[np.uintp] | None = None
+# Nodes (column from 1, value) and addresses of the rows, for liblinear-official.
+Rows = tuple[npt.NDArray[Any], npt.NDArray[np.uintp]]
 
 
-def lay_out(X: sparse.csr_matrix, bias: float) -> Rows:
-    """Convert finite data; add a constant feature `bias` unless it is negative."""
+def lay_out(X: sparse.csr_matrix, bias: float) -> Rows | None:
+    """Convert finite data; add a constant feature `bias` unless it is negative.
+
+    scikit-learn's copy of the library converts them itself.
+    """
     if X.shape[1] >= np.iinfo(np.int32).max:
         raise ValueError(f"LIBLINEAR does not support {X.shape[1]} features.")
     if not _is_installed():
-        return Rows(X, bias)
-    structures = import_library("LiblinearClassifier")
-    return Rows(X, bias, *_nodes(X, bias, np.dtype(structures.feature_node)))
-
-
-def train(
-    rows: Rows,
-    codes: npt.NDArray[Any],
-    solver: int,
-    *,
-    C: float,
-    tol: float,
-    regularize_bias: bool,
-    class_weight: npt.NDArray[np.float64],
-    seed: int | None,
-) -> Trained:
-    """Train a linear classifier, or raise a ValueError if the library refuses.
-
-    `codes` (n_samples,) are classes from 0, each of which occurs; `class_weight` are
-    factors of `C`; `solver` is LIBLINEAR's number. Only liblinear-official can omit the
-    bias (of 1) from the penalty. Without a `seed`, fits can run in parallel there.
-    """
-    n_classes = int(codes.max()) + 1
-    X, bias = rows.X, rows.bias
-    if rows.addresses is None:
-        labels = codes.astype(np.float64)
-        return _train_by_scikit_learn(
-            X, labels, solver, C, tol, bias, class_weight, seed
-        )
-    structures = import_library("LiblinearClassifier")
-    library = structures.liblinear
-    # With -1 and 1, the library uses 1 as the positive class, regardless of the order.
-    classes = np.array([-1, 1]) if n_classes == 2 else np.arange(n_classes)
-    labels = classes[codes].astype(np.float64)
-
-    problem = structures.problem.__new__(structures.problem)
-    problem.l = X.shape[0]
-    problem.n = X.shape[1] + (bias >= 0)
-    problem.y = labels.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
-    problem.x = ctypes.cast(
-        rows.addresses.ctypes.data,
-        ctypes.POINTER(ctypes.POINTER(structures.feature_node)),
-    )
-    problem.bias = bias
-
-    # The constructor is not called, because it enables printing for all threads.
-    parameter = structures.parameter.__new__(structures.parameter)
-    parameter.set_to_default_values()
-    parameter.solver_type = solver
-    parameter.eps = tol
-    parameter.C = C
-    parameter.regularize_bias = int(regularize_bias)
-    parameter.nr_weight = n_classes
-    parameter.weight_label = (ctypes.c_int * n_classes)(*map(int, classes))
-    parameter.weight = (ctypes.c_double * n_classes)(*map(float, class_weight))
-
-    refusal = library.check_parameter(ctypes.byref(problem), ctypes.byref(parameter))
-    if refusal:
-        raise ValueError(f"LIBLINEAR refuses these parameters: {refusal.decode()}.")
-    coef, messages = _run(library, problem, parameter, seed)
-    del labels  # the library has read them until here
-    return Trained(coef, *_read(messages))
+        return None
+    dtype = np.dtype(import_library("LiblinearClassifier").feature_node)
+    n_samples, n_features = X.shape
+    extra = 2 if bias >= 0 else 1
+    starts = X.indptr.astype(np.int64) + extra * np.arange(n_samples + 1)
+    nodes = np.empty(X.nnz + extra * n_samples, dtype=dtype)
+    is_nonzero = np.ones(len(nodes), dtype=bool)
+    for place in range(1, extra + 1):
+        is_nonzero[starts[1:] - place] = False
+    column, value = nodes["index"], nodes["value"]
+    column[is_nonzero] = X.indices + 1
+    value[is_nonzero] = X.data
+    if bias >= 0:
+        column[starts[1:] - 2] = n_features + 1
+        value[starts[1:] - 2] = bias
+    column[starts[1:] - 1] = -1
+    addresses = nodes.ctypes.data + starts[:-1] * dtype.itemsize
+    return nodes, np.ascontiguousarray(addresses, dtype=np.uintp)
 
 
 class Problem(NamedTuple):
-    """Samples and options of the binary problems of all classes."""
+    """Samples and options of a classifier or of its binary problems."""
 
     X: sparse.csr_matrix
-    rows: Rows | None  # None if each class has its own
+    rows: Rows | None  # None if each binary problem has its own
     bias: float
-    codes: npt.NDArray[Any]
-    class_weight: npt.NDArray[np.float64]
+    codes: npt.NDArray[Any]  # classes from 0, each of which occurs
+    class_weight: npt.NDArray[np.float64]  # factors of C
     total: npt.NDArray[np.int64] | None  # presence of features, if they are scaled
-    train: Callable[..., Trained]
+    solver: int  # LIBLINEAR's number
+    C: float
+    tol: float
+    regularize_bias: bool  # False requires liblinear-official, and a bias of 1
 
     def solved(self, seed: int | None, code: int | None = None) -> Trained:
         """Separate one class from the rest, or all classes if `code` is None."""
         if code is None:
-            return self.train(
-                self.rows, self.codes, class_weight=self.class_weight, seed=seed
-            )
+            return self.train(seed)
         rest = 1.0 if len(self.class_weight) > 2 else self.class_weight[0]
         X, positive = self.X, self.codes == code
         ratios = np.ones(X.shape[1])
@@ -161,14 +115,56 @@ class Problem(NamedTuple):
             ratios = _log_count_ratios(X, positive, self.total)
             values = X.data * ratios[X.indices]
             X = sparse.csr_matrix((values, X.indices, X.indptr), shape=X.shape)
-        found = self.train(
-            lay_out(X, self.bias) if self.rows is None else self.rows,
-            positive.astype(np.int64),
-            class_weight=np.array([rest, self.class_weight[code]]),
-            seed=seed,
-        )
+        weights = np.array([rest, self.class_weight[code]])
+        codes = positive.astype(np.int64)
+        found = self._replace(X=X, codes=codes, class_weight=weights).train(seed)
         found.weights[:, : X.shape[1]] *= ratios
         return found
+
+    def train(self, seed: int | None) -> Trained:
+        """Train a linear classifier, or raise a ValueError if the library refuses.
+
+        Without a `seed`, fits by liblinear-official can run in parallel.
+        """
+        rows = self.rows or lay_out(self.X, self.bias)
+        if rows is None:
+            return _train_by_scikit_learn(self, seed)
+        structures = import_library("LiblinearClassifier")
+        library = structures.liblinear
+        n_classes = len(self.class_weight)
+        # With -1 and 1, the library uses 1 as the positive class, in any order.
+        classes = np.array([-1, 1]) if n_classes == 2 else np.arange(n_classes)
+        labels = classes[self.codes].astype(np.float64)
+
+        problem = structures.problem.__new__(structures.problem)
+        problem.l = self.X.shape[0]
+        problem.n = self.X.shape[1] + (self.bias >= 0)
+        problem.y = labels.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+        problem.x = ctypes.cast(
+            rows[1].ctypes.data,
+            ctypes.POINTER(ctypes.POINTER(structures.feature_node)),
+        )
+        problem.bias = self.bias
+
+        # The constructor is not called, because it enables printing for all threads.
+        parameter = structures.parameter.__new__(structures.parameter)
+        parameter.set_to_default_values()
+        parameter.solver_type = self.solver
+        parameter.eps = self.tol
+        parameter.C = self.C
+        parameter.regularize_bias = int(self.regularize_bias)
+        parameter.nr_weight = n_classes
+        parameter.weight_label = (ctypes.c_int * n_classes)(*map(int, classes))
+        weights = map(float, self.class_weight)
+        parameter.weight = (ctypes.c_double * n_classes)(*weights)
+
+        arguments = (ctypes.byref(problem), ctypes.byref(parameter))
+        refusal = library.check_parameter(*arguments)
+        if refusal:
+            raise ValueError(f"LIBLINEAR refuses these parameters: {refusal.decode()}.")
+        coef, messages = _run(library, problem, parameter, seed)
+        del labels, rows  # the library has read them until here
+        return Trained(coef, *_read(messages))
 
 
 def _log_count_ratios(
@@ -220,28 +216,6 @@ def _run(
         library.free_and_destroy_model(ctypes.byref(model))
 
 
-def _nodes(
-    X: sparse.csr_matrix, bias: float, dtype: np.dtype
-) -> tuple[npt.NDArray[Any], npt.NDArray[np.uintp]]:
-    """Return nodes (column from 1, value), and the addresses of the rows."""
-    n_samples, n_features = X.shape
-    extra = 2 if bias >= 0 else 1
-    starts = X.indptr.astype(np.int64) + extra * np.arange(n_samples + 1)
-    nodes = np.empty(X.nnz + extra * n_samples, dtype=dtype)
-    is_nonzero = np.ones(len(nodes), dtype=bool)
-    for place in range(1, extra + 1):
-        is_nonzero[starts[1:] - place] = False
-    column, value = nodes["index"], nodes["value"]
-    column[is_nonzero] = X.indices + 1
-    value[is_nonzero] = X.data
-    if bias >= 0:
-        column[starts[1:] - 2] = n_features + 1
-        value[starts[1:] - 2] = bias
-    column[starts[1:] - 1] = -1
-    addresses = nodes.ctypes.data + starts[:-1] * dtype.itemsize
-    return nodes, np.ascontiguousarray(addresses, dtype=np.uintp)
-
-
 _DESCENT = re.compile(r"optimization finished, #iter = (\d+)")
 _NEWTON = re.compile(r"iter +(\d+) f ")
 
@@ -276,16 +250,7 @@ _MAX_ITER = {1: 300, 4: 100_000, 6: 100, 7: 300}
 _PRIMAL_OF = {1: 2, 7: 0}
 
 
-def _train_by_scikit_learn(
-    X: sparse.csr_matrix,
-    labels: npt.NDArray[np.float64],
-    solver: int,
-    C: float,
-    tol: float,
-    bias: float,
-    class_weight: npt.NDArray[np.float64],
-    seed: int | None,
-) -> Trained:
+def _train_by_scikit_learn(given: Problem, seed: int | None) -> Trained:
     """Train without scikit-learn's classifiers.
 
     They issue warnings if ``max_iter`` is too small, which cannot be caught by thread.
@@ -296,6 +261,7 @@ def _train_by_scikit_learn(
             "This release of scikit-learn has no LIBLINEAR that skbayes can call; "
             'pip install "skbayes[text]" installs the library itself.'
         )
+    X, solver, tol = given.X, given.solver, given.tol
     if X.nnz > np.iinfo(np.int32).max:
         raise ValueError(
             f"scikit-learn's copy of LIBLINEAR does not support {X.nnz} nonzeros."
@@ -303,7 +269,9 @@ def _train_by_scikit_learn(
     X = sparse.csr_matrix(
         (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
     )
-    n_iter, sample_weight = 0, np.ones(X.shape[0])
+    labels, sample_weight = given.codes.astype(np.float64), np.ones(X.shape[0])
+    bias, C, class_weight = given.bias, given.C, given.class_weight
+    n_iter = 0
     while True:
         most = _MAX_ITER.get(solver, 1000)
         # The tube of 0.1 is only used for regression.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from numbers import Integral, Real
 from typing import Any, NamedTuple
 
@@ -28,7 +27,6 @@ from skbayes.text._liblinear import (
     lay_out,
     library_name,
     presence,
-    train,
 )
 from skbayes.utils.optional import warn_user
 from skbayes.utils.pickled_version import PickledVersion
@@ -334,13 +332,10 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
             codes,
             compute_class_weight(self.class_weight, classes=self.classes_, y=y),
             presence(X) if scales else None,
-            partial(
-                train,
-                solver=solver.number,
-                C=float(self.C),
-                tol=solver.tol if self.tol is None else float(self.tol),
-                regularize_bias=self.penalize_intercept or not self.fit_intercept,
-            ),
+            solver.number,
+            float(self.C),
+            solver.tol if self.tol is None else float(self.tol),
+            self.penalize_intercept or not self.fit_intercept,
         )
         # The class that each binary problem separates from the rest.
         classes: list[int | None] = [*range(n_classes)] if n_classes > 2 else [1]

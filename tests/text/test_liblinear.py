@@ -606,13 +606,11 @@ def test_classes_side_by_side_give_the_same(
 
 
 @pytest.mark.parametrize("solver, n_iter", [(4, 5), (0, 9)])
-def test_number_of_iterations_of_scikit_learn(solver, n_iter, monkeypatch):
+def test_number_of_iterations_of_scikit_learn(no_library, solver, n_iter, monkeypatch):
     def train_wrap(*args):
         return np.zeros((3, 2)), np.array([5, 9, 7], dtype=np.intc)
 
     monkeypatch.setattr(_liblinear, "train_wrap", train_wrap)
-    X, labels, weights = sparse.csr_matrix(np.eye(3, 2)), np.arange(3.0), np.ones(3)
-    trained = _liblinear._train_by_scikit_learn(
-        X, labels, solver, C=1.0, tol=0.1, bias=-1.0, class_weight=weights, seed=0
-    )
-    assert trained.n_iter == n_iter
+    data = sparse.csr_matrix(np.eye(3, 2)), None, -1.0, np.arange(3), np.ones(3), None
+    problem = _liblinear.Problem(*data, solver, C=1.0, tol=0.1, regularize_bias=True)
+    assert problem.train(seed=0).n_iter == n_iter
