@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import math
+import re
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from skbayes.text.counts import CountTable, Pattern, count_ngrams
-from skbayes.text.token_filters import stemmer_of, without_numbers
+from skbayes.text.token_filters import stemmer_of
 from skbayes.text.tokens import StringArray, TokenStream, split_characters, split_words
 
 if TYPE_CHECKING:
@@ -137,20 +138,14 @@ def _size(arrays: Arrays) -> int:
 
 def _changed(stream: TokenStream, spec: TokenizerSpec) -> TokenStream:
     """Apply the options that change individual tokens, in scikit-learn's order."""
-
-    def change(tokens: list[str]) -> list[str | None]:
-        results = tokens
-        if spec.normalize_numbers:
-            results = without_numbers(results)
-        if spec.stemmer is not None:
-            results = stemmer_of(spec.stemmer).stemWords(results)
-        stop_words = set(spec.stop_words)
-        return [
-            None if token in stop_words else result
-            for token, result in zip(tokens, results, strict=True)
-        ]
-
-    return stream.changed(change)
+    tokens = results = list(stream.vocabulary)
+    if spec.normalize_numbers:
+        results = [re.sub(r"\d", "0", token) for token in results]
+    if spec.stemmer is not None:
+        results = stemmer_of(spec.stemmer).stemWords(results)
+    stop_words = set(spec.stop_words)
+    pairs = zip(tokens, results, strict=True)
+    return stream.changed([None if old in stop_words else new for old, new in pairs])
 
 
 def _words(stream: TokenStream) -> npt.NDArray:

@@ -1,16 +1,13 @@
-"""Filters of tokens: stop words, stemming, and replacement of digits by zeros."""
+"""Filters of tokens: stop words and stemming."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from skbayes.utils.optional import import_optional
-
-_DIGIT = re.compile(r"\d")
 
 
 def stop_word_list(stop_words: Any) -> tuple[str, ...]:
@@ -61,8 +58,3 @@ def stemmer_of(language: str) -> Any:
             f"of {', '.join(known)}."
         )
     return snowballstemmer.stemmer(language)
-
-
-def without_numbers(words: list[str]) -> list[str]:
-    """Replace each digit in the words by 0."""
-    return [_DIGIT.sub("0", word) for word in words]

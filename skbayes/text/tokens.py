@@ -86,9 +86,8 @@ class TokenStream:
     offsets: npt.NDArray
     vocabulary: Sequence[Any]
 
-    def changed(self, change: Callable[[list[str]], list[str | None]]) -> TokenStream:
-        """Replace tokens of the vocabulary, or remove those that change to None."""
-        results = change(list(self.vocabulary))
+    def changed(self, results: Sequence[str | None]) -> TokenStream:
+        """Replace the tokens of the vocabulary, or remove them if replaced by None."""
         vocabulary = sorted({token for token in results if token is not None})
         stream = TokenStream(self.ids, self.offsets, results).known(vocabulary)
         if None not in results:
