@@ -115,11 +115,12 @@ def _trials(
 ) -> tuple[Space, np.ndarray, list[dict[str, Any]]]:
     """Return the space, and the rows and values of comparable trials in it."""
     space, params, fractions = record.space, record.params, record.train_fraction
-    if hasattr(source, "_own_trials"):
+    if hasattr(source, "_trials_with_sizes"):
         # The optimizer of the search has the size of the training set as an additional
         # hyper-parameter of the trials.
         space, fractions = source.optimizer_.space, np.ones(len(record))
-        proposed = {t.number: t.params for t in source._own_trials(source)}
+        trials, *_ = source._trials_with_sizes(source, space)
+        proposed = {trial.number: trial.params for trial in trials}
         params = [proposed[number] for number in record.number]
     # Scores on smaller shares of the training rows are not comparable.
     finished = np.isin(record.state, ["complete", "failed"])
