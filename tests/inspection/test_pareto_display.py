@@ -1,3 +1,4 @@
+import drawn_searches as drawn
 import numpy as np
 import pytest
 from matplotlib.cbook import pts_to_poststep
@@ -5,8 +6,7 @@ from matplotlib.colors import to_rgb
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV, ParetoSearchCV
-from skbayes.evaluation.trial import FoldResult, History, Trial
+from skbayes import ParetoSearchCV
 from skbayes.inspection import ParetoDisplay
 
 SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
@@ -87,24 +87,18 @@ def test_three_objectives_are_pairs(make):
 
 
 def test_objectives_of_any_search():
-    X, y = load_iris(return_X_y=True)
-    search = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0), SPACES, n_iter=5, cv=2, random_state=0
-    ).fit(X, y)
-    wanted = {"score": "max", "fit_time": "min"}
+    search = drawn.search("metrics")
+    wanted = {"accuracy": "max", "fit_time": "min"}
     display = ParetoDisplay.from_search(search, objectives=wanted)
-    assert display.objectives == {"score": 1, "fit_time": -1}
-    np.testing.assert_allclose(
-        display.values,
-        np.column_stack(
-            [search.cv_results_["mean_test_score"], search.cv_results_["mean_fit_time"]]
-        ),
-    )
+    assert display.objectives == {"accuracy": 1, "fit_time": -1}
+    results = search.cv_results_
+    expected = results["mean_test_accuracy"], results["mean_fit_time"]
+    np.testing.assert_allclose(display.values, np.transpose(expected))
     for objectives, error, match in [
         (None, ValueError, "objectives must be given"),
-        (["score"], TypeError, "objectives must be a dict"),
-        ({"score": "max", "size": "min"}, ValueError, "'size' was not measured"),
-        ({"score": "up", "fit_time": "min"}, ValueError, "must be 'max' or 'min'"),
+        (["accuracy"], TypeError, "objectives must be a dict"),
+        ({"accuracy": "max", "size": "min"}, ValueError, "'size' was not measured"),
+        ({"accuracy": "up", "fit_time": "min"}, ValueError, "must be 'max' or 'min'"),
     ]:
         with pytest.raises(error, match=match):
             ParetoDisplay.from_search(search, objectives=objectives)
@@ -118,7 +112,6 @@ def test_failed_trials_and_none_at_all():
     assert (list(display.front), display.chosen) == ([1], 1)
     empty = ParetoDisplay({"a": 1, "b": -1}, values[:1], np.arange(1))
     assert empty.plot(kind="evolution").chosen is None
-    folds = [FoldResult({"a": 0.1, "b": 0.2}, 0.1, 0.0)]
-    history = History([Trial(0, {"p": 1}, folds, 0.1)])
-    one = ParetoDisplay.from_history(history, objectives={"a": "max", "b": "min"})
+    objectives = {"score": "max", "fit_time": "min"}
+    one = ParetoDisplay.from_history(drawn.history(0.5), objectives=objectives)
     assert one.chosen == 0

@@ -105,14 +105,23 @@ def test_positions_run_from_end_to_end():
         [1e-9, 1e9],
         [0.12345, 0.12346],
         ["a", "b"],
+        [5],
     ],
 )
-def test_ticks_are_few_and_within_the_axis(values):
-    v, labels = only(values).ticks()
-    assert 1 <= len(v) == len(labels) <= 10
-    u = only(values).positions(v)
+def test_ticks_are_few_and_panels_show_all_values(values):
+    scale = only(values)
+    ticks, labels = scale.ticks()
+    assert 1 <= len(ticks) == len(labels) <= 10
+    u = scale.positions(ticks)
     assert np.all((u >= -1e-9) & (u <= 1 + 1e-9))
     assert len(set(labels)) == len(labels)
+    ax = plt.subplots()[1]
+    scale.lay_out(ax)
+    low, high = ax.get_xlim()
+    v = scale.values([{"a": value} for value in values])
+    assert np.all((low < v) & (v < high))
+    assert (ax.get_xscale() == "log") == (scale.kind == "log")
+    assert len(ax.get_xticks()) == len(ticks)
 
 
 def test_parameters_of_branches_have_one_scale_each():
@@ -157,18 +166,6 @@ def test_training_size_is_a_parameter_where_it_is_chosen():
     assert "share of rows" not in [one.name for one in display.scales]
     assert len(display.values[0]) == last.sum()
     assert shown.number[shown.best] == record.number[record.best]
-
-
-@pytest.mark.parametrize("values", [[1e-3, 1e3], [0, 1], ["a", "b"], [5], [1.0]])
-def test_panels_show_all_values(values):
-    ax = plt.subplots()[1]
-    scale = only(values)
-    scale.lay_out(ax)
-    low, high = ax.get_xlim()
-    v = scale.values([{"a": value} for value in values])
-    assert np.all((low < v) & (v < high))
-    assert (ax.get_xscale() == "log") == (scale.kind == "log")
-    assert len(ax.get_xticks()) == len(scale.ticks()[0])
 
 
 @pytest.mark.parametrize("n_words, n_numbers", [(2, 20), (1, 40), (6, 30), (0, 40)])

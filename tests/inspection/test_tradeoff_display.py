@@ -1,9 +1,10 @@
+import drawn_searches as drawn
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV, TradeoffSearchCV
+from skbayes import TradeoffSearchCV
 from skbayes.inspection import TradeoffDisplay
 
 SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
@@ -39,7 +40,7 @@ def test_it_is_the_curve_of_the_search(search):
     assert journal.tradeoff == 0.05
 
 
-@pytest.mark.parametrize("tradeoff", [0.0, 1e-3, 0.02, 0.3, 5.0])
+@pytest.mark.parametrize("tradeoff", [0.0, 0.02, 5.0])
 def test_choice_is_the_best_by_definition(search, tradeoff):
     display = TradeoffDisplay.from_search(search, tradeoff=tradeoff)
     utility = display.score - tradeoff * display.relative_cost
@@ -65,38 +66,25 @@ def test_artists_hold_the_numbers(search):
     offsets = np.asarray(display.points_.get_offsets())
     np.testing.assert_allclose(offsets[:, 0], display.cost)
     np.testing.assert_allclose(offsets[:, 1], display.score)
-    np.testing.assert_allclose(
-        display.envelope_.get_ydata(), display.score[display.rows]
-    )
-    curve = display.curve_.get_ydata()
-    np.testing.assert_allclose(curve[:-1], display.score[display.rows])
-    np.testing.assert_allclose(
-        display.cost_curve_.get_ydata()[:-1], display.relative_cost[display.rows]
-    )
+    score, cost = display.score[display.rows], display.relative_cost[display.rows]
+    np.testing.assert_allclose(display.envelope_.get_ydata(), score)
+    np.testing.assert_allclose(display.curve_.get_ydata()[:-1], score)
+    np.testing.assert_allclose(display.cost_curve_.get_ydata()[:-1], cost)
 
 
 def test_any_search_by_its_fit_time():
-    loss = BayesSearchCV(
-        DecisionTreeClassifier(random_state=0),
-        SPACES,
-        scoring="neg_log_loss",
-        n_iter=6,
-        cv=2,
-        random_state=0,
-    ).fit(X, y)
+    loss = drawn.search("metrics")
     display = TradeoffDisplay.from_search(loss)
     assert display.utility_ is None and display.chosen == loss.best_index_
     assert display.score[display.rows[0]] == loss.best_score_
     np.testing.assert_allclose(display.cost, loss.cv_results_["mean_fit_time"])
     assert display.score_range == (np.min(display.score), np.max(display.score))
     # A loss is drawn as one.
-    np.testing.assert_allclose(
-        np.asarray(display.points_.get_offsets())[:, 1], -display.score
-    )
+    shown = np.asarray(display.points_.get_offsets())[:, 1]
+    np.testing.assert_allclose(shown, -display.score)
     assert "lower is better" in display.ax_.get_ylabel()
-    weighed = TradeoffDisplay.from_history(
-        loss.trials_, tradeoff=0.5, score_range=(-2.0, 0.0)
-    )
+    options = {"metric": "neg_log_loss", "tradeoff": 0.5, "score_range": (-2.0, 0.0)}
+    weighed = TradeoffDisplay.from_history(loss.trials_, **options)
     assert weighed.utility_ is not None
     for options, match in [
         ({"cost": "size"}, "cost must be one of"),
