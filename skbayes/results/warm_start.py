@@ -161,7 +161,7 @@ def known_trials(
         reasons = ", ".join(f"{n} {reason}" for reason, n in counts.items() if n)
         warn_user(
             f"warm_start_from: {n_ignored} of {n_rows} known configurations are "
-            f"ignored ({reasons}).",
+            f"ignored ({reasons})."
         )
     return known
 
@@ -357,7 +357,7 @@ def read_sources(values: Sequence[Any], space: Space, metric: str) -> list[Sourc
         if len(rows) < MIN_SCORES:
             warn_user(
                 f"{name} is ignored: {len(rows)} of its {len(trials)} trials with a "
-                f"score are within search_spaces, but {MIN_SCORES} are needed.",
+                f"score are within search_spaces, but {MIN_SCORES} are needed."
             )
             continue
         pairs = zip(encoded, trials, strict=True)

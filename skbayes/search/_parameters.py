@@ -28,12 +28,7 @@ _REFERENCE_LINE = re.compile(r"^(?P<indent> *)\{(?P<name>\w+)\}$", re.MULTILINE)
 
 
 # Attributes that only searches for the best score have.
-OF_BEST_SCORE = (
-    "best_score_corrected_",
-    "best_gain_",
-    "best_gain_std_",
-    "own_index_",
-)
+OF_BEST_SCORE = ("best_score_corrected_", "best_gain_", "best_gain_std_", "own_index_")
 
 
 class SharedEntries:

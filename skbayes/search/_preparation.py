@@ -408,7 +408,7 @@ def _warn_of_few_rows(
         warn_user(
             f"{parameter}: integers are numbers of rows. With ({given}), no trial is "
             f"fitted to more than 100 of the {max(subsets.sizes)} training rows. "
-            f"For fractions of the rows, write ({shares}).",
+            f"For fractions of the rows, write ({shares})."
         )
     elif parameter == "stages" and len(fidelities) > 1 and not fidelities[-1].is_whole:
         share = subsets.fraction(fidelities[-1])
@@ -417,7 +417,7 @@ def _warn_of_few_rows(
             warn_user(
                 f"stages ends at {last!r}, {share:.0%} of the training rows. The best "
                 "trial is then chosen by fits to a part of the rows. To end with all "
-                "rows, add the stage 1.0.",
+                "rows, add the stage 1.0."
             )
 
 

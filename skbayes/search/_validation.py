@@ -56,7 +56,7 @@ def check_arguments(search: Any) -> None:
         warn_user(
             f"pre_dispatch={in_flight} is more than n_iter={search.n_iter}: all "
             "trials are proposed before a score is known, so the surrogate is never "
-            "used. pre_dispatch is the number of trials that run at the same time.",
+            "used. pre_dispatch is the number of trials that run at the same time."
         )
     if search.journal is not None and is_url(search.journal):
         _check_drivers(search)
@@ -315,7 +315,7 @@ def _warn_of_integers(model: Any, column: Column) -> None:
     warn_user(
         f"Parameter {column.name!r}: ({low}, {high}{tail}) contains only integers, but "
         f"{type(owner).__name__} accepts any real number. Write ({float(low)}, "
-        f"{float(high)}{tail}), or Integer({low}, {high}{tail}) to try only integers.",
+        f"{float(high)}{tail}), or Integer({low}, {high}{tail}) to try only integers."
     )
 
 

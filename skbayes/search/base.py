@@ -31,14 +31,8 @@ from skbayes.results.warm_start import KnownTrial, known_trials
 from skbayes.search import _knowledge as knowledge
 from skbayes.search import _preparation as prepare
 from skbayes.search import _validation as validate
+from skbayes.search import choice
 from skbayes.search._parameters import share_parameters
-from skbayes.search.choice import (
-    GuidingMetric,
-    best_attributes,
-    best_row,
-    choose_by_rule,
-    results_table,
-)
 from skbayes.search.final_model import FinalModel, check_final_model
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import winner_fits
@@ -110,7 +104,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     _cache_limit = 1e9
 
     # Class of the objective.
-    _kind_of_metric = GuidingMetric
+    _kind_of_metric = choice.GuidingMetric
 
     # Whether `refit` can be "ensemble".
     _has_ensembles = True
@@ -123,10 +117,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     @abstractmethod
     def __init__(
-        self,
-        estimator: Any,
-        search_spaces: Any = "auto",
-        **shared: Any,
+        self, estimator: Any, search_spaces: Any = "auto", **shared: Any
     ) -> None:
         self._store(locals())
 
@@ -243,7 +234,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
         """Return the attributes that describe the trials, such as `cv_results_`."""
-        return {"cv_results_": results_table(self, run, outcome.history)}
+        return {"cv_results_": choice.results_table(self, run, outcome.history)}
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV does not have."""
@@ -257,13 +248,13 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _select(self, run: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the ``best_*`` attributes, as far as they are defined."""
         metric, results = self._metric_of_refit(run, found), found["cv_results_"]
-        row = best_row(self, run, found, metric)
+        row = choice.best_row(self, run, found, metric)
         if row is None:
             return {}
         if callable(run.refit.plain):
-            return best_attributes(results, row)
-        row, described = choose_by_rule(self, run, results, metric, row)
-        return described | best_attributes(results, row, metric)
+            return choice.best_attributes(results, row)
+        row, described = choice.choose_by_rule(self, run, results, metric, row)
+        return described | choice.best_attributes(results, row, metric)
 
     def _metric_of_refit(self, run: SearchRun, found: Mapping[str, Any]) -> Any:
         """Return the metric that `refit` names, if a callable returns several."""
@@ -412,11 +403,11 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
         A rule is replaced by the metric that it uses, or True for a single metric.
         """
-        choice = self._refit_choice()
-        if choice.plain is self.refit:
+        refit = self._refit_choice().plain
+        if refit is self.refit:
             return self
         plain = copy.copy(self)
-        plain.refit = choice.plain
+        plain.refit = refit
         return plain
 
     def _refit_choice(self) -> RefitChoice:

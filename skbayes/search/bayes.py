@@ -134,10 +134,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     )
 
     def __init__(
-        self,
-        estimator: Any,
-        search_spaces: Any = "auto",
-        **shared: Any,
+        self, estimator: Any, search_spaces: Any = "auto", **shared: Any
     ) -> None:
         self._store(locals())
 
@@ -177,7 +174,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         if n_different > n_iter:
             warn_user(
                 f"initial_points has {n_different} different configurations, of which "
-                f"only the first {n_iter} are tried with n_iter={self.n_iter}.",
+                f"only the first {n_iter} are tried with n_iter={self.n_iter}."
             )
 
 

@@ -306,5 +306,5 @@ def _warn(run: SearchRun, chosen: int) -> None:
     ]
     warn_user(
         f"constraints: none of {len(run.ranked)} trials satisfies all of them; trial "
-        f"{trial.number}, which violates them least, is chosen: {', '.join(broken)}.",
+        f"{trial.number}, which violates them least, is chosen: {', '.join(broken)}."
     )

@@ -278,7 +278,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             warn_user(
                 "complexity='auto' finds no sign for any parameter in search_spaces. "
                 "No small samples are searched, and the search is that of "
-                "BayesSearchCV. Set complexity to a dict of signs by name.",
+                "BayesSearchCV. Set complexity to a dict of signs by name."
             )
         n_small = self._n_small(run) * self.n_subsets
         if n_small == 0:
@@ -311,7 +311,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         if plan is None:
             warn_user(
                 "No trial on a small sample has a score; the search on all data "
-                "continues without signs.",
+                "continues without signs."
             )
         elif plan.weakened:
             names = ", ".join(
@@ -365,7 +365,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         if not np.any(whole):
             warn_or_log(
                 "The search ended before the first trial on all data; the best trial "
-                "is on a small sample.",
+                "is on a small sample."
             )
             return attributes
         for metric in metrics_of(results):

@@ -396,5 +396,5 @@ def _warn_of_failure(trials: History, stage: int, size: Any) -> None:
     warn_user(
         f"Stage {stage + 1} has no complete trial. If fits failed because its training "
         f"sets, stages[{stage}]={size!r}, are too small for the estimator, make them "
-        f"larger.{first}",
+        f"larger.{first}"
     )

@@ -79,10 +79,7 @@ def winner_fits(run: SearchRun, best: int) -> dict[str, Any]:
 
 
 def out_of_fold(
-    estimators: Sequence[Any],
-    X: Any,
-    splits: Sequence[tuple[Any, Any]],
-    method: str,
+    estimators: Sequence[Any], X: Any, splits: Sequence[tuple[Any, Any]], method: str
 ) -> Any:
     """Predict each sample by the estimator that was fitted without it.
 
