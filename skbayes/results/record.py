@@ -13,7 +13,7 @@ import numpy as np
 
 from skbayes.evaluation.costs import trial_costs
 from skbayes.evaluation.learning_curves import round_grid
-from skbayes.evaluation.trial import FoldResult, Trial, TrialState
+from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 from skbayes.space import Space
 from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.utils.ranking import best_first, least_violating
@@ -280,8 +280,9 @@ def make_record(
     if chosen == guide and chosen in means and chosen not in directions:
         direction = _direction(own_score[complete], means[chosen][complete])
     started, duration = column("started"), column("duration")
-    asked = [time for _, _, time in running]
-    begin = min([*started[np.isfinite(started)], *asked], default=0.0)
+    begins = [*started[np.isfinite(started)], *(time for *_, time in running)]
+    begin = min(begins, default=0.0)
+    has_bounds = any(trial.violation is not None for trial in trials)
     record = SearchRecord(
         trials=trials,
         number=column("number", int),
@@ -299,7 +300,7 @@ def make_record(
         fit_time=_reduced(np.mean, [t.fit_times[t.fitted] for t in trials]),
         costs=_costs(trials),
         outcomes=_outcomes(trials),
-        violation=_violation(trials),
+        violation=History(trials).violations if has_bounds else None,
         curves=[curves_of(trial, chosen, direction) for trial in trials],
         running=[RunningTrial(n, p, time - begin) for n, p, time in running],
         metric=chosen,
@@ -307,13 +308,15 @@ def make_record(
         directions=dict(directions),
         **facts,
     )
-    if chosen == guide and best is not None:
-        place = int(np.flatnonzero(record.number == best)[0])
-    elif record.eligible.any():
-        place = int(record.order[0])
-    else:
-        return record
+    place = _place_of_best(record, best if chosen == guide else None)
     return dataclasses.replace(record, best=place)
+
+
+def _place_of_best(record: SearchRecord, number: int | None) -> int | None:
+    """Return the position of the chosen trial, or else of the best one, if any."""
+    if number is not None:
+        return int(np.flatnonzero(record.number == number)[0])
+    return int(record.order[0]) if record.eligible.any() else None
 
 
 def _fitted_scores(trials: Sequence[Trial]) -> dict[str, list[FloatArray]]:
@@ -382,9 +385,3 @@ def _outcomes(trials: Sequence[Trial]) -> dict[str, FloatArray]:
     tables = [trial.outcomes for trial in trials]
     names = list(dict.fromkeys(name for table in tables for name in table))
     return {n: np.array([table.get(n, math.nan) for table in tables]) for n in names}
-
-
-def _violation(trials: Sequence[Trial]) -> FloatArray | None:
-    if all(trial.violation is None for trial in trials):
-        return None
-    return np.array([trial.violation or 0.0 for trial in trials], dtype=np.float64)

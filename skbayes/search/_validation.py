@@ -64,7 +64,13 @@ def check_arguments(search: Any) -> None:
         check_metric_name(metric, "scoring")
         module = getattr(metric, "__module__", None) or ""
         if inspect.isfunction(metric) and module.startswith("sklearn.metrics."):
-            _check_scorer(metric)
+            # A function of true and predicted labels, and not a scorer.
+            name = metric.__name__
+            if next(iter(inspect.signature(metric).parameters), "") != "estimator":
+                raise TypeError(
+                    f"scoring: {name} compares labels and does not accept an "
+                    f"estimator; write make_scorer({name}) or the name of a metric."
+                )
 
 
 def _check_drivers(search: Any) -> None:
@@ -132,16 +138,6 @@ def _metrics(scoring: Any) -> list[Any]:
     return list(scoring) if isinstance(scoring, list | tuple | set) else [scoring]
 
 
-def _check_scorer(function: Callable) -> None:
-    """Raise TypeError for a function of true and predicted labels."""
-    if next(iter(inspect.signature(function).parameters), "") != "estimator":
-        raise TypeError(
-            f"scoring: {function.__name__} compares labels and does not accept an "
-            f"estimator; write make_scorer({function.__name__}) or the name of a "
-            "metric."
-        )
-
-
 def check_stoppers(stopper: Any) -> list[Callable]:
     """Return the stopping criteria as a list."""
     given = [] if stopper is None else stopper
@@ -188,8 +184,8 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
         if kind == "classifier":
             _check_labels(y)
         named = [name for name in _metrics(search.scoring) if isinstance(name, str)]
-        labels = {f"scoring={name!r}": name for name in named}
-        if labels:
+        if named:
+            labels = {f"scoring={name!r}": name for name in named}
             check_metrics_suit(search.estimator, labels, y)
     elif needs_y:
         raise ValueError(

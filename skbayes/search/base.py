@@ -481,6 +481,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """Pass the observations of earlier searches to an optimizer."""
         if run.sources:
             optimizer.transfer(run.sources)
+        if not run.known:
+            return
         slacks = knowledge.known_slacks(run)
         for known, own in zip(run.known, slacks, strict=True):
             optimizer.learn(*known[:4], constraints=own)

@@ -145,15 +145,12 @@ def results_table(search: Any, run: SearchRun, history: History) -> dict[str, An
             row |= aspect.row_params(trial)
     folds = [fold.as_dict() for fold in history.folds]
     with warnings.catch_warnings():
-        if all(trial.state.is_partial or _is_finite(trial) for trial in history):
+        finished = [trial for trial in history if not trial.state.is_partial]
+        tables = [t for trial in finished for t in (trial.scores, trial.train_scores)]
+        if all(np.isfinite(row).all() for table in tables for row in table.values()):
             # Unfinished trials have no mean score by design.
             warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
         return compat.format_results(search, params, len(run.splits), folds, more)
-
-
-def _is_finite(trial: Trial) -> bool:
-    tables = [trial.scores, trial.train_scores]
-    return all(np.isfinite(row).all() for t in tables for row in t.values())
 
 
 def rank(scores: FloatArray) -> np.ndarray:

@@ -343,11 +343,8 @@ def select(
                 weights[k] = weights.get(k, 0.0) + weight / n_folds
         weights = _largest(weights, max_members)
     best = {best_first(everything)[0]: 1}
-    if (
-        not weights
-        or not is_allowed(weights)
-        or _is_worse(scorer, weights, best, everything)
-    ):
+    fits = bool(weights) and is_allowed(weights)
+    if not fits or _is_worse(scorer, weights, best, everything):
         weights = _largest(selected(everything, n_start=1), max_members)
     return weights, scorer.mean(weights, everything), left_out
 
@@ -423,19 +420,13 @@ def best_threshold(
         places = np.linspace(0, len(between) - 1, N_THRESHOLDS).round().astype(int)
         between = between[places]
     thresholds = np.unique([*between, usual])
-    scores = [
-        np.mean(
-            [
-                scorer.of(fold, scorer.stand_in(_decided(part, threshold), "predict"))
-                for fold, part in enumerate(values)
-            ]
-        )
-        for threshold in thresholds
-    ]
+
+    def score(fold: int, threshold: float) -> float:
+        positive = (values[fold] >= threshold).astype(float)
+        decided = np.column_stack([1.0 - positive, positive])
+        return scorer.of(fold, scorer.stand_in(decided, "predict"))
+
+    folds = range(len(values))
+    scores = [np.mean([score(fold, limit) for fold in folds]) for limit in thresholds]
     tied = np.flatnonzero(np.array(scores) >= np.max(scores) - 1e-12)
     return float(thresholds[tied[len(tied) // 2]])
-
-
-def _decided(values: FloatArray, threshold: float) -> FloatArray:
-    positive = (values >= threshold).astype(float)
-    return np.column_stack([1.0 - positive, positive])

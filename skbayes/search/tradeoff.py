@@ -35,24 +35,10 @@ from skbayes.search.choice import ScoreAndCost, best_attributes, best_row, rank
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
-from skbayes.surrogates.registry import capability, registry
 from skbayes.utils.ranking import best_first, least_violating
 
 # Name of the training size among the proposed parameters.
 SIZE = "train_size"
-
-# Surrogates that predict scores, or that do not use them.
-SURROGATES = [
-    compat.StrOptions(
-        {
-            name
-            for name in registry
-            if capability(name, "predicts_scores")
-            or not capability(name, "needs_scores")
-        }
-    ),
-    ANY_SURROGATE[1],
-]
 
 
 @share_parameters
@@ -261,7 +247,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         Parameter("train_sizes", [list, tuple, np.ndarray]),
         Parameter("cost", [str, callable]),
         Parameter("score_range", [tuple, list, None]),
-        surrogate_parameter(SURROGATES, RULES),
+        surrogate_parameter(ANY_SURROGATE, RULES),
         Parameter("cost_scale", [compat.StrOptions({"auto", "log", "raw"})]),
         Parameter("all_tradeoffs", ["boolean"]),
     )
@@ -298,7 +284,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def _sizes(self) -> list[Any]:
         """Return the training sizes in ascending order."""
         sizes = [check_train_size(size, "train_sizes") for size in self.train_sizes]
-        if not sizes or len({type(size) for size in sizes}) > 1:
+        if len(set(map(type, sizes))) != 1:
             raise ValueError(
                 "train_sizes must contain either fractions or numbers of rows, at "
                 f"least one, got {self.train_sizes!r}."
@@ -325,10 +311,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         return {**super()._own_values(), SIZE: self._sizes()[-1]}
 
     def _stages(self, run: SearchRun) -> list[Stage]:
-        fidelities = [Fidelity(train_size=size) for size in self._sizes()]
-        first = self._first_optimizer
-        most = self._most_trials()
-        return [Stage(first, most, _split_size, fidelities, weight=1.0)]
+        sizes = [Fidelity(train_size=size) for size in self._sizes()]
+        first, most = self._first_optimizer, self._most_trials()
+        return [Stage(first, most, _split_size, sizes, weight=1.0)]
 
     def _make_optimizer(self, run: SearchRun) -> TradeoffOptimizer:
         largest = self._sizes()[-1]
@@ -403,15 +388,10 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         relative = fractions / self._fractions(run)[-1]
         costs = trial_costs(history, run.objective.cost, relative)
         sigma = relative_costs(costs, relative)
-        scores = np.array(
-            [
-                run.objective.on_unit_scale(trial.score)
-                if trial.state == TrialState.COMPLETE
-                else np.nan
-                for trial in history
-            ]
-        )
-        tradeoff = scores - self.tradeoff * sigma
+        complete = [trial.state == TrialState.COMPLETE for trial in history]
+        scores = np.where(complete, [trial.score for trial in history], np.nan)
+        unit_scores = np.array(list(map(run.objective.on_unit_scale, scores)))
+        tradeoff = unit_scores - self.tradeoff * sigma
         return {
             **super()._extra_columns(run, history),
             "train_fraction": list(fractions),
@@ -453,8 +433,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     def _refit_rows(self, run: SearchRun, found: Mapping[str, Any]) -> Any:
         place = found["train_fractions_"].index(found["best_train_fraction_"])
-        size = self._sizes()[place]
-        fidelity = Fidelity(train_size=size)
+        fidelity = Fidelity(train_size=self._sizes()[place])
         everything = np.arange(run.n_samples)
         subsets = Subsets.draw(
             [(everything, everything[:0])],

@@ -333,7 +333,7 @@ def test_refit_by_a_callable_and_none():
         ({"score_range": (1.0, 0.0)}, ValueError, "low < high"),
         ({"score_range": (0.0,)}, ValueError, "score_range must be a pair"),
         ({"surrogate": ("gp", "ei")}, ValueError, "'ei' is not an acquisition"),
-        ({"surrogate": "tpe"}, ValueError, "'surrogate'"),
+        ({"surrogate": "tpe"}, ValueError, "'tpe' does not predict scores"),
         ({"space": {"train_size": [1, 2]}}, ValueError, "must not contain 'train_size"),
         ({"space": {"z": [1, 2]}}, ValueError, "search_spaces names 'z'"),
         ({"surrogate": ParzenEstimator()}, ValueError, "surrogate"),
