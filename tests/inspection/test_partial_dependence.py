@@ -16,11 +16,9 @@ from skbayes.inspection.dependence import (
     BackgroundSample,
     dependences,
     marginal,
-    positions_of,
 )
-from skbayes.inspection.scales import scale_of
 from skbayes.inspection.score_model import score_model, space_of_values
-from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
+from skbayes.space import Choice, Space
 from skbayes.surrogates import GaussianProcess
 from skbayes.surrogates.base import winsorize_low
 
@@ -158,23 +156,6 @@ def test_many_others_are_drawn_and_few_are_listed():
     space = Space.from_notation(deep | {"r": (0.0, 1.0)})
     X, _ = BackgroundSample(space, n_averaged=32).of((1,), [0.5])
     assert len(X) == 32 and not np.isnan(X[:, 1]).any()
-
-
-@pytest.mark.parametrize(
-    "dimension, scale",
-    [
-        (Real(1e-3, 1e3, "log-uniform"), "log"),
-        (Real(1e-3, 1e3), "linear"),
-        (Integer(1, 1000, "log-uniform"), "log"),
-        (Ordinal([1, 10, 100, 1000]), "log"),
-        (Ordinal([1, 2, 3]), "linear"),
-        (Ordinal(["s", "m"]), "options"),
-        (Categorical([1, 2]), "options"),
-    ],
-)
-def test_scale(dimension, scale):
-    assert scale_of(dimension) == scale
-    assert len(positions_of(dimension, 7)) <= 7
 
 
 @pytest.fixture(scope="module")

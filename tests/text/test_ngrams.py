@@ -1,5 +1,6 @@
 import pickle
 import re
+import sys
 from collections import Counter
 from itertools import combinations, pairwise
 
@@ -29,7 +30,8 @@ TEXTS = [
 ]
 
 # Few letters, so that words repeat; white space and marks of several kinds.
-ALPHABET = "aAbBé ı\t\n  ,.'0129_İßΣ中"
+# A lone surrogate is invalid Unicode, but occurs in real data.
+ALPHABET = "aAbBé ı\t\n  ,.'0129_İßΣ中\ud800"
 
 
 # Those of scikit-learn's checks that come without numbers for data; the others it does
@@ -155,12 +157,12 @@ def test_columns_of_a_subset_keep_their_order():
 
 
 @settings(max_examples=50, deadline=None)
-@given(texts=texts_of, n=st.integers(1, 3), max_gap=st.integers(0, 2))
-def test_gaps_against_the_definition(texts, n, max_gap):
+@given(texts=texts_of, new=texts_of, n=st.integers(1, 4), max_gap=st.integers(0, 3))
+def test_gaps_against_the_definition(texts, new, n, max_gap):
     """The reference is every choice of n words with at most max_gap skipped."""
-    split = [re.findall(r"\w+", text.lower()) for text in texts]
     expected = []
-    for words in split:
+    for text in texts + new:
+        words = re.findall(r"\w+", text.lower())
         places = combinations(range(len(words)), n)
         fits = [p for p in places if p[-1] - p[0] - (n - 1) <= max_gap]
         grams = [
@@ -171,14 +173,17 @@ def test_gaps_against_the_definition(texts, n, max_gap):
     vectorizer = NGramVectorizer(
         ngram_range=(n, n), max_gap=max_gap, token_pattern=r"\w+"
     )
-    if not any(expected):
+    if not any(expected[: len(texts)]):
         with pytest.raises(ValueError, match="empty vocabulary"):
             vectorizer.fit(texts)
         return
-    matrix = vectorizer.fit_transform(texts)
+    matrix = vectorizer.fit(texts).transform(texts + new)
+    assert (vectorizer.fit_transform(texts) != matrix[: len(texts)]).nnz == 0
     names = vectorizer.get_feature_names_out()
+    assert set(names) == set().union(*expected[: len(texts)])
     for row, counts in zip(matrix.toarray(), expected, strict=True):
-        assert {names[i]: row[i] for i in np.flatnonzero(row)} == counts
+        known = {name: counts[name] for name in names if name in counts}
+        assert {names[i]: row[i] for i in np.flatnonzero(row)} == known
 
 
 def test_stems_are_counted_together():
@@ -189,6 +194,21 @@ def test_stems_are_counted_together():
     assert matrix.toarray().tolist() == [[1, 1], [1, 0]]
     # What is stemmed to something known is known.
     assert vectorizer.transform(["runs running"]).toarray().tolist() == [[2, 0]]
+
+
+def test_stop_words_and_stems_of_other_languages():
+    vectorizer = NGramVectorizer(stop_words="german", stemmer="german")
+    names = vectorizer.fit(["Ein Haus und viele Häuser"]).get_feature_names_out()
+    assert set(names) == {"haus", "viel"}
+
+
+@pytest.mark.parametrize(
+    "module, argument", [("stop_words", "stop_words"), ("snowballstemmer", "stemmer")]
+)
+def test_what_is_not_installed(module, argument, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=r'pip install "skbayes\[text\]"'):
+        NGramVectorizer(**{argument: "german"}).fit(["ein Text"])
 
 
 @pytest.mark.parametrize(
@@ -312,8 +332,8 @@ def test_what_is_no_text(X, kind, message):
         ({"token_pattern": "("}, ValueError, "token_pattern"),
         ({"token_pattern": "(a)(b)"}, ValueError, "1 capturing group"),
         ({"stop_words": ["a", 1]}, TypeError, "stop_words"),
-        ({"stop_words": "klingon"}, ValueError, "stop_words"),
-        ({"stemmer": "klingon"}, ValueError, "stemmer"),
+        ({"stop_words": "klingon"}, ValueError, "no list for the language 'klingon'"),
+        ({"stemmer": "klingon"}, ValueError, "no stemmer for the language 'klingon'"),
         ({"min_df": 3, "max_df": 2}, ValueError, "max_df"),
         ({"min_df": 4}, ValueError, "no terms remain"),
         ({"max_gap": -1}, ValueError, "max_gap"),
