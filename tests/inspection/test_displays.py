@@ -122,7 +122,8 @@ def shown(artist):
 
 def hardly_seen(figure):
     """Return the elements with too little contrast to their background."""
-    figure.canvas.draw()
+    figure.set_layout_engine("none")
+    figure.draw_without_rendering()
     faint = []
     for ax in figure.axes:
         own = [*ax.texts, *ax.lines, *ax.collections, *ax.patches]
@@ -189,15 +190,14 @@ def test_running_and_missing_trials_are_seen_on_a_dark_background(
 def test_axes_of_another_style_are_drawn_on_as_they_are(display):
     with plt.style.context("dark_background"):
         figure, ax = plt.subplots()
-        expected = display.from_search(drawn.search("bayes"), ax=ax)
-        figure.canvas.draw()
+        made = display.from_search(drawn.search("bayes"), ax=ax)
+        figure.draw_without_rendering()
         before = [shown(one) for one in (*ax.lines, *ax.collections, *ax.patches)]
     with plt.style.context("dark_background"):
         figure, ax = plt.subplots()
-    made = display.from_search(drawn.search("bayes"), ax=ax)
-    figure.canvas.draw()
+    assert made.plot(ax) is made
+    figure.draw_without_rendering()
     after = [shown(one) for one in (*ax.lines, *ax.collections, *ax.patches)]
-    assert type(made) is type(expected)
     assert len(before) == len(after)
     for one, other in zip(before, after, strict=True):
         np.testing.assert_allclose(to_rgba_array(one), to_rgba_array(other))
