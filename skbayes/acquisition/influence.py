@@ -126,6 +126,7 @@ class ExpectedInfluence:
 
     needs_graph: ClassVar[bool] = True
     is_improvement: ClassVar[bool] = False
+    per_cost: ClassVar[bool] = False
 
     def __init__(self, labels: str = "linear") -> None:
         if labels not in LABELS:

@@ -22,7 +22,7 @@ optimization with censored response data".
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -119,6 +119,7 @@ def _selected(trials: list[Cost]) -> tuple[FloatArray, FloatArray, np.ndarray]:
     return X, costs, flags
 
 
+@dataclass
 class CostModel:
     """Gaussian process of the logarithms of trial costs.
 
@@ -126,8 +127,8 @@ class CostModel:
     the bound and the prediction from the uncensored costs, or by the bound if there are
     few of them. The final fit treats censored costs as bounds (:func:`fit_bounded`).
 
-    `trials` may grow. `earlier` are trials of another search, which are used until
-    there are enough new ones.
+    `trials` may grow. `earlier` is the model of another search, which is used until
+    there are enough new trials.
 
     Examples
     --------
@@ -140,23 +141,19 @@ class CostModel:
     31.6
     """
 
-    def __init__(
-        self,
-        n_options: list[int],
-        trials: list[Cost] | None = None,
-        earlier: list[Cost] | None = None,
-    ) -> None:
-        self.n_options = n_options
-        self.trials = [] if trials is None else trials
-        self._earlier = None if earlier is None else CostModel(n_options, earlier)
-        self._learner = make_process(n_options)
+    n_options: list[int]
+    trials: list[Cost] = field(default_factory=list)
+    earlier: CostModel | None = None
+
+    def __post_init__(self) -> None:
+        self._learner = make_process(self.n_options)
         self._fitted: GaussianProcess | None = None
         self._n_fitted = 0
 
     def expected(self, row: FloatArray) -> float | None:
         """Return the predicted median cost; None if no cost is known."""
         known = [cost for _, cost, _ in self.trials]
-        earlier = self._earlier
+        earlier = self.earlier
         if earlier is not None and earlier.trials and len(known) < MIN_COSTS:
             # The costs of the two searches differ by a common factor.
             rows = [*(known_row for known_row, *_ in self.trials), row]
@@ -193,6 +190,7 @@ class CostModel:
         return fit_bounded(learner, X, bounds, censored.astype(np.float64))
 
 
+@dataclass
 class AbortedTrials:
     """Probability that a trial is not aborted at a limit on an unobserved quantity.
 
@@ -201,10 +199,10 @@ class AbortedTrials:
     are pairs of a row and whether its trial was aborted; the list may grow.
     """
 
-    def __init__(
-        self, n_options: list[int], trials: list[tuple[FloatArray, bool]]
-    ) -> None:
-        self.n_options, self.trials = n_options, trials
+    n_options: list[int]
+    trials: list[tuple[FloatArray, bool]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
         self._term: LimitTerm | None = None
         self._n_fitted = 0
 
@@ -251,8 +249,7 @@ class LimitTerms:
     def of_limits(self) -> list[LogTerm]:
         """Return the terms of the limits, as far as there are enough trials."""
         terms: list[LogTerm] = []
-        process = None if self.limit is None else self.costs.process()
-        if process is not None and self.limit is not None:
+        if self.limit is not None and (process := self.costs.process()) is not None:
             noise = noise_variance(process)
             terms.append(LimitTerm(process, noise, math.log(self.limit)))
         if (memory := self.aborted.term()) is not None:

@@ -403,20 +403,13 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
 
     # -- proposals ----------------------------------------------------------------
 
-    def _limits(self, max_cost: float | None) -> LimitTerms | None:
-        """Return the terms of limits and costs; None if there is neither."""
+    def _limits(self, max_cost: float | None) -> LimitTerms:
+        """Return the terms of limits and costs."""
         given = [cost for cost in (max_cost, self.cost_limit) if cost is not None]
-        if not (given or self._per_cost or self._any_ended):
-            return None
         limit = min(given, default=None)
-        models = self._cost_model, self._aborted_trials
-        return LimitTerms(*models, limit, self.cost_budget)
+        return LimitTerms(self._costs, self._aborted, limit, self.cost_budget)
 
-    @property
-    def _per_cost(self) -> bool:
-        return getattr(self.acquisition, "per_cost", False)
-
-    def _next(self, limits: LimitTerms | None) -> tuple[Configuration, float | None]:
+    def _next(self, limits: LimitTerms) -> tuple[Configuration, float | None]:
         """Return the next configuration and its expected improvement.
 
         Queued configurations come first.
@@ -429,7 +422,7 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         # Encoded again, because a resumed search has only the parameters.
         return Configuration(params, self.space.encode([params])[0]), improvement
 
-    def _best_row(self, limits: LimitTerms | None) -> tuple[FloatArray, float | None]:
+    def _best_row(self, limits: LimitTerms) -> tuple[FloatArray, float | None]:
         pending = list(self._pending.values())
         if self._portfolio is not None:
             told = self._learned, self._observed, pending
@@ -456,9 +449,7 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
             [*proposer.terms, *self._terms(observations, limits)]
         )
         ranked = proposer.rank(self._candidates, observations.incumbents, rng)
-        if not self._proposer.needs_scores:
-            limits = None
-        row = self._first(ranked, limits, rng)
+        row = self._first(ranked, limits if self._proposer.needs_scores else None, rng)
         improvement = proposer.expected_improvement(row) if len(ranked) else None
         if improvement is not None:
             for term in proposer.terms:
@@ -474,13 +465,11 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
             return limits.first(X, self._candidates, rng)
         return X[0] if len(X) else self._candidates.draw(rng)[0]
 
-    def _terms(
-        self, observations: Observations, limits: LimitTerms | None
-    ) -> list[LogTerm]:
+    def _terms(self, observations: Observations, limits: LimitTerms) -> list[LogTerm]:
         """Return the terms that are added to the log of the acquisition function."""
         if not self._proposer.needs_scores:
             return []
-        terms = [] if limits is None else limits.terms(self._per_cost)
+        terms = limits.terms(self.acquisition.per_cost)
         if self.prior is not None:
             terms = [*prior_terms(self.prior, observations), *terms]
         return terms

@@ -281,15 +281,15 @@ def test_pickling():
 
 
 def test_costs_of_an_earlier_search_count_by_their_ratio():
-    earlier = []
+    earlier = CostModel([0])
     model, alone = CostModel([0], earlier=earlier), CostModel([0])
     assert model.expected(np.array([0.5])) is None
     for x in (0.0, 0.25, 0.5, 0.75, 1.0):
-        earlier.append((np.array([x]), 10.0 ** (3 * x), False))
+        earlier.trials.append((np.array([x]), 10.0 ** (3 * x), False))
     early = model.expected(np.array([0.5]))
     assert 20 < early < 45
     # This machine is ten times slower.
-    known = CostModel([0], earlier).expected(np.array([0.0]))
+    known = earlier.expected(np.array([0.0]))
     for costs in (model, alone):
         costs.trials.append((np.array([0.0]), 10.0 * known, False))
     assert model.expected(np.array([0.5])) == pytest.approx(10.0 * early)
@@ -340,7 +340,7 @@ def test_random_search_stays_random():
 
 def test_the_probability_follows_the_costs():
     costs = CostModel([0])
-    limits = LimitTerms(costs, AbortedTrials([0], []), limit=10.0)
+    limits = LimitTerms(costs, AbortedTrials([0]), limit=10.0)
     assert limits.terms(per_cost=True) == [] and np.all(limits.likely(np.eye(1)))
     for x in np.linspace(0.0, 1.0, 9):
         row = np.array([x])
@@ -354,7 +354,7 @@ def test_the_probability_follows_the_costs():
 
 
 def test_costs_are_cooled_by_the_share_of_the_budget_that_is_left():
-    models = CostModel([0]), AbortedTrials([0], [])
+    models = CostModel([0]), AbortedTrials([0])
     limits = LimitTerms(*models)
     models[0].trials += [(np.array([x / 4]), 2.0, False) for x in range(5)]
     assert limits.terms(True)[0].alpha == 1.0
