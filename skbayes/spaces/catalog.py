@@ -222,12 +222,19 @@ def known(
     stands_for: Params | None = None,
     of_trees: bool = False,
 ) -> Callable[[Build], Build]:
-    """Register a function as the builder for the classes of these names."""
+    """Register a function as the builder for the classes of these names.
+
+    Parameters for which it returns None are not in the space.
+    """
 
     def add(build: Build) -> Build:
+        def without_none(params: Params, facts: DataFacts) -> Notation:
+            space = build(params, facts)
+            return {name: one for name, one in space.items() if one is not None}
+
         for name in names:
             CATALOG[package, name] = KnownClass(
-                package, name, build, stands_for or {}, of_trees
+                package, name, without_none, stands_for or {}, of_trees
             )
         return build
 
@@ -243,20 +250,16 @@ def register(
 ) -> None:
     """Register classes with the notations of their parameters.
 
-    A notation may be a function of the parameters and the facts; it is omitted if the
-    function returns None.
+    A notation may be a function of the parameters and the facts.
     """
 
     @known(*names, package=package, stands_for=stands_for, of_trees=of_trees)
     def build(params: Params, facts: DataFacts) -> Notation:
-        found = {
-            name: notation(params, facts) if callable(notation) else notation
-            for name, notation in space.items()
-        }
         return {
-            name: copy.deepcopy(notation)
-            for name, notation in found.items()
-            if notation is not None
+            name: copy.deepcopy(
+                notation(params, facts) if callable(notation) else notation
+            )
+            for name, notation in space.items()
         }
 
 
@@ -285,12 +288,6 @@ def class_weights(params: Params, facts: DataFacts) -> list[str | None] | None:
     if not facts.imbalanced or "class_weight" not in params or not _simple(own):
         return None
     return [None, "balanced"]
-
-
-def class_weight(params: Params, facts: DataFacts) -> Notation:
-    """Return the dimension of class weights, or nothing."""
-    weights = class_weights(params, facts)
-    return {} if weights is None else {"class_weight": weights}
 
 
 def at_most(high: int, n: int | None, share: float = 1.0, unknown: int = 20) -> int:

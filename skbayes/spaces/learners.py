@@ -15,7 +15,6 @@ from skbayes.spaces.catalog import (
     Notation,
     Params,
     at_most,
-    class_weight,
     class_weights,
     counts_or,
     fitting,
@@ -125,7 +124,10 @@ register(
 
 @known("LogisticRegression", stands_for={"l1_ratio": 0.0})
 def logistic_regression(params: Params, facts: DataFacts) -> Notation:
-    space: Notation = {"C": (1e-4, 1e4, LOG), **class_weight(params, facts)}
+    space: Notation = {
+        "C": (1e-4, 1e4, LOG),
+        "class_weight": class_weights(params, facts),
+    }
     if params.get("penalty", "l2") is None or params.get("C") == float("inf"):
         del space["C"]  # no penalty
         return space
@@ -168,13 +170,16 @@ def sgd_classifier(params: Params, facts: DataFacts) -> Notation:
         "alpha": (1e-6, 0.1, LOG),
         "penalty": Choice(PENALTIES),
         "average": [False, True],
-        **class_weight(params, facts),
+        "class_weight": class_weights(params, facts),
     }
 
 
 @known("LinearSVC")
 def linear_svc(params: Params, facts: DataFacts) -> Notation:
-    space: Notation = {"C": (1e-4, 1e3, LOG), **class_weight(params, facts)}
+    space: Notation = {
+        "C": (1e-4, 1e3, LOG),
+        "class_weight": class_weights(params, facts),
+    }
     if params.get("dual") == "auto" and params["multi_class"] == "ovr":
         squared = {"penalty": ["l1", "l2"]}
         space["loss"] = Choice({"squared_hinge": squared, "hinge": {}})
@@ -263,7 +268,7 @@ def _small_width(params: Params, facts: DataFacts) -> Notation:
 
 @known("SVC")
 def svc(params: Params, facts: DataFacts) -> Notation:
-    return {**kernel(params, facts, 1.0), **class_weight(params, facts)}
+    return {**kernel(params, facts, 1.0), "class_weight": class_weights(params, facts)}
 
 
 @known("SVR")
@@ -280,7 +285,11 @@ def nu_svc(params: Params, facts: DataFacts) -> Notation:
     nu: Any = (min(0.01, most / 5.0), most)
     if params["nu"] > facts.max_nu and params.get("class_weight") is None:
         nu = Fallback(nu)
-    return {"nu": nu, **kernel(params, facts), **class_weight(params, facts)}
+    return {
+        "nu": nu,
+        **kernel(params, facts),
+        "class_weight": class_weights(params, facts),
+    }
 
 
 @known("NuSVR")
@@ -299,7 +308,7 @@ def linear_svr(params: Params, facts: DataFacts) -> Notation:
     return {
         "C": (1e-4, 1e3, LOG),
         "epsilon": Ordinal(widths, scale="rank"),
-        **_if(params.get("dual") == "auto", loss=list(SVR_LOSSES)),
+        "loss": list(SVR_LOSSES) if params.get("dual") == "auto" else None,
     }
 
 
@@ -331,8 +340,8 @@ def _kernels(params: Params) -> Notation:
 
 @known("GaussianProcessRegressor")
 def gaussian_process(params: Params, facts: DataFacts) -> Notation:
-    noise = {} if np.ndim(params["alpha"]) else {"alpha": (1e-10, 1.0, LOG)}
-    return {**_kernels(params), **noise, "normalize_y": [False, True]}
+    noise = None if np.ndim(params["alpha"]) else (1e-10, 1.0, LOG)
+    return {**_kernels(params), "alpha": noise, "normalize_y": [False, True]}
 
 
 @known("GaussianProcessClassifier")
@@ -345,20 +354,18 @@ def gaussian_process_classifier(params: Params, facts: DataFacts) -> Notation:
 
 @known("KNeighborsClassifier", "KNeighborsRegressor")
 def neighbors(params: Params, facts: DataFacts) -> Notation:
-    space: Notation = {"n_neighbors": (1, at_most(50, facts.n_rows, 0.5), LOG)}
-    if not callable(params["weights"]):
-        space["weights"] = ["uniform", "distance"]
-    if params["metric"] == "minkowski":
-        space["p"] = [1, 2]
-    return space
+    return {
+        "n_neighbors": (1, at_most(50, facts.n_rows, 0.5), LOG),
+        "weights": None if callable(params["weights"]) else ["uniform", "distance"],
+        "p": [1, 2] if params["metric"] == "minkowski" else None,
+    }
 
 
 @known("RadiusNeighborsClassifier", "RadiusNeighborsRegressor")
 def radius_neighbors(params: Params, facts: DataFacts) -> Notation:
     # Distances of standardized rows are about twice the root of n_features.
     unit = round((facts.n_features or 1) ** 0.5, 3)
-    space = neighbors(params, facts)
-    del space["n_neighbors"]
+    space = {**neighbors(params, facts), "n_neighbors": None}
     return {"radius": (0.1 * unit, 2.0 * unit, LOG), **space}
 
 
@@ -368,8 +375,8 @@ def label_propagation(params: Params, facts: DataFacts) -> Notation:
         return {}
     most = at_most(50, facts.n_rows, 0.5)
     options = {"rbf": {"gamma": (0.01, 100.0, LOG)}, "knn": {"n_neighbors": (1, most)}}
-    spread = _if(params.get("alpha") is not None, alpha=(0.01, 0.99))
-    return {"kernel": Choice(options), **spread}
+    alpha = None if params.get("alpha") is None else (0.01, 0.99)
+    return {"kernel": Choice(options), "alpha": alpha}
 
 
 # -- naive Bayes and discriminant analysis --------------------------------------------
@@ -406,16 +413,16 @@ def voting(params: Params, facts: DataFacts) -> Notation:
     ]
     probable = all(hasattr(member, "predict_proba") for member in members)
     # Users who chose "soft" may need its probabilities.
-    if params["voting"] == "hard" and probable:
-        return {"voting": ["hard", "soft"]}
-    return {}
+    tuned = params["voting"] == "hard" and probable
+    return {"voting": ["hard", "soft"] if tuned else None}
 
 
-@known("SelfTrainingClassifier")
-def self_training(params: Params, facts: DataFacts) -> Notation:
-    if params["criterion"] == "threshold":
-        return {"threshold": (0.5, 0.99)}
-    return {}
+register(
+    "SelfTrainingClassifier",
+    threshold=lambda params, facts: (
+        (0.5, 0.99) if params["criterion"] == "threshold" else None
+    ),
+)
 
 
 @known("FixedThresholdClassifier")
@@ -443,9 +450,5 @@ def network(params: Params, facts: DataFacts) -> Notation:
         "hidden_layer_sizes": [(20,), (50,), (100,), (200,), (50, 50), (100, 100)],
         "activation": ["relu", "tanh"],
         "alpha": (1e-6, 10.0, LOG),
-        **_if(params["solver"] != "lbfgs", learning_rate_init=(1e-4, 0.1, LOG)),
+        "learning_rate_init": None if params["solver"] == "lbfgs" else (1e-4, 0.1, LOG),
     }
-
-
-def _if(condition: bool, **dimensions: Any) -> Notation:
-    return dimensions if condition else {}

@@ -111,11 +111,8 @@ def polynomial_features(params: Params, facts: DataFacts) -> Notation:
 
 @known("SplineTransformer")
 def spline_features(params: Params, facts: DataFacts) -> Notation:
-    knots = {} if not isinstance(params["knots"], str) else {"knots": list(KNOTS)}
-    return {"n_knots": (3, 15), "degree": [1, 2, 3], **knots}
-
-
-KNOTS = ("uniform", "quantile")
+    knots = ["uniform", "quantile"] if isinstance(params["knots"], str) else None
+    return {"n_knots": (3, 15), "degree": [1, 2, 3], "knots": knots}
 
 
 def _width(params: Params, facts: DataFacts) -> Any:
@@ -321,23 +318,19 @@ def _clusters(facts: DataFacts) -> tuple[int, int]:
 
 @known("KMeans", "MiniBatchKMeans", "BisectingKMeans")
 def k_means(params: Params, facts: DataFacts) -> Notation:
-    start = {} if not isinstance(params["init"], str) else {"init": list(STARTS)}
+    start = ["k-means++", "random"] if isinstance(params["init"], str) else None
     # The inertia, which is the own score, decreases with the number of clusters.
-    clusters = {} if facts.own_score else {"n_clusters": _clusters(facts)}
-    return {**clusters, **start}
-
-
-STARTS = ("k-means++", "random")
+    clusters = None if facts.own_score else _clusters(facts)
+    return {"n_clusters": clusters, "init": start}
 
 
 @known("AgglomerativeClustering")
 def agglomerative(params: Params, facts: DataFacts) -> Notation:
     if params["n_clusters"] is None:
         return {}
-    space: Notation = {"n_clusters": _clusters(facts)}
-    if params["metric"] in ("euclidean", None):
-        space["linkage"] = ["ward", "complete", "average", "single"]
-    return space
+    linkages = ["ward", "complete", "average", "single"]
+    euclidean = params["metric"] in ("euclidean", None)
+    return {"n_clusters": _clusters(facts), "linkage": linkages if euclidean else None}
 
 
 @known("SpectralClustering")
@@ -352,10 +345,8 @@ def spectral_clustering(params: Params, facts: DataFacts) -> Notation:
 
 @known("Birch")
 def birch(params: Params, facts: DataFacts) -> Notation:
-    space: Notation = {"threshold": (0.05, 2.0, LOG)}
-    if isinstance(params["n_clusters"], int):
-        space["n_clusters"] = _clusters(facts)
-    return space
+    clusters = _clusters(facts) if isinstance(params["n_clusters"], int) else None
+    return {"threshold": (0.05, 2.0, LOG), "n_clusters": clusters}
 
 
 @known("DBSCAN")
@@ -376,10 +367,10 @@ def hdbscan(params: Params, facts: DataFacts) -> Notation:
 def optics(params: Params, facts: DataFacts) -> Notation:
     if not isinstance(params["min_samples"], int):
         return {}
-    space: Notation = {"min_samples": (2, at_most(50, facts.n_rows, 0.2), LOG)}
-    if params["cluster_method"] == "xi":
-        space["xi"] = (0.01, 0.3, LOG)
-    return space
+    return {
+        "min_samples": (2, at_most(50, facts.n_rows, 0.2), LOG),
+        "xi": (0.01, 0.3, LOG) if params["cluster_method"] == "xi" else None,
+    }
 
 
 @known("GaussianMixture", "BayesianGaussianMixture")
@@ -393,10 +384,11 @@ def gaussian_mixture(params: Params, facts: DataFacts) -> Notation:
 
 @known("KernelDensity")
 def kernel_density(params: Params, facts: DataFacts) -> Notation:
-    space: Notation = {"kernel": ["gaussian", "tophat", "epanechnikov", "exponential"]}
-    if not isinstance(params["bandwidth"], str):
-        space["bandwidth"] = (0.01, 10.0, LOG)
-    return space
+    own_width = not isinstance(params["bandwidth"], str)
+    return {
+        "kernel": ["gaussian", "tophat", "epanechnikov", "exponential"],
+        "bandwidth": (0.01, 10.0, LOG) if own_width else None,
+    }
 
 
 # -- samplers of imbalanced-learn ------------------------------------------------------
@@ -438,11 +430,10 @@ def smote(params: Params, facts: DataFacts) -> Notation:
 
 @known("BorderlineSMOTE", "SVMSMOTE", package="imblearn")
 def border_smote(params: Params, facts: DataFacts) -> Notation:
-    kinds = {"kind": ["borderline-1", "borderline-2"]}
     return {
         **smote(params, facts),
         **_neighbors("m_neighbors", params, facts, 30),
-        **(kinds if "kind" in params else {}),
+        "kind": ["borderline-1", "borderline-2"] if "kind" in params else None,
     }
 
 
@@ -457,9 +448,9 @@ def adaptive_sampling(params: Params, facts: DataFacts) -> Notation:
 @known("RandomOverSampler", package="imblearn")
 def random_over_sampling(params: Params, facts: DataFacts) -> Notation:
     # Without shrinkage, rows need not be numeric.
-    if isinstance(params["shrinkage"], int | float):
-        return {**_sampling_strategy(params, facts), "shrinkage": (0.0, 2.0)}
-    return _sampling_strategy(params, facts)
+    numeric = isinstance(params["shrinkage"], int | float)
+    shrinkage = (0.0, 2.0) if numeric else None
+    return {**_sampling_strategy(params, facts), "shrinkage": shrinkage}
 
 
 @known("RandomUnderSampler", package="imblearn")

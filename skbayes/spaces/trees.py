@@ -15,7 +15,6 @@ from skbayes.spaces.catalog import (
     Notation,
     Params,
     at_most,
-    class_weight,
     class_weights,
     feature_shares,
 )
@@ -153,7 +152,7 @@ def histogram_boosting(params: Params, facts: DataFacts) -> Notation:
         "min_samples_leaf": _Leaf(100)(params, facts),
         "l2_regularization": Ordinal(PENALTY, scale="rank"),
         "max_features": (0.3, 1.0),
-        **(class_weight(params, facts) if weights else {}),
+        "class_weight": class_weights(params, facts) if weights else None,
     }
 
 
