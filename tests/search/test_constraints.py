@@ -285,9 +285,6 @@ def test_an_outcome_that_cannot_be_measured_is_no_outcome_that_is_kept():
         search(constraints={"a": (fails, "<= 2")}, error_score="raise").fit(X, y)
 
 
-# -- fairness: a scorer with metadata -----------------------------------------------
-
-
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_scorers_of_outcomes_get_their_metadata(n_jobs):
     labels = (y == 1).astype(int)
@@ -308,9 +305,6 @@ def test_scorers_of_outcomes_get_their_metadata(n_jobs):
         expected.append(recall_gap(labels[test], predicted, group[test]))
     gap = found.cv_results_["mean_constraint_gap"][0]
     assert gap == pytest.approx(np.mean(expected))
-
-
-# -- mistakes -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,11 @@ from endings import kill_after
 from every_search import SEARCHES, data, make
 from grid_comparison import assert_same_tables
 from programs import environment
+from simple_estimators import n_leaves
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
@@ -31,6 +33,7 @@ from skbayes import (
     TradeoffSearchCV,
     load_history,
 )
+from skbayes.inspection import ConvergenceDisplay
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*has no name"),
@@ -56,8 +59,6 @@ def _next(search):
     """Return the proposals of a copy of the optimizer."""
     return copy.deepcopy(search.optimizer_).ask()
 
-
-# -- an estimator of scikit-learn -----------------------------------------------------
 
 LEARNERS = {
     "classifier": (DecisionTreeClassifier(random_state=0), {"max_depth": [1, 2]}),
@@ -125,9 +126,6 @@ def test_a_clone_has_the_same_parameters(kind):
     assert not hasattr(copied, "trials_")
 
 
-# -- pickles --------------------------------------------------------------------------
-
-
 def _pickled(search):
     return pickle.loads(pickle.dumps(search))
 
@@ -165,9 +163,6 @@ def test_pickles_load_in_a_new_process(tmp_path):
     ]
 
 
-# -- workers, journals ----------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "kind, backend", [*zip(SEARCHES, 3 * ["loky", "threading"], strict=True)]
 )
@@ -186,3 +181,21 @@ def test_a_killed_search_ends_as_the_uninterrupted_one(kind, tmp_path):
         assert n_done <= len(load_history(journal)) < len(whole.trials_)
     assert_same_search(make(kind, journal=journal).fit(*data(kind)), whole)
     assert len(load_history(journal)) == len(whole.trials_)
+
+
+@every_kind
+def test_a_search_survives_skops(kind):
+    skops = pytest.importorskip("skops.io", reason="needs skops")
+    search, (X, y) = fitted(kind), data(kind)
+    stored = skops.dumps(make_pipeline(search))
+    types = skops.get_untrusted_types(data=stored)
+    ours = skops.loads(stored, trusted=types)[-1]
+    assert_same_search(ours, search)
+    assert (ours.predict(X) == search.predict(X)).all()
+    assert " in trials" in ours._repr_html_()
+    ConvergenceDisplay.from_search(ours)
+    # The other types are the same for GridSearchCV, or of the user.
+    foreign = [name for name in types if not name.startswith("skbayes.")]
+    known = {f"{n_leaves.__module__}.n_leaves", "functools.partial"}
+    assert all(name.startswith("sklearn.") or name in known for name in foreign)
+    assert len(clone(ours).set_params(n_iter=3).fit(X, y).trials_) <= 3

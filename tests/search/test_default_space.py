@@ -131,9 +131,6 @@ def test_a_search_as_a_step_is_not_tuned():
     assert set(search.search_spaces_) == {"standardscaler"}
 
 
-# -- bounds that depend on the rows that are trained on --------------------------------
-
-
 @pytest.mark.parametrize(
     ("search", "share"),
     [
@@ -164,9 +161,6 @@ def test_the_data_are_examined_once(monkeypatch):
     monkeypatch.setattr(DataFacts, "of", spy)
     _of_svc([{"auto": True, "C": [1.0]}, {"auto": True, "C": [10.0]}], n_iter=1)
     assert spy.call_count == 1
-
-
-# -- initial points -------------------------------------------------------------------
 
 
 def _above(params):
@@ -203,8 +197,6 @@ def test_own_values_below_an_option_and_in_alternatives():
     search = _of_svc({"C": [0.5, 1.0, 2.0]})
     assert [trial.params["C"] for trial in search.trials_] == [0.5, 1.0, 2.0]
 
-
-# -- choices among models --------------------------------------------------------------
 
 MODELS = [
     (GaussianNB(), {"model__var_smoothing": (1e-12, 1.0, "log-uniform")}),
@@ -299,8 +291,6 @@ def test_scoring_or_an_own_entry_makes_clusters_a_dimension():
         search = _small(KMeans(n_init=1), spaces, scoring=scoring).fit(shuffled)
         assert "n_clusters" in search.search_spaces_
 
-
-# -- learned priors --------------------------------------------------------------------
 
 STEPS = make_pipeline(StandardScaler(), SVC())
 RANGES = {"svc__C": (0.01, 1000.0, "log-uniform"), "svc__kernel": ["rbf", "linear"]}

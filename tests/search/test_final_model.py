@@ -273,9 +273,6 @@ def test_options_that_are_impossible_are_errors_before_any_fit(
         fitted(**arguments)
 
 
-# -- decision threshold ---------------------------------------------------------------
-
-
 @pytest.mark.parametrize("refit, options", [(True, "rounds"), ("ensemble", None)])
 def test_the_threshold_maximizes_the_score_of_the_out_of_fold_predictions(
     refit, options

@@ -36,9 +36,6 @@ def summary(fitted):
     return [(t.stage, t.subset, t.params, t.score) for t in fitted.trials_]
 
 
-# -- what is tried -------------------------------------------------------------------
-
-
 def test_small_samples_take_turns_and_count(search):
     results = search.cv_results_
     assert len(results["params"]) == search.n_iter == 21
@@ -101,9 +98,6 @@ def test_signs_are_known_of_nested_parts():
     assert sum(search.cv_results_["stage"] == 0) == 10
 
 
-# -- sizes ---------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("n_rows", "fraction", "expected"),
     # Ten rows for each of three classes, but at most half of the rows to train on.
@@ -152,9 +146,6 @@ def test_without_known_signs_or_samples_it_is_said_or_tried_whole():
     more = {"complexity": {"constant": 1}, "n_iter": 12, "n_subsets": 2, "cv": 2}
     search = HyperTuneSearchCV(DummyClassifier(random_state=0), space, **more)
     assert len(search.set_params(random_state=0).fit(X, y).trials_) == 12
-
-
-# -- as every search -----------------------------------------------------------------
 
 
 def test_what_is_known_is_about_all_data(search):

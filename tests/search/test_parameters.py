@@ -169,8 +169,6 @@ def test_return_folds():
         oof_method(True)
 
 
-# -- signatures, constraints and docstrings ----------------------------------------
-
 ALL = [BaseBayesSearchCV, *BaseBayesSearchCV.__subclasses__()]
 
 

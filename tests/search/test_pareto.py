@@ -42,9 +42,6 @@ def search(journal):
     return make(n_iter=12, journal=journal).fit(X, y)
 
 
-# -- the front ------------------------------------------------------------------------
-
-
 def test_the_front_holds_what_nothing_dominates(search):
     results = search.cv_results_
     accuracy, leaves = results["mean_test_accuracy"], results["mean_test_leaves"]
@@ -146,9 +143,6 @@ def test_it_finds_the_whole_range_of_a_tradeoff():
     assert len(counts) >= 6
 
 
-# -- costs ----------------------------------------------------------------------------
-
-
 def test_measured_costs_are_columns_like_scores():
     objectives = {
         **{"accuracy": "max", "fit_time": "min", "score_time": "min"},
@@ -224,9 +218,6 @@ def test_failed_fits_are_on_no_front(error_score, bad):
     assert not set(np.flatnonzero(failed)) & set(front["trial"])
     assert front["own"].min() == 0.5 and front["own"].max() == 1.5
     assert np.all(np.isfinite(found.hypervolume_))
-
-
-# -- the choice -----------------------------------------------------------------------
 
 
 def front_of(search):
@@ -307,9 +298,6 @@ def test_select_refuses_what_is_not_on_the_front():
             search.select(wrong, X, y)
 
 
-# -- mistakes -------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "objectives, message",
     [
@@ -336,9 +324,6 @@ def test_other_wrong_arguments_are_refused_before_any_fit(refit, no_trials):
         search.fit(X, y)
     with pytest.raises(ValueError, match="surrogate='tpe'"):
         search.set_params(surrogate="tpe", refit=True).fit(X, y)
-
-
-# -- a search like the others ---------------------------------------------------------
 
 
 def test_unsupervised():

@@ -28,9 +28,6 @@ def plane_trials(a, b=(0.5,) * 5):
     return trials(*((n, {"a": one, "b": other}, 1.0) for n, (one, other) in pairs))
 
 
-# -- taking turns ---------------------------------------------------------------------
-
-
 def side_by_side(space=PLANE, n=3):
     return RoundRobinOptimizer([Optimizer(space, random_state=k) for k in range(n)])
 
@@ -95,9 +92,6 @@ def test_costs_are_those_of_the_one_that_was_asked():
         assert (one.cost_limit, one.cost_budget) == (3.0, 3.0)
 
 
-# -- the center -----------------------------------------------------------------------
-
-
 def test_the_center_is_not_moved_by_an_outlier():
     space = Space.from_notation({"C": (1e-3, 1e3, "log-uniform"), "n": (1, 9)})
     values = [(0.1, 2), (0.2, 2), (0.1, 3), (0.1, 2), (1000.0, 9)]
@@ -109,9 +103,6 @@ def test_the_center_is_not_moved_by_an_outlier():
     rows = [{"kind": "v", "d": 0.2}, {"kind": "u", "c": 0.9}, {"kind": "v", "d": 0.4}]
     (center,) = space.decode(center_of(space, space.encode(rows))[None, :])
     assert center == {"kind": "v", "d": pytest.approx(0.3, abs=1e-6)}
-
-
-# -- signs ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -21,7 +21,6 @@ from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import (
     StratifiedKFold,
     cross_val_predict,
-    cross_val_score,
     cross_validate,
 )
 from sklearn.multiclass import OneVsRestClassifier
@@ -167,9 +166,6 @@ def test_several_labels_for_each_text():
     search = _search(model, {"estimator__C": [1.0, 10.0]}, cv=None).fit(TEXTS, labels)
     assert search.n_splits_ == 10
     assert search.predict(NEW[0]).shape == (len(NEW[0]), 3)
-
-
-# -- ensembles ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("members", ["folds", "refit"])
@@ -345,13 +341,6 @@ def test_first_steps_without_a_vectorizer_of_this_package_are_shared(
     assert counting == ["counted", "removed"]
 
 
-def test_nested():
-    scores = cross_val_score(_search(), np.array(TEXTS), LABELS, cv=2)
-    assert np.all(scores > 0.4)
-    assert is_classifier(_search())
-    assert not is_classifier(TextRepresentationSearchCV(KMeans()))
-
-
 @pytest.mark.parametrize(
     "X, y, message",
     [
@@ -444,13 +433,12 @@ def test_methods_of_the_pipeline_exist_before_the_fit():
     assert np.mean(proba.argmax(axis=1) == LABELS) > 0.7
     stack = StackingClassifier([("text", search)], cv=2).fit(TEXTS, LABELS)
     assert np.mean(stack.predict(NEW[0]) == NEW[1]) > 0.7
+    assert is_classifier(search)
+    assert not is_classifier(TextRepresentationSearchCV(KMeans()))
     assert not hasattr(search, "transform")
     assert not hasattr(_search(refit=False), "predict")
     with pytest.raises(NotFittedError, match="TextRepresentationSearchCV"):
         search.predict(TEXTS)
-
-
-# -- packages that are not installed ------------------------------------------------
 
 
 @pytest.fixture

@@ -43,9 +43,6 @@ def _tried(search):
     return [(t.params, t.train_fraction, t.score) for t in search.trials_]
 
 
-# -- what is tried ----------------------------------------------------------------
-
-
 @pytest.mark.parametrize("acquisition, n_points", [("ei-tradeoff", 2), ("paper", 1)])
 def test_without_tradeoff_it_is_the_search_on_the_enriched_space(acquisition, n_points):
     model = ("gp", acquisition)
@@ -115,9 +112,6 @@ def test_initial_points_and_constraint():
     assert _tried(found)[0][:2] == ({"x": 0.25}, 1.0)
     assert _tried(found)[1][:2] == ({"x": 0.75}, 0.4)
     assert 0.6 not in found.cv_results_["train_fraction"]
-
-
-# -- costs ------------------------------------------------------------------------
 
 
 def test_columns(search):
@@ -191,9 +185,6 @@ def test_a_fit_that_fails_has_no_cost():
     assert any(failed) and not all(failed)
     assert np.isnan(found.cv_results_["tradeoff_score"][failed]).all()
     assert found.best_params_["x"] <= 0.7
-
-
-# -- what is chosen ---------------------------------------------------------------
 
 
 def test_the_curve_says_what_each_tradeoff_chooses(search):
@@ -281,9 +272,6 @@ def test_one_size_is_the_plain_search():
     assert len(found.best_estimator_.rows_) == N
 
 
-# -- scores -----------------------------------------------------------------------
-
-
 def test_scores_outside_of_0_and_1_are_refused():
     tree, space = DecisionTreeClassifier(max_leaf_nodes=4), {"max_depth": [1, 2]}
     search = search_of(tree, space, scoring="neg_log_loss", n_iter=4)
@@ -314,9 +302,6 @@ def test_refit_by_a_callable_and_none():
     assert not hasattr(found, "best_score_corrected_")
 
 
-# -- mistakes ---------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     "arguments, error, match",
     [
@@ -344,9 +329,6 @@ def test_mistakes_are_named_before_any_fit(arguments, error, match, no_trials):
         make(**arguments).fit(X, y)
 
 
-# -- knowledge that is kept -------------------------------------------------------
-
-
 def test_warm_start(search, tmp_path):
     known = make(n_iter=2, warm_start_from=search).fit(X, y)
     best = search.trials_[int(np.argmax(search.cv_results_["mean_test_score"]))]
@@ -371,9 +353,6 @@ def test_warm_start(search, tmp_path):
     from_grid = make(n_iter=4, warm_start_from=grid).fit(X, y)
     assert _tried(from_grid)[0][:2] == ({"x": 0.5}, 1.0)
     assert np.isnan(from_grid.optimizer_._observations().costs[:3]).all()
-
-
-# -- an estimator -----------------------------------------------------------------
 
 
 def test_an_extended_space():

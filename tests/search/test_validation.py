@@ -27,12 +27,10 @@ from skbayes import (
     compat,
 )
 from skbayes.evaluation.fold import configured
-from skbayes.loop.stopping import NoImprovement
 from skbayes.search._validation import (
     check_arguments,
     check_data,
     check_responses,
-    check_stoppers,
     check_values,
     check_weights,
 )
@@ -60,9 +58,6 @@ def _check_values(estimator, notation):
     space = Space.from_notation(notation)
     sample = space.covering_sample()
     check_values(space, sample, [configured(estimator, params) for params in sample])
-
-
-# -- arguments --------------------------------------------------------------------
 
 
 def test_more_trials_under_way_than_there_are():
@@ -163,18 +158,6 @@ def test_unknown_metrics():
     check_arguments(_search(cv=[(np.arange(100), np.arange(100, 150))]))
 
 
-def test_stoppers():
-    stopper = NoImprovement(3)
-    assert check_stoppers(None) == []
-    assert check_stoppers(stopper) == [stopper]
-    assert check_stoppers([stopper, max]) == [stopper, max]
-    with pytest.raises(TypeError, match=r"write NoImprovement\(\.\.\.\)"):
-        check_stoppers([stopper, NoImprovement])
-
-
-# -- data -------------------------------------------------------------------------
-
-
 def test_a_target_that_is_needed():
     with pytest.raises(ValueError, match="requires y to be passed"):
         check_data(_search(make_pipeline(StandardScaler(), SVR())), X, None)
@@ -187,9 +170,9 @@ class Plain:
         return self
 
 
-@pytest.mark.parametrize("estimator", [KMeans(), StandardScaler(), Plain()])
-def test_a_target_that_is_not_needed(estimator):
-    assert check_data(_search(estimator), X, None)[1] is None
+def test_a_target_that_is_not_needed():
+    for estimator in (KMeans(), StandardScaler(), Plain()):
+        assert check_data(_search(estimator), X, None)[1] is None
     # Data are made indexable.
     rows, target = check_data(_search(), sparse.coo_matrix(X), y)
     assert rows[[0, 1]].shape == (2, 4)
@@ -234,9 +217,6 @@ def test_a_rare_class_counts_in_many_rows():
     with pytest.raises(ValueError, match="scoring='f1'"):
         check_data(_search(scoring="f1"), many, target)
     check_data(_search(scoring="f1"), many, np.minimum(target, 1))
-
-
-# -- values -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -67,9 +67,6 @@ def search(model, spaces=None, **params):
     return BayesSearchCV(model, spaces, **{**given, **params})
 
 
-# -- what cannot be scored exactly -----------------------------------------------------
-
-
 class OwnPipeline(Pipeline):
     def predict(self, X):
         return super().predict(X) + 1.0
@@ -167,9 +164,6 @@ def test_callbacks_of_xgboost_that_stop_a_fit_are_refused():
     model = xgboost(callbacks=[callbacks.EarlyStopping(rounds=2)])()
     with pytest.raises(ValueError, match="callbacks with EarlyStopping"):
         search(model).fit(XC, YC)
-
-
-# -- among other models ----------------------------------------------------------------
 
 
 class Other(GradientBoostingClassifier):

@@ -260,8 +260,6 @@ def test_f10_weight_two_equals_a_repeated_row():
     np.testing.assert_allclose(weighted.predict(data), plain.predict(data))
 
 
-# -- metadata routing -----------------------------------------------------------------
-
 WEIGHTED = make_scorer(accuracy_score)
 METADATA = {
     "sample_weight": np.random.default_rng(0).uniform(0.5, 2.0, size=150),

@@ -86,9 +86,6 @@ def assert_same_search(a, b):
         assert one.expected_improvement == other.expected_improvement
 
 
-# --- the same trials -----------------------------------------------------------------
-
-
 def test_trials_in_flight_are_proposed_without_each_other(reference):
     alone = smooth(pre_dispatch=1).fit(X, y).cv_results_["params"]
     tried = reference.cv_results_["params"]
@@ -236,9 +233,6 @@ def test_nested_in_a_pipeline(reference):
     assert clone(pipe).set_params(**more).fit(X, y)
 
 
-# --- what else runs ------------------------------------------------------------------
-
-
 def test_never_more_fits_at_once_than_workers(backend, tmp_path, temp_folder):
     (tmp_path / "crowd").mkdir()
     crowd = Crowd(folder=str(tmp_path / "crowd"))
@@ -278,9 +272,6 @@ def test_linear_algebra_is_bounded_in_processes(monkeypatch):
     search = restless(Threads(), n_iter=4, n_jobs=2, refit=False).fit(X, y)
     limit = max(1, joblib.cpu_count() // 2)
     assert max(search.cv_results_["mean_test_score"]) <= limit
-
-
-# --- what goes wrong -----------------------------------------------------------------
 
 
 @pytest.fixture

@@ -246,9 +246,6 @@ def test_r9_a_constraint_that_allows_one_configuration(monkeypatch):
     assert search.stop_reason_ == "exhausted"
 
 
-# -- in addition to the results of GridSearchCV ---------------------------------------
-
-
 def make(**more):
     space = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
     return small_search(SVC(), space, **{"n_iter": 4, "cv": 3, **more})

@@ -189,9 +189,6 @@ def test_what_cannot_be_is_refused_before_any_fit(estimator, params, message):
         search(estimator, **params).fit(X, Y)
 
 
-# -- trials that are pruned ------------------------------------------------------------
-
-
 def log_likelihood(estimator, X, y):
     proba = estimator.predict_proba(X)[:, 1]
     return np.mean(np.log(np.where(y == 1, proba, 1 - proba)))
@@ -230,9 +227,6 @@ def test_a_trial_without_a_chance_is_pruned_after_its_first_rounds(pruning):
     assert fitted.trials_[fitted.best_index_].state == TrialState.COMPLETE
 
 
-# -- equal results in every way of running ---------------------------------------------
-
-
 def curves_of(fold):
     return fold.extras.get("curves")
 
@@ -269,9 +263,6 @@ def test_searches_on_samples_count_rounds_too(kind, more):
     fitted = search(kind=kind, **more).fit(X, Y)
     rounds = fitted.cv_results_["rounds"][fitted.best_index_]
     assert fitted.best_params_["max_iter"] == rounds > 0
-
-
-# -- scorers ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("looks_at", ["attribute", "other rows"])
@@ -314,9 +305,6 @@ def test_of_several_metrics_one_that_fails_has_the_error_score():
     fitted = search(spaces=spaces, n_iter=4).fit(X, Y)
     states = {t.params["max_leaf_nodes"]: t.state for t in fitted.trials_}
     assert states == {4: TrialState.COMPLETE, 1: TrialState.FAILED}
-
-
-# -- other parts of scikit-learn -------------------------------------------------------
 
 
 @pytest.mark.skipif(not compat.HAS_CALLBACKS, reason="scikit-learn before 1.9")

@@ -187,9 +187,6 @@ def test_workers_caches_and_resumed_journals_give_equal_outcomes(tmp_path):
     assert len(frame) == 3
 
 
-# -- outcomes --------------------------------------------------------------------------
-
-
 def test_a_constraint_on_a_scorer_decides_by_the_chosen_rounds():
     given = {"scoring": "neg_log_loss", "refit": True, "surrogate": "random"}
     plain = make(**given).fit(X, Y)
@@ -239,8 +236,6 @@ def test_models_without_rounds_keep_their_outcomes():
         assert trial.feasible
         assert ("model__max_iter" in row) == (trial.rounds is not None)
 
-
-# -- costs -----------------------------------------------------------------------------
 
 BARE = (BOOSTING, {"learning_rate": (0.05, 0.6, "log-uniform")})
 GIVEN = {"cv": CV, "random_state": 0, "pre_dispatch": 1, "rounds": 9}
@@ -299,9 +294,6 @@ def test_another_choice_is_refitted_by_passes_over_the_data():
     for _ in range(params["max_iter"]):
         by_hand.partial_fit(X, Y, classes=[0, 1])
     np.testing.assert_array_equal(fitted.best_estimator_.coef_, by_hand.coef_)
-
-
-# -- results as a source ---------------------------------------------------------------
 
 
 def sources(fitted):

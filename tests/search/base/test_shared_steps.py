@@ -112,9 +112,6 @@ def shared_times(search):
     return np.array([trial.shared_time for trial in search.trials_])
 
 
-# -- what is fitted how often ----------------------------------------------------------
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("step, limit", [(StandardScaler(), 1), (PCA(99), 10**9)])
 def test_no_fit_waits_for_a_step_that_is_not_stored(iris, monkeypatch, step, limit):
@@ -249,9 +246,6 @@ def test_a_shared_fit_warns_once_per_fold(iris):
     with pytest.warns(UserWarning, match="constant") as caught:
         search(pipeline(selector)).fit(X, iris[1])
     assert len([one for one in caught if "constant" in str(one.message)]) == N_FOLDS
-
-
-# -- the same scores -------------------------------------------------------------------
 
 
 def with_gaps(X):
@@ -450,9 +444,6 @@ def test_a_resumed_search_goes_on(iris, tmp_path):
     assert shared.tolist() == [False, True, True, False, True, True]
 
 
-# -- steps that are not loaded ---------------------------------------------------------
-
-
 @pytest.fixture
 def loaded(monkeypatch):
     """Return a list of the subsequent loads: "states", "output" and "test"."""
@@ -523,9 +514,6 @@ def test_a_fold_is_repeated_if_a_step_is_lost_meanwhile(
     shared, _ = assert_as_plain(pair, *iris, error_score=error_score)
     found = shared_times(shared)[1:] > 0.0
     assert np.all(found) if lost == "test" else not np.any(found)
-
-
-# -- the store -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("what", ["truncate", "unlink", "output"])

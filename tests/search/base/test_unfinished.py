@@ -57,7 +57,7 @@ def test_trials_without_a_chance_are_pruned(found):
         np.testing.assert_array_equal(np.isnan(trial.scores["score"]), unfitted)
         # What the first folds predict is no better than the best.
         assert trial.score <= found.best_score_
-    plain = BayesSearchCV(SVC(), {"C": [1.0]}, n_iter=1, cv=2).fit(X, y)
+    plain = small_search(SVC(), {"C": [1.0]}).fit(X, y)
     assert "state" not in plain.cv_results_
 
 
@@ -114,9 +114,6 @@ def test_other_scores_that_are_not_finite_are_warned_of_all_the_same():
         return [str(w.message) for w in caught if "non-finite" in str(w.message)]
 
     assert fit(BayesSearchCV, n_iter=2) == fit(GridSearchCV) != []
-
-
-# --- the limit per trial -------------------------------------------------------------
 
 
 def stay_here(self):
