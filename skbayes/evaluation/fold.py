@@ -246,6 +246,8 @@ class FoldCall:
                 score_params=self.inputs.score_params,
                 split_progress=(self.fold.index, len(self.inputs.splits)),
                 candidate_progress=self.fold.candidate_progress,
+                return_n_test_samples=True,
+                return_times=True,
                 **self.options,
             )
         self.attempt += 1

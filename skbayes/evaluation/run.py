@@ -16,7 +16,7 @@ from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
-from skbayes.evaluation.trial import FoldResult, History, fill_scores
+from skbayes.evaluation.trial import FoldResult, History
 from skbayes.space import Space
 
 if TYPE_CHECKING:
@@ -170,10 +170,14 @@ class SearchRun:
         return 1.0 if self.subsets is None else self.subsets.fraction(fidelity)
 
     def fill_scores(self, folds: Sequence[FoldResult], metrics: Sequence[str]) -> None:
-        """Set the scores of folds without any, by metric; costs are unknown."""
+        """Set missing scores by metric: NaN without a fit and for costs."""
         costs = () if self.objective.separate_costs else self.objective.measures
-        missing = self.options.missing_score
-        fill_scores(folds, {n: np.nan if n in costs else missing for n in metrics})
+        for fold in folds:
+            missing = self.options.missing_score if fold.is_fitted else np.nan
+            filled = {name: np.nan if name in costs else missing for name in metrics}
+            fold.test_scores = fold.test_scores or filled
+            if fold.train_scores is not None:
+                fold.train_scores = fold.train_scores or dict(filled)
 
     @property
     def inputs(self) -> Inputs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, overload
@@ -263,17 +263,6 @@ def mean_outcomes(folds: Sequence[FoldResult]) -> dict[str, float]:
         name: float(np.mean([outcomes.get(name, math.nan) for outcomes in fitted]))
         for name in names
     }
-
-
-def fill_scores(folds: Sequence[FoldResult], error_scores: Mapping[str, float]) -> None:
-    """Set scores where there are none: NaN in skipped folds, or else error scores."""
-    for fold in folds:
-        missing = {
-            k: v if fold.is_fitted else math.nan for k, v in error_scores.items()
-        }
-        fold.test_scores = fold.test_scores or missing
-        if fold.train_scores is not None:
-            fold.train_scores = fold.train_scores or dict(missing)
 
 
 class History(Sequence[Trial]):

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import re
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skbayes.evaluation.fold import Fold
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space.lists import same
-from skbayes.space.space import Space
 
 if TYPE_CHECKING:
     from skbayes.evaluation.backend import Backend
@@ -48,34 +47,9 @@ class FailingStart:
     error.
     """
 
-    space: Space
-    assigned: Callable[[Params], Params]
-    fit: Callable[[Params, int], float]
-    score_of: Callable[[Any], float] = float
-    error_score: float = math.nan
-    tries_all: bool = False
-
-    @classmethod
-    def of(cls, run: SearchRun, stage: Stage, backend: Backend) -> Self:
-        """Return the stopper of a search."""
-
-        def fit(params: Params, split: int) -> float:
-            outcome = backend.fit_here(Fold(split, params, raises=True))
-            if outcome.exception is not None:
-                raise outcome.exception
-            if outcome.result is None:
-                return 0.0  # aborted at a limit, which is no error
-            run.objective.learn(outcome.result.test_scores)
-            return run.objective(outcome.result.test_scores)
-
-        return cls(
-            run.space,
-            lambda params: stage.assign(0, params)[0],
-            fit,
-            run.objective,
-            run.options.missing_score,
-            tries_all=run.space.n_configurations <= stage.n_trials < math.inf,
-        )
+    run: SearchRun
+    stage: Stage
+    backend: Backend
 
     def __call__(self, trials: Sequence[Trial]) -> bool:
         """Return False, or raise the exception."""
@@ -122,9 +96,20 @@ class FailingStart:
         return first
 
     def _error_of(self, params: Params, split: int) -> Exception | None:
+        objective, n_configurations = (
+            self.run.objective,
+            self.run.space.n_configurations,
+        )
         try:
-            score = self.fit(params, split)
-            if not (math.isfinite(score) or self.tries_all):
+            outcome = self.backend.fit_here(Fold(split, params, raises=True))
+            if outcome.exception is not None:
+                raise outcome.exception
+            if outcome.result is None:
+                return None  # aborted at a limit, which is no error
+            objective.learn(outcome.result.test_scores)
+            score = objective(outcome.result.test_scores)
+            tries_all = n_configurations <= self.stage.n_trials < math.inf
+            if not (math.isfinite(score) or tries_all):
                 raise ValueError(
                     f"scoring: the score of each fit is {score}. Use a metric that is "
                     "defined for these data."
@@ -145,19 +130,23 @@ class FailingStart:
         if fold.fit_error is not None:
             return False
         try:
-            score = float(self.score_of(fold.test_scores))
+            score = float(self.run.objective(fold.test_scores))
         except (KeyError, TypeError, ValueError):
             return False
-        return math.isfinite(score) and score != self.error_score
+        return math.isfinite(score) and score != self.run.options.missing_score
+
+    def _assigned(self, params: Params) -> Params:
+        return self.stage.assign(0, params)[0]
 
     def _probes(self, trials: Sequence[Trial]) -> Iterator[Params]:
+        space = self.run.space
         if not self._sets_estimators():
             yield self._fixed()
-        rows = np.random.default_rng(0).random((N_CANDIDATES, self.space.n_columns))
+        rows = np.random.default_rng(0).random((N_CANDIDATES, space.n_columns))
         candidates = [
-            self.assigned(params)
-            for params in self.space.decode(self.space.from_uniform(rows))
-            if self.space.allows(params)
+            self._assigned(params)
+            for params in space.decode(space.from_uniform(rows))
+            if space.allows(params)
         ]
         if candidates:
             failed = [trial.params for trial in trials]
@@ -170,15 +159,17 @@ class FailingStart:
         """Return whether the search sets a step, whose own value is a placeholder."""
         return any(
             hasattr(value, "fit")
-            for column in self.space.columns
+            for column in self.run.space.columns
             for value in getattr(column.dimension, "values", ())
         )
 
     def _fixed(self) -> Params:
         """Return the parameters with a single value in the whole space."""
-        examples = [self.assigned(params) for params in self.space.covering_sample()]
+        examples = [
+            self._assigned(params) for params in self.run.space.covering_sample()
+        ]
         first, *others = examples
-        varied = {c.name for c in self.space.columns if c.dimension.n_values > 1}
+        varied = {c.name for c in self.run.space.columns if c.dimension.n_values > 1}
         return {
             name: value
             for name, value in first.items()

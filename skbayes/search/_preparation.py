@@ -461,7 +461,7 @@ def begin_budget(
     def begins_with_failures(history: History) -> bool:
         last = history[-1]
         failed = last.error is not None or not np.isfinite(last.score)
-        return (failed or is_hidden) and FailingStart.of(run, stage, backend)(history)
+        return (failed or is_hidden) and FailingStart(run, stage, backend)(history)
 
     return Budget(evaluator.n_planned, left, stoppers=[begins_with_failures, *stoppers])
 

@@ -41,9 +41,6 @@ def task(estimator=None):
         "scorer": get_scorer("accuracy"),
         "error_score": np.nan,
         "return_train_score": False,
-        "return_n_test_samples": True,
-        "return_times": True,
-        "return_parameters": False,
         "verbose": 0,
     }
     return FoldTask(estimator or SVC(), Inputs(X, y, splits), options)

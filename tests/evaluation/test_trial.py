@@ -4,11 +4,13 @@ import copy
 import math
 import pickle
 from dataclasses import FrozenInstanceError
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from skbayes.evaluation.trial import FoldResult, History, Trial, fill_scores
+from skbayes.evaluation.run import FitOptions, SearchRun
+from skbayes.evaluation.trial import FoldResult, History, Trial
 
 
 def fold(score, error=None, **more):
@@ -48,9 +50,14 @@ def test_missing_scores_are_filled_by_metric():
         fold({}, status="skipped"),
         fold({"a": 1.0, "b": 2.0}),
     ]
-    fill_scores(folds, {"a": 0.0, "b": -1.0})
-    assert folds[0].test_scores == folds[0].train_scores == {"a": 0.0, "b": -1.0}
-    assert np.isnan([*folds[1].test_scores.values()]).tolist() == [True, True]
+    objective = SimpleNamespace(separate_costs=False, measures={"c": None})
+    options = FitOptions(error_score=-1.0)
+    run = SearchRun(None, objective, None, None, None, options=options)
+    run.fill_scores(folds, ["a", "b", "c"])
+    expected = {"a": -1.0, "b": -1.0, "c": math.nan}
+    np.testing.assert_equal(folds[0].test_scores, expected)
+    np.testing.assert_equal(folds[0].train_scores, expected)
+    assert np.isnan([*folds[1].test_scores.values()]).tolist() == [True] * 3
     assert folds[1].train_scores is None
     assert folds[2].test_scores == {"a": 1.0, "b": 2.0}
     assert Trial(0, {}, folds, score=1.0).fitted.tolist() == [True, False, True]

@@ -2,6 +2,9 @@
 
 import math
 import warnings
+from operator import itemgetter
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import joblib
 import numpy as np
@@ -25,9 +28,12 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, TextRepresentationSearchCV, load_history
+from skbayes.evaluation.fold import FoldOutcome
+from skbayes.evaluation.run import FitOptions
 from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.loop.executor import is_death, is_unreadable
 from skbayes.loop.failures import FailingStart
+from skbayes.loop.stages import Stage
 from skbayes.space import Space
 
 X, y = load_iris(return_X_y=True)
@@ -424,10 +430,15 @@ BAD = _traceback("ValueError: bad")
 )
 def test_when_it_is_asked_why_all_fits_fail(trials, asks):
     asked = []
+
+    def fit_here(fold):
+        asked.append(fold.params)
+        return FoldOutcome(result=FoldResult({"score": 0.5}))
+
     space = Space.from_notation({"a": (0.0, 1.0)})
-    start = FailingStart(
-        space, lambda params: params, lambda params, split: asked.append(params) or 0.5
-    )
+    objective = Mock(side_effect=itemgetter("score"))
+    run = SimpleNamespace(space=space, objective=objective, options=FitOptions())
+    start = FailingStart(run, Stage(None, 9), SimpleNamespace(fit_here=fit_here))
     assert start(History(trials)) is False
     # The first of the two fits worked.
     assert asked == ([{}] if asks else [])
