@@ -159,10 +159,9 @@ class Distribution(Dimension):
         places = np.searchsorted(self._atoms, numbers)
         places = np.minimum(places, len(self._atoms) - 1)
         for value, atom in zip(values, self._atoms[places], strict=True):
-            if value == int(value) and value != atom:
-                raise ValueError(f"{self._reject(value)}, its probability is too low")
             if value != atom:
-                raise self._reject(value)
+                reason = ", its probability is too low" * (value == int(value))
+                raise ValueError(f"{self._reject(value)}{reason}")
         return self._positions[places]
 
     def decode(self, positions: ArrayLike) -> list[Any]:  # noqa: D102

@@ -270,16 +270,12 @@ def _scaled(items: Sequence[Any], scale: str) -> FloatArray:
 
 def _check_values(values: Any, kind: str) -> list[Any]:
     # The order of a set differs between processes.
-    listed = not isinstance(values, str | bytes | Mapping | Set)
-    try:
-        items = [native(value) for value in values] if listed else None
-    except TypeError:
-        items = None
-    if items is None:
+    if isinstance(values, str | bytes | Mapping | Set) or not np.iterable(values):
         raise TypeError(
             f"{kind}: the values must be given as a list, got {values!r} of type "
             f"{type(values).__name__}."
         )
+    items = list(map(native, values))
     if not items:
         raise ValueError(f"{kind}: at least one value is needed, got {values!r}.")
     return items
@@ -410,9 +406,8 @@ class Progression(_Indexed):
         return self._is_log
 
     def index(self, value: Any) -> int:  # noqa: D102
-        if not is_finite_number(value) or value != int(value):
-            raise self._reject(value)
-        if int(value) not in self.steps:
+        whole = is_finite_number(value) and value == int(value)
+        if not whole or int(value) not in self.steps:
             raise self._reject(value)
         return self.steps.index(int(value))
 

@@ -173,9 +173,9 @@ def _target(y: Any) -> dict[str, Any]:
         kind = type_of_target(y)
     except (RuntimeError, TypeError, ValueError):
         return {}
+    found: dict[str, Any] = {"y_scale": _scale(y)}
     if kind in ("binary", "multiclass"):
         _, counts = np.unique(np.asarray(y), return_counts=True)
-        found: dict[str, Any] = {"y_scale": _scale(y)}
         if len(counts) <= MAX_CLASSES:
             found |= {
                 "n_classes": len(counts),
@@ -183,8 +183,7 @@ def _target(y: Any) -> dict[str, Any]:
                 "imbalanced": bool(counts.max() > IMBALANCE * counts.min()),
                 "max_nu": float(2.0 * counts.min() / (counts.min() + counts.max())),
             }
-        return found
-    return {"y_scale": _scale(y)}
+    return found
 
 
 def _scale(y: Any) -> float:

@@ -225,14 +225,6 @@ def test_gradient(rule, cost_scale):
     assert_gradient(proposer.scores, X, gradient, rtol=2e-3, atol=1e-4)
 
 
-def test_many_candidates_are_scored_in_parts():
-    proposer = _unfitted().fit(_known(_lognormal))
-    X = np.random.default_rng(1).random((2050, D))
-    np.testing.assert_allclose(
-        proposer.scores(X)[1020:1030], proposer.scores(X[1020:1030]), rtol=1e-9
-    )
-
-
 @pytest.mark.parametrize("rule", RULES)
 def test_of_two_with_the_same_score_the_cheaper_is_preferred(rule):
     known = _known(lambda X, rng: 0.2 + X[:, 1], n=20)

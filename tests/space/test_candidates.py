@@ -43,20 +43,6 @@ def test_draws_are_new_and_allowed(share):
         assert all(map(found.space.allows, found.space.decode(X)))
 
 
-def test_the_constraint_is_asked_once_a_configuration():
-    asked = []
-
-    def constraint(params):
-        asked.append(params["a"])
-        return params["a"] < 0.5
-
-    found = make({"a": (0.0, 1.0)}, constraint)
-    X = np.array([[0.25], [0.75], [0.25]])
-    for _ in range(3):
-        assert found.filter_new(X).tolist() == [True, False, True]
-    assert sorted(set(asked)) == [0.25, 0.75] and len(asked) <= 3
-
-
 def test_of_many_candidates_few_are_asked_about():
     asked = []
 
