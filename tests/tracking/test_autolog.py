@@ -8,7 +8,6 @@ from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 
 from skbayes import BayesSearchCV
-from skbayes.tracking.mlflow_runs import log_search
 
 X, y = load_iris(return_X_y=True)
 
@@ -76,6 +75,9 @@ def test_every_search_is_logged(mlflow, kind):
         found = every_search.make(kind, n_iter=4).fit(*every_search.data(kind))
     (parent,) = mlflow.parents
     assert parent.data.tags["skbayes.search"] == kind.__name__
+    # There is no best score of several objectives.
+    is_front = kind is every_search.ParetoSearchCV
+    assert ("best_cv_score" in parent.data.metrics) != is_front
     assert sorted(mlflow.children(parent)) == [trial.number for trial in found.trials_]
 
 
@@ -151,10 +153,3 @@ def test_of_a_failed_trial_only_what_is_finite_is_logged(mlflow):
     assert child.info.status == "FAILED" and child.data.tags["state"] == "failed"
     assert "mean_test_score" not in child.data.metrics
     assert "ValueError" in child.data.tags["error"]
-
-
-def test_of_several_objectives_no_best_score_is_logged(mlflow):
-    found = every_search.fitted(every_search.ParetoSearchCV)
-    with mlflow.start_run() as run:
-        log_search(mlflow, found)
-    assert "best_cv_score" not in run.data.metrics
