@@ -272,12 +272,7 @@ def test_mistakes_are_named(settings, match, two_classes):
 
 
 def test_losses_that_give_probabilities():
-    for settings in (
-        {},
-        {"loss": "logistic"},
-        {"solver": 0},
-        {"solver": "L1R_L2LOSS_SVC"},
-    ):
+    for settings in ({}, {"loss": "logistic"}, {"solver": 0}, {"solver": "L1R_LR"}):
         assert hasattr(LiblinearClassifier(**settings), "predict_proba")
     for settings in ({"loss": "hinge"}, {"solver": 4}, {"solver": 99}):
         assert not hasattr(LiblinearClassifier(**settings), "predict_proba")
@@ -541,7 +536,7 @@ def test_a_search_tells_before_the_first_fit_which_liblinear_is_used(monkeypatch
 
 def ratios_by_hand(X, positive):
     """Return r of Wang & Manning (2012), equation 2, feature by feature."""
-    present = X.toarray() != 0 if sparse.issparse(X) else X != 0
+    present = X.toarray() != 0
     p = [1 + sum(row[j] for row in present[positive]) for j in range(X.shape[1])]
     q = [1 + sum(row[j] for row in present[~positive]) for j in range(X.shape[1])]
     return np.log((np.array(p) / sum(p)) / (np.array(q) / sum(q)))
@@ -553,8 +548,9 @@ def ratios_by_hand(X, positive):
 def test_scaling_is_that_of_scaled_features(solver, n_classes):
     rng = np.random.RandomState(0)
     X = sparse.random(40, 12, density=0.3, random_state=rng, format="csr")
-    y = rng.randint(n_classes, size=40)
-    options = {"solver": solver, "tol": 1e-8, "C": 0.5, "fit_intercept": False}
+    before, y = X.copy(), rng.randint(n_classes, size=40)
+    # With an intercept, the dual of the hinge loss converges slowly.
+    options = {"solver": solver, "tol": 1e-8, "C": 0.5, "fit_intercept": solver != 3}
     scaled = LiblinearClassifier(
         feature_scaling="log-count-ratio", random_state=0, **options
     ).fit(X, y)
@@ -562,23 +558,10 @@ def test_scaling_is_that_of_scaled_features(solver, n_classes):
         ratios = ratios_by_hand(X, y == code)
         alone = LiblinearClassifier(random_state=0, **options)
         alone.fit(X.multiply(ratios).tocsr(), y == code)
-        np.testing.assert_allclose(
-            scaled.coef_[row], alone.coef_[0] * ratios, atol=1e-5
-        )
-
-
-def test_scaling_does_not_touch_the_data_or_the_intercept():
-    X = sparse.csr_matrix(np.array([[1.0, 2, 0], [1, 0, 1], [0, 3, 1], [1, 0, 2]]))
-    before = X.copy()
-    y = [0, 1, 0, 1]
-    model = LiblinearClassifier(
-        "l2", "logistic", feature_scaling="log-count-ratio", tol=1e-8
-    ).fit(X, y)
+        expected = alone.coef_[0] * ratios, alone.intercept_[0]
+        np.testing.assert_allclose(scaled.coef_[row], expected[0], atol=1e-5)
+        np.testing.assert_allclose(scaled.intercept_[row], expected[1], atol=1e-5)
     np.testing.assert_array_equal(X.toarray(), before.toarray())
-    ratios = ratios_by_hand(X, np.array(y) == 1)
-    plain = LiblinearClassifier("l2", "logistic", tol=1e-8)
-    plain.fit(X.multiply(ratios).tocsr(), y)
-    np.testing.assert_allclose(model.intercept_, plain.intercept_, atol=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -233,6 +233,22 @@ def test_words_of_all_scripts():
     }
 
 
+@pytest.mark.parametrize(
+    "text, words",
+    [
+        ("I can't: 2 stars!!", "i can ' t : 2 stars ! !"),
+        # Vowel signs belong to the word, and ideographs are words.
+        ("अच्छी फिल्म, क।", "अच्छी फिल्म , क ।"),
+        ("好电影!", "好 电 影 !"),
+    ],
+)
+def test_punctuation_marks_are_words(text, words):
+    vectorizer = NGramVectorizer(token_pattern="unicode-punctuation")
+    n = len(words.split())
+    vectorizer.set_params(ngram_range=(n, n)).fit([text])
+    assert vectorizer.get_feature_names_out().tolist() == [words]
+
+
 @given(text=st.text(st.characters(max_codepoint=0x2FF)))
 def test_unicode_words_are_scikit_learns_in_plain_scripts(text):
     found = [
