@@ -307,7 +307,7 @@ STUDIES = {
         seeds=3,
         own_process=True,
         smallest=(
-            *("--tasks", "digits: perceptron", "--methods", "skbayes,random"),
+            *("--tasks", "digits: perceptron", "--methods", "skbayes"),
             *("--trials", "3", "--seeds", "1"),
         ),
         summarize=summarize,
@@ -322,7 +322,7 @@ STUDIES = {
         seeds=5,
         digits=2,
         own_process=True,
-        smallest=("--methods", "random,skbayes", "--trials", "6", "--seeds", "1"),
+        smallest=("--methods", "random", "--trials", "6", "--seeds", "1"),
     ),
 }
 

@@ -28,7 +28,6 @@ from sklearn.utils.parallel import delayed
 
 import skbayes
 from skbayes import BayesSearchCV, compat
-from skbayes.evaluation import Trial
 
 X, y = load_iris(return_X_y=True)
 
@@ -138,14 +137,6 @@ def test_routed_parameters_have_the_three_consumers():
     assert set(routed.scorer.score) == (
         {"sample_weight"} if release() >= (1, 7) else set()
     )
-
-
-def test_without_a_callback_api_the_tree_costs_nothing(monkeypatch):
-    monkeypatch.setattr(compat, "HAS_CALLBACKS", False)
-    tree = compat.TaskTree(object(), X, y, None)
-    with tree.fit(), tree.searching(3), tree.refitting(object()):
-        assert tree.begin_trial(0, 2) == [None, None]
-        assert not tree.end_trial(Trial(0, {}, [], score=0.5))
 
 
 def test_a_search_works_without_a_callback_api(monkeypatch):

@@ -199,13 +199,6 @@ def test_a_commit_that_was_killed_is_undone(torn):
     assert len(load_history(torn)) == 4
 
 
-def test_a_file_system_without_locks_is_possible(path):
-    """SQLite reports such a file system as busy."""
-    with open_journal(path):
-        with pytest.raises(RuntimeError, match="does not support locks"):
-            open_journal(path)
-
-
 def test_a_program_that_keeps_the_file_open_is_named(path, monkeypatch):
     monkeypatch.setattr(journal_file, "PATIENCE", 0.1)
     with (

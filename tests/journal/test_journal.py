@@ -27,7 +27,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from journal_samples import (
     CLASSIFIERS,
-    SPACE,
     exact,
     fold,
     fork,
@@ -44,10 +43,8 @@ from sklearn.model_selection import KFold, ShuffleSplit
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial
 from skbayes.journal.content import pack_split, unpack_split
 from skbayes.journal.file import APPLICATION_ID, FORMAT
-from skbayes.journal.json_space import to_record
 from skbayes.journal.lock import acquire_lock, release_lock
 from skbayes.journal.reader import load_history
-from skbayes.space.candidates import Configuration
 
 NUMBERS = st.one_of(st.floats(), st.integers(-(2**70), 2**70))
 TEXTS = st.one_of(st.none(), st.just("\ud800\0"), st.text())
@@ -329,7 +326,8 @@ def test_another_name_of_the_file_is_no_way_in(path, tmp_path, monkeypatch):
     with open_journal(path):
         os.symlink(path, link)
         for name in (link, path.name, f"./{path.name}", str(path)):
-            with pytest.raises(RuntimeError, match="in use"):
+            # SQLite reports a file on a file system without locks as busy, too.
+            with pytest.raises(RuntimeError, match="in use.*does not support locks"):
                 open_journal(name)
 
 
@@ -606,22 +604,8 @@ def test_statements_in_the_file_are_not_run(written, statements):
     assert_refused(written, "journal: .* is damaged: .*other tables")
 
 
-@pytest.mark.parametrize(
-    "params",
-    [
-        {"C": "__import__('os')"},
-        {"C": 1e9},
-        {"n": {"text": "1"}, "C": 2},
-        {"clf": "SVC()"},
-        {"kernel": "linear"},
-        {"extra": 1},
-    ],
-)
-@pytest.mark.parametrize("row", [None, []])
-def test_only_configurations_of_the_space_come_out(written, params, row):
-    with open_journal(written) as journal:
-        record, right = to_record(Configuration.of(SPACE, journal.proposals[0]))
-    row = right if row is None else row
-    set_fields(written, "proposal", number=0, params=record | params, row=row)
+@pytest.mark.parametrize("change", [{"params": {"C": "__import__('os')"}}, {"row": []}])
+def test_only_configurations_of_the_space_come_out(written, change):
+    set_fields(written, "proposal", number=0, **change)
     with pytest.raises(ValueError, match="journal: .* is damaged"):
         open_journal(written)

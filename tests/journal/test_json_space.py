@@ -127,10 +127,10 @@ def test_values_of_other_types_become_those_that_are_proposed():
     assert_same(there_and_back(space, params), {"a": 3.0, "b": 4, "c": 2})
 
 
-@pytest.mark.parametrize("value", [1, 2, 1.0, 1.5])
-def test_overlapping_alternatives_keep_the_type(value):
+def test_overlapping_alternatives_keep_the_type():
     space = Space.from_notation([{"a": (0.0, 5.0)}, {"a": [1, 2]}])
-    assert_same(there_and_back(space, {"a": value}), {"a": value})
+    for value in (1, 2, 1.0, 1.5):
+        assert_same(there_and_back(space, {"a": value}), {"a": value})
 
 
 class Letters(Dimension):
@@ -149,11 +149,11 @@ class Letters(Dimension):
         return np.round(2 * positions) / 2
 
 
-@pytest.mark.parametrize("letter", "abc")
-def test_a_dimension_of_another_kind_is_recorded_by_position(letter):
+def test_a_dimension_of_another_kind_is_recorded_by_position():
     space = Space.from_notation({"letter": Letters()})
-    assert recorded(space, {"letter": letter})[0] == {"letter": letter}
-    assert there_and_back(space, {"letter": letter}) == {"letter": letter}
+    for letter in "abc":
+        assert recorded(space, {"letter": letter})[0] == {"letter": letter}
+        assert there_and_back(space, {"letter": letter}) == {"letter": letter}
 
 
 def test_a_record_can_be_read():
