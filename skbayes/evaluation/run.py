@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -16,8 +18,9 @@ from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
-from skbayes.evaluation.trial import FoldResult, History
+from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.space import Space
+from skbayes.space.candidates import Configuration
 
 if TYPE_CHECKING:
     from skbayes.evaluation.constraints import Constraints
@@ -50,6 +53,58 @@ class FitOptions:
         """Score of a failed fit: `error_score`, or NaN instead of "raise"."""
         error_score = self.error_score
         return np.nan if isinstance(error_score, str) else float(error_score)
+
+
+class NullJournal(AbstractContextManager):
+    """Journal without a file, which records nothing."""
+
+    # Values of the run that started the journal.
+    seed: int | None = None
+    n_points: int | None = None
+    splits: list[tuple[Any, Any]] = []  # noqa: RUF012
+    # Maximum number of trials that this driver runs at the same time.
+    n_slots = math.inf
+
+    def __init__(self) -> None:
+        # Configurations proposed by earlier runs and other drivers, in order.
+        self.proposals: list[dict[str, Any]] = []
+        self.expected_improvements: list[float | None] = []
+        # Their finished trials, by number.
+        self.results: dict[int, Trial] = {}
+        # First trial of each stage that has begun, except the first stage.
+        self.stages: dict[int, int] = {}
+
+    def update(self) -> None:
+        """Read what other drivers have recorded."""
+
+    def record_stage(self, stage: int, first: int) -> None:
+        """Record the number of the first trial of a stage, if it is new."""
+
+    def record_proposal(
+        self,
+        number: int,
+        params: Mapping[str, Any] | Configuration,
+        expected_improvement: float | None,
+    ) -> bool:
+        """Record a proposal before its evaluation begins; return whether it is new."""
+        return True
+
+    def claim(self, number: int) -> bool:
+        """Return whether this driver may run a trial, and not another one."""
+        return True
+
+    def record_result(self, trial: Trial) -> bool:
+        """Record a finished trial, in the journal on return; return whether it is new.
+
+        It is called before the next proposal is made from the result.
+        """
+        return True
+
+    def release(self) -> None:
+        """Let other drivers run the trials that this one has claimed."""
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Close the journal."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +142,7 @@ class SearchRun:
     splits: list[tuple[Any, Any]] = field(default_factory=list)
     subsets: Subsets | None = None
     n_points: int = 1
-    journal: Any = None
+    journal: NullJournal = field(default_factory=NullJournal)
     context: Any = None
     known: Sequence[Any] = ()
     sources: list[Source] = field(default_factory=list)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from skbayes.evaluation.run import NullJournal
 from skbayes.evaluation.trial import Trial
 from skbayes.journal.code_digest import DECLARED, same_but_for_code
 from skbayes.journal.content import (
@@ -21,7 +22,6 @@ from skbayes.journal.content import (
 from skbayes.journal.database import open_store
 from skbayes.journal.file import Row, guarded
 from skbayes.journal.json_space import from_record, to_outline, to_record
-from skbayes.loop.scheduler import NullJournal
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 

@@ -19,10 +19,10 @@ import math
 import operator
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from skbayes.evaluation.limits import SearchTimeout
+from skbayes.evaluation.run import NullJournal
 from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.executor import TrialExecutor, is_death, is_unreadable, was_retried
 from skbayes.space.candidates import Configuration, DrawsExhausted, SpaceExhausted
@@ -72,58 +72,6 @@ class Budget:
     clock: Callable[[], float] = dataclasses.field(
         default_factory=lambda: time.perf_counter
     )
-
-
-class NullJournal(AbstractContextManager):
-    """Journal without a file, which records nothing."""
-
-    # Values of the run that started the journal.
-    seed: int | None = None
-    n_points: int | None = None
-    splits: list[tuple[Any, Any]] = []  # noqa: RUF012
-    # Maximum number of trials that this driver runs at the same time.
-    n_slots = math.inf
-
-    def __init__(self) -> None:
-        # Configurations proposed by earlier runs and other drivers, in order.
-        self.proposals: list[dict[str, Any]] = []
-        self.expected_improvements: list[float | None] = []
-        # Their finished trials, by number.
-        self.results: dict[int, Trial] = {}
-        # First trial of each stage that has begun, except the first stage.
-        self.stages: dict[int, int] = {}
-
-    def update(self) -> None:
-        """Read what other drivers have recorded."""
-
-    def record_stage(self, stage: int, first: int) -> None:
-        """Record the number of the first trial of a stage, if it is new."""
-
-    def record_proposal(
-        self,
-        number: int,
-        params: Mapping[str, Any] | Configuration,
-        expected_improvement: float | None,
-    ) -> bool:
-        """Record a proposal before its evaluation begins; return whether it is new."""
-        return True
-
-    def claim(self, number: int) -> bool:
-        """Return whether this driver may run a trial, and not another one."""
-        return True
-
-    def record_result(self, trial: Trial) -> bool:
-        """Record a finished trial, in the journal on return; return whether it is new.
-
-        It is called before the next proposal is made from the result.
-        """
-        return True
-
-    def release(self) -> None:
-        """Let other drivers run the trials that this one has claimed."""
-
-    def __exit__(self, *exc_info: object) -> None:
-        """Close the journal."""
 
 
 @dataclasses.dataclass

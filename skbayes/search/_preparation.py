@@ -39,7 +39,7 @@ from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.failures import FailingStart
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
-from skbayes.loop.scheduler import Budget, NullJournal
+from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Stage
 from skbayes.search._knowledge import is_list_of_sources
 from skbayes.search.out_of_fold import check_partition
@@ -315,7 +315,7 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
     given = None if isinstance(search.pre_dispatch, str) else int(search.pre_dispatch)
     run = dataclasses.replace(run, context=context, n_points=given or n_slots)
     if search.journal is None:
-        return dataclasses.replace(run, journal=NullJournal())
+        return run
     if compat.is_in_cross_validation():
         raise ValueError(
             f"journal={display_name(search.journal)!r}: the search is fitted "

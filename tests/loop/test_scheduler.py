@@ -11,9 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skbayes.evaluation.evaluator import CandidateEvaluator
+from skbayes.evaluation.run import NullJournal
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.loop import scheduler as scheduler_module
-from skbayes.loop.scheduler import Budget, NullJournal, Scheduler, StopReason
+from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 from skbayes.optimizer import SpaceExhausted
 from skbayes.space import Integer, Space
 from skbayes.space.candidates import Configuration
