@@ -38,15 +38,9 @@ def search_over(ways, **more):
 
 def running(folder):
     """Return the recorded processes of fits that are still running."""
-    found = []
-    for path in Path(folder).iterdir():
-        try:
-            process = psutil.Process(int(path.name.partition("-")[0]))
-            if process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except psutil.NoSuchProcess:
-            pass
-    return found
+    numbers = {int(path.name.partition("-")[0]) for path in Path(folder).iterdir()}
+    found = psutil.process_iter(["status"])
+    return [p for p in found if p.pid in numbers and p.info["status"] != "zombie"]
 
 
 def wait_until_none_runs(folder):

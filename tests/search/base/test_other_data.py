@@ -84,7 +84,7 @@ def test_searches_with_several_objectives_refuse_them(kind, grid):
 @pytest.mark.parametrize("surrogate", ["random", "tpe", "graph"])
 def test_other_surrogates(surrogate, grid):
     space = {"svc__C": [0.1, 1.0, 10.0], "svc__gamma": [1e-3, 1e-2, 0.1, 1.0]}
-    more = {"surrogate": surrogate, "warm_start_from": [grid], "n_iter": 3, "cv": 3}
+    more = {"surrogate": surrogate, "warm_start_from": [grid], "n_iter": 3}
     search = small_search(PIPELINE, space, **more).fit(X, y)
     assert search.trials_[0].params in grid.cv_results_["params"]
 

@@ -141,9 +141,8 @@ def test_epochs_are_counted_by_passes_and_refitted_by_passes():
     rounds = fitted.best_params_["sgdclassifier__max_iter"]
     assert rounds == fitted.cv_results_["rounds"][fitted.best_index_] <= 15
     scaled = StandardScaler().fit_transform(X)
-    by_hand = SGDClassifier(
-        random_state=0, alpha=fitted.best_params_["sgdclassifier__alpha"]
-    )
+    alpha = fitted.best_params_["sgdclassifier__alpha"]
+    by_hand = SGDClassifier(random_state=0, alpha=alpha)
     for _ in range(rounds):
         by_hand.partial_fit(scaled, Y, classes=[0, 1])
     np.testing.assert_array_equal(fitted.predict(X), by_hand.predict(scaled))
@@ -324,9 +323,9 @@ def test_columns_of_a_data_frame_reach_the_model():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(X[:, :4], columns=list("abcd"))
     frame["e"] = pandas.Categorical(np.where(X[:, 5] > X[:, 5].mean(), "high", "low"))
-    columns = make_column_transformer(
-        (StandardScaler(), ["a", "b"]), remainder="passthrough"
-    ).set_output(transform="pandas")
+    scaled = (StandardScaler(), ["a", "b"])
+    columns = make_column_transformer(scaled, remainder="passthrough")
+    columns.set_output(transform="pandas")
     model = make_pipeline(columns, boosting(categorical_features="from_dtype"))
     spaces = {"histgradientboostingclassifier__learning_rate": (0.02, 0.5)}
     fitted = search(model, spaces, rounds=12).fit(frame, Y)

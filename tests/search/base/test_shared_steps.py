@@ -4,7 +4,6 @@ import os
 import pickle
 import tempfile
 import time
-import warnings
 from contextlib import nullcontext
 from copy import deepcopy
 from functools import partial
@@ -192,13 +191,10 @@ def test_random_steps_give_the_scores_of_the_plain_pipeline(iris, where):
 
 
 def test_parts_of_a_column_transformer_are_shared_where_another_is_searched(iris, log):
-    columns = ColumnTransformer(
-        [
-            ("searched", QuantileTransformer(n_quantiles=20, random_state=0), [0]),
-            ("scaled", CountingScaler(str(log)), [1, 2]),
-            ("inner", make_pipeline(CountingScaler(str(log)), PCA(1)), [2, 3]),
-        ]
-    )
+    searched, counted = QuantileTransformer(random_state=0), CountingScaler(str(log))
+    parts = [("searched", searched, [0]), ("scaled", counted, [1, 2])]
+    parts.append(("inner", make_pipeline(clone(counted), PCA(1)), [2, 3]))
+    columns = ColumnTransformer(parts)
     space = {"s0__searched__n_quantiles": (5, 60), **SPACE}
     assert_as_plain(pipeline(columns), *iris, space)
     # Two counting steps, by the search with a cache and by that without.
@@ -242,9 +238,8 @@ def test_by_default_fast_steps_are_neither_stored_nor_examined_again(iris, monke
 @pytest.mark.filterwarnings("ignore:invalid value:RuntimeWarning")
 def test_a_shared_fit_warns_once_per_fold(iris):
     X = np.column_stack([iris[0], np.ones(len(iris[0]))])
-    selector = SelectKBest(k=2)  # it warns of constant columns
     with pytest.warns(UserWarning, match="constant") as caught:
-        search(pipeline(selector)).fit(X, iris[1])
+        search(pipeline(SelectKBest(k=2))).fit(X, iris[1])
     assert len([one for one in caught if "constant" in str(one.message)]) == N_FOLDS
 
 
@@ -304,10 +299,8 @@ def test_scores_are_those_of_the_plain_pipeline(iris, is_shared, data, steps):
 def test_arrays_with_attributes_and_values_without_a_hash(iris):
     shared, _ = assert_as_plain(pipeline(MetersStep(), model=MetersModel()), *iris)
     assert not np.any(shared_times(shared))
-    functions = [lambda X: X, lambda X: -X]
-    assert_as_plain(
-        pipeline(FunctionTransformer()), *iris, {**SPACE, "s0__func": functions}
-    )
+    space = {**SPACE, "s0__func": [lambda X: X, lambda X: -X]}
+    assert_as_plain(pipeline(FunctionTransformer()), *iris, space)
 
 
 def test_frames_stay_frames(iris):
@@ -333,9 +326,8 @@ def test_weights_reach_the_steps(iris):
         model = GaussianNB().set_fit_request(sample_weight=True)
         estimator = Pipeline([("s0", scaler), ("clf", model)])
         weights = {"sample_weight": np.linspace(0.1, 2.0, len(iris[1]))}
-        shared, _ = assert_as_plain(
-            estimator, *iris, fit_params=weights, scoring=_accuracy
-        )
+        more = {"fit_params": weights, "scoring": _accuracy}
+        shared, _ = assert_as_plain(estimator, *iris, **more)
     assert np.all(shared_times(shared)[1:] > 0.0)
 
 
@@ -381,12 +373,9 @@ def test_a_scorer_may_copy_fit_or_write_into_what_it_scores(iris, scorer):
 
 
 def test_fitted_estimators_are_plain(iris):
-    shared, plain = assert_as_plain(
-        pipeline(StandardScaler(), MinMaxScaler()),
-        *iris,
-        refit=True,
-        return_folds=["estimators", "predict_proba"],
-    )
+    more = {"refit": True, "return_folds": ["estimators", "predict_proba"]}
+    pair = pipeline(StandardScaler(), MinMaxScaler())
+    shared, plain = assert_as_plain(pair, *iris, **more)
     for one, other in zip(shared.fold_estimators_, plain.fold_estimators_, strict=True):
         assert "fit" not in vars(one)
         for step, expected in zip(one.named_steps, other.named_steps, strict=True):
@@ -418,15 +407,14 @@ def test_costs_are_those_of_the_whole_pipeline(iris):
     assert np.all(both[0].cv_results_["mean_fit_time"][1:] > 0.0)
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_a_step_that_fails_does_so_in_each_trial(iris):
     estimator = pipeline(SelectKBest(k=2), PCA("wrong"))
     with pytest.raises(ValueError, match="n_components"):
         search(estimator).fit(*iris)
     choice = pipeline(StandardScaler(), PCA(2, svd_solver="full"))
     space = {"s1__n_components": [1, 2, 200], **SPACE}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        done = search(choice, space, n_iter=8, error_score=np.nan).fit(*iris)
+    done = search(choice, space, n_iter=8, error_score=np.nan).fit(*iris)
     failed = [trial.state == "failed" for trial in done.trials_]
     assert failed == [trial.params["s1__n_components"] == 200 for trial in done.trials_]
     assert 0 < sum(failed) < 8
@@ -458,37 +446,32 @@ def loaded(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "kind, kwargs",
+    "looks, kwargs",
     [
-        (BayesSearchCV, {"scoring": None}),
-        (BayesSearchCV, {"scoring": ["accuracy", "neg_log_loss"], "refit": "accuracy"}),
-        (BayesSearchCV, {"scoring": "roc_auc_ovr"}),
-        (BayesSearchCV, {"constraints": {"score": ">= 0.5", "fit_time": "<= 1e3"}}),
-        (TradeoffSearchCV, {"cost": "fit_time"}),
+        (False, {"scoring": None}),
+        (False, {"scoring": ["accuracy", "neg_log_loss"], "refit": "accuracy"}),
+        (False, {"scoring": "roc_auc_ovr"}),
+        (False, {"constraints": {"score": ">= 0.5", "fit_time": "<= 1e3"}}),
+        (False, {"kind": TradeoffSearchCV, "cost": "fit_time"}),
+        (True, {"scoring": _accuracy}),
+        (True, {"constraints": {"model_size": "<= 1e9"}}),
+        (True, {"constraints": {"predict_time": "<= 1e3"}}),
+        (True, {"return_folds": "estimators", "refit": True}),
+        (True, {"return_train_score": True}),
     ],
 )
-def test_fitted_steps_are_not_loaded_if_nothing_looks_at_them(
-    iris, loaded, kind, kwargs
+def test_fitted_steps_are_loaded_if_something_looks_at_them(
+    iris, loaded, looks, kwargs
 ):
-    search(pipeline(StandardScaler(), MinMaxScaler()), kind=kind, **kwargs).fit(*iris)
-    assert "states" not in loaded
-    if kind is BayesSearchCV:
-        assert loaded.count("output") == N_FOLDS * (N_ITER - 1)
-
-
-@pytest.mark.parametrize(
-    "kwargs",
-    [
-        {"scoring": _accuracy},
-        {"constraints": {"model_size": "<= 1e9"}},
-        {"constraints": {"predict_time": "<= 1e3"}},
-        {"return_folds": "estimators", "refit": True},
-        {"return_train_score": True},
-    ],
-)
-def test_fitted_steps_are_loaded_if_something_looks_at_them(iris, loaded, kwargs):
-    assert_as_plain(pipeline(StandardScaler(), MinMaxScaler()), *iris, **kwargs)
-    assert loaded.count("states") >= N_FOLDS * (N_ITER - 1)
+    pair = pipeline(StandardScaler(), MinMaxScaler())
+    fitted = search(pair, **kwargs).fit(*iris)
+    n_later = N_FOLDS * (N_ITER - 1)
+    if looks:
+        assert loaded.count("states") >= n_later
+        assert_same_scores(fitted, search(pair, cache=False, **kwargs).fit(*iris))
+    else:
+        assert "states" not in loaded
+        assert loaded.count("output") == n_later or "kind" in kwargs
 
 
 def test_only_the_last_output_of_the_test_rows_is_loaded(iris, loaded):
