@@ -326,10 +326,8 @@ def _faster_model(record: SearchRecord, trials: Any) -> str | None:
     has_times = isinstance(trials, History) and not record.directions
     if best is None or names[best] is None or not has_times:
         return None
-    of_trial = {trial.number: float(np.mean(trial.score_times)) for trial in trials}
-    seconds = np.array([of_trial[number] for number in record.number])
-    n_folds = len(trials[0].folds)
-    least = record.score[best] - record.std[best] / np.sqrt(n_folds)
+    seconds = np.array([np.mean(trial.score_times) for trial in record.trials])
+    least = record.score[best] - record.std[best] / np.sqrt(len(trials[0].folds))
     found = record.eligible & (record.score >= least)
     found &= (seconds > 0.0) & (seconds <= FASTER * seconds[best])
     found &= [name not in (None, names[best]) for name in names]

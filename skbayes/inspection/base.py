@@ -161,8 +161,9 @@ def select_trials(record: SearchRecord, rows: np.ndarray) -> SearchRecord:
         return value
 
     changes = {name: select(value) for name, value in vars(record).items()}
-    for name in ("params", "curves"):
-        changes[name] = [changes[name][row] for row in rows]
+    for name in ("params", "curves", "trials"):
+        if changes[name]:
+            changes[name] = [changes[name][row] for row in rows]
     best = np.flatnonzero(rows == record.best)
     changes["best"] = int(best[0]) if len(best) else None
     return dataclasses.replace(record, **changes)

@@ -12,6 +12,7 @@ import platform
 import pprint
 import secrets
 import stat
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.metadata import version
@@ -23,7 +24,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import skbayes
-from skbayes.evaluation.trial import Trial
 from skbayes.inspection.advice import advice
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.report_pictures import Picture, pictures
@@ -232,7 +232,7 @@ def render_history(
         raise TypeError(f"title must be a string or None, got {title!r}.")
     template = _template()
     record = read_record(source, search_spaces=search_spaces)
-    facts = _facts(source, record, record.trials)
+    facts = _facts(source, record)
     facts["refresh"] = None if refresh is None else math.ceil(refresh)
     return str(template.render(title=title or record.name, **facts))
 
@@ -290,10 +290,8 @@ def _clean(value: Any) -> Any:
     return printable(str(value), kept="\n\t")
 
 
-def _facts(
-    source: Any, record: SearchRecord, trials: Sequence[Trial]
-) -> dict[str, Any]:
-    fits = [fold for trial in trials for fold in trial.folds if fold.is_fitted]
+def _facts(source: Any, record: SearchRecord) -> dict[str, Any]:
+    fits = [fold for trial in record.trials for fold in trial.folds if fold.is_fitted]
     times = [time for fold in fits for time in (fold.fit_time, fold.score_time)]
     ends = record.finished
     counts = {style.label: np.sum(record.state == s) for s, style in STATES.items()}
@@ -315,8 +313,8 @@ def _facts(
         "advice": advice(source, search_spaces=record.space),
         "pictures": drawn,
         "front": _front(record),
-        "models": _models(record, trials),
-        "trials": _trials(record, trials),
+        "models": _models(record),
+        "trials": _trials(record),
         # The parameters that differ from the defaults, as scikit-learn shows them.
         "estimator": _shown(source) if hasattr(source, "get_params") else None,
         "packages": {
@@ -407,43 +405,37 @@ def _front(record: SearchRecord) -> dict[str, Any] | None:
     return _table(columns, front.tolist(), record.best)
 
 
-def _models(record: SearchRecord, trials: Sequence[Trial]) -> dict[str, Any] | None:
-    """Return the best complete trial of each model; None without a choice of models."""
-    most = record.train_fraction == np.max(record.train_fraction, initial=0.0)
-    usable = record.complete & record.allowed & most
-    rows: dict[str, list[int]] = {}
-    for place, model in enumerate(record.models):
-        if usable[place] and model is not None:
-            rows.setdefault(_shown(model), []).append(place)
-    if len(rows) < 2 or record.directions:
+def _models(record: SearchRecord) -> dict[str, Any] | None:
+    """Return the best trial of each model; None without a choice of models."""
+    texts = [None if model is None else _shown(model) for model in record.models]
+    rows = [row for row in record.order.tolist() if record.eligible[row] and texts[row]]
+    n_trials = Counter(texts[row] for row in rows)  # the best model first
+    if len(n_trials) < 2 or record.directions:
         return None
-    best = {max(k, key=lambda row: record.score[row]): m for m, k in rows.items()}
-    chosen = sorted(best, key=lambda row: -record.score[row])
-    score_times = {trial.number: np.mean(trial.score_times) for trial in trials}
     columns: Columns = [
-        ("model", [best[row] for row in chosen]),
-        ("trials", [len(rows[best[row]]) for row in chosen]),
-        ("best score", record.shown[chosen]),
-        ("± std", record.std[chosen]),
-        ("trial", record.number[chosen]),
-        ("seconds per fit", record.fit_time[chosen]),
-        ("seconds per scoring", [score_times[n] for n in record.number[chosen]]),
+        ("model", texts),
+        ("trials", [n_trials[text] for text in texts]),
+        ("best score", record.shown),
+        ("± std", record.std),
+        ("trial", record.number),
+        ("seconds per fit", record.fit_time),
+        ("seconds per scoring", [np.mean(t.score_times) for t in record.trials]),
     ]
-    return _table(columns, range(len(chosen)), 0)
+    chosen = [next(row for row in rows if texts[row] == text) for text in n_trials]
+    return _table(columns, chosen, chosen[0])
 
 
-def _trials(record: SearchRecord, trials: Sequence[Trial]) -> dict[str, Any] | None:
+def _trials(record: SearchRecord) -> dict[str, Any] | None:
     if not len(record):
         return None
-    errors = {trial.number: trial.error for trial in trials if trial.error}
     listed, note = np.arange(len(record)), ""
     if len(record) > MOST_LISTED:
         score = np.nan_to_num(record.score, nan=-np.inf)
         listed = np.sort(np.argsort(-score, kind="stable")[:MOST_LISTED])
         note = f"The table lists the best {MOST_LISTED} of {len(record)} trials."
-    columns = _columns(record)
-    if errors:
-        columns.append(("error", [_error(errors.get(n)) for n in record.number]))
+    columns, errors = _columns(record), [trial.error for trial in record.trials]
+    if any(errors):
+        columns.append(("error", list(map(_error, errors))))
     return {"note": note, **_table(columns, listed.tolist(), record.best)}
 
 
