@@ -377,15 +377,7 @@ def draw_subsets(
     if all(f == FULL_DATA or f.is_whole for f in fidelities):
         return None
     parameter = search._subset_parameter
-    subsets = Subsets.draw(
-        run.splits,
-        fidelities,
-        n_samples=run.n_samples,
-        labels=run.y if is_classifier(search.estimator) else None,
-        groups=run.split_params.get("groups"),
-        seed=run.seed,
-        parameter=parameter,
-    )
+    subsets = drawn_from(search, run, run.splits, fidelities)
     shares = [subsets.fraction(stage.fidelities[0]) for stage in stages]
     if shares != sorted(shares):
         raise ValueError(
@@ -394,6 +386,18 @@ def draw_subsets(
         )
     _warn_of_few_rows(parameter, fidelities, subsets)
     return subsets
+
+
+def drawn_from(search: Any, run: SearchRun, splits: Any, fidelities: Any) -> Subsets:
+    return Subsets.draw(
+        splits,
+        fidelities,
+        n_samples=run.n_samples,
+        labels=run.y if is_classifier(search.estimator) else None,
+        groups=run.split_params.get("groups"),
+        seed=run.seed,
+        parameter=search._subset_parameter,
+    )
 
 
 def _warn_of_few_rows(

@@ -13,6 +13,7 @@ end of the range up to the small optimum.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -156,7 +157,7 @@ def center_of(space: Space, optima: FloatArray) -> FloatArray:
     In an unordered column, it is the most frequent option, the first one of ties. In an
     ordered column, it is the median of the active values, or 0.5 if there are none.
     """
-    center = np.full(space.n_columns, 0.5)
+    center = np.where(space.categorical, 0.0, 0.5)
     for column, unordered in enumerate(space.categorical):
         values = optima[:, column][~np.isnan(optima[:, column])]
         if len(values) and unordered:
@@ -164,8 +165,6 @@ def center_of(space: Space, optima: FloatArray) -> FloatArray:
             center[column] = options[np.argmax(counts)]
         elif len(values):
             center[column] = np.median(values)
-        elif unordered:
-            center[column] = 0.0
     return space.snap(center[None, :])[0]
 
 
@@ -195,16 +194,9 @@ def plan_monotonicity(
 
 def _spread(optima: FloatArray, center: FloatArray) -> FloatArray:
     """Return the median distance from the center per column; 0 for inactive columns."""
-    distances = np.abs(optima - center)
-    active = ~np.isnan(distances)
-    return np.array(
-        [
-            np.median(distances[active[:, column], column])
-            if np.any(active[:, column])
-            else 0.0
-            for column in range(optima.shape[1])
-        ]
-    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of columns without values
+        return np.nan_to_num(np.nanmedian(np.abs(optima - center), axis=0))
 
 
 def _draw_points(

@@ -10,7 +10,6 @@ from os import PathLike
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import is_classifier
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
@@ -18,7 +17,7 @@ from skbayes.acquisition.tradeoff import RULES, envelope, relative_costs
 from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.costs import trial_cost, trial_costs
 from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.subsets import Fidelity, Subsets, check_train_size
+from skbayes.evaluation.subsets import Fidelity, check_train_size
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
@@ -30,6 +29,7 @@ from skbayes.search._parameters import (
     share_parameters,
     surrogate_parameter,
 )
+from skbayes.search._preparation import drawn_from
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import ScoreAndCost, best_attributes, best_row, rank
 from skbayes.space import Ordinal, Space
@@ -435,14 +435,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         place = found["train_fractions_"].index(found["best_train_fraction_"])
         fidelity = Fidelity(train_size=self._sizes()[place])
         everything = np.arange(run.n_samples)
-        subsets = Subsets.draw(
-            [(everything, everything[:0])],
-            [fidelity],
-            labels=run.y if is_classifier(self.estimator) else None,
-            groups=run.split_params.get("groups"),
-            seed=run.seed,
-            parameter=self._subset_parameter,
-        )
+        split = everything, everything[:0]
+        subsets = drawn_from(self, run, [split], [fidelity])
         rows = subsets.rows(0, everything, fidelity)
         return None if rows is everything else rows
 
