@@ -95,11 +95,8 @@ def test_an_int_that_is_missing_somewhere():
     frame = results_frame({"param_n": column})
     assert str(frame["param_n"].dtype) == "Int64"
     assert frame["param_n"].sum() == 4
-    assert results_frame({"param_n": column}, "polars")["param_n"].to_list() == [
-        1,
-        None,
-        3,
-    ]
+    frame = results_frame({"param_n": column}, "polars")
+    assert frame["param_n"].to_list() == [1, None, 3]
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
@@ -129,17 +126,12 @@ def test_polars(table):
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_sorted_by_rank(table, library):
-    frame = results_frame(table, library, sort_by="score")
+def test_sorted_by_rank_and_with_params_on_request(table, library):
+    assert set(results_frame(table, library).columns) == set(table) - {"params"}
+    frame = results_frame(table, library, params=True, sort_by="score")
     assert list(frame["param_count"]) == [3, 2, 1]
     assert list(frame["rank_test_score"]) == [1, 2, 3]
     assert list(frame["mean_test_score"]) == [3, 2, 1]
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_params_on_request(table, library):
-    assert set(results_frame(table, library).columns) == set(table) - {"params"}
-    frame = results_frame(table, library, params=True, sort_by="score")
     assert frame["params"].to_list() == [table["params"][row] for row in (1, 2, 0)]
 
 
