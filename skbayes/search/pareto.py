@@ -324,10 +324,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     def _scored_by(self, choice: Any) -> str:
         """Return the scorer that `choice` names, or else the first one."""
-        scorers = Objectives(self.objectives).scorers
-        return (
-            choice if isinstance(choice, str) and choice in scorers else [*scorers][0]
-        )
+        scorers = list(Objectives(self.objectives).scorers)
+        return choice if choice in scorers else scorers[0]
 
     def select(self, choice: Any, X: Any, y: Any = None, **params: Any) -> Self:
         """Choose another point of the front, and fit it on all data.

@@ -452,8 +452,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         """Return the texts and labels of `dev`, and whether the final fit has them."""
         dev, is_refitted = self.dev, True
         if isinstance(dev, Mapping):
-            unknown = [name for name in dev if name not in ("texts", "labels", "refit")]
-            if unknown or "texts" not in dev:
+            if not {"texts"} <= set(dev) <= {"texts", "labels", "refit"}:
                 raise ValueError(
                     "dev must have the keys 'texts', 'labels' and 'refit', got "
                     f"{list(dev)}."

@@ -161,7 +161,7 @@ def test_our_search_its_results_and_its_trials_say_the_same(scoring):
             assert [p for p, _, _ in other] == [p for p, _, _ in known]
             assert [score for _, score, _ in other] == pytest.approx(scores)
     for source in sources:
-        with pytest.raises(ValueError, match="warm_start_from.*'recall'") as error:
+        with pytest.raises(ValueError, match="warm_start_from.*recall'") as error:
             known_results(source, fine, "recall")
         assert str(metrics) in str(error.value)
 
