@@ -114,10 +114,9 @@ class HyperTuneSearchCV(BayesSearchCV):
     {pre_dispatch}
         On small samples, it is at least `n_subsets`, one trial per sample, if `n_jobs`
         provides workers for them.
-    stopper : callable, list of callable or None, default=None
-        Stopping criteria. After every trial, each callable is called with the trials of
-        the current part of the search, on small samples or on all data. This part ends
-        when one of them returns True. See :mod:`skbayes.loop` for predefined criteria.
+    {stopper}
+        The trials are those of the current part of the search, on small samples or on
+        all data, and only this part ends.
     {warm_start_from}
         The results of earlier searches are used on all data.
     {parameters}

@@ -79,26 +79,24 @@ class MultiStageSearchCV(BayesSearchCV):
         contains. "last_stage" is the last stage with a complete trial. "all_stages" is
         the rule of [1]_. It compares scores of different stages, although scores on
         larger training sets are usually higher.
-    timeout : float, str or None, default=None
-        Time limit of the search, without the refit: a number of seconds, or a string
-        such as "5 min". Fits that are still running at the limit are aborted, and no
-        further stage begins. Each stage gets a share of the time that remains when it
-        begins, proportional to its number of trials times the size of its training
-        sets. Time that it does not use is available to later stages. Except for its
-        first trial, a stage does not start a trial that is expected to exceed its
-        share.
-    surrogate : str, surrogate object or tuple, default="gp"
-        Model of the scores, or a tuple of the model and the acquisition function, as
-        for :class:`~skbayes.BayesSearchCV`. In a stage that also uses the trials of
-        earlier stages, "gp" does not warp the inputs.
+    {timeout}
+
+        No stage begins after the limit. Each stage gets a share of the time that
+        remains when it begins, proportional to its number of trials times the size of
+        its training sets. Time that it does not use is available to later stages.
+        Except for its first trial, a stage does not start a trial that is expected to
+        exceed its share.
+    {surrogate}
+
+        In a stage that also uses the trials of earlier stages, "gp" does not warp the
+        inputs.
     initial_points : "default", int, list or None, default="default"
         Configurations with which the first stage starts, as for
         :class:`~skbayes.BayesSearchCV`. Their number is 3 unless an int is given. Later
         stages start with the promoted configurations instead.
-    stopper : callable, list of callable or None, default=None
-        Stopping criteria. Each callable is called with the trials of the current stage
-        after every trial. When one of them returns True, running trials are completed,
-        and the next stage begins. See :mod:`skbayes.loop` for predefined criteria.
+    {stopper}
+        With several stages, the trials are those of the current stage, and the next
+        stage begins.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search on the same data, scored by the same metric: a
         fitted search, its ``cv_results_``, the path of a journal, or any other source
