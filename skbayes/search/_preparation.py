@@ -41,7 +41,7 @@ from skbayes.loop.failures import FailingStart
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Stage
-from skbayes.search._knowledge import is_list_of_sources
+from skbayes.results.warm_start import is_list_of_sources
 from skbayes.search.out_of_fold import check_partition
 from skbayes.space import OptimumPrior, Space
 from skbayes.space.dimensions import is_number

@@ -26,9 +26,8 @@ from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History
 from skbayes.loop.stages import Outcome, Stage, run_stages
+from skbayes.results import warm_start as knowledge
 from skbayes.results.frame import FrameAttribute, results_frame
-from skbayes.results.warm_start import KnownTrial, known_trials
-from skbayes.search import _knowledge as knowledge
 from skbayes.search import _preparation as prepare
 from skbayes.search import _validation as validate
 from skbayes.search import choice
@@ -190,10 +189,10 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         n_points = prepare.parse_initial_points(self.initial_points)[1]
         return self._n_initial_points if n_points is None else n_points
 
-    def _known_results(self, run: SearchRun) -> list[KnownTrial]:
+    def _known_results(self, run: SearchRun) -> list[knowledge.KnownTrial]:
         """Return the trials of an earlier search, with scores for the optimizer."""
         metric = run.objective.name or "score"
-        return known_trials(self.warm_start_from, run.space, metric)
+        return knowledge.known_trials(self.warm_start_from, run.space, metric)
 
     def _stages(self, run: SearchRun) -> list[Stage]:
         """Return the stages of the search; the best trial is that of the last one."""

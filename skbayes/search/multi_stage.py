@@ -18,7 +18,7 @@ from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.stage_correlation import stage_correlation
-from skbayes.search._knowledge import promising
+from skbayes.results.warm_start import promising
 from skbayes.search._parameters import COUNT, share_parameters
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.choice import results_table

@@ -21,11 +21,6 @@ from skbayes.space import Space
 X, y = drawn.X, drawn.y
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    return tmp_path_factory.mktemp("journals")
-
-
 def plain_curves(curves):
     return [None if one is None else vars(one) for one in curves]
 
@@ -51,9 +46,9 @@ def assert_alike(one, other, leave_out=(), atol=0.0):
 
 
 @pytest.mark.parametrize("kind", drawn.KINDS)
-def test_all_sources_of_a_search_agree(kind, folder):
-    path = str(folder / f"{kind}.journal")
-    search = drawn.search(kind, path)
+def test_all_sources_of_a_search_agree(kind):
+    search = drawn.search(kind)
+    path = search.journal
     record = read_record(search)
     assert len(record) == len(search.trials_)
     assert record.params == search.trials_.params
@@ -276,8 +271,8 @@ def test_wrong_arguments():
     )
 
 
-def test_none_among_texts_is_not_lost_in_a_data_frame(folder):
-    path = str(folder / "none.journal")
+def test_none_among_texts_is_not_lost_in_a_data_frame(tmp_path):
+    path = tmp_path / "none.journal"
     spaces = {"class_weight": [None, "balanced"]}
     BayesSearchCV(SVC(), spaces, cv=2, journal=path, random_state=0).fit(X, y)
     record = read_record(load_history(path))
