@@ -120,10 +120,8 @@ class KillableBackend(Backend):
         if self.is_here:
             self._warn(error)
 
-    def _job(self, fold: Fold | None = None, spent: float | None = None) -> FitJob:
-        limits = self._limits
-        if spent is not None:
-            limits = limits.after(spent, self.is_local)
+    def _job(self, fold: Fold | None = None, spent: float = 0.0) -> FitJob:
+        limits = self._limits.after(spent, self.is_local)
         content = None if fold is None else cloudpickle.dumps(fold)
         return FitJob(self._backend.handle, self._parts[-1].handle, limits, content)
 

@@ -34,7 +34,7 @@ from skbayes.evaluation.rounds.learners import SKLEARN_LEARNERS, replaced
 from skbayes.evaluation.rounds.lookup import learner_of
 from skbayes.results.warm_start import _is_set
 
-CAP = 20
+CAP = 14
 SIGNS = [1, 0, 0, 0, -1, 0]
 
 ENSEMBLES = [
