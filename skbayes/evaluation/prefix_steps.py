@@ -140,7 +140,11 @@ class _Finder:
             return None
         if not (hasattr(part, "fit_transform") and hasattr(part, "transform")):
             return None
-        return Step(path, part, names) if _keeps_state_in_dict(part) else None
+        # The state of a shareable step is in its `__dict__`.
+        slots = any(getattr(kind, "__slots__", ()) for kind in type(part).__mro__)
+        return (
+            Step(path, part, names) if hasattr(part, "__dict__") and not slots else None
+        )
 
     def _touching(self, path: str) -> frozenset[str]:
         return frozenset(
@@ -207,12 +211,6 @@ def _is_of_sklearn(thing: Any) -> bool:
     return str(thing.__module__).partition(".")[0] == "sklearn"
 
 
-def _keeps_state_in_dict(part: Any) -> bool:
-    """Return whether the state of an object is in its `__dict__`, without slots."""
-    slots = any(getattr(kind, "__slots__", ()) for kind in type(part).__mro__)
-    return hasattr(part, "__dict__") and not slots
-
-
 def is_estimator(value: Any) -> bool:
     """Return whether a value is an instance with parameters."""
     return hasattr(value, "get_params") and not isinstance(value, type)
@@ -240,17 +238,12 @@ def _draws_anew(value: Any) -> bool:
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return True
     if inspect.isroutine(value) or isinstance(value, functools.partial):
-        return _function_draws_anew(value)
+        try:
+            default = inspect.signature(value).parameters["random_state"].default
+        except (KeyError, ValueError):  # some compiled functions have no signature
+            return False
+        return not isinstance(default, Integral)
     if hasattr(value, "get_params") or not hasattr(value, "random_state"):
         return False
     shuffles = getattr(value, "shuffle", True)
     return shuffles and not isinstance(value.random_state, Integral)
-
-
-def _function_draws_anew(function: Callable) -> bool:
-    """Return whether a function accepts a random state and draws new numbers."""
-    try:
-        parameter = inspect.signature(function).parameters.get("random_state")
-    except ValueError:  # some compiled functions have no signature
-        return False
-    return parameter is not None and not isinstance(parameter.default, Integral)
