@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skbayes import BayesSearchCV
+from skbayes.evaluation.killable import KillableBackend
 from skbayes.evaluation.slots import held_slot
 
 X, y = load_iris(return_X_y=True)
@@ -39,10 +40,10 @@ def search_of(model, space=SPACE, **more):
     return BayesSearchCV(model, space, **options)
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_each_fit_has_a_separate_device(backend, tmp_path):
+@pytest.mark.parametrize("backend, n_jobs", [("loky", 2), ("threading", 3)])
+def test_each_fit_has_a_separate_device(backend, n_jobs, tmp_path):
     search = search_of(OnDevice(folder=tmp_path, n_at_once=2))
-    with joblib.parallel_config(backend, n_jobs=3):
+    with joblib.parallel_config(backend, n_jobs=n_jobs):
         search.fit(X, y)
     assert len(devices(tmp_path)) == 6 and {*devices(tmp_path)} == {"0", "1"}
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "0,1"
@@ -80,13 +81,15 @@ def test_a_search_that_waits_for_a_device_has_its_timeout(tmp_path):
         search.fit(X, y)
 
 
-def test_fits_may_share_a_device(tmp_path, monkeypatch):
+def test_fits_may_share_a_device(monkeypatch, no_trials):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "7")
-    more = {"n_iter": 1, "cv": [([0, 60], [1, 61])], "refit": False}
-    search = search_of(Sometimes(), trial_limits={"gpu": 0.5}, n_jobs=8, **more)
-    plain = search_of(Sometimes(), trial_limits=None, n_jobs=2, **more)
-    with joblib.parallel_config("threading"):
-        assert search.fit(X, y).n_points_ == plain.fit(X, y).n_points_ > 1
+    monkeypatch.setattr(KillableBackend, "warm_up", lambda *args: None)
+    search = search_of(Sometimes(), trial_limits={"gpu": 0.5}, n_jobs=8)
+    plain = search_of(Sometimes(), trial_limits=None, n_jobs=2)
+    for one in (search, plain):
+        with joblib.parallel_config("threading"), pytest.raises(NameError):
+            one.fit(X, y)
+    assert search.n_points_ == plain.n_points_ > 1
 
 
 def test_a_search_within_a_search(tmp_path):
