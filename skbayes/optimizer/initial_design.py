@@ -123,7 +123,7 @@ def next_of_portfolio(
     observed: Sequence[Observation],
     pending: Sequence[FloatArray],
     candidates: Candidates,
-    limits: LimitTerms,
+    limits: LimitTerms | None,
 ) -> FloatArray | None:
     """Return the next configuration of a portfolio; None if it is used up."""
     # Failures count as the worst score. Scores of earlier searches, of pending
@@ -139,7 +139,9 @@ def next_of_portfolio(
         scores = [math.nan] * len(learned) + scores
     elif len(learned) + len(rows) >= portfolio.n_first:
         return None
-    is_free = candidates.filter_new(portfolio.rows) & limits.likely(portfolio.rows)
+    is_free = candidates.filter_new(portfolio.rows)
+    if limits is not None:
+        is_free &= limits.likely(portfolio.rows)
     free = np.flatnonzero(is_free).tolist()
     X = np.vstack([np.empty((0, candidates.space.n_columns)), *rows])
     chosen = portfolio.choose(X, np.array(scores), free)

@@ -7,13 +7,14 @@ import math
 import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skbayes.acquisition.base import Observations
 from skbayes.acquisition.hypervolume import is_nondominated
-from skbayes.optimizer.costs import AbortedTrials, CostModel
+from skbayes.optimizer.costs import AbortedTrials, Cost, CostModel
 from skbayes.space.candidates import Candidates, Configuration
 from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.space.space import Params, Space
@@ -177,13 +178,26 @@ class ObservedTrials:
         self._constraint_models: list[Any] = []
         self._cost_limit: float | None = None
         self._cost_budget: float | None = None
-        self._earlier_costs = CostModel(space.n_options)
-        self._costs = CostModel(space.n_options, earlier=self._earlier_costs)
-        # Trials that were aborted at a limit other than their cost.
-        self._aborted = AbortedTrials(space.n_options)
+        self._costs: list[Cost] = []
+        self._earlier_costs: list[Cost] = []
+        # Rows, and whether the trial was aborted at a limit other than its cost.
+        self._ends: list[tuple[FloatArray, bool]] = []
+        self._any_ended = False
         # Arrays of the observations before the last ones, and what their shapes depend
         # on.
         self._stacked: tuple[tuple, Observations] | None = None
+
+    # Most searches need no model of costs.
+    @cached_property
+    def _cost_model(self) -> CostModel:
+        n_options = self.space.n_options
+        return CostModel(
+            n_options, self._costs, CostModel(n_options, self._earlier_costs)
+        )
+
+    @cached_property
+    def _aborted_trials(self) -> AbortedTrials:
+        return AbortedTrials(self.space.n_options, self._ends)
 
     def tell(
         self,
@@ -255,9 +269,10 @@ class ObservedTrials:
             observation._replace(is_eligible=not (censored or failed))
         )
         if cost is not None:
-            self._costs.trials.append((row, cost, bool(censored)))
+            self._costs.append((row, cost, bool(censored)))
         if ended or not censored:
-            self._aborted.trials.append((row, bool(ended)))
+            self._ends.append((row, bool(ended)))
+        self._any_ended |= bool(ended)
 
     def _checked(
         self, params: Any, score: Any, noise: Any, constraints: Any
@@ -379,8 +394,7 @@ class ObservedTrials:
         observation = self._checked(params, score, noise, constraints)
         self._learned.append(observation)
         if cost is not None:
-            row = observation.configuration.row
-            self._earlier_costs.trials.append((row, cost, False))
+            self._earlier_costs.append((observation.configuration.row, cost, False))
 
     def expected_cost(self, params: Mapping[str, Any] | Configuration) -> float | None:
         """Predict the median of the cost of a configuration.
@@ -390,7 +404,7 @@ class ObservedTrials:
         """
         row = Configuration.of(self.space, params).row
         with one_blas_thread():
-            return self._costs.expected(row)
+            return self._cost_model.expected(row)
 
     def limit_costs(self, limit: float | None, budget: float | None) -> None:
         """Set :attr:`cost_limit` and :attr:`cost_budget`."""

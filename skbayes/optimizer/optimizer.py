@@ -403,13 +403,16 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
 
     # -- proposals ----------------------------------------------------------------
 
-    def _limits(self, max_cost: float | None) -> LimitTerms:
-        """Return the terms of limits and costs."""
+    def _limits(self, max_cost: float | None) -> LimitTerms | None:
+        """Return the terms of limits and costs; None if there is neither."""
         given = [cost for cost in (max_cost, self.cost_limit) if cost is not None]
+        if not (given or self.acquisition.per_cost or self._any_ended):
+            return None
         limit = min(given, default=None)
-        return LimitTerms(self._costs, self._aborted, limit, self.cost_budget)
+        models = self._cost_model, self._aborted_trials
+        return LimitTerms(*models, limit, self.cost_budget)
 
-    def _next(self, limits: LimitTerms) -> tuple[Configuration, float | None]:
+    def _next(self, limits: LimitTerms | None) -> tuple[Configuration, float | None]:
         """Return the next configuration and its expected improvement.
 
         Queued configurations come first.
@@ -422,7 +425,7 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         # Encoded again, because a resumed search has only the parameters.
         return Configuration(params, self.space.encode([params])[0]), improvement
 
-    def _best_row(self, limits: LimitTerms) -> tuple[FloatArray, float | None]:
+    def _best_row(self, limits: LimitTerms | None) -> tuple[FloatArray, float | None]:
         pending = list(self._pending.values())
         if self._portfolio is not None:
             told = self._learned, self._observed, pending
@@ -465,11 +468,13 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
             return limits.first(X, self._candidates, rng)
         return X[0] if len(X) else self._candidates.draw(rng)[0]
 
-    def _terms(self, observations: Observations, limits: LimitTerms) -> list[LogTerm]:
+    def _terms(
+        self, observations: Observations, limits: LimitTerms | None
+    ) -> list[LogTerm]:
         """Return the terms that are added to the log of the acquisition function."""
         if not self._proposer.needs_scores:
             return []
-        terms = limits.terms(self.acquisition.per_cost)
+        terms = [] if limits is None else limits.terms(self.acquisition.per_cost)
         if self.prior is not None:
             terms = [*prior_terms(self.prior, observations), *terms]
         return terms
