@@ -1,7 +1,7 @@
 """Sections of the page on integrations, each as the program of a reader.
 
-Each program runs in an empty folder. Those of Ray Tune, which starts servers and
-workers, and Hydra run in a new process. A limit ends programs that wait forever.
+Each program runs in an empty folder, and in a new process if it may change settings of
+the process. A limit ends programs that wait forever, because Ray Tune starts servers.
 """
 
 import importlib.util
@@ -32,6 +32,13 @@ HOLDS = {
     "Forecasters of skforecast": "results['mean_absolute_error'].iloc[0] < 0.01",
 }
 
+# Sections whose programs change nothing outside of them.
+HARMLESS = (
+    "Sampler for Optuna",
+    "Choices of a skrub DataOp",
+    "Forecasters of sktime",
+)
+
 
 def code_of(section):
     """Return the code blocks of a section by language, joined."""
@@ -53,7 +60,7 @@ def run(section, folder, *arguments):
     )
     if "yaml" in code:
         (folder / "config.yaml").write_text(code["yaml"], encoding="utf-8")
-    if section not in ("Hydra", "Ray Tune"):
+    if section in HARMLESS:
         runpy.run_path(str(program), run_name="__main__")
         return
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
