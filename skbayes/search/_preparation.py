@@ -42,13 +42,13 @@ from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Stage
 from skbayes.results.warm_start import is_list_of_sources
+from skbayes.search.choice import own_configuration
 from skbayes.search.out_of_fold import check_partition
 from skbayes.space import OptimumPrior, Space
-from skbayes.space.dimensions import is_number
 from skbayes.spaces.catalog import DataFacts, n_samples_of
 from skbayes.spaces.default import reason_not_tuned, space_of_parts, unknown_parts
 from skbayes.spaces.learned_prior import learned_prior
-from skbayes.spaces.parts import owner_of, parts_of
+from skbayes.spaces.parts import parts_of
 from skbayes.tracking.autolog import autologged
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_or_log, warn_user
@@ -196,23 +196,6 @@ def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
         return []
     own = own_configuration(search, space)
     return [own] if own is not None and space.allows(own) else []
-
-
-def own_configuration(search: Any, space: Space) -> dict[str, Any] | None:
-    """Return the current parameters of the estimator, or None if the space lacks them.
-
-    A space of integers contains the float 1.0 as 1. This is another value if the
-    parameter is a number of features, or a fraction of them.
-    """
-    values = search._own_values()
-    own = space.selection(values)
-    for name, value in (own or {}).items():
-        is_integer = isinstance(values[name], Integral)
-        if is_number(value) and isinstance(value, int) != is_integer:
-            types = compat.number_types(*owner_of(search.estimator, name))
-            if types >= {Integral, compat.RealNotInt}:
-                return None
-    return own
 
 
 def prior_of(search: Any, space: Space, facts: Facts) -> OptimumPrior | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,9 @@ from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.results.scores import corrected_best_score, fold_scores
-from skbayes.search._preparation import own_configuration
+from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray, is_number, key_of
+from skbayes.spaces.parts import owner_of
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first, least_violating
 
@@ -238,6 +240,23 @@ def choose_by_rule(
         "best_gain_std_": std,
         "own_index_": own,
     }
+
+
+def own_configuration(search: Any, space: Space) -> dict[str, Any] | None:
+    """Return the current parameters of the estimator, or None if the space lacks them.
+
+    A space of integers contains the float 1.0 as 1. This is another value if the
+    parameter is a number of features, or a fraction of them.
+    """
+    values = search._own_values()
+    own = space.selection(values)
+    for name, value in (own or {}).items():
+        is_integer = isinstance(values[name], Integral)
+        if is_number(value) and isinstance(value, int) != is_integer:
+            types = compat.number_types(*owner_of(search.estimator, name))
+            if types >= {Integral, compat.RealNotInt}:
+                return None
+    return own
 
 
 def _own_row(search: Any, run: SearchRun, usable: np.ndarray, best: int) -> int | None:
