@@ -168,13 +168,6 @@ def test_ties_are_counted(scores, start):
     assert found.startswith(start)
 
 
-def test_wrong_sources_are_refused():
-    with pytest.raises(TypeError, match="source must be a fitted search"):
-        advice(3)
-    with pytest.raises(ValueError, match="search_spaces"):
-        advice(history([{"a": 1}], [1.0]), search_spaces={"b": [1, 2]})
-
-
 def test_advice_is_where_users_look(tmp_path, capsys):
     space = {"C": [1e-6, 1e-5, 1e-4, 1e-3], "fit_intercept": [True]}
     search = BayesSearchCV(

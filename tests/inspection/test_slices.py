@@ -52,12 +52,3 @@ def test_wrong_arguments():
             SliceDisplay.from_history(drawn.history(0.5), n_cols=n_cols)
     with pytest.raises(ValueError, match="params: 'gama' is unknown"):
         SliceDisplay.from_search(drawn.search("bayes"), params=["gama"])
-
-
-def test_the_ends_are_those_of_the_space():
-    history = drawn.history(0.5, 0.6)
-    spaces = {"C": (1e-2, 1e3, "log-uniform")}
-    (C,) = SliceDisplay.from_history(history, search_spaces=spaces).scales
-    assert (C.kind, C.low, C.high) == ("log", 1e-2, 1e3)
-    (seen,) = SliceDisplay.from_history(history).scales
-    assert (seen.low, seen.high) == (1.0, 10.0)
