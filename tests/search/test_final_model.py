@@ -121,55 +121,38 @@ def test_the_single_best_is_that_of_a_search_without_an_ensemble():
     assert clone(search).get_params()["refit"] == "ensemble"
 
 
-IRIS = load_iris(return_X_y=True)
+IRIS, DIABETES = load_iris(return_X_y=True), load_diabetes(return_X_y=True)
 RIDGE = {"estimator": Ridge(), "space": {"alpha": [1.0, 2.0]}, "scoring": None}
 SMOOTH = {"C": (0.01, 100.0, "log-uniform")}
 SCALED = make_pipeline(StandardScaler(), LogisticRegression())
 SCALED_SPACE = {"logisticregression__C": SMOOTH["C"]}
 # Options that meet an ensemble, several at once.
 OPTIONS = {
-    "processes, two metrics": {
-        "n_jobs": 2,
-        "pre_dispatch": 2,
-        "scoring": ["accuracy", "neg_log_loss"],
-        "constraints": {"fit_time": "<= 1000"},
-    },
-    "kept fits, racing, own metric": {
-        "return_folds": ["all", "estimators", "predict_proba"],
-        "scoring": make_scorer(f1_score),
-        "racing": True,
-        "n_iter": 9,
-    },
-    "repeated, default metric, limits": {
-        "cv": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0),
-        "scoring": None,
-        "trial_limits": {"time": 100.0},
-        "n_iter": 3,
-    },
+    "processes, two metrics":
+        {"n_jobs": 2, "pre_dispatch": 2, "scoring": ["accuracy", "neg_log_loss"],
+         "constraints": {"fit_time": "<= 1000"}},
+    "kept fits, racing, own metric":
+        {"return_folds": ["all", "estimators", "predict_proba"], "n_iter": 9,
+         "scoring": make_scorer(f1_score), "racing": True},
+    "repeated, default metric, limits":
+        {"cv": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0), "n_iter": 3,
+         "scoring": None, "trial_limits": {"time": 100.0}},
     "one split": {"cv": ShuffleSplit(1, random_state=0)},
     "stages": {"kind": MultiStageSearchCV, "stages": (0.5, 1.0), "n_iter": 8},
-    "hypertune": {"kind": HyperTuneSearchCV, "complexity": {"max_depth": 1}}
-    | {"n_subsets": 2},
+    "hypertune":
+        {"kind": HyperTuneSearchCV, "complexity": {"max_depth": 1}, "n_subsets": 2},
     "cache": {"estimator": SCALED, "space": SCALED_SPACE, "cache": True},
     "no probabilities": {"estimator": SVC(), "space": SMOOTH, "scoring": "roc_auc"},
-    "multiclass votes": {
-        "estimator": SVC(decision_function_shape="ovo"),
-        "space": SMOOTH,
-        "scoring": "accuracy",
-        "data": IRIS,
-    },
-    "rounds": {
-        "estimator": HistGradientBoostingClassifier(max_leaf_nodes=3),
-        "space": {"learning_rate": (0.05, 0.5, "log-uniform")},
-        "rounds": 9,
-        "n_iter": 3,
-    },
-    "regression": {
-        "estimator": DecisionTreeRegressor(random_state=0),
-        "scoring": "neg_root_mean_squared_error",
-        "data": load_diabetes(return_X_y=True),
-    },
-}
+    "multiclass votes":
+        {"estimator": SVC(decision_function_shape="ovo"), "space": SMOOTH,
+         "scoring": "accuracy", "data": IRIS},
+    "rounds":
+        {"estimator": HistGradientBoostingClassifier(max_leaf_nodes=3), "rounds": 9,
+         "space": {"learning_rate": (0.05, 0.5, "log-uniform")}, "n_iter": 3},
+    "regression":
+        {"estimator": DecisionTreeRegressor(random_state=0),
+         "scoring": "neg_root_mean_squared_error", "data": DIABETES},
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OPTIONS)
@@ -383,7 +366,7 @@ def test_members_are_fitted_with_the_weights_of_the_user(members, routing, metri
 
 
 def test_quantile_predictions_are_averaged_by_their_own_metric():
-    data = load_diabetes(return_X_y=True)
+    data = DIABETES
     pinball = make_scorer(mean_pinball_loss, greater_is_better=False, alpha=0.9)
     quantile = {"loss": "quantile", "quantile": 0.9, "max_iter": 20, "random_state": 0}
     model = HistGradientBoostingRegressor(**quantile)

@@ -268,23 +268,15 @@ def test_integers_for_a_real_number(estimator, notation, remedy):
         (RandomForestRegressor(), {"max_features": (1, 4)}),
         (TfidfVectorizer(), {"max_df": (10, 20)}),
         (Foreign(), {"depth": (1, 3)}),
+        # One right value is enough.
+        (SVC(), {"C": (-2.0, 2.0), "kernel": ["rfb", "rbf"], "degree": Integer(1, 9)}),
+        (SVC(), {"tol": stats.norm(0, 1), "gamma": Categorical(["scale", 0.1, "x"])}),
+        (SVC(), {"C": Real(1e-9, 1e9, "log-uniform"), "class_weight": [None, {0: 2}]}),
+        (SVC(), {}),
     ],
 )
-def test_integers_for_an_integer(estimator, notation):
+def test_right_values_are_accepted(estimator, notation):
     _check_values(estimator, notation)
-
-
-@pytest.mark.parametrize(
-    "notation",
-    [
-        {"C": (-2.0, 2.0), "kernel": ["rfb", "rbf"], "degree": Integer(1, 9)},
-        {"tol": stats.norm(0, 1), "gamma": Categorical(["scale", 0.1, "x"])},
-        {"C": Real(1e-9, 1e9, "log-uniform"), "class_weight": [None, {0: 2}]},
-        {},
-    ],
-)
-def test_one_right_value_is_enough(notation):
-    _check_values(SVC(), notation)
 
 
 def test_values_of_a_step_are_those_of_what_stands_there():
