@@ -272,14 +272,6 @@ def test_models_are_fitted_to_some_of_many_trials(monkeypatch):
         assert len(model._X) == 120 and cut <= set(model._X[:, 0].tolist())
 
 
-def test_pickling():
-    X, costs, _ = make_data(10)
-    model = make(X, costs)
-    for _ in range(2):
-        again = pickle.loads(pickle.dumps(model))
-        assert again.expected(X[0]) == model.expected(X[0])
-
-
 def test_costs_of_an_earlier_search_count_by_their_ratio():
     earlier = CostModel([0])
     model, alone = CostModel([0], earlier=earlier), CostModel([0])

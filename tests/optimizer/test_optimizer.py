@@ -93,15 +93,6 @@ def test_pending_configurations_keep_others_away():
     assert np.median(spreads) > 0.15
 
 
-def test_the_next_proposal_leaves_the_pending_best_alone():
-    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0, n_initial_points=0)
-    for x in (0.0, 0.2, 0.4, 0.8, 1.0):
-        optimizer.tell({"x": x}, -((x - 0.6) ** 2))
-    first, second = (params["x"] for params in optimizer.ask(2))
-    assert abs(first - 0.6) < 0.1
-    assert abs(second - first) > 0.01
-
-
 def test_an_ask_that_fails_leaves_nothing_pending():
     calls = []
 
@@ -268,10 +259,6 @@ def test_numbers_to_ask_for_and_the_smallest_spaces():
     assert other.ask(1) == [one.ask()]
     space = Space.from_notation({"x": (0.0, 1.0)})
     assert Optimizer(space).space is space
-    optimizer = Optimizer({}, random_state=0)
-    assert optimizer.ask() == {}
-    with pytest.raises(SpaceExhausted):
-        optimizer.ask()
     overlapping = Optimizer([{"a": [1, 2]}, {"a": [2, 3]}], random_state=0)
     assert sorted(params["a"] for params in overlapping.ask(9)) == [1, 2, 3]
 
@@ -296,18 +283,6 @@ def test_a_constraint_that_raises(notation):
         Optimizer(notation, constraint=broken, random_state=0).ask()
     with pytest.raises(ValueError, match=message):
         Optimizer(notation, constraint=broken, initial_points=[{"x": 1}])
-
-
-def test_a_score_told_with_much_noise_misleads_less():
-    """A high score by chance attracts proposals, unless its noise is large."""
-    near = {}
-    for noise in (None, 25.0):
-        optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
-        for x in np.linspace(0, 0.7, 8):
-            optimizer.tell({"x": float(x)}, -((x - 0.3) ** 2))
-        optimizer.tell({"x": 1.0}, 0.5, noise=noise)
-        near[noise] = sum(params["x"] > 0.8 for params in optimizer.ask(6))
-    assert near[25.0] < near[None]
 
 
 class Minimal:
@@ -531,22 +506,6 @@ def test_it_does_not_matter_when_something_was_learned():
     assert early.ask(2) == late.ask(2)
 
 
-def test_what_was_learned_and_told_is_known_twice():
-    """With two scores of one configuration, the prediction is between them."""
-    improvements = []
-    for scores in ([0.0], [0.0, 4.0], [4.0]):
-        optimizer = Optimizer({"a": [1, 2, 3, 4]}, n_initial_points=0, random_state=0)
-        for a in (1, 3):
-            optimizer.tell({"a": a}, a)
-        for value in scores[:-1]:
-            optimizer.learn({"a": 4}, value)
-        optimizer.tell({"a": 4}, scores[-1])
-        assert optimizer.n_told == 3
-        assert optimizer.ask() == {"a": 2}
-        improvements.append(optimizer.last_expected_improvement)
-    assert len(set(improvements)) == 3
-
-
 def test_failures_of_an_earlier_search_steer_away():
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
     for x in np.linspace(0, 1, 11):
@@ -599,18 +558,6 @@ def test_the_expected_improvement_is_that_of_the_proposal(acquisition):
         expected = np.mean(sd * (stats.norm.pdf(z) + z * stats.norm.cdf(z)))
         assert optimizer.last_expected_improvement == pytest.approx(expected, rel=1e-6)
         model, X = model.condition(row), np.vstack([X, row])
-
-
-def test_the_expected_improvement_has_the_unit_of_the_score():
-    values = []
-    for unit in (1.0, 1000.0):
-        optimizer = Optimizer({"a": [1, 2, 3, 4, 5]}, random_state=0)
-        for a in (1, 2, 4):
-            optimizer.tell({"a": a}, unit * a)
-        optimizer.ask()
-        values.append(optimizer.last_expected_improvement)
-    assert 0 < values[0] < 5
-    assert values[1] == pytest.approx(1000 * values[0], rel=1e-3)
 
 
 def test_only_the_model_expects_improvements():

@@ -148,9 +148,7 @@ def test_resistances_are_those_of_a_random_walk():
     resistance = graph.resistance(b)
     assert 1.0 / (graph.W[b].sum() * resistance[j]) == pytest.approx(escape)
     assert resistance[b] == 0.0
-
-
-def test_another_component_is_out_of_reach():
+    # Another component is out of reach.
     graph = two_islands()
     own, other = graph.components
     assert np.all(np.isinf(graph.resistance(int(own[0]))[other]))
