@@ -37,12 +37,7 @@ from skbayes.space.candidates import (
     sobol,
 )
 from skbayes.space.dimensions import FloatArray
-from skbayes.surrogates.base import (
-    best_and_random,
-    capability_of,
-    known_means,
-    predict,
-)
+from skbayes.surrogates.base import best_and_random, capability_of, known_means, predict
 from skbayes.utils.ranking import best_first, total_violation
 
 # Number of candidates that are scored at a time. Covariances then stay in the

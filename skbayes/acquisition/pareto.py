@@ -13,13 +13,8 @@ from typing import Any
 import numpy as np
 
 from skbayes.acquisition.base import Observations, Proposer, fit_surrogate
-from skbayes.acquisition.expected_hypervolume import (
-    ExpectedHypervolumeImprovement,
-)
-from skbayes.acquisition.hypervolume import (
-    on_log_scale,
-    reference_point,
-)
+from skbayes.acquisition.expected_hypervolume import ExpectedHypervolumeImprovement
+from skbayes.acquisition.hypervolume import on_log_scale, reference_point
 from skbayes.acquisition.improvement import Utility, average
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import capability_of, known_means, predict

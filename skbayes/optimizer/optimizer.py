@@ -44,20 +44,12 @@ from skbayes.optimizer.initial_design import (
     next_of_portfolio,
 )
 from skbayes.optimizer.observations import ObservedTrials, check_direction
-from skbayes.optimizer.random_streams import (
-    Stream,
-    check_random_state,
-    make_generator,
-)
+from skbayes.optimizer.random_streams import Stream, check_random_state, make_generator
 from skbayes.space.candidates import Configuration, SpaceExhausted
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Space
-from skbayes.surrogates.registry import (
-    capability,
-    check_surrogate,
-    make_surrogate,
-)
+from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.did_you_mean import ArgumentHints
 from skbayes.utils.pickled_version import PickledVersion

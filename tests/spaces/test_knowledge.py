@@ -155,10 +155,7 @@ def test_a_number_that_a_space_lacks_matters_for_boosted_estimators_only():
 
 
 def test_the_rounds_of_another_model_are_not_those_of_a_learning_rate():
-    models = [
-        GradientBoostingRegressor(n_estimators=100),
-        RandomForestClassifier(),
-    ]
+    models = [GradientBoostingRegressor(n_estimators=100), RandomForestClassifier()]
     space = Choice(
         [
             (models[0], {"m__learning_rate": (0.01, 0.5)}),
