@@ -275,15 +275,12 @@ class OneStandardError:
         if len(best) < 2:
             raise ValueError("OneStandardError needs at least two splits, got one")
         standard_error = np.std(best, ddof=1) / math.sqrt(len(best))
-        costs = self._costs(cv_results)
-        return _cheapest(costs, means, np.nanmax(means) - standard_error)
-
-    def _costs(self, cv_results: Mapping[str, Any]) -> FloatArray:
         if self.by is None:
             costs = np.array(cv_results["mean_fit_time"], dtype=float)
         else:
             costs = _numbers(self.by, cv_results["params"])
-        return -costs if self.largest else costs
+        costs = -costs if self.largest else costs
+        return _cheapest(costs, means, np.nanmax(means) - standard_error)
 
 
 @dataclass(frozen=True)
@@ -318,10 +315,7 @@ class FastestWithin:
     and can differ between runs. Only compare times of fits under the same load and on
     the same type of machine.
 
-    With a callable `refit`, scikit-learn sets ``best_index_`` and ``best_params_``, but
-    not ``best_score_``; the score is
-    ``cv_results_["mean_test_score"][best_index_]``. Its halving searches ignore a
-    callable `refit` and choose the best candidate of the last round.
+    The Notes of :class:`OneStandardError` describe the effects of a callable `refit`.
 
     Examples
     --------

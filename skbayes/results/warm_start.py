@@ -375,25 +375,19 @@ def is_list_of_sources(value: Any) -> bool:
 
 
 def other_searches(search: Any, run: SearchRun) -> list[Source]:
-    """Return the searches on other data that `warm_start_from` lists."""
+    """Return the searches on other data that `warm_start_from` lists.
+
+    Searches with fewer than three scores in the space are ignored with a warning. The
+    errors TypeError, ValueError and OSError name a source as ``warm_start_from[i]``.
+    """
     if not search._takes_sources:
         raise ValueError(
             f"warm_start_from: {type(search).__name__} does not accept a list of "
             "searches on other data, since its trials have more than one objective. "
             "Pass one search on the same data."
         )
-    metric = run.objective.name or "score"
-    return read_sources(search.warm_start_from, run.space, metric)
-
-
-def read_sources(values: Sequence[Any], space: Space, metric: str) -> list[Source]:
-    """Read searches on other data as sources with at least three scores in a space.
-
-    Searches with fewer scores are ignored with a warning. The errors TypeError,
-    ValueError and OSError name a source as ``warm_start_from[i]``.
-    """
-    sources = []
-    for place, value in enumerate(values):
+    sources, space, metric = [], run.space, run.objective.name or "score"
+    for place, value in enumerate(search.warm_start_from):
         name = f"warm_start_from[{place}]"
         try:
             trials = _scored_params(value, space, metric)

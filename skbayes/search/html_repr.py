@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
 from collections.abc import Callable
@@ -66,11 +67,8 @@ class ResultDisplay:
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle = {"text/plain": repr(self)}
-        try:
-            # AttributeError if diagrams are disabled.
+        with contextlib.suppress(AttributeError):  # if diagrams are disabled
             bundle["text/html"] = self._repr_html_()
-        except AttributeError:
-            pass
         return bundle
 
     def report(
