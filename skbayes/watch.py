@@ -24,8 +24,6 @@ from skbayes.inspection.report import render_history
 from skbayes.journal.database import is_url
 from skbayes.journal.lock import is_held, status_of
 
-__all__ = ["Pages", "main", "make_server"]
-
 PORT = 8470
 REFRESH = 10.0  # seconds
 

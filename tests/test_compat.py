@@ -36,11 +36,6 @@ def release():
     return tuple(int(part) for part in sklearn.__version__.split(".")[:2])
 
 
-def test_everything_named_is_there():
-    for name in compat.__all__:
-        assert hasattr(compat, name)
-
-
 def test_callbacks_are_told_by_signature_and_agree_with_the_release():
     assert compat.HAS_CALLBACKS == (release() >= (1, 9))
 

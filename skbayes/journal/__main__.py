@@ -16,8 +16,6 @@ from skbayes.journal.content import Content
 from skbayes.journal.database import display_name, read_rows
 from skbayes.journal.file import JournalFile, Row, guarded
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check a journal; return the exit status of the program."""

@@ -19,8 +19,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["DECLARED", "code_of", "same_but_for_code"]
-
 # Attribute with which users declare the version of a function or class.
 DECLARED = "__code_version__"
 

@@ -24,20 +24,7 @@ import numpy as np
 
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
 from skbayes.journal.database import display_name, read_rows
-from skbayes.journal.file import Row, guarded
-from skbayes.journal.json_space import MAX_TEXT
-
-__all__ = [
-    "Content",
-    "StoredTrial",
-    "make_row",
-    "pack_split",
-    "parse_row",
-    "read_content",
-    "result_row",
-    "rows_of",
-    "unpack_split",
-]
+from skbayes.journal.file import MAX_TEXT, Row, guarded
 
 # Maximum numbers of names in a dict, of names of metrics, of trials and options, and of
 # cells in a table beyond those filled by trials.

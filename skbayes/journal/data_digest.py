@@ -17,8 +17,6 @@ import scipy.sparse
 
 from skbayes import compat
 
-__all__ = ["data_text", "is_data"]
-
 # Elements of an array, and Python objects, to hash at a time.
 BLOCK, CHUNK = 2**17, 4096
 

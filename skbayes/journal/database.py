@@ -33,8 +33,6 @@ from skbayes.journal.file import (
 )
 from skbayes.utils.optional import import_optional
 
-__all__ = ["JournalTable", "display_name", "is_url", "open_store", "read_rows"]
-
 # Name of the table that a URL without "#name" means.
 TABLE = "skbayes_journal"
 

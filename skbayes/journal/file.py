@@ -28,16 +28,6 @@ from skbayes.journal.lock import (
 )
 from skbayes.utils.file_lock import is_busy
 
-__all__ = [
-    "FORMAT",
-    "JournalFile",
-    "Row",
-    "checked",
-    "digest_of",
-    "guarded",
-    "read_file",
-]
-
 # Values in the header of the file: "skby", and the version of the content.
 APPLICATION_ID, FORMAT = 0x736B6279, 9
 
@@ -54,6 +44,9 @@ COMPANIONS = ("-wal", "-shm", "-journal")
 
 # Kind and content of a row. The content is JSON.
 Row = tuple[str, str]
+
+# Maximum length of texts that represent objects, and of strings shown in full.
+MAX_TEXT = 120
 
 # Seconds for which the writer waits for readers, and between commits that are
 # synchronized with the disk.

@@ -31,8 +31,6 @@ from skbayes.space.lists import Progression, keeps_more_than_parameters, same
 from skbayes.utils.optional import warn_user
 from skbayes.utils.optuna_study import results_of_study, study_of
 
-__all__ = ["describe", "describe_search", "search_facts"]
-
 # Parameters with separate parts in the description.
 _PARTS = frozenset({"cv", "estimator", "scoring", "search_spaces"})
 

@@ -25,8 +25,6 @@ from skbayes.journal.json_space import from_record, to_outline, to_record
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 
-__all__ = ["Journal"]
-
 Splits = list[tuple[Any, Any]]
 
 # Descriptions up to this length are shown in full. Longer ones are shown from this many

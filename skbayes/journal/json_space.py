@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.journal.file import MAX_TEXT
 from skbayes.space import (
     Categorical,
     Choice,
@@ -38,20 +39,6 @@ from skbayes.space.candidates import Configuration
 from skbayes.space.dimensions import is_number
 from skbayes.space.lists import Progression, same
 from skbayes.space.space import Params
-
-__all__ = [
-    "MAX_TEXT",
-    "adapt_record",
-    "from_outline",
-    "from_record",
-    "readable",
-    "readable_by",
-    "to_outline",
-    "to_record",
-]
-
-# Maximum length of texts that represent objects, and of strings shown in full.
-MAX_TEXT = 120
 
 # Maximum number of values of an Integer on either scale.
 MAX_INTEGERS = 2**43

@@ -23,16 +23,6 @@ from pathlib import Path, PurePath
 
 from skbayes.utils.file_lock import is_busy
 
-__all__ = [
-    "acquire_lock",
-    "check_beside",
-    "connect",
-    "is_held",
-    "release_lock",
-    "resolve",
-    "status_of",
-]
-
 # Maximum number of attempts while other processes create and remove the file.
 MAX_TRIES = 20
 

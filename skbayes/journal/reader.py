@@ -22,8 +22,6 @@ from skbayes.space.dimensions import is_number
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["load_history", "read_journal", "read_trials", "while_running"]
-
 
 def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Load the trials in a journal as a data frame, also during the search.

@@ -15,13 +15,6 @@ from typing import Any
 
 from threadpoolctl import ThreadpoolController
 
-__all__ = [
-    "blas_threads",
-    "one_blas_thread",
-    "set_blas_threads",
-    "shared_blas_threads",
-]
-
 
 @cache
 def _libraries() -> list[Any]:

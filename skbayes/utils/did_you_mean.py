@@ -10,16 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError
 
-__all__ = [
-    "ArgumentHints",
-    "NameHints",
-    "did_you_mean",
-    "replaced_by",
-    "suggest",
-    "surrogate_elsewhere",
-    "with_hints",
-]
-
 # Parameter names of other libraries, and possible equivalents in skbayes.
 ELSEWHERE = {
     "param_grid": "search_spaces",

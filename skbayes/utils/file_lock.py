@@ -6,8 +6,6 @@ import contextlib
 import sqlite3
 from collections.abc import Iterator
 
-__all__ = ["file_lock", "is_busy"]
-
 
 @contextlib.contextmanager
 def file_lock(path: str, patience: float) -> Iterator[None]:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-__all__ = ["html_table"]
-
 _TABLE = (
     "border-collapse:collapse;margin:0.5em 0;color:inherit;background:transparent;"
     "line-height:1.4"

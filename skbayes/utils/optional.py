@@ -11,8 +11,6 @@ import types
 import warnings
 from typing import Any
 
-__all__ = ["import_optional", "log_once", "warn_or_log", "warn_user"]
-
 logger = logging.getLogger("skbayes")
 
 # Packages between a search and the program that calls its `fit`.

@@ -6,8 +6,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["results_of_study", "study_of"]
-
 
 def study_of(source: Any) -> Any:
     """Return the study of an Optuna object: a study or OptunaSearchCV; else None."""

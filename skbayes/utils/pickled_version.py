@@ -11,8 +11,6 @@ from sklearn.exceptions import InconsistentVersionWarning
 import skbayes
 from skbayes.utils.optional import warn_user
 
-__all__ = ["PickledVersion", "SkbayesVersionWarning"]
-
 _KEY = "_skbayes_version"
 _UNKNOWN = "of an unknown version"
 

@@ -26,36 +26,6 @@ from sklearn.model_selection import GridSearchCV
 
 from skbayes.utils import substitutes
 
-__all__ = [
-    "HAS_CALLBACKS",
-    "LOOKED_UP",
-    "LOST",
-    "TASK_PENDING",
-    "BaseSearchCV",
-    "HasMethods",
-    "Interval",
-    "InvalidParameterError",
-    "LinearClassifierMixin",
-    "RealNotInt",
-    "ShutdownExecutorError",
-    "check_fit_params",
-    "check_multimetric_refit",
-    "default_parallel_config",
-    "fit_and_score",
-    "format_results",
-    "get_active_backend",
-    "get_reusable_executor",
-    "report_failures",
-    "resolve_scorers",
-    "resource_tracker",
-    "route_fit_params",
-    "safe_split",
-    "select_best_index",
-    "set_verbosity_wrap",
-    "train_wrap",
-    "validate_parameter_constraints",
-]
-
 #: Features that are missing in this environment, by missing private name.
 LOST: dict[str, str] = {}
 

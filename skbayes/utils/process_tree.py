@@ -15,17 +15,6 @@ from typing import Any
 
 from skbayes.utils.optional import import_optional
 
-__all__ = [
-    "TreeMemory",
-    "data_size",
-    "die_with_parent",
-    "end_group",
-    "end_tree",
-    "is_running",
-    "machine_name",
-    "require_psutil",
-]
-
 # Options of prctl on Linux.
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36

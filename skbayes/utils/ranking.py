@@ -13,8 +13,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["best_first", "least_violating", "total_violation"]
-
 
 def best_first(
     scores: npt.ArrayLike, violations: npt.ArrayLike | None = None

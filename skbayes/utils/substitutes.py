@@ -23,20 +23,6 @@ from sklearn.metrics import check_scoring
 from sklearn.utils import Bunch, get_tags
 from sklearn.utils.metadata_routing import process_routing
 
-__all__ = [
-    "AnyValue",
-    "check_fit_params",
-    "check_multimetric_refit",
-    "fit_and_score",
-    "fit_context",
-    "format_results",
-    "report_failures",
-    "resolve_scorers",
-    "route_fit_params",
-    "safe_split",
-    "select_best_index",
-]
-
 
 class AnyValue:
     """Constraint of a parameter that accepts every value."""
