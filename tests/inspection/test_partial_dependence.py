@@ -161,7 +161,7 @@ def test_many_others_are_drawn_and_few_are_listed():
 @pytest.fixture(scope="module")
 def searches():
     X, y = load_iris(return_X_y=True)
-    options = {"n_iter": 8, "cv": 2, "random_state": 0}
+    options = {"n_iter": 6, "cv": 2, "random_state": 0}
     spaces = {
         "var_smoothing": (1e-9, 1.0, "log-uniform"),
         "priors": [None, [1 / 3] * 3],
