@@ -613,10 +613,8 @@ def fit(search: Any, data: tuple, params: dict) -> dict[str, Any]:
         except Exception as error:
             text = f"{type(error).__name__}: {error}".replace(folder, "")
             return {"refused": text}
-    texts = {
-        f"{w.category.__name__}: {str(w.message).strip().splitlines()[0]}"
-        for w in caught
-    }
+    told = [(w.category.__name__, str(w.message).strip().split("\n")) for w in caught]
+    texts = {f"{name}: {lines[0]}" for name, lines in told}
     return found | {"warnings": sorted(texts)}
 
 

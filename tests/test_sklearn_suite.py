@@ -48,7 +48,10 @@ def outcomes(tmp_path_factory):
         "DROP_IN_SEARCH": "1",
         "DROP_IN_REPORT": str(report),
         "DROP_IN_REWORD": "1",
+        # One thread of linear algebra: the conftest.py of scikit-learn divides the
+        # processors by this number of workers. Threads that wait are slow.
         "OMP_NUM_THREADS": "1",
+        "PYTEST_XDIST_WORKER_COUNT": str(os.cpu_count()),
         # Without it, the tests of arrays of other libraries are skipped.
         "SCIPY_ARRAY_API": "1",
     }
