@@ -47,6 +47,22 @@ def test_it_finds_the_optimum_of_a_mixed_space():
     assert np.mean(best) > -0.6
 
 
+def test_it_beats_random_search_on_average():
+    def objective(params):
+        return -((params["a"] - 0.3) ** 2) - (params["b"] - 0.7) ** 2
+
+    space = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
+    ours, random = [], []
+    for seed in range(5):
+        optimizer = Optimizer(space, random_state=seed)
+        run(optimizer, 15, objective)
+        ours.append(objective(optimizer.best_params))
+        rng = np.random.default_rng(seed)
+        draws = [dict(zip("ab", rng.random(2), strict=True)) for _ in range(15)]
+        random.append(max(map(objective, draws)))
+    assert np.mean(ours) > np.mean(random) / 10
+
+
 def test_a_generator_and_a_random_state_are_sources_of_a_seed():
     for make in (np.random.default_rng, np.random.RandomState):
         one, other = (run(Optimizer(MIXED, random_state=make(5)), 4) for _ in range(2))
