@@ -233,7 +233,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
         """Return the attributes that describe the trials, such as `cv_results_`."""
-        return {"cv_results_": choice.results_table(self, run, outcome.history)}
+        return {"cv_results_": choice.results_table(self, run, run.ranked)}
 
     def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV does not have."""

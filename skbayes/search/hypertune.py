@@ -368,7 +368,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             )
             return attributes
         for metric in metrics_of(results):
-            ranks = np.full(len(history), np.sum(whole) + 1, dtype=np.int32)
+            ranks = np.full(len(whole), np.sum(whole) + 1, dtype=np.int32)
             ranks[whole] = rank(results[f"mean_test_{metric}"][whole])
             results[f"rank_test_{metric}"] = ranks
         return attributes

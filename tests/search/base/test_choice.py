@@ -12,7 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import MultiStageSearchCV, ParetoSearchCV, TradeoffSearchCV
+from skbayes import (
+    BayesSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+)
+from skbayes.evaluation.trial import History
 from skbayes.inspection import advice
 from skbayes.search.choice import gain_of
 
@@ -54,6 +60,25 @@ def fixed(scores, later, refit):
     space = {name: list({point[name] for point in points}) for name in points[0]}
     more = {"n_iter": 4, "refit": refit, "initial_points": [*points, 4]}
     return small_search(Fixed(*OWN), space, **more).fit(ROWS)
+
+
+class OrderedSearchCV(BayesSearchCV):
+    """Search whose rows are the trials in the order of their scores."""
+
+    def _ranked(self, history):
+        return History(history.best_first())
+
+
+def test_all_results_follow_the_order_of_the_rows():
+    tree, more = DecisionTreeClassifier(random_state=0), {"random_state": 0, "cv": 5}
+    ordered = OrderedSearchCV(tree, SPACE, n_iter=6, return_folds="predict", **more)
+    plain = make().fit(X, Y)
+    assert ordered.fit(X, Y).best_index_ == 0
+    assert ordered.best_params_ == plain.best_params_
+    scores = ordered.cv_results_["mean_test_score"]
+    assert list(scores) == sorted(plain.cv_results_["mean_test_score"], reverse=True)
+    accuracy = np.mean(ordered.oof_predictions_ == Y)
+    assert accuracy == pytest.approx(ordered.best_score_)
 
 
 def test_the_gain_is_the_corrected_difference_on_the_same_folds():
