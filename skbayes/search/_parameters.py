@@ -179,9 +179,10 @@ class SharedEntries:
     return_train_score : bool, default=False
         Whether ``cv_results_`` includes scores on the training sets.
     stopper : callable, list of callable or None, default=None
-        Stopping criteria. Each callable is called with ``trials_`` after every trial.
-        The search ends when one of them returns True; running trials are completed. See
-        :mod:`skbayes.loop` for predefined criteria.
+        Stopping criteria. Each callable is called with the trials so far after every
+        trial. The search ends when one of them returns True; running trials are
+        completed. In a search with stages, it is called with the trials of the current
+        stage, and ends this stage. See :mod:`skbayes.loop` for predefined criteria.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search on the same data, scored by the same metric:
 

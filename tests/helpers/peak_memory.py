@@ -1,6 +1,7 @@
 """Aspect of the contributing guide: the parameter `peak_memory`."""
 
 import contextlib
+import threading
 import tracemalloc
 from collections.abc import Iterator
 from typing import Any
@@ -11,19 +12,20 @@ from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.trial import History
 
+_TRACING = threading.Lock()
+
 
 class _FoldPeak(FoldAspect):
-    """Peak of the memory that Python and NumPy allocate during a fit."""
+    """Peak memory of Python and NumPy in a fit; fits in threads run in turn."""
 
     @contextlib.contextmanager
     def around(self, call: FoldCall) -> Iterator[None]:
         """Trace the allocations of the fit."""
-        tracemalloc.start()
-        try:
+        with _TRACING, contextlib.ExitStack() as stack:
+            tracemalloc.start()
+            stack.callback(tracemalloc.stop)
             yield
             call.state[self.name] = tracemalloc.get_traced_memory()[1]
-        finally:
-            tracemalloc.stop()
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Store the peak in bytes with the result of the fold."""

@@ -19,7 +19,7 @@ from sklearn.model_selection import RandomizedSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV
+from skbayes import BayesSearchCV, inspection
 from skbayes.evaluation.trial import History
 from skbayes.inspection import (
     ConvergenceDisplay,
@@ -46,6 +46,9 @@ DISPLAYS = [
     TradeoffDisplay,
 ]
 
+# Displays of the searches of two options.
+SPECIAL = [ParetoDisplay, RoundsDisplay]
+
 each_display = pytest.mark.parametrize("display", DISPLAYS)
 
 
@@ -59,6 +62,11 @@ CASES = [
 CASES += [(StagesDisplay, "stages"), (StagesDisplay, "hypertune")]
 CASES += [(TradeoffDisplay, "tradeoff"), (RoundsDisplay, "rounds")]
 CASES = sorted(set(CASES), key=str)
+
+
+def test_all_displays_are_listed():
+    names = {name for name in inspection.__all__ if name.endswith("Display")}
+    assert {display.__name__ for display in DISPLAYS + SPECIAL} == names
 
 
 def arguments(display):

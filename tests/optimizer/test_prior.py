@@ -54,13 +54,15 @@ def test_proposals_follow_a_prior_that_holds(surrogate):
     assert max(map(score, with_prior)) >= max(map(score, without)) - 0.05
 
 
-@pytest.mark.parametrize("surrogate", ["gp", "graph", "tpe"])
+# "gp" stands for its variants: they share one proposer.
+@pytest.mark.parametrize("surrogate", [name for name in registry if name[:3] != "gp-"])
 def test_a_finite_space_is_exhausted_with_a_prior(surrogate):
     prior = OptimumPrior(FINITE, {"n": ([0.0, 1.0], [0.0, 3.0])})
     optimizer = Optimizer(FINITE, surrogate=surrogate, prior=prior, random_state=0)
     found = trials(optimizer, 30, lambda one: -abs(one["n"] - 25))
     assert len({tuple(one.values()) for one in found}) == 30
-    assert np.mean([one["n"] for one in found[:12]]) > 17
+    if surrogate not in ("random", "sobol"):  # they do not learn from scores
+        assert np.mean([one["n"] for one in found[:12]]) > 17
 
 
 @pytest.mark.parametrize("acquisition", ["ei", "pi", UpperConfidenceBound(1.0)])
@@ -141,9 +143,3 @@ def test_a_wrong_prior_is_refused():
         Optimizer(SPACE, prior={"x": [0.0]})
     with pytest.raises(ValueError, match="prior: the prior is for"):
         Optimizer({"x": (0.0, 2.0)}, prior=PRIOR)
-
-
-def test_no_surrogate_is_untested():
-    # "gp" stands for the others: they share one proposer.
-    tested = {"gp", "graph", "trees", "tpe", "random", "sobol"}
-    assert {n for n in registry if not n.startswith("gp-")} == tested

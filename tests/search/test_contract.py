@@ -2,6 +2,7 @@
 
 import copy
 import functools
+import itertools
 import pickle
 import subprocess
 import sys
@@ -25,7 +26,6 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import check_estimator
 
 from skbayes import (
-    BayesSearchCV,
     HyperTuneSearchCV,
     MultiStageSearchCV,
     ParetoSearchCV,
@@ -66,7 +66,6 @@ LEARNERS = {
 }
 # Arguments with which the few rows of the checks suffice; costs that are no times.
 ARGUMENTS = {
-    BayesSearchCV: {},
     HyperTuneSearchCV: {"search_spaces": {"max_depth": (1, 2)}, "n_iter": 3}
     | {"n_subsets": 1, "n_small_iter": 2, "error_score": np.nan},
     MultiStageSearchCV: {"stages": (0.5, 1.0)},
@@ -82,7 +81,7 @@ ARGUMENTS = {
 
 def _search_to_check(kind, learner):
     names = ("estimator", "search_spaces")
-    more = dict(zip(names, LEARNERS[learner], strict=True)) | ARGUMENTS[kind]
+    more = dict(zip(names, LEARNERS[learner], strict=True)) | ARGUMENTS.get(kind, {})
     if learner == "regressor":
         more["score_range"] = (-1e9, 1.0)
     n_iter = 2 if kind is MultiStageSearchCV else 1
@@ -106,7 +105,7 @@ def _failed_by_grid_search(learner):
 
 @pytest.mark.parametrize(
     "kind, learner",
-    [*((kind, "classifier") for kind in ARGUMENTS), (TradeoffSearchCV, "regressor")],
+    [*((kind, "classifier") for kind in SEARCHES), (TradeoffSearchCV, "regressor")],
 )
 def test_no_estimator_check_fails_that_grid_search_passes(kind, learner):
     failed = _failed_checks(_search_to_check(kind, learner))
@@ -164,7 +163,7 @@ def test_pickles_load_in_a_new_process(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind, backend", [*zip(SEARCHES, 3 * ["loky", "threading"], strict=True)]
+    "kind, backend", [*zip(SEARCHES, itertools.cycle(["loky", "threading"]))]
 )
 def test_workers_make_the_same_trials(kind, backend):
     search = _pickled(make(kind, n_jobs=2, pre_dispatch=fitted(kind).n_points_))
