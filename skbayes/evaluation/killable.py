@@ -34,7 +34,7 @@ from skbayes.evaluation.options import memory_text
 from skbayes.evaluation.slots import held_slot, visible_devices
 from skbayes.evaluation.trial import FoldStatus, TrialState
 from skbayes.utils.optional import warn_user
-from skbayes.utils.process_tree import TreeMemory, end_tree
+from skbayes.utils.process_tree import TreeMemory, end_tree, is_running
 
 # Seconds between checks of the memory of a fit and of the state of the search.
 PATIENCE = 0.05
@@ -368,7 +368,10 @@ class FitServer:
 def _is_orphan() -> bool:
     """Return whether this process is a worker of a search that has died."""
     parent = multiprocessing.parent_process()
-    return parent is not None and parent.pid != os.getppid()
+    if parent is None or parent.pid is None or parent.pid == os.getppid():
+        return False
+    # With the start method forkserver, a server is the parent for the system.
+    return not is_running(parent.pid)
 
 
 def aborted_outcome(reason: AbortReason, seconds: float = 0.0) -> FoldOutcome:
