@@ -1,6 +1,8 @@
 """Threads, profile of hypothesis, open figures and missing packages, for all tests."""
 
+import contextlib
 import importlib.util
+import multiprocessing
 import os
 import re
 import sys
@@ -24,6 +26,34 @@ def close_figures():
     yield
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
+
+
+@pytest.fixture(scope="module")
+def forked_workers():
+    """Let one process fork those of joblib and Dask, which import nothing anew."""
+    if "forkserver" not in multiprocessing.get_all_start_methods():
+        yield
+        return
+    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky.backend import context
+
+    modules = ["skbayes.evaluation.fold", "skbayes.evaluation.backend"]
+    options = contextlib.nullcontext()
+    with contextlib.suppress(ImportError):
+        import dask
+        import distributed.utils
+
+        # Its import would let other workers pickle tracebacks.
+        distributed.utils._forkserver_preload_set = True
+        method = {"distributed.worker.multiprocessing-method": "forkserver"}
+        options = dask.config.set(method)
+    multiprocessing.set_forkserver_preload(modules)
+    before = context.get_start_method()
+    context.set_start_method("forkserver", force=True)
+    with options:
+        yield
+    context.set_start_method(before, force=True)
+    get_reusable_executor(max_workers=2).shutdown(wait=True)
 
 
 # Modules of other extras, which the extra test does not install.

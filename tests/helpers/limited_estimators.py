@@ -1,7 +1,6 @@
 """Estimators whose fits do not end, use all memory or a GPU, or leave processes."""
 
 import contextlib
-import functools
 import os
 import re
 import signal
@@ -128,17 +127,6 @@ def devices(folder):
     """Return the devices of the fits that have begun."""
     names = [path.name.split() for path in Path(folder).iterdir()]
     return [name[0] for name in names if name[0] != "busy" and len(name) == 2]
-
-
-@functools.cache
-def memory_before_fits():
-    """Return the initial memory of a process for fits in bytes."""
-    program = "import skbayes.evaluation.fit_process, psutil; "
-    program += "print(psutil.Process().memory_info().rss)"
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, check=True
-    )
-    return int(done.stdout)
 
 
 def two_metrics(model, X, y):

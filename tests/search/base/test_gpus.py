@@ -21,6 +21,8 @@ from skbayes import BayesSearchCV
 from skbayes.evaluation.killable import KillableBackend
 from skbayes.evaluation.slots import held_slot
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 X, y = load_iris(return_X_y=True)
 SPACE = {"quality": (0.1, 0.9)}
 
@@ -133,8 +135,10 @@ BOOSTING = GradientBoostingClassifier(n_estimators=6, random_state=0)
 def test_other_options_have_their_results(more):
     options = {"estimator": Sometimes(), "space": SPACE, "callbacks": [], **more}
     model, space, callbacks = map(options.pop, ("estimator", "space", "callbacks"))
-    found = []
+    found, timeout = [], options.pop("timeout", None)
     for limits in ({"gpu": 1}, None):
+        # Without limits, fits run elsewhere.
+        options["timeout"] = timeout if limits else None
         search = search_of(model, space, trial_limits=limits, **options)
         if callbacks and hasattr(search, "set_callbacks"):
             search.set_callbacks(*callbacks)

@@ -11,6 +11,8 @@ import pytest
 import sklearn
 from grid_comparison import assert_same_tables
 from joblib.executor import MemmappingExecutor
+from joblib.externals.loky import get_reusable_executor
+from joblib.externals.loky.backend import context
 from local_dask import local_cluster
 from scripted_estimators import (
     Crowd,
@@ -34,6 +36,8 @@ from sklearn.svm import SVC
 from skbayes import BayesSearchCV
 from skbayes.evaluation.backend import DaskBackend
 from skbayes.loop.executor import ExecutionContext
+
+pytestmark = pytest.mark.usefixtures("forked_workers")
 
 X, y = load_iris(return_X_y=True)
 SMOOTH = {"C": (1e-2, 1e2, "log-uniform"), "gamma": (1e-3, 1.0, "log-uniform")}
@@ -266,7 +270,9 @@ def test_what_the_fits_do_not_need_stays_at_home(reference):
 
 
 def test_linear_algebra_is_bounded_in_processes(monkeypatch):
-    # Or the workers would inherit the tests' own limit.
+    # Or the workers would inherit the tests' own limit, also through their server.
+    monkeypatch.setattr(context, "_DEFAULT_START_METHOD", None)
+    get_reusable_executor(max_workers=2).shutdown(wait=True)
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         monkeypatch.delenv(name, raising=False)
     search = restless(Threads(), n_iter=4, n_jobs=2, refit=False).fit(X, y)

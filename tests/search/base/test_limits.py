@@ -13,7 +13,7 @@ import numpy as np
 import psutil
 import pytest
 from grid_comparison import assert_same_tables
-from limited_estimators import Limited, memory_before_fits, two_metrics
+from limited_estimators import Limited, two_metrics
 from programs import environment
 from scripted_estimators import Inside, Threads
 from simple_estimators import Sometimes
@@ -23,6 +23,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from skbayes import BayesSearchCV, load_history
+
+pytestmark = pytest.mark.usefixtures("forked_workers")
 
 X, y = load_iris(return_X_y=True)
 
@@ -89,9 +91,20 @@ def test_a_fit_that_takes_too_long_is_ended(backend, n_jobs, ways, tmp_path):
     wait_until_none_runs(folder)
 
 
+def least_memory(folder):
+    """Check that memory for no fit at all is refused; return what a process uses."""
+    limits = {"memory": "20 MB"}
+    search = search_over(["good"], folder=folder, trial_limits=limits, n_jobs=2)
+    message = r"trial_limits\['memory'\]=20 MB is too small: .* uses (\d+) MB of memory"
+    with pytest.raises(ValueError, match=message) as caught:
+        search.fit(X, y)
+    assert not list(folder.iterdir())
+    return 1_000_000 * int(re.search(message, str(caught.value))[1])
+
+
 @posix
 def test_a_fit_that_takes_too_much_memory_is_ended(tmp_path):
-    limits = {"memory": memory_before_fits() + 150_000_000}
+    limits = {"memory": least_memory(tmp_path) + 150_000_000}
     ways = ["good", "allocate", "reserve", "crash"]
     _, trials = fitted(ways, tmp_path, trial_limits=limits)
     used = r"\d MB in memory: trial_limits\['memory'\] is \d+ MB"
@@ -126,6 +139,7 @@ def table(n_jobs, backend, model=None, space=None, **more):
 @pytest.mark.parametrize("backend, n_jobs", [("threading", 1), ("loky", 2)])
 def test_other_fits_are_what_they_were(backend, n_jobs):
     """Scores, training scores, weights, out-of-fold predictions, failures, warnings."""
+    # The parent of loky's workers is not the process of the search here.
     with config_context(enable_metadata_routing=True):
         model = LogisticRegression(max_iter=2).set_fit_request(sample_weight=True)
         more = {
@@ -174,66 +188,59 @@ def test_the_timeout_ends_fits():
         search.fit(X, y)
 
 
-def test_memory_that_does_not_suffice_for_any_fit_is_refused(tmp_path):
-    limits = {"memory": "20 MB"}
-    search = search_over(["good"], folder=tmp_path, trial_limits=limits, n_jobs=2)
-    message = r"trial_limits\['memory'\]=20 MB is too small: .* uses \d+ MB of memory"
-    with pytest.raises(ValueError, match=message):
-        search.fit(X, y)
-    assert not list(tmp_path.iterdir())
-
-
 def test_without_psutil_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "psutil", None)
     with pytest.raises(ImportError, match=r'pip install "skbayes\[limits\]"'):
         search_over(["good"], trial_limits={"memory": "1 GB"}).fit(X, y)
 
 
-INTERRUPTED = """
-import signal, sys, threading, time
+# Imports once; then one process for each search.
+PROGRAM = """
+import os, signal, sys, threading, time
 from pathlib import Path
 from sklearn.datasets import load_iris
 from limited_estimators import Limited
 from skbayes import BayesSearchCV
 
-folder, n_jobs, ending = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 # Where the tests run in the background, interrupts are ignored from birth on.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 X, y = load_iris(return_X_y=True)
 
-def interrupt():
-    while not list(folder.glob("*-compute")):
-        time.sleep(0.05)
-    number = signal.SIGINT if ending == "interrupt" else signal.SIGKILL
-    signal.pthread_kill(threading.main_thread().ident, number)
+def search(folder, n_jobs, number):
+    def end():
+        while not list(folder.glob("*-compute")):
+            time.sleep(0.05)
+        signal.pthread_kill(threading.main_thread().ident, number)
 
-threading.Thread(target=interrupt, daemon=True).start()
-search = BayesSearchCV(
-    Limited(folder=str(folder)),
-    {"way": ["good", "compute"]},
-    initial_points=[{"way": "good"}, {"way": "compute"}],
-    n_iter=2, cv=2, pre_dispatch=1, trial_limits={"time": 600}, n_jobs=n_jobs,
-    random_state=0,
-)
-search.fit(X, y)
-print(search.stop_reason_, [str(trial.state) for trial in search.trials_])
+    threading.Thread(target=end, daemon=True).start()
+    search = BayesSearchCV(
+        Limited(folder=str(folder)),
+        {"way": ["good", "compute"]},
+        initial_points=[{"way": "good"}, {"way": "compute"}],
+        n_iter=2, cv=2, pre_dispatch=1, trial_limits={"time": 600}, n_jobs=n_jobs,
+        random_state=0,
+    )
+    search.fit(X, y)
+    print(search.stop_reason_, [str(trial.state) for trial in search.trials_])
+
+for name, n_jobs, number in [("a", 1, signal.SIGINT), ("b", 2, signal.SIGKILL)]:
+    if os.fork() == 0:
+        search(Path(sys.argv[1], name), n_jobs, number)
+        sys.exit()
+    os.wait()
 """
 
 
 @posix
-@pytest.mark.parametrize("ending, n_jobs", [("interrupt", 1), ("kill", 2)])
-def test_a_search_that_ends_leaves_no_process(
-    n_jobs, ending, tmp_path, tmp_path_factory
-):
+def test_searches_that_are_interrupted_or_killed_leave_no_process(tmp_path):
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        folder.mkdir()
     # A pipe would stay open until the idle workers of joblib end.
-    with open(tmp_path_factory.mktemp("out") / "printed", "w+") as printed:
-        subprocess.run(
-            [sys.executable, "-c", INTERRUPTED, str(tmp_path), str(n_jobs), ending],
-            stdout=printed,
-            timeout=300,
-            env=environment(),
-        )
+    with open(tmp_path / "printed", "w+") as printed:
+        command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+        subprocess.run(command, stdout=printed, timeout=300, env=environment())
         printed.seek(0)
-        if ending == "interrupt":
-            assert printed.read() == "interrupted ['complete']\n"
-    wait_until_none_runs(tmp_path)
+        assert printed.read() == "interrupted ['complete']\n"
+    for folder in folders:
+        wait_until_none_runs(folder)
