@@ -308,7 +308,7 @@ STUDIES = {
         own_process=True,
         smallest=(
             *("--tasks", "digits: perceptron", "--methods", "skbayes"),
-            *("--trials", "3", "--seeds", "1"),
+            *("--trials", "2", "--seeds", "1"),
         ),
         summarize=summarize,
     ),

@@ -58,10 +58,10 @@ one_hot = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
 space = {
     "columns__encode": [ordinal, one_hot, TargetEncoder()],
     "model__num_leaves": (2, 128, "log-uniform"),
-    "model__learning_rate": (0.01, 1.0, "log-uniform"),
+    "model__learning_rate": (0.05, 1.0, "log-uniform"),
 }
 pipeline = Pipeline([("columns", encode), ("model", model)])
-search = BayesSearchCV(pipeline, space, n_iter=15, cv=3, rounds="auto", random_state=0)
+search = BayesSearchCV(pipeline, space, n_iter=10, cv=3, rounds="auto", random_state=0)
 search.fit(frame, y)
 best = search.results_frame().nlargest(5, "mean_test_score")
 best.filter(regex="param_|mean_test|rounds")

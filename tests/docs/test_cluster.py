@@ -70,7 +70,8 @@ def scheduler(tmp_path):
     shared = ["--scheduler-file", str(place), "--no-dashboard"]
     with contextlib.ExitStack() as stack:
         for kind in ("scheduler", "worker"):
-            more = ["--nthreads", "2"] if kind == "worker" else ["--port", "0"]
+            threads = ["--nthreads", "2", "--no-nanny"]
+            more = threads if kind == "worker" else ["--port", "0"]
             command = [sys.executable, "-m", f"distributed.cli.dask_{kind}"]
             where = {"cwd": tmp_path, "env": ENVIRONMENT, "stderr": subprocess.DEVNULL}
             process = subprocess.Popen([*command, *shared, *more], **where)
@@ -106,5 +107,9 @@ def test_several_drivers(expected, tmp_path):
         pytest.skip(reason)
     with postgres.server() as url:
         replaced = ("postgresql://user@host/database", url)
-        scripts = [started("drivers", tmp_path, replaced) for _ in range(2)]
+        (tmp_path / "other").mkdir()
+        scripts = [
+            started("drivers", tmp_path, replaced),
+            started("drivers", tmp_path / "other", replaced, ("n_jobs=-1", "n_jobs=1")),
+        ]
         assert printed(*scripts, folder=tmp_path) == [expected] * 2
