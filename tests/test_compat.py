@@ -29,6 +29,8 @@ from sklearn.utils.parallel import delayed
 import skbayes
 from skbayes import BayesSearchCV, compat
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 X, y = load_iris(return_X_y=True)
 
 

@@ -1,5 +1,6 @@
 """Journals in databases: several drivers of one search, their deaths and rights."""
 
+import functools
 import multiprocessing
 import os
 import pickle
@@ -84,6 +85,12 @@ def table_of(fitted):
     scores = {n: v.tolist() for n, v in fitted.cv_results_.items() if "_test_" in n}
     states = [trial.state for trial in fitted.trials_]
     return repr((fitted.cv_results_["params"], scores, states))
+
+
+@functools.cache
+def whole_table():
+    """Return the table of `search` without a journal."""
+    return table_of(search(None).fit(X, y))
 
 
 # -- rows -------------------------------------------------------------------------
@@ -305,7 +312,7 @@ def test_a_different_proposal_of_another_driver_counts(sqlite, monkeypatch):
 def test_a_search_continues_and_is_read_from_its_table(url):
     first = search(url, n_iter=5).fit(X, y)
     second = search(url).fit(X, y)
-    assert table_of(second) == table_of(search(None).fit(X, y))
+    assert table_of(second) == whole_table()
     times = [fitted.cv_results_["mean_fit_time"][:5] for fitted in (first, second)]
     assert np.array_equal(*times)
     assert list(load_history(url)["score"]) == [t.score for t in second.trials_]
@@ -420,7 +427,7 @@ def test_a_changed_row_is_refused_and_the_rows_before_are_saved(url, tmp_path, c
     assert main(["check", url, "--save", saved]) == 1
     assert "Saved" in capsys.readouterr().out
     assert 0 < len(load_history(saved)) <= 4
-    assert table_of(search(saved).fit(X, y)) == table_of(search(None).fit(X, y))
+    assert table_of(search(saved).fit(X, y)) == whole_table()
 
 
 def test_rights_of_readers_and_drivers(postgresql):

@@ -24,6 +24,8 @@ from skbayes.loop import executor, scheduler
 from skbayes.loop.stopping import ExpectedImprovementBelow, NoImprovement, TargetScore
 from skbayes.search import _preparation
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 X, y = load_iris(return_X_y=True)
 SPACE = {"quality": (0.0, 1.0)}
 
