@@ -36,6 +36,8 @@ from skbayes.loop.executor import (
 )
 from skbayes.loop.ray_tasks import RayTasks
 
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
 PLACE = contextvars.ContextVar("PLACE", default="elsewhere")
 
 

@@ -60,8 +60,12 @@ with open(sys.argv[1] + "/frames", "wb") as file:
 """
 
 
-def test_searches_load_predict_and_fit_without_pandas(tmp_path):
-    searches = {kind: fitted(kind) for kind in SEARCHES}
+@pytest.fixture(scope="module")
+def searches():
+    return {kind: fitted(kind) for kind in SEARCHES}
+
+
+def test_searches_load_predict_and_fit_without_pandas(searches, tmp_path):
     for kind, search in searches.items():
         predictions = search.predict(data(kind)[0])
         with open(tmp_path / kind.__name__, "wb") as file:
@@ -85,8 +89,8 @@ def test_searches_load_predict_and_fit_without_pandas(tmp_path):
 
 
 @pytest.mark.parametrize(("kind", "name"), FRAMES.items())
-def test_frames_are_made_when_they_are_asked_for(kind, name):
-    search = fitted(kind)
+def test_frames_are_made_when_they_are_asked_for(kind, name, searches):
+    search = searches[kind]
     frame = getattr(search, name)
     assert isinstance(frame, pd.DataFrame) and len(frame)
     frame.iloc[:, 0] = 99
