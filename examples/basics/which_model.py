@@ -26,7 +26,7 @@ X, y = load_wine(return_X_y=True, as_frame=True)
 # likely to be the best. Some configurations of the linear model do not converge.
 warnings.simplefilter("ignore", ConvergenceWarning)
 search = BayesSearchCV(
-    *models(X, y), n_iter=18, scoring="neg_log_loss", cv=3, random_state=0
+    *models(X, y), n_iter=12, scoring="neg_log_loss", cv=3, random_state=0
 )
 search.fit(X, y)
 best = search.best_params_["model"]

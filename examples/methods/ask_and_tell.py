@@ -46,7 +46,7 @@ exact, _ = solve(method="DOP853", rtol=1e-13, atol=1e-14)
 # ``ask`` proposes a configuration, and ``tell`` reports its score.
 optimizer = Optimizer(space, random_state=0)
 methods, digits, evaluations = [], [], []
-for _ in range(40):
+for _ in range(25):
     params = optimizer.ask()
     state, n_evaluations = solve(**params)
     methods.append(params["method"])

@@ -27,7 +27,7 @@ search = TradeoffSearchCV(
     cost="model_size",
     tradeoff=0.1,
     all_tradeoffs=True,
-    n_iter=30,
+    n_iter=20,
     cv=3,
     random_state=0,
 ).fit(X, y)

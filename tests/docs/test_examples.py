@@ -111,7 +111,7 @@ def test_conditional_pipeline(run, fewer_rows, fewer_trees):
 def test_which_model(run):
     printed, names = run("basics/which_model")
     assert printed.startswith("log loss 0.")
-    assert names["by_model"]["count"].sum() == 18
+    assert names["by_model"]["count"].sum() == 12
     assert len(names["by_model"]) > 3
 
 
