@@ -38,7 +38,7 @@ def serve():
     def start(path, **options):
         server = make_server(path, port=0, **options)
         servers.append(server)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=[0.01], daemon=True).start()
 
         def request(method="GET", target="/", host=None):
             connection = http.client.HTTPConnection(*server.server_address, timeout=60)
