@@ -323,8 +323,9 @@ def check_responses(models: Sequence[Any], scorers: Any, scoring: Any = None) ->
     """
     known = compat.public_scorers(scorers)
     last_steps = list(map(_last_step, models))
-    named = known if isinstance(known, dict) else {scoring: known}
-    for metric, scorer in named.items():
+    # A scorer need not be hashable.
+    named = known.items() if isinstance(known, dict) else [(scoring, known)]
+    for metric, scorer in named:
         methods = compat.response_methods(scorer)
         if methods and all(_surely_lacks(model, methods) for model in last_steps):
             which = f"scoring: {metric!r}" if isinstance(metric, str) else "scoring"

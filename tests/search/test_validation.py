@@ -329,3 +329,14 @@ def test_a_metric_of_a_method_that_a_candidate_may_have_is_not_refused(
     scorers, _ = compat.resolve_scorers(BayesSearchCV(model, {}, scoring=scoring))
     sample = Space.from_notation(space).covering_sample()
     check_responses([configured(model, params) for params in sample], scorers)
+
+
+def test_a_scorer_need_not_be_hashable():
+    class Scorer:
+        __hash__ = None
+
+        def __call__(self, estimator, X, y):
+            return estimator.score(X, y)
+
+    search = BayesSearchCV(GaussianNB(), {}, scoring=Scorer(), n_iter=1).fit(X, y)
+    assert search.best_score_ > 0.5
