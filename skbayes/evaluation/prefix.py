@@ -172,7 +172,7 @@ class SharedFit:
         self._covered.clear()
 
     def measured(
-        self, method: Callable, *args: Any, **params: Any
+        self, method: Callable, /, *args: Any, **params: Any
     ) -> tuple[Any, Times]:
         """Call a method of a step; return its result and times, and note random draws.
 
@@ -321,7 +321,7 @@ class _Run:
         return copy
 
     def _fit_transform(
-        self, i: int, transformer: Any, X: Any, y: Any = None, **params: Any
+        self, i: int, transformer: Any, /, X: Any, y: Any = None, **params: Any
     ) -> Any:
         segment, fit = self._segments[i], self._fit
         if i >= self._n_stored and i == segment.begin and not fit.has_drawn:
@@ -388,12 +388,12 @@ class _Run:
         state = functools.partial(_plain_state, transformer)
         self._fit.cover(transformer, {"transform": transform, "__getstate__": state})
 
-    def _own_transform(self, i: int, transformer: Any, X: Any, **params: Any) -> Any:
+    def _own_transform(self, i: int, transformer: Any, /, X: Any, **params: Any) -> Any:
         self._load_state(i, transformer)
         return type(transformer).transform(transformer, X, **params)
 
     def _transform(
-        self, i: int, transformer: Any, fitted: Mapping, X: Any, **params: Any
+        self, i: int, transformer: Any, fitted: Mapping, /, X: Any, **params: Any
     ) -> Any:
         """Transform rows; use the stored output for the test rows.
 

@@ -320,6 +320,17 @@ def _accuracy(estimator, X, y):
     return float(np.mean(estimator.predict(X) == y))
 
 
+class ScalerWithMethod(StandardScaler):
+    def fit(self, X, y=None, method=None):
+        return super().fit(X * method)
+
+
+def test_parameters_of_the_fit_of_a_step_have_any_names(iris):
+    estimator = Pipeline([("s0", ScalerWithMethod()), ("clf", GaussianNB())])
+    shared = search(estimator).fit(*iris, s0__method=2.0)
+    assert np.all(shared_times(shared)[1:] > 0.0)
+
+
 def test_weights_reach_the_steps(iris):
     with config_context(enable_metadata_routing=True):
         scaler = StandardScaler().set_fit_request(sample_weight=True)
