@@ -108,6 +108,9 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     # Whether `refit` can be "ensemble".
     _has_ensembles = True
 
+    # Names of attributes that a subclass sets before it calls `fit`.
+    _not_of_fit: frozenset[str] = frozenset()
+
     # Parameters and attributes of the base class that a subclass does not have.
     _omitted: ClassVar[tuple[str, ...]] = ()
 
@@ -492,7 +495,14 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     # -- after the last trial -----------------------------------------------------
 
     def _forget_fit(self) -> None:
-        for name in [name for name in vars(self) if name.endswith("_")]:
+        """Remove the results of the last fit.
+
+        What a subclass set before its first call of `fit` is not among them.
+        """
+        found = {name for name in vars(self) if name.endswith("_")}
+        if "search_spaces_" not in found:
+            self._not_of_fit = frozenset(found)
+        for name in found - self._not_of_fit:
             del self.__dict__[name]  # delattr calls the descriptor of a frame
 
     def _set(self, attributes: dict[str, Any]) -> dict[str, Any]:

@@ -140,6 +140,17 @@ def test_a_second_fit_leaves_no_attribute_of_the_first():
     assert set(vars(search)) == set(vars(clone(search).fit(X, y))) < attributes
 
 
+def test_attributes_of_a_subclass_outlive_each_fit():
+    class Scaled(BayesSearchCV):
+        def fit(self, X, y):
+            self.scaler_ = StandardScaler().fit(X)
+            return super().fit(self.scaler_.transform(X), y)
+
+    search = Scaled(TREE, DEPTHS, n_iter=2, random_state=0)
+    for _ in range(2):
+        assert hasattr(search.fit(X, y), "scaler_")
+
+
 def test_f7_seeds_differ_and_an_instance_moves_on():
     def tried(seed):
         search = small_search(Sometimes(), {"quality": (0.0, 1.0)}, random_state=seed)
