@@ -65,7 +65,7 @@ def digits():
 def quick_start():
     """The plot of quick_start.rst."""
     X, y = load_digits(return_X_y=True)
-    X, _, y, _ = train_test_split(X, y, train_size=500, random_state=0)
+    X, _, y, _ = train_test_split(X, y, random_state=0)
     steps = [("scaler", StandardScaler()), ("svc", SVC())]
     spaces = {
         "svc__C": (0.1, 100.0, "log-uniform"),
