@@ -34,8 +34,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             for row in read_rows(options.file):
                 rows.append(row)
-        except ValueError as error:
-            if (fault := error.__cause__) is None:  # it is not a journal
+        except (OSError, ValueError) as error:
+            # It is not a journal, or cannot be opened.
+            if (fault := error.__cause__) is None or (
+                isinstance(error, OSError) and not rows
+            ):
                 raise
         if fault is not None and not rows:
             print(f"{name}: damaged: {fault}. No trial can be saved.")

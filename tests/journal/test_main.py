@@ -1,7 +1,10 @@
 """Command-line check of a journal."""
 
+import sqlite3
+
 from journal_samples import exact, execute, open_journal, record, trial_of
 
+from skbayes.journal import file
 from skbayes.journal.__main__ import main
 from skbayes.journal.reader import read_journal
 
@@ -37,6 +40,24 @@ def test_what_comes_before_the_damage_is_saved(written, tmp_path, capsys):
         assert exact(journal.results[0]) == exact(trial_of(0))
         journal.record_result(trial_of(1))
         record(journal, [2])
+    assert main(["check", str(copy)]) == 0
+
+
+def test_what_comes_before_an_unreadable_place_of_the_disk_is_saved(
+    written, tmp_path, capsys, monkeypatch
+):
+    def checked(stored):
+        for place, row in enumerate(checked_rows(stored)):
+            if place == 4:
+                raise sqlite3.OperationalError("disk I/O error")
+            yield row
+
+    checked_rows, copy = file.checked, tmp_path / "copy"
+    monkeypatch.setattr(file, "checked", checked)
+    assert main(["check", str(written), "--save", str(copy)]) == 1
+    out = capsys.readouterr().out
+    assert f"{written}: damaged: disk I/O error.\nUndamaged before that: " in out
+    assert f"Saved to {copy}." in out
     assert main(["check", str(copy)]) == 0
 
 
