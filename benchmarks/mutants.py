@@ -59,7 +59,8 @@ def tests_of_lines(root: Path) -> dict[str, dict[int, list[str]]]:
     """Run the tests of a checkout, and return those that run each line of a module."""
     from coverage import CoverageData
 
-    options = ["-n", "2", "--cov=skbayes", "--cov-context=test", "--cov-report="]
+    # In one process: a worker of xdist that crashes takes its records with it.
+    options = ["--cov=skbayes", "--cov-context=test", "--cov-report="]
     run_tests(root, [f"tests/{room}" for room in TESTS], *options)
     data = CoverageData(str(root / ".coverage"))
     data.read()
