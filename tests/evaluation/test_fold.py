@@ -1,6 +1,7 @@
 """Scores of one fold for all types of numbers."""
 
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation.fold import wrapped_fit
+from skbayes.evaluation.fold import FoldCall, wrapped_fit
 
 # NumPy 1.25 moved it.
 ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
@@ -88,3 +89,11 @@ def test_wrappers_of_fit_are_removed_without_a_fit_and_after_an_error():
             tree.fit([[np.inf]], [0])
     assert calls == ["outer"]
     assert "fit" not in vars(tree)
+
+
+def test_fit_and_scoring_share_the_time_of_the_processor():
+    result = {"fit_time": 3.0, "score_time": 1.0}
+    call = SimpleNamespace(result=result, cpu_seconds=2.0, estimator=None)
+    assert FoldCall.timed_result.fget(call)["cpu_time"] == 1.5
+    result |= {"fit_time": 0.0, "score_time": 0.0}
+    assert FoldCall.timed_result.fget(call)["cpu_time"] == 2.0
