@@ -497,7 +497,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _forget_fit(self) -> None:
         """Remove the results of the last fit.
 
-        What a subclass set before its first call of `fit` is not among them.
+        Attributes that a subclass sets before it calls `fit` are kept.
         """
         found = {name for name in vars(self) if name.endswith("_")}
         if "search_spaces_" not in found:
