@@ -13,6 +13,7 @@ from scipy import stats
 
 from skbayes.optimizer import Optimizer, SpaceExhausted
 from skbayes.space import Choice, Space
+from skbayes.space.candidates import MAX_LISTED
 from skbayes.surrogates import GaussianProcess, WarpedGaussianProcess
 
 MIXED = {
@@ -40,9 +41,9 @@ def run(optimizer, n, objective=score):
 
 def test_it_finds_the_optimum_of_a_mixed_space():
     best = []
-    for seed in range(2):
+    for seed in range(3):
         optimizer = Optimizer(MIXED, random_state=seed)
-        run(optimizer, 30)
+        run(optimizer, 35)
         best.append(score(optimizer.best_params))
     assert np.mean(best) > -0.6
 
@@ -109,6 +110,15 @@ def test_pending_configurations_keep_others_away():
     assert np.median(spreads) > 0.15
 
 
+def test_the_next_proposal_leaves_the_pending_best_alone():
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0, n_initial_points=0)
+    for x in (0.0, 0.2, 0.4, 0.8, 1.0):
+        optimizer.tell({"x": x}, -((x - 0.6) ** 2))
+    first, second = (params["x"] for params in optimizer.ask(2))
+    assert abs(first - 0.6) < 0.1
+    assert abs(second - first) > 0.01
+
+
 def test_an_ask_that_fails_leaves_nothing_pending():
     calls = []
 
@@ -129,6 +139,43 @@ def test_an_ask_that_fails_leaves_nothing_pending():
     assert optimizer.ask() == again.ask()
 
 
+FINITE = st.dictionaries(
+    st.sampled_from("abc"),
+    st.sampled_from([[1, 2, 3], ["u", "v"], [None], (1, 4), [0.1, 1.0, 10.0]]),
+    max_size=3,
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(FINITE, st.integers(0, 1000), st.integers(1, 3))
+def test_a_finite_space_is_exhausted_in_exactly_its_size(notation, seed, n):
+    optimizer = Optimizer(notation, random_state=seed)
+    size = int(optimizer.space.n_configurations)
+    seen = []
+    while len(seen) < size:
+        batch = optimizer.ask(n)
+        assert len(batch) == min(n, size - len(seen))
+        for place, params in enumerate(batch):
+            optimizer.tell(params, math.nan if place else float(len(seen)))
+        seen += batch
+    assert len({repr(params) for params in seen}) == size
+    with pytest.raises(SpaceExhausted, match=f"All {size} configurations"):
+        optimizer.ask()
+
+
+def test_a_large_finite_space_is_scanned_to_its_end():
+    """Only two cells are feasible, which are too few to be drawn at random."""
+    optimizer = Optimizer(
+        {"a": (1, 150), "b": (1, 150)},
+        constraint=lambda p: p["a"] == 150 and p["b"] >= 149,
+        random_state=0,
+    )
+    assert optimizer.space.n_configurations > MAX_LISTED
+    assert sorted(params["b"] for params in optimizer.ask(3)) == [149, 150]
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
+
+
 def test_a_constraint_is_kept_by_every_proposal():
     optimizer = Optimizer(
         {"a": (0.0, 1.0), "b": (0.0, 1.0), "k": (1, 9)},
@@ -139,6 +186,16 @@ def test_a_constraint_is_kept_by_every_proposal():
         assert params["a"] + params["b"] < 1
     best = optimizer.best_params
     assert best["a"] + best["b"] > 0.95
+
+
+def test_a_constraint_that_allows_nothing_is_found_out():
+    with pytest.raises(ValueError, match="The constraint allows none of the 3"):
+        Optimizer({"a": [1, 2, 3]}, constraint=lambda params: False)
+    endless = Optimizer(
+        {"a": (0.0, 1.0)}, constraint=lambda params: False, random_state=0
+    )
+    with pytest.raises(SpaceExhausted, match="allows none of the 65,536"):
+        endless.ask()
 
 
 def test_failures_steer_away():
@@ -152,9 +209,10 @@ def test_failures_steer_away():
     assert 0.4 < optimizer.best_params["x"] <= 0.5
 
 
-def test_scores_that_are_not_finite_are_failures():
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 10**400])
+def test_scores_that_are_not_finite_are_failures(value):
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0, n_initial_points=0)
-    optimizer.tell({"x": 0.9}, math.inf)
+    optimizer.tell({"x": 0.9}, value)
     with pytest.raises(ValueError, match="No score"):
         _ = optimizer.best_params
     with pytest.raises(ValueError, match="No score"):
@@ -193,7 +251,6 @@ def test_initial_points_come_first_and_count():
     assert one == other
 
 
-@settings(max_examples=20)
 @given(seed=st.integers(0, 1000))
 def test_the_design_covers_each_range_and_each_option(seed):
     space = {"x": (0.0, 1.0), "k": ["a", "b", "c", "d"], "i": [1, 2]}
@@ -203,6 +260,10 @@ def test_the_design_covers_each_range_and_each_option(seed):
     for name in ("k", "i"):
         counts = Counter(params[name] for params in design[1:])
         assert set(counts.values()) == {8 // len(space[name])}
+
+
+@given(seed=st.integers(0, 1000))
+def test_the_design_has_every_option_of_a_list_that_is_not_too_long(seed):
     space = {"x": (0.0, 1.0), "k": list("abcdef"), "l": list("uvw"), "m": list("pqr")}
     design = Optimizer(space, random_state=seed).ask(8)
     for name in "klm":
@@ -275,6 +336,10 @@ def test_numbers_to_ask_for_and_the_smallest_spaces():
     assert other.ask(1) == [one.ask()]
     space = Space.from_notation({"x": (0.0, 1.0)})
     assert Optimizer(space).space is space
+    optimizer = Optimizer({}, random_state=0)
+    assert optimizer.ask() == {}
+    with pytest.raises(SpaceExhausted):
+        optimizer.ask()
     overlapping = Optimizer([{"a": [1, 2]}, {"a": [2, 3]}], random_state=0)
     assert sorted(params["a"] for params in overlapping.ask(9)) == [1, 2, 3]
 
@@ -299,6 +364,39 @@ def test_a_constraint_that_raises(notation):
         Optimizer(notation, constraint=broken, random_state=0).ask()
     with pytest.raises(ValueError, match=message):
         Optimizer(notation, constraint=broken, initial_points=[{"x": 1}])
+
+
+@pytest.mark.parametrize(
+    ("params", "score", "details", "error", "message"),
+    [
+        ({"x": 0.5}, "good", {}, TypeError, "score must be a number"),
+        ({"x": 1.5}, 1.0, {}, ValueError, "'x'"),
+        ({"x": 0.5}, 1.0, {"cost": 0.0}, ValueError, "cost must be > 0"),
+        ({"x": 0.5}, 1.0, {"noise": -1.0}, ValueError, "noise must be >= 0"),
+        ({"x": 0.5}, 1.0, {"censored": True}, ValueError, "cost must be given"),
+    ],
+)
+def test_wrong_things_to_tell(params, score, details, error, message):
+    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+    with pytest.raises(error, match=message):
+        optimizer.tell(params, score, **details)
+    if "cost" not in details and "censored" not in details:
+        with pytest.raises(error, match=message):
+            optimizer.learn(params, score, **details)
+    assert optimizer.n_told == 0
+    assert optimizer.ask() == Optimizer({"x": (0.0, 1.0)}, random_state=0).ask()
+
+
+def test_a_score_told_with_much_noise_misleads_less():
+    """A high score by chance attracts proposals, unless its noise is large."""
+    near = {}
+    for noise in (None, 25.0):
+        optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
+        for x in np.linspace(0, 0.7, 8):
+            optimizer.tell({"x": float(x)}, -((x - 0.3) ** 2))
+        optimizer.tell({"x": 1.0}, 0.5, noise=noise)
+        near[noise] = sum(params["x"] > 0.8 for params in optimizer.ask(6))
+    assert near[25.0] < near[None]
 
 
 class Minimal:
@@ -402,7 +500,8 @@ def test_predict_is_the_mixture_over_samples():
 
 
 @pytest.mark.parametrize("spaces", [MIXED, {"a": (1, 6), "b": ["u", "v", "w"]}])
-def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces):
+@pytest.mark.parametrize("when", [1, 9])
+def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces, when):
     def objective(params):
         return score(params) if spaces is MIXED else params["a"] - len(params["b"])
 
@@ -427,13 +526,13 @@ def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces):
     in_flight = first.ask(3)
     for params in in_flight:
         second.pend(params)
-    for what, params, *told in go_on(first, in_flight, 6):
+    for what, params, *told in go_on(first, in_flight, when):
         if what == "tell":
             second.tell(params, told[0], **told[1])
         else:
             second.pend(params)
     rest = [dict(params) for params in in_flight]
-    assert go_on(second, rest, 4) == go_on(first, in_flight, 4)
+    assert go_on(second, rest, 5) == go_on(first, in_flight, 5)
     # Told all that was told, then pended all that was in flight: the same again.
     third = Optimizer(spaces, initial_points=initial, random_state=3)
     for trial in first._observed:
@@ -522,6 +621,22 @@ def test_it_does_not_matter_when_something_was_learned():
     assert early.ask(2) == late.ask(2)
 
 
+def test_what_was_learned_and_told_is_known_twice():
+    """With two scores of one configuration, the prediction is between them."""
+    improvements = []
+    for scores in ([0.0], [0.0, 4.0], [4.0]):
+        optimizer = Optimizer({"a": [1, 2, 3, 4]}, n_initial_points=0, random_state=0)
+        for a in (1, 3):
+            optimizer.tell({"a": a}, a)
+        for value in scores[:-1]:
+            optimizer.learn({"a": 4}, value)
+        optimizer.tell({"a": 4}, scores[-1])
+        assert optimizer.n_told == 3
+        assert optimizer.ask() == {"a": 2}
+        improvements.append(optimizer.last_expected_improvement)
+    assert len(set(improvements)) == 3
+
+
 def test_failures_of_an_earlier_search_steer_away():
     optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0)
     for x in np.linspace(0, 1, 11):
@@ -574,6 +689,18 @@ def test_the_expected_improvement_is_that_of_the_proposal(acquisition):
         expected = np.mean(sd * (stats.norm.pdf(z) + z * stats.norm.cdf(z)))
         assert optimizer.last_expected_improvement == pytest.approx(expected, rel=1e-6)
         model, X = model.condition(row), np.vstack([X, row])
+
+
+def test_the_expected_improvement_has_the_unit_of_the_score():
+    values = []
+    for unit in (1.0, 1000.0):
+        optimizer = Optimizer({"a": [1, 2, 3, 4, 5]}, random_state=0)
+        for a in (1, 2, 4):
+            optimizer.tell({"a": a}, unit * a)
+        optimizer.ask()
+        values.append(optimizer.last_expected_improvement)
+    assert 0 < values[0] < 5
+    assert values[1] == pytest.approx(1000 * values[0], rel=1e-3)
 
 
 def test_only_the_model_expects_improvements():
@@ -632,9 +759,8 @@ SQUARE = {"x": (0.0, 1.0), "z": (0.0, 1.0)}
 
 
 def test_several_objectives_find_the_whole_front():
-    model = GaussianProcess(n_samples=0)
-    optimizer = Optimizer(SQUARE, surrogate=model, random_state=0)
-    for _ in range(22):
+    optimizer = Optimizer(SQUARE, random_state=0)
+    for _ in range(25):
         params = optimizer.ask()
         optimizer.tell(params, two(params))
     front = optimizer.pareto_front
@@ -651,8 +777,7 @@ def test_several_objectives_find_the_whole_front():
 
 def test_proposals_for_several_objectives_are_pure_functions():
     def asked(n_points, continued_at=None):
-        options = {"surrogate": GaussianProcess(n_samples=2), "random_state": 3}
-        optimizer, pending, log = Optimizer(SQUARE, **options), [], []
+        optimizer, pending, log = Optimizer(SQUARE, random_state=3), [], []
         while len(log) < 10:
             pending.append(optimizer.ask())
             log.append(pending[-1])
@@ -661,7 +786,7 @@ def test_proposals_for_several_objectives_are_pure_functions():
                 optimizer.tell(params, two(params))
             if len(log) == continued_at:
                 told = log[: len(log) - len(pending)]
-                optimizer = Optimizer(SQUARE, **options)
+                optimizer = Optimizer(SQUARE, random_state=3)
                 for params in told:
                     optimizer.tell(params, two(params))
                 for params in pending:

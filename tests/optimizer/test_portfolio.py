@@ -88,6 +88,15 @@ def test_failures_and_several_objectives():
         optimizer.tell(params, scores)
 
 
+@pytest.mark.parametrize("surrogate", ["random", "sobol"])
+def test_random_search_has_no_portfolio(surrogate):
+    with_one, without = (
+        Optimizer(SPACE, surrogate=surrogate, prior=one, random_state=0)
+        for one in (prior(), None)
+    )
+    assert trials(with_one, 4) == trials(without, 4)
+
+
 def test_a_given_number_of_initial_points_is_kept():
     optimizer = Optimizer(SPACE, prior=prior(2), n_initial_points=5, random_state=0)
     trials(optimizer, 4)

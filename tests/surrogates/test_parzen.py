@@ -14,6 +14,7 @@ from skbayes.surrogates.parzen import (
     ContinuousDensity,
     GridDensity,
     bandwidths,
+    truncated_normal,
 )
 from skbayes.surrogates.registry import make_surrogate
 
@@ -28,6 +29,14 @@ def test_bandwidths_by_hand():
     np.testing.assert_allclose(bandwidths(np.array([0.3, 0.3, 0.9])), [0.6, 0.6, 0.6])
     close = np.linspace(0, 1, 1001)
     np.testing.assert_array_equal(bandwidths(close), 0.01)
+
+
+@settings(deadline=None)
+@given(st.floats(0, 1), st.floats(0.01, 1), st.floats(0, 1))
+def test_the_truncated_normal_is_scipys(mean, sd, x):
+    expected = stats.truncnorm.pdf(x, -mean / sd, (1 - mean) / sd, mean, sd)
+    got = truncated_normal(np.array([x]), np.array([mean]), np.array([sd]))
+    np.testing.assert_allclose(got[0, 0], expected, rtol=1e-9, atol=1e-300)
 
 
 @settings(deadline=None, max_examples=30)

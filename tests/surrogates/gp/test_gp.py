@@ -85,15 +85,21 @@ def test_a_score_that_is_nothing_but_noise_is_ignored(scale, variance):
 
 
 def test_shapes_for_samples_and_mode():
-    candidates = make_data(7)[0]
-    for n_samples, n, S in ((0, 12, 1), (5, 12, 5), (None, 5, 8), (None, 400, 1)):
-        X, y, _ = make_data(n)
+    X, y, rng = make_data(12)
+    candidates = rng.random((7, 4))
+    for n_samples, S in ((0, 1), (5, 5), (None, 8)):
         model = GaussianProcess(n_samples=n_samples).fit(X, y)
         shapes = [part.shape for part in model.predict(candidates, gradient=True)]
         assert shapes == [(S, 7), (S, 7), (S, 7, 4), (S, 7, 4)]
         assert model.thetas_.shape == (S, 6)
-    # The fewer observations, the more samples.
-    assert 1 < len(GaussianProcess().fit(*make_data(80)[:2]).thetas_) < 8
+
+
+def test_the_fewer_observations_the_more_samples():
+    counts = []
+    for n in (5, 80, 400):
+        X, y, _ = make_data(n)
+        counts.append(len(GaussianProcess().fit(X, y).thetas_))
+    assert counts[0] == 8 > counts[1] > counts[2] == 1
 
 
 def test_learning_points_follow_closely():
@@ -104,7 +110,7 @@ def test_learning_points_follow_closely():
     assert len(set(marks[100:])) < 25
 
 
-@settings(max_examples=12)
+@settings(max_examples=25, deadline=None)
 @given(st.integers(0, 2**31), st.sampled_from([0.0, 1e-12, 1e-9, 1e-6]))
 def test_duplicates_and_near_duplicates_are_harmless(seed, gap):
     rng = np.random.default_rng(seed)
@@ -162,7 +168,7 @@ def test_a_factor_with_pending_configurations_remains_valid(monkeypatch):
 
     monkeypatch.setattr(InverseFactor, "of_covariances", counted)
     kept, n_kept = GaussianProcess(hyperparameters=FIXED), 0
-    for n in range(50, 62):
+    for n in range(50, 70):
         sizes.clear()
         found = conditioned(kept, n, 19)
         n_kept += len(sizes)
@@ -171,7 +177,7 @@ def test_a_factor_with_pending_configurations_remains_valid(monkeypatch):
         other = conditioned(GaussianProcess(hyperparameters=FIXED), n, 20)
         np.testing.assert_array_equal(found, fresh)
         np.testing.assert_allclose(found, other, rtol=1e-7)
-    assert n_kept < 12
+    assert n_kept < 20
 
 
 def test_branches_have_the_same_weight_in_the_level_of_bad_scores():
@@ -224,7 +230,7 @@ def test_an_outlier_beside_a_plateau_leaves_what_is_bad_distinct():
     assert -2.0 < mean[1] < -0.05
 
 
-@pytest.mark.parametrize("scale", [1e-140, 1e13, 1e140, 1e-300, 1e290])
+@pytest.mark.parametrize("scale", [1e-140, 1e-13, 1e13, 1e140, 1e-300, 1e290])
 def test_the_scale_of_the_scores_and_their_variances_does_not_matter(scale):
     X, y, rng = make_data(15)
     candidates = rng.random((5, 4))

@@ -43,13 +43,13 @@ def grow(points):
 
 @kernels
 @pytest.mark.parametrize("noise", [None, 0.2])
-def test_without_signs_it_is_the_plain_process(kernel, noise):
+@pytest.mark.parametrize("signs", [{}, "none known"])
+def test_without_signs_it_is_the_plain_process(kernel, noise, signs):
     X, y, rng = make_data(30, 3)
     X[::4, 1] = np.nan
     X[:, 2] = np.rint(X[:, 2] * 2) / 2
-    signs = {}
-    if noise is not None:
-        noise = np.full(30, noise)
+    noise = None if noise is None else np.full(30, noise)
+    if signs:
         signs = {"sign_points": rng.random((4, 3)), "signs": np.zeros((4, 3))}
     options = {"n_options": [0, 0, 3], "random_state": 3}
     plain = GaussianProcess(kernel, **options).fit(X, y, noise)
@@ -65,7 +65,7 @@ def test_without_signs_it_is_the_plain_process(kernel, noise):
             np.testing.assert_allclose(one, other, rtol=0, atol=1e-8)
 
 
-def by_rejection(model, X, y, candidates, n_draws=150_000):
+def by_rejection(model, X, y, candidates, n_draws=300_000):
     """Return means and deviations of draws of the plain process with these signs."""
     D, n = X.shape[1], len(X)
     given = model.hyperparameters
@@ -110,7 +110,7 @@ def test_it_agrees_with_rejection_sampling(
     candidates = rng.random((8, D))
     mean, sd = model.predict(candidates)
     expected_mean, expected_sd, accepted = by_rejection(model, X, y, candidates)
-    assert accepted > 1000 and model.converged_
+    assert accepted > 2000 and model.converged_
     error = 4 / np.sqrt(accepted)
     assert np.max(np.abs(mean[0] - expected_mean) / expected_sd) < (in_mean or error)
     assert np.max(np.abs(sd[0] / expected_sd - 1)) < (in_sd or error)
@@ -176,10 +176,10 @@ def test_an_optimizer_takes_it():
         surrogate=MonotonicGP(**grow(points), n_samples=0),
         random_state=0,
     )
-    for _ in range(9):
+    for _ in range(12):
         params = optimizer.ask()
         optimizer.tell(params, -((params["x"] - 7.0) ** 2))
-    assert abs(optimizer.best_params["x"] - 7.0) < 0.3
+    assert abs(optimizer.best_params["x"] - 7.0) < 0.2
 
 
 def test_it_warns_if_propagation_does_not_converge(monkeypatch):
