@@ -96,10 +96,7 @@ class FailingStart:
         return first
 
     def _error_of(self, params: Params, split: int) -> Exception | None:
-        objective, n_configurations = (
-            self.run.objective,
-            self.run.space.n_configurations,
-        )
+        objective = self.run.objective
         try:
             outcome = self.backend.fit_here(Fold(split, params, raises=True))
             if outcome.exception is not None:
@@ -108,6 +105,7 @@ class FailingStart:
                 return None  # aborted at a limit, which is no error
             objective.learn(outcome.result.test_scores)
             score = objective(outcome.result.test_scores)
+            n_configurations = self.run.space.n_configurations
             tries_all = n_configurations <= self.stage.n_trials < math.inf
             if not (math.isfinite(score) or tries_all):
                 raise ValueError(
