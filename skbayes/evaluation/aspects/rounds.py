@@ -76,6 +76,9 @@ class _FoldRounds(FoldAspect):
             names = ("curves", "train_curves")
             fold.extras |= dict(zip(names, watched.curves, strict=False))
             fold.extras["max_rounds"] = watched.max_rounds
+            # A score that equals the error score has no name, unless it has a curve.
+            last = {name: curve[-1] for name, curve in watched.curves[0].items()}
+            fold.test_scores = fold.test_scores or last
             # Scorers that need more than predictions are evaluated after the fit.
             known = {
                 name: curve

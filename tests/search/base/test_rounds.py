@@ -290,6 +290,18 @@ def test_a_scorer_that_fails_in_later_rounds_fails_for_the_fold():
     np.testing.assert_array_equal(fitted.trials_[0].scores["score"], [-5.0] * 3)
 
 
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+@pytest.mark.parametrize("value", [np.nan, 0.0])
+def test_a_function_may_return_the_error_score_in_all_rounds(value):
+    def scorer(estimator, X, y):
+        return value
+
+    found = search(scoring=scorer, n_iter=2, rounds=3, error_score=value).fit(X, Y)
+    plain = search(scoring=scorer, n_iter=2, rounds=None, error_score=value).fit(X, Y)
+    for name in ("mean_test_score", "rank_test_score"):
+        assert np.array_equal(found.cv_results_[name], plain.cv_results_[name], True)
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_of_several_metrics_one_that_fails_has_the_error_score():
     def failing(y, predicted):
