@@ -68,7 +68,8 @@ class EnsembleResult:
     Notes
     -----
     The best configuration is itself selected on the splits, so `best_score` is
-    optimistic, and `score_cv` is not.
+    optimistic, and `score_cv` is not. If each trial has no finite score or a failed
+    fit, the best configuration is the only member, and the scores are NaN.
 
     References
     ----------

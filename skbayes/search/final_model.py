@@ -26,7 +26,7 @@ from skbayes.evaluation.responses import (
     respond,
 )
 from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.trial import Trial, TrialState
+from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.search._validation import check_metric_name
 from skbayes.search.combination import (
     MAX_MEMBERS,
@@ -116,6 +116,7 @@ class FinalModel:
         self.fits: dict[int, list[Any]] = {}
         self.responses: dict[int, list[Response]] = {}
         self.weights: dict[int, float] = {self.best.number: 1.0}
+        self.candidates: list[int] = []
         self.ensemble: EnsembleResult | None = None
         self.is_fitted = False
         self._find_predictions()
@@ -140,8 +141,14 @@ class FinalModel:
             and (trial.stage, trial.train_fraction, trial.subset)
             == (best.stage, best.train_fraction, best.subset)
         ]
+        ordered = History(comparable).best_first()
+        if selects and all(trial is not best for trial in ordered):
+            # One of its fits failed, or its score is not finite.
+            if ordered:
+                self.best = best = ordered[0]
+            elif not run.refit.tunes_threshold:
+                return
         if kept is None and selects:  # rounds
-            ordered = sorted(comparable, key=lambda trial: -trial.score)
             for trial in ordered[:N_REFITTED]:
                 self._fit_again(trial)
         if best.number not in self.responses:
@@ -188,6 +195,12 @@ class FinalModel:
         return FoldScorer(run, self.responses, scorers, metric, params, name)
 
     def _select(self) -> None:
+        if not self.candidates:
+            self.ensemble = EnsembleResult(
+                self.weights, "refit", math.nan, math.nan, math.nan, 1.0
+            )
+            self._make("refit")
+            return
         options = dict(self.run.refit.options)
         options.pop("memory_limit", None)
         members = options.pop("members", "auto")

@@ -171,6 +171,50 @@ def test_ensembles_with_other_options(name):
     assert type(search.best_estimator_) is kind
 
 
+class Unlucky(DecisionTreeClassifier):
+    """Tree whose fit fails without the first row, if it is deep."""
+
+    def fit(self, X, y, sample_weight=None):
+        if self.max_depth > 2 and X[0, 0] != FIRST:
+            raise ValueError("no first row")
+        return super().fit(X, y, sample_weight)
+
+
+FIRST = X[0, 0]
+UNLUCKY = {"estimator": Unlucky(), "scoring": None, "error_score": 1.0}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"scoring": lambda model, X, y: np.nan},
+        {"scoring": lambda model, X, y: np.inf},
+        {**OPTIONS["rounds"], "scoring": lambda model, X, y: np.nan},
+        {**UNLUCKY, "space": {"max_depth": [3, 4]}},
+    ],
+)
+def test_without_a_usable_trial_the_best_configuration_is_the_only_member(more):
+    more = {**more, "n_iter": 2}
+    search, plain = fitted(**more), fitted(**more, refit=True)
+    assert search.best_index_ == plain.best_index_
+    assert search.ensemble_.weights == {plain.best_index_: 1.0}
+    assert np.isnan(search.ensemble_.best_score)
+    (member,) = search.best_estimator_.estimators_
+    assert member.get_params().items() >= plain.best_params_.items()
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+def test_a_trial_with_a_failed_fit_is_no_member_even_if_it_is_the_best():
+    space = {"max_depth": [1, 2, 3]}
+    search = fitted(space=space, **UNLUCKY)
+    assert search.best_params_ == {"max_depth": 3}
+    assert {trial.error is None for trial in search.trials_} == {True, False}
+    assert all(search.trials_[k].error is None for k in search.ensemble_.weights)
+    best = max(t.score for t in search.trials_ if t.error is None)
+    assert search.ensemble_.best_score == pytest.approx(best)
+
+
 def test_only_trials_that_satisfy_the_constraints_are_members():
     search = fitted(constraints={"leaves": (n_leaves, "<= 6")}, n_iter=10)
     kept = [search.trials_[number].feasible for number in search.ensemble_.weights]
