@@ -13,13 +13,16 @@ import contextlib
 import io
 import math
 import mmap
+import multiprocessing
 import os
+import signal
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -109,6 +112,7 @@ class DiskHandle(DataHandle):
     def load(self) -> Any:
         """Return the task; it is read once per process."""
         if self.folder not in _loaded:
+            _spare_queues()
             _loaded.clear()
             with open(os.path.join(self.folder, "task"), "rb") as file:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -473,6 +477,35 @@ class SparkBackend(Backend):
         n_tasks = spark.defaultParallelism
         calls = spark.parallelize([function] * n_tasks, n_tasks)
         return list(calls.map(called).collect())
+
+
+# Modules of the functions that call the tasks of a worker, and of the queues of these.
+_LOOPS = {"joblib.externals.loky.process_executor", "multiprocessing.pool"}
+_QUEUES = {
+    *("joblib.externals.loky.backend.queues", "joblib.pool"),
+    "multiprocessing.queues",
+}
+
+
+def _spare_queues() -> None:
+    """Let Ctrl-C not interrupt this worker while it waits for a task or sends a result.
+
+    The lock of the queue could remain locked, so that all workers would stand still.
+    """
+    is_worker = multiprocessing.parent_process() is not None
+    is_worker = is_worker and threading.current_thread() is threading.main_thread()
+    if is_worker and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt_task)
+
+
+def _interrupt_task(number: int, frame: FrameType | None) -> None:
+    inner = None
+    while frame is not None:
+        module = frame.f_globals.get("__name__")
+        if module in _LOOPS and inner in _QUEUES:
+            return
+        inner, frame = module, frame.f_back
+    raise KeyboardInterrupt
 
 
 def called(function: Callable[[], Any]) -> Any:

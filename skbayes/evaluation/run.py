@@ -207,7 +207,8 @@ class SearchRun:
     @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be skipped."""
-        return self.options.limits.of_trials or self.racing_risk is not None
+        limited = self.has_limits and self.options.limits.of_trials
+        return limited or self.racing_risk is not None
 
     @property
     def n_samples(self) -> int:

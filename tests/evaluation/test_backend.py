@@ -3,6 +3,7 @@
 import os
 import pickle
 import shutil
+import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,10 +13,11 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from joblib import parallel_config
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
 from sklearn.svm import SVC
-from sklearn.utils.parallel import Parallel
+from sklearn.utils.parallel import Parallel, delayed
 
 from skbayes.evaluation import backend as backends
 from skbayes.evaluation.backend import (
@@ -369,3 +371,38 @@ def test_a_cluster_of_spark_may_end_before_the_search(monkeypatch):
     with SparkBackend(TABLE) as transfer:
         transfer._broadcast = broadcast
     assert calls == ["destroy"]
+
+
+class InterruptedWhenSent:
+    """Result whose pickling sends Ctrl-C to its process, like a terminal."""
+
+    def __reduce__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        return (int, ())
+
+
+def loaded_and_sent(handle):
+    handle.load()
+    return InterruptedWhenSent()
+
+
+def loaded_and_interrupted(handle):
+    handle.load()
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+    except KeyboardInterrupt:
+        return "interrupted"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals on Windows")
+@pytest.mark.parametrize("kind", ["loky", "multiprocessing"])
+def test_ctrl_c_interrupts_the_tasks_of_a_worker_but_not_its_queues(kind):
+    with (
+        ProcessBackend(task()) as backend,
+        parallel_config(kind),
+        Parallel(n_jobs=2) as parallel,
+    ):
+        calls = [delayed(loaded_and_sent)(backend.handle)] * 4
+        assert parallel(calls) == [0] * 4
+        calls = [delayed(loaded_and_interrupted)(backend.handle)] * 4
+        assert parallel(calls) == ["interrupted"] * 4

@@ -172,8 +172,9 @@ def test_inputs_are_not_modified_and_copies_are_alike(name):
                     for one in (fitted, twin)
                 ]
             ]
+        # The fit depends on the number of threads of BLAS by about 1e-8.
         for one, other in pairs:
-            np.testing.assert_allclose(one, other, rtol=1e-9)
+            np.testing.assert_allclose(one, other, rtol=1e-6)
 
 
 @pytest.mark.parametrize("name", names_with("predicts_scores"))
