@@ -38,7 +38,7 @@ def test_log_ei_and_its_slope_against_many_digits(z):
     assert utility.by_mean[0] == pytest.approx(slope, rel=1e-9)
 
 
-@settings(max_examples=15)
+@settings(max_examples=30)
 @given(st.floats(-3, 3), st.floats(0.01, 5), st.floats(-3, 3))
 def test_ei_is_the_integral_of_the_improvement(mean, sd, best_f):
     value = ExpectedImprovement()(np.array([mean]), np.array([sd]), best_f).value[0]

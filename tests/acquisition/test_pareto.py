@@ -37,6 +37,10 @@ def test_scores_are_averages_over_samples_of_both_models():
         logs.append(acquisition(mean, sd).value)
     expected = logsumexp(logs, axis=0) - np.log(4)
     np.testing.assert_allclose(proposer.scores(CANDIDATES), expected)
+    many = np.random.default_rng(1).random((2500, 3))
+    few = proposer.scores(many[[0, 1500, 2499]])
+    np.testing.assert_allclose(proposer.scores(many)[[0, 1500, 2499]], few)
+    assert proposer.scores(many[:0]).shape == (0,)
 
 
 @pytest.mark.parametrize("n_samples", [(0, 0), (4, 2), (2, 3, 2)])

@@ -71,6 +71,13 @@ def test_a_search_refuses_before_any_fit():
             BayesSearchCV(NeverFitted(), spaces, **arguments).fit(X, y)
 
 
+@pytest.mark.parametrize("surrogate", ["graph", GraphField()])
+def test_a_graph_takes_no_noise(surrogate):
+    optimizer = Optimizer(GRID, surrogate=surrogate)
+    with pytest.raises(ValueError, match="noise must be 0 or None"):
+        optimizer.tell({"a": 1, "b": 1}, 1.0, noise=0.1)
+
+
 @pytest.mark.parametrize("surrogate", ["tpe", ParzenEstimator(), "random", "sobol"])
 def test_what_does_not_predict_scores_does_not_mind_noise(surrogate):
     proposals = []

@@ -65,7 +65,7 @@ def test_a_finite_space_is_exhausted_with_a_prior(surrogate):
         assert np.mean([one["n"] for one in found[:12]]) > 17
 
 
-@pytest.mark.parametrize("acquisition", ["ei", "pi", UpperConfidenceBound(1.0)])
+@pytest.mark.parametrize("acquisition", ["ei", "pi", "ucb", UpperConfidenceBound(1.0)])
 def test_every_acquisition_can_be_used(acquisition):
     options = {"acquisition": acquisition, "n_initial_points": 4, "random_state": 0}
     found = trials(Optimizer(SPACE, prior=PRIOR, **options), 7)
