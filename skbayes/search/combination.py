@@ -428,6 +428,7 @@ def best_threshold(
         return scorer.of(fold, scorer.stand_in(decided, "predict"))
 
     folds = range(len(values))
-    scores = [np.mean([score(fold, limit) for fold in folds]) for limit in thresholds]
-    tied = np.flatnonzero(np.array(scores) >= np.max(scores) - 1e-12)
+    means = [np.mean([score(fold, limit) for fold in folds]) for limit in thresholds]
+    scores = np.where(np.isnan(means), -np.inf, means)  # the metric may be undefined
+    tied = np.flatnonzero(scores >= np.max(scores) - 1e-12)
     return float(thresholds[tied[len(tied) // 2]])

@@ -342,6 +342,19 @@ def test_the_metric_of_a_threshold_is_that_of_the_search_if_it_uses_classes():
         assert default.best_threshold_ == named.best_threshold_
 
 
+def test_a_threshold_at_which_the_metric_is_undefined_is_not_chosen():
+    def positives_are_rare(y, predicted):
+        share = np.mean(predicted)
+        return 1.0 - share if share > 0.1 else np.nan
+
+    more = {"estimator": SCALED, "space": SCALED_SPACE, "n_iter": 1}
+    more |= {"refit": {"threshold": make_scorer(positives_are_rare)}}
+    search = fitted(return_folds="predict_proba", **more)
+    positive = search.oof_predictions_[:, 1] >= search.best_threshold_
+    for _, test in StratifiedKFold(3).split(X, y):
+        assert 0.1 < np.mean(positive[test]) < 0.3
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_the_threshold_is_chosen_with_the_weights_of_the_metric(several):
     weights = np.where(y == 0, 20.0, 1.0)
