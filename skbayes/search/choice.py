@@ -139,6 +139,11 @@ def _bounds(score_range: Any) -> tuple[float, float]:
 
 def results_table(search: Any, run: SearchRun, history: History) -> dict[str, Any]:
     """Return `cv_results_` of some trials."""
+    if not history:
+        raise ValueError(
+            f"The hook _ranked of {type(search).__name__} returned no trial; "
+            "cv_results_ needs at least one row. The trials may have no scores."
+        )
     more = search._extra_columns(run, history)
     params = [dict(trial.params) for trial in history]
     for aspect in aspects_of(run):

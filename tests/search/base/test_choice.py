@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from every_search import small_search
+from scripted_estimators import scores_nan
 from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -79,6 +80,13 @@ def test_all_results_follow_the_order_of_the_rows():
     assert list(scores) == sorted(plain.cv_results_["mean_test_score"], reverse=True)
     accuracy = np.mean(ordered.oof_predictions_ == Y)
     assert accuracy == pytest.approx(ordered.best_score_)
+
+
+def test_an_order_without_any_trial_is_an_error_that_names_the_hook():
+    tree, space = DecisionTreeClassifier(), {"max_depth": [1, 2]}
+    search = OrderedSearchCV(tree, space, n_iter=2, scoring=scores_nan)
+    with pytest.raises(ValueError, match="hook _ranked of OrderedSearchCV"):
+        search.fit(X, Y)
 
 
 def test_the_gain_is_the_corrected_difference_on_the_same_folds():
