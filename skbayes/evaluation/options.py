@@ -219,6 +219,14 @@ def oof_method(return_folds: Any) -> str | None:
     return methods[0] if methods else None
 
 
+def several_outputs(method: str) -> ValueError:
+    """Return the error for a method that returns a list with one array per target."""
+    return ValueError(
+        f"return_folds={method!r} is not possible with several outputs; the estimator "
+        "returns a list."
+    )
+
+
 def _requests(return_folds: Any) -> list[str]:
     if return_folds is True:
         raise ValueError(

@@ -11,7 +11,12 @@ from scipy import sparse
 from skbayes import compat
 from skbayes.evaluation.aspects.registry import aspects_of, refitting
 from skbayes.evaluation.fold import configured
-from skbayes.evaluation.options import oof_method, returns_all, returns_estimators
+from skbayes.evaluation.options import (
+    oof_method,
+    returns_all,
+    returns_estimators,
+    several_outputs,
+)
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
 from skbayes.evaluation.trial import Trial, TrialState
@@ -92,10 +97,7 @@ def out_of_fold(
         X_test, _ = compat.safe_split(estimator, X, None, test, train)
         predictions = getattr(estimator, method)(X_test)
         if isinstance(predictions, list):
-            raise ValueError(
-                f"return_folds={method!r} is not possible with several outputs; the "
-                "estimator returns a list."
-            )
+            raise several_outputs(method)
         if not sparse.issparse(predictions):
             predictions = np.asarray(predictions)
         if labels is not None and predictions.ndim == 1 and len(labels) > 2:

@@ -157,6 +157,13 @@ def test_predictions_can_be_sparse():
     np.testing.assert_array_equal(ours.oof_predictions_.toarray(), expected.toarray())
 
 
+@pytest.mark.parametrize("method", ["predict_proba", "predict_log_proba"])
+def test_several_targets_are_refused_before_any_fit(method, no_trials):
+    ours, several = search(TREE, {"max_depth": [1]}, return_folds=method), np.c_[y, y]
+    with pytest.raises(ValueError, match=f"'{method}' is not possible with several"):
+        ours.fit(X, several)
+
+
 def test_several_outputs_as_lists_are_refused():
     class Lists(Sometimes):
         def predict_proba(self, X):

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sklearn.base import is_classifier
+from sklearn.utils.multiclass import type_of_target
+
 from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.options import oof_method, returns_all
+from skbayes.evaluation.options import oof_method, returns_all, several_outputs
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
@@ -95,6 +98,11 @@ class KeptFits(Aspect):
                 f"return_folds: {method!r} is not 'estimators' or a method of the "
                 "estimator."
             )
+        # For several labels of two classes, the output depends on the estimator.
+        if method in ("predict_proba", "predict_log_proba") and y is not None:
+            several = type_of_target(y) == "multiclass-multioutput"
+            if several and is_classifier(search.estimator):
+                raise several_outputs(method)
         return spaces, None
 
     def fold_aspect(self) -> FoldAspect:
