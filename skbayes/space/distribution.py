@@ -53,7 +53,8 @@ class Distribution(Dimension):
     distribution : frozen scipy.stats distribution
         Object with ``cdf``, ``ppf`` and ``support``, or with ``pmf`` and ``support`` if
         it is discrete. The values of a continuous distribution are floats. An unbounded
-        support is cut where 2**-20 of the probability mass is left. The values of a
+        support is cut where 2**-20 of the probability mass is left, and one that begins
+        at 0 is cut likewise. The value 0 is accepted, but not proposed. The values of a
         discrete distribution are ints. Values at its ends that have less than 2**-20 of
         the mass together are left out, and so are values that have less than 2**-40.
         At most 2**20 of its values may remain, all whole numbers.
@@ -93,6 +94,8 @@ class Distribution(Dimension):
 
     def _check_quantiles(self) -> None:
         self._lowest = TAIL if self._low == -math.inf else 0.0
+        # No draw is 0, and many hyper-parameters must be positive.
+        self._first = TAIL if self._low == 0.0 else self._lowest
         self._highest = 1.0 - TAIL if self._high == math.inf else 1.0
         if not np.all(np.isfinite(self._quantile([self._lowest, self._highest]))):
             raise ValueError(f"{self!r} has values that are too large for a float.")
@@ -155,7 +158,7 @@ class Distribution(Dimension):
                 raise self._reject(value)
         numbers = np.asarray(values, dtype=np.float64)
         if not self._discrete:
-            return self.snap(np.asarray(self.distribution.cdf(numbers)))
+            return self._settle(np.asarray(self.distribution.cdf(numbers)))
         places = np.searchsorted(self._atoms, numbers)
         places = np.minimum(places, len(self._atoms) - 1)
         for value, atom in zip(values, self._atoms[places], strict=True):
@@ -168,7 +171,7 @@ class Distribution(Dimension):
         positions = np.asarray(positions, dtype=np.float64)
         if self._discrete:
             return self._atoms[nearest(self._positions, positions)].tolist()
-        snapped = self.snap(positions)
+        snapped = self._settle(positions)
         if not self._is_fine:
             return self._quantile(snapped).tolist()
         edges = snapped + HALF_CELL * np.array([[-1.0], [0.0], [1.0]])
@@ -196,6 +199,10 @@ class Distribution(Dimension):
     def snap(self, positions: FloatArray) -> FloatArray:  # noqa: D102
         if self._discrete:
             return self._positions[nearest(self._positions, positions)]
+        return self._settle(np.maximum(positions, self._first))
+
+    def _settle(self, positions: FloatArray) -> FloatArray:
+        """Return the nearest positions of values of a continuous distribution."""
         snapped = np.clip(on_lattice(positions), self._lowest, self._highest)
         if self._is_fine:
             return snapped

@@ -83,6 +83,22 @@ def test_values_follow_the_distribution(frozen):
             assert np.mean(values <= level) >= below - 2e-3
 
 
+@pytest.mark.parametrize(
+    "frozen",
+    [stats.uniform(0, 4), stats.expon(scale=100), stats.beta(0.5, 0.5), stats.chi2(1)],
+    ids=lambda frozen: frozen.dist.name,
+)
+def test_an_end_at_zero_is_accepted_and_not_proposed(frozen):
+    dimension = Distribution(frozen)
+    corner = np.array([0.0, 1e-9, 1e-6])
+    for positions in (dimension.snap(corner), dimension.from_uniform(corner)):
+        values = dimension.decode(positions)
+        assert values[0] == values[1] == values[2] > 0.0
+        assert frozen.cdf(values[0]) == pytest.approx(2.0**-20, rel=0.5)
+    # It may be the estimator's own value.
+    assert dimension.decode(dimension.encode([0.0])) == [0.0]
+
+
 @pytest.mark.parametrize("frozen", DISCRETE, ids=lambda frozen: frozen.dist.name)
 def test_a_discrete_distribution_has_a_position_for_each_likely_value(frozen):
     dimension = Distribution(frozen)
