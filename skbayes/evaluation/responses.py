@@ -36,6 +36,13 @@ def check_averaging(estimator: Any, y: Any, name: str) -> None:
             f"{name} is not possible for several targets with more than two classes. "
             "Use refit=True."
         )
+    if is_classifier(estimator) and type_of_target(y) == "multilabel-indicator":
+        values = np.unique(y.data if hasattr(y, "toarray") else np.asarray(y))
+        if not np.isin(values, (0, 1)).all():
+            raise ValueError(
+                f"{name} with several labels is possible if each is 0 or 1, got "
+                f"{values.tolist()}. Use refit=True."
+            )
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,16 @@ class Target:
         if type_of_target(y).startswith("multilabel"):
             return cls(None, np.shape(y)[1])
         return cls(np.unique(np.asarray(y)))
+
+    @property
+    def classes_of_columns(self) -> Any:
+        """Classes in the form that scorers expect; an array for each of several labels.
+
+        A single array of two labels would be taken for the classes of one target.
+        """
+        if self.classes is None:
+            return [np.array([0, 1])] * self.n_outputs
+        return self.classes
 
 
 @dataclass

@@ -112,8 +112,7 @@ class _Stored:
     ) -> None:
         self._values, self.target_, self.response_method_ = values, target, method
         self._tags = tags
-        n_labels = target.n_outputs
-        self.classes_ = np.arange(n_labels) if n_labels else target.classes
+        self.classes_ = target.classes_of_columns
 
     def _average(self, X: Any) -> np.ndarray:
         if _n_rows(X) != len(self._values):
@@ -235,14 +234,18 @@ class FoldScorer:
         try:
             with config_context(skip_parameter_validation=True):
                 score = self.scorer(estimator, X, y, **params)
-        except AttributeError as error:
-            if error.obj is not estimator:
+        except Exception as error:
+            name = _missing_attribute(error, estimator)
+            if name is not None:
+                raise ValueError(
+                    f"refit={self.run.settings['refit']!r}: the metric uses {name!r} "
+                    "of the model, and averaged predictions have no such attribute. "
+                    "The trials are in cv_results_. Use refit=True, or a metric of "
+                    "predictions."
+                ) from error
+            score = self.run.options.missing_score
+            if not math.isfinite(score):
                 raise
-            raise ValueError(
-                f"refit={self.run.settings['refit']!r}: the metric uses {error.name!r} "
-                "of the model, and averaged predictions have no such attribute. The "
-                "trials are in cv_results_. Use refit=True, or a metric of predictions."
-            ) from error
         return float(score[self.metric] if isinstance(score, Mapping) else score)
 
     def _test_set(self, fold: int) -> tuple[Any, Any, dict]:
@@ -256,6 +259,17 @@ class FoldScorer:
             params = compat.check_fit_params(run.X, dict(self.score_params), test)
             self._data[fold] = X, y, params
         return self._data[fold]
+
+
+def _missing_attribute(error: Exception, estimator: Any) -> str | None:
+    """Return the name of the attribute that a metric did not find, if that is all."""
+    if not isinstance(error, AttributeError):
+        return None
+    if error.obj is estimator:
+        return error.name
+    # A method that depends on the predictions is only named in the message.
+    words = str(error).split("'")
+    return words[-2] if type(estimator).__name__ in words else None
 
 
 def _n_rows(data: Any) -> int:

@@ -127,8 +127,7 @@ class _WeightedEnsemble(MetaEstimatorMixin, Averages):
         self.estimators_ = list(fitted)
         self.target_ = Target.of(self, y)
         if is_classifier(self):
-            n_labels = self.target_.n_outputs
-            self.classes_ = np.arange(n_labels) if n_labels else self.target_.classes
+            self.classes_ = self.target_.classes_of_columns
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted[0], name):
                 setattr(self, name, getattr(fitted[0], name))
@@ -220,8 +219,8 @@ class WeightedEnsembleClassifier(ClassifierAverages, _WeightedEnsemble):
         first.
     weights_ : ndarray of shape (n_fitted,)
         Weights of the fitted members, whose sum is 1.
-    classes_ : ndarray of shape (n_classes,)
-        Classes, or numbers of the labels.
+    classes_ : ndarray of shape (n_classes,) or list of ndarray
+        Classes, or those of each label.
     response_method_ : str
         Method of the members whose outputs are averaged.
     target_ : object

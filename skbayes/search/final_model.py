@@ -18,6 +18,7 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.evaluation.aspects.predictions import KeptPredictions
 from skbayes.evaluation.fast_metrics import name_of_metric
+from skbayes.evaluation.measure import check_metrics_suit
 from skbayes.evaluation.responses import (
     Response,
     Target,
@@ -87,6 +88,9 @@ def check_final_model(search: Any, y: Any) -> None:
                 "refit: threshold requires a classifier with predict_proba or "
                 "decision_function."
             )
+        if isinstance(threshold, str):
+            named = {f"refit: threshold={threshold!r}": threshold}
+            check_metrics_suit(estimator, named, y)
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
@@ -165,8 +169,8 @@ class FinalModel:
             warn_or_log(
                 f"The ensemble is selected without {len(dropped)} of "
                 f"{len(comparable)} trials, whose predictions were not kept: those "
-                f"of all trials exceed memory_limit={kept.limit:.3g} bytes, or "
-                "were not found beside the journal."
+                f"of all trials exceed memory_limit={kept.limit:.3g} bytes, a fold "
+                "failed, or they were not found beside the journal."
             )
 
     def _fit_again(self, trial: Trial) -> None:

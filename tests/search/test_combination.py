@@ -208,3 +208,16 @@ def test_metrics_of_fitted_attributes_are_named_and_leave_the_results():
     with pytest.raises(ValueError, match=r"refit='ensemble': .* uses 'get_depth'"):
         search.fit(*load_iris(return_X_y=True))
     assert len(search.cv_results_["params"]) == 4
+
+
+def test_a_score_that_fails_on_a_split_is_the_error_score():
+    X, y = load_iris(return_X_y=True)
+    rows = np.arange(len(y))
+    # There is no flower of the second class in the first test set.
+    cv = [(rows[::2], rows[1::2][y[1::2] != 1]), (rows[::2], rows[1::2])]
+    search = search_of_trees("neg_log_loss").set_params(error_score=-5.0, cv=cv)
+    with pytest.warns(UserWarning, match="Scoring failed"):
+        search.fit(X, y)
+    assert search.cv_results_["split0_test_score"].tolist() == [-5.0] * 4
+    assert search.ensemble_.best_score == pytest.approx(search.best_score_)
+    assert search.ensemble_.score >= search.ensemble_.best_score

@@ -4,11 +4,15 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris, make_multilabel_classification
 from sklearn.ensemble import VotingClassifier, VotingRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
+from sklearn.metrics import get_scorer
 from sklearn.model_selection import KFold, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import MultiOutputClassifier
 from sklearn.neighbors import KNeighborsClassifier, KNeighborsRegressor
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
@@ -107,6 +111,27 @@ def test_several_labels_and_several_targets():
     np.testing.assert_array_equal(ensemble.predict(X), likely)
     numbers = WeightedEnsembleRegressor([DecisionTreeRegressor()]).fit(X, Y)
     assert numbers.predict(X).shape == Y.shape
+
+
+@pytest.mark.parametrize("metric", ["roc_auc", "average_precision"])
+@pytest.mark.parametrize("model", [TREE, LogisticRegression(max_iter=1000)])
+def test_scorers_accept_two_labels(model, metric):
+    X, Y = make_multilabel_classification(n_classes=2, random_state=0)
+    model = model if model is TREE else MultiOutputClassifier(model)
+    ensemble = WeightedEnsembleClassifier([model]).fit(X, Y)
+    score = get_scorer(metric)
+    expected = score(clone(model).fit(X, Y), X, Y)
+    assert score(ensemble, X, Y) == pytest.approx(expected)
+
+
+def test_labels_other_than_0_and_1_are_refused():
+    X, Y = make_multilabel_classification(n_classes=2, random_state=0)
+    with pytest.raises(ValueError, match=r"each is 0 or 1, got \[1, 2\]"):
+        WeightedEnsembleClassifier(MEMBERS).fit(X, Y + 1)
+    sparse = WeightedEnsembleClassifier([OneVsRestClassifier(TREE)])
+    dense = clone(sparse).fit(X, Y.astype(bool))
+    sparse.fit(X, csr_matrix(Y))
+    np.testing.assert_array_equal(sparse.predict(X), dense.predict(X))
 
 
 @pytest.mark.parametrize(

@@ -290,6 +290,10 @@ def test_limits_of_members_and_of_the_time_for_predictions():
         ({"refit": {"threshold": "roc_auc"}}, "does not depend on the decision"),
         ({"refit": {"threshold": "f1x"}}, "threshold: 'f1x' is not the name"),
         ({"refit": {"threshold": True}, "data": IRIS}, "two classes"),
+        (
+            {"refit": {"threshold": "f1"}, "data": (X, np.array(["a", "b"])[y])},
+            "threshold='f1' does not suit the target y: pos_label=1",
+        ),
         ({"refit": {"threshold": True}, **RIDGE}, "requires a classifier"),
     ],
 )
@@ -353,6 +357,14 @@ def test_a_threshold_at_which_the_metric_is_undefined_is_not_chosen():
     positive = search.oof_predictions_[:, 1] >= search.best_threshold_
     for _, test in StratifiedKFold(3).split(X, y):
         assert 0.1 < np.mean(positive[test]) < 0.3
+
+
+def test_a_metric_of_probabilities_has_no_threshold():
+    def likelihood(model, X, y):
+        return np.mean(np.log(model.predict_proba(X)[range(len(y)), y] + 0.1))
+
+    with pytest.raises(ValueError, match=r"refit=\{'threshold.* uses 'predict_proba'"):
+        fitted(scoring=likelihood, refit={"threshold": True}, n_iter=1)
 
 
 @pytest.mark.parametrize("several", [False, True])
