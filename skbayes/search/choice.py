@@ -161,8 +161,11 @@ def results_table(search: Any, run: SearchRun, history: History) -> dict[str, An
 
 
 def rank(scores: FloatArray) -> np.ndarray:
-    """Rank scores from 1, the greatest; rows without a score share the last rank."""
-    order = np.where(np.isfinite(scores), -scores, np.inf)
+    """Rank scores from 1, the greatest; rows without a score share the last rank.
+
+    Infinite scores are ranked as in GridSearchCV.
+    """
+    order = np.nan_to_num(-scores, nan=np.inf)  # infinite ones become finite
     return rankdata(order, method="min").astype(np.int32)
 
 

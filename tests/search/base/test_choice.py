@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator
 from sklearn.datasets import load_iris
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
@@ -21,7 +21,7 @@ from skbayes import (
 )
 from skbayes.evaluation.trial import History
 from skbayes.inspection import advice
-from skbayes.search.choice import gain_of
+from skbayes.search.choice import gain_of, rank
 
 X, Y = load_iris(return_X_y=True)
 SPACE = {"max_depth": [1, 2, 3, None], "min_samples_leaf": (1, 40)}
@@ -87,6 +87,19 @@ def test_an_order_without_any_trial_is_an_error_that_names_the_hook():
     search = OrderedSearchCV(tree, space, n_iter=2, scoring=scores_nan)
     with pytest.raises(ValueError, match="hook _ranked of OrderedSearchCV"):
         search.fit(X, Y)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_infinite_and_missing_scores_are_ranked_as_in_grid_search():
+    scores = {1: 0.5, 2: np.inf, 3: np.nan, 4: -np.inf, 5: 0.7, 6: np.nan}
+
+    def scoring(model, X, y):
+        return scores[model.max_depth]
+
+    space = {"max_depth": [*scores]}
+    grid = GridSearchCV(DecisionTreeClassifier(), space, scoring=scoring).fit(X, Y)
+    expected = grid.cv_results_["rank_test_score"]
+    np.testing.assert_array_equal(rank(np.array([*scores.values()])), expected)
 
 
 def test_the_gain_is_the_corrected_difference_on_the_same_folds():
