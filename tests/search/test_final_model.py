@@ -181,7 +181,8 @@ class Unlucky(DecisionTreeClassifier):
 
 
 FIRST = X[0, 0]
-UNLUCKY = {"estimator": Unlucky(random_state=0), "scoring": None, "error_score": 1.0}
+UNLUCKY = {"estimator": Unlucky(random_state=0), "scoring": "accuracy"}
+UNLUCKY["error_score"] = 1.0
 
 
 @pytest.mark.filterwarnings("ignore")
