@@ -126,7 +126,7 @@ class Constraints:
                 if isinstance(score, str):
                     warn_of_failure(name, subject, score)
                     score = math.nan
-                found[name] = float(np.asarray(score).item())
+                found[name] = np.asarray(score).astype(np.float64).item()
         return {name: found[name] for name in names}
 
     def scorer(self, estimator: Any, raises: bool) -> Any:

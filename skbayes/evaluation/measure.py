@@ -227,7 +227,8 @@ def measured(
     found = {}
     for name, measure in measures.items():
         try:
-            value = np.asarray(measure(result), dtype=np.float64)
+            # An imaginary part is dropped with a warning, as that of a score.
+            value = np.asarray(measure(result)).astype(np.float64)
             found[name] = float(value.reshape(()))
         except Exception:
             if raises:

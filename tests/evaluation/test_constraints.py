@@ -19,6 +19,9 @@ from skbayes.evaluation.measure import COSTS, Measure, predict_time
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import FoldResult, History, Trial, mean_outcomes
 
+# NumPy 1.25 moved it.
+ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
+
 X, y = load_iris(return_X_y=True)
 
 
@@ -199,6 +202,18 @@ def test_an_outcome_that_fails_is_unknown(measures):
         assert math.isnan(constraints.measure(result, held_out, raises=False)["a"])
     with pytest.raises((RuntimeError, ZeroDivisionError, ValueError, TypeError)):
         constraints.measure(result, held_out, raises=True)
+
+
+def test_the_imaginary_part_of_an_outcome_is_dropped_with_a_warning():
+    constraints = Constraints(
+        scorers={"scorer": lambda estimator, X, y: 1 + 9j},
+        measures={"measure": Measure(lambda estimator: 2 + 9j)},
+        metrics={"metric": "score"},
+    )
+    result = fitted_result(test_scores={"score": 3 + 9j})
+    with pytest.warns(ComplexWarning):
+        found = constraints.measure(result, held_out, raises=False)
+    assert found == {"scorer": 1.0, "measure": 2.0, "metric": 3.0}
 
 
 def test_the_time_of_predict_is_that_of_one_row():
