@@ -23,6 +23,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn import get_config
+from sklearn.metrics import check_scoring
 from sklearn.utils.parallel import Parallel
 
 from skbayes.utils.private_names import (
@@ -123,6 +124,25 @@ def response_methods(scorer: Any) -> tuple[str, ...]:
     return (methods,) if isinstance(methods, str) else tuple(methods or ())
 
 
+def joint_scorer(estimator: Any, scorers: Mapping[str, Any], raises: bool) -> Any:
+    """Return a scorer of several metrics, some of which may be functions.
+
+    Without metadata routing, scikit-learn passes weights to the metrics that accept
+    them. It asks each metric by a method that functions do not have.
+    """
+    joint = check_scoring(estimator, scorers, raise_exc=raises)
+    for name, scorer in joint._scorers.items():
+        if not {"_accept_sample_weight", "get_metadata_routing"} & {*dir(scorer)}:
+            joint._scorers[name] = function = partial(scorer)
+            accepts: Any = partial(_accepts_weights, scorer)
+            function._accept_sample_weight = accepts  # type: ignore[attr-defined]
+    return joint
+
+
+def _accepts_weights(function: Callable[..., Any]) -> bool:
+    return "sample_weight" in inspect.signature(function).parameters
+
+
 def raising_scorer(scorers: Any) -> Any:
     """Return a scorer that raises the exceptions of all of its metrics."""
     if not is_multimetric_scorer(scorers):
@@ -138,11 +158,15 @@ def public_scorers(scorers: Any) -> Any:
 
 
 def routed_outcome_params(routed: Any) -> dict[str, Any]:
-    """Return the routed parameters for the scorers of constrained outcomes."""
+    """Return the routed parameters for the scorers of constrained outcomes.
+
+    Without metadata routing, they are the weights that the metrics of the search get.
+    """
     # Without metadata, scikit-learn returns an object that contains every key.
     if isinstance(routed, dict) and "constraints" in routed:
         return dict(routed["constraints"].score)
-    return {}
+    weights = routed.scorer.score.get("sample_weight")
+    return {} if weights is None else {"sample_weight": weights}
 
 
 def is_in_cross_validation() -> bool:

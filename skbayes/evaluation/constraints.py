@@ -21,8 +21,9 @@ from typing import Any
 
 import numpy as np
 from scipy import stats
-from sklearn.metrics import check_scoring, get_scorer_names
+from sklearn.metrics import get_scorer_names
 
+from skbayes import compat
 from skbayes.evaluation.fold import scored
 from skbayes.evaluation.measure import (
     COSTS,
@@ -131,7 +132,7 @@ class Constraints:
 
     def scorer(self, estimator: Any, raises: bool) -> Any:
         """Return a scorer of all outcomes, so that they share the predictions."""
-        return check_scoring(estimator, self.scorers, raise_exc=raises)
+        return compat.joint_scorer(estimator, self.scorers, raises)
 
     def from_scores(self, scores: Mapping[str, float]) -> dict[str, float]:
         """Return the outcomes that are metrics, from the test scores of a fold."""

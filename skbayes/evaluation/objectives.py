@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.metrics import check_scoring
 
+from skbayes import compat
 from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.measure import COSTS, Measure, parse_measurement
 from skbayes.evaluation.trial import Trial, TrialState
@@ -85,7 +85,7 @@ class Objectives:
 
     def multi_scorer(self, estimator: Any, raise_exc: bool) -> Any:
         """Return a scorer that computes all scores at once."""
-        return check_scoring(estimator, self.scorers, raise_exc=raise_exc)
+        return compat.joint_scorer(estimator, self.scorers, raise_exc)
 
     @property
     def name(self) -> str:

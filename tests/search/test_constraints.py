@@ -12,7 +12,7 @@ from group_recall import n_letters, recall_gap
 from simple_estimators import n_leaves
 from sklearn.base import clone
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import (
@@ -305,6 +305,35 @@ def test_scorers_of_outcomes_get_their_metadata(n_jobs):
         expected.append(recall_gap(labels[test], predicted, group[test]))
     gap = found.cv_results_["mean_constraint_gap"][0]
     assert gap == pytest.approx(np.mean(expected))
+
+
+def plain_score(model, X, y, sample_weight=None):
+    return model.score(X, y, sample_weight=sample_weight)
+
+
+def unweighted_score(model, X, y):
+    return model.score(X, y)
+
+
+@pytest.mark.filterwarnings("ignore:constraints", "ignore:The scoring")
+@pytest.mark.parametrize("kind", [BayesSearchCV, ParetoSearchCV])
+def test_scorers_of_outcomes_get_the_weights_of_the_score(kind):
+    weights = np.random.default_rng(0).uniform(0.1, 5.0, len(y))
+    limits = {"accuracy": ">= 0.9", "plain": (plain_score, ">= 0.9")}
+    limits["unweighted"] = (unweighted_score, ">= 0.9")
+    more = {"n_iter": 3, "constraints": limits}
+    if kind is ParetoSearchCV:
+        own = {"score": ("max", plain_score), "also": ("max", unweighted_score)}
+        more["objectives"] = {**own, "model_size": "min"}
+    found = search(kind, **more).fit(X, y, sample_weight=weights)
+    results = found.cv_results_
+    scores = [results["mean_test_score"]]
+    scores += [results[f"mean_constraint_{name}"] for name in ("accuracy", "plain")]
+    np.testing.assert_allclose(scores[1:], scores[:1] * 2)
+    plain = results["mean_constraint_unweighted"]
+    # scikit-learn weights the scores of a search since version 1.7.
+    is_weighted = "_check_scorers_accept_sample_weight" in dir(GridSearchCV)
+    assert np.all(np.isclose(scores[0], plain) != is_weighted)
 
 
 @pytest.mark.parametrize(
