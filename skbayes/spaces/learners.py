@@ -319,7 +319,7 @@ def kernel_ridge(params: Params, facts: DataFacts) -> Notation:
         return space
     width = {"gamma": gamma(facts, params["gamma"])}
     distances = {"gamma": gamma(facts, params["gamma"], facts.x_variance**0.5)}
-    polynomial = {**width, "degree": (2, 4), "coef0": (0.0, 1.0)}
+    polynomial = {**width, "degree": [2, 3, 4], "coef0": (0.0, 1.0)}
     options = {"linear": {}, "rbf": width, "laplacian": distances, "poly": polynomial}
     return {**space, "kernel": Choice(options)}
 

@@ -146,7 +146,9 @@ register(
 register(
     "SelectPercentile",
     # A percentage of one column may select nothing.
-    percentile=lambda params, facts: None if facts.fewest_features == 1 else (5, 100),
+    percentile=lambda params, facts: (
+        None if facts.fewest_features == 1 else (5.0, 100.0)
+    ),
 )
 
 

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
+from skbayes.search._validation import check_values
 from skbayes.space import Choice, Space
 from skbayes.space.notation import pairs_of
 from skbayes.spaces.catalog import CATALOG, DataFacts, Fallback, find
@@ -100,6 +101,18 @@ def test_a_class_has_its_parameters_own_values_and_samples(package, name):
             assert params.keys() <= model.get_params().keys()
             if hasattr(model, "_parameter_constraints"):
                 model._validate_params()
+
+
+@each
+def test_the_values_of_a_space_are_accepted_without_a_warning(package, name):
+    estimator = _make(package, name)
+    for facts in FACTS.values():
+        space = Space.from_notation(_space(estimator, facts))
+        sample = space.covering_sample()
+        models = [clone(estimator).set_params(**params) for params in sample]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            check_values(space, sample, models)
 
 
 def _space(estimator, facts):
