@@ -103,6 +103,12 @@ class ScoreAndCost(GuidingMetric):
         self.measures = {self.cost: measure}
         self._low, self._high = _bounds(search.score_range)
         super().__init__(search, scorers)
+        error_score = search.error_score
+        if not (isinstance(error_score, str) or np.isnan(error_score)):
+            try:
+                self.on_unit_scale(float(error_score))
+            except ValueError as error:
+                raise ValueError(f"error_score: {error}") from None
 
     def of_trial(self, trial: Trial) -> list[float]:
         """Return the observation of a trial for the optimizer."""
@@ -210,6 +216,13 @@ def best_attributes(
     if metric is not None:
         attributes["best_score_"] = results[f"mean_test_{metric}"][row]
     return attributes
+
+
+def forget_choice(search: Any) -> None:
+    """Remove what describes only the chosen configuration and its model."""
+    described = ("fold_estimators_", "oof_predictions_", "best_threshold_")
+    for name in (*described, "feature_names_in_"):
+        search.__dict__.pop(name, None)
 
 
 def choose_by_rule(

@@ -23,7 +23,7 @@ from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import KnownTrial, known_trials
 from skbayes.search._parameters import OF_BEST_SCORE, share_parameters
 from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.choice import best_attributes, rank, warned_rows
+from skbayes.search.choice import best_attributes, forget_choice, rank, warned_rows
 from skbayes.utils.optuna_study import study_of
 
 
@@ -331,7 +331,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         """Choose another point of the front, and fit it on all data.
 
         The point is chosen from the existing trials. The ``best_*`` attributes are
-        replaced, and methods such as `predict` use the new ``best_estimator_``.
+        replaced, and methods such as `predict` use the new ``best_estimator_``. It has
+        the usual decision threshold, and ``best_threshold_`` is removed.
 
         Parameters
         ----------
@@ -363,7 +364,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
             choice = int(choice)  # the row of a data frame may hold floats only
         run = self._run_of_refit(X, y, params)
         rows = vars(self)["pareto_front_"]["trial"]
-        found = self._set(self._chosen(choice, "choice", rows, vars(self)))
+        chosen = self._chosen(choice, "choice", rows, vars(self))
+        forget_choice(self)
+        found = self._set(chosen)
         self._refit(self, run, found)
         return self
 

@@ -31,7 +31,13 @@ from skbayes.search._parameters import (
 )
 from skbayes.search._preparation import drawn_from
 from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.choice import ScoreAndCost, best_attributes, best_row, rank
+from skbayes.search.choice import (
+    ScoreAndCost,
+    best_attributes,
+    best_row,
+    forget_choice,
+    rank,
+)
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
@@ -445,8 +451,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
         The trial is chosen from the existing ones, and fitted on its fraction of the
         data. The ``best_*`` attributes are replaced, and methods such as `predict` use
-        the new ``best_estimator_``. ``tradeoff_curve_`` lists the chosen trial for each
-        tradeoff.
+        the new ``best_estimator_``. It has the usual decision threshold.
+        ``best_threshold_``, ``fold_estimators_`` and ``oof_predictions_`` are removed.
+        ``tradeoff_curve_`` lists the chosen trial for each tradeoff.
 
         Parameters
         ----------
@@ -481,6 +488,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         costs = results["relative_cost"]
         scores = self._unit_scores(results, self.trials_) - tradeoff * costs
         row = int(best_first(_by_cost(scores, costs))[0])
+        forget_choice(self)
         self._set(_best(results, row, metric))
         run = dataclasses.replace(run, seed=self._subset_seed)
         self._refit(self, run, vars(self))

@@ -4,6 +4,7 @@ import builtins
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 from grid_comparison import assert_same_tables
 from simple_estimators import Sometimes, n_leaves
@@ -285,6 +286,16 @@ def test_select_fits_another_point_without_a_search(search, monkeypatch):
     found.select("accuracy", X, y, sample_weight=weight)
     fitted = clone(found.best_estimator_).fit(X, y, sample_weight=weight)
     np.testing.assert_array_equal(found.best_estimator_.tree_.value, fitted.tree_.value)
+
+
+def test_another_point_has_no_threshold_or_names_of_the_first():
+    labels, names = (y == 1).astype(int), ["a", "b", "c", "d"]
+    found = make(refit={"threshold": "f1"}).fit(pd.DataFrame(X, columns=names), labels)
+    assert found.feature_names_in_.tolist() == names
+    found.select("leaves", X, labels)
+    assert isinstance(found.best_estimator_, DecisionTreeClassifier)
+    assert not hasattr(found, "best_threshold_")
+    assert not hasattr(found, "feature_names_in_")
 
 
 def test_select_refuses_what_is_not_on_the_front():

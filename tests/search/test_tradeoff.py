@@ -223,6 +223,17 @@ def test_select(search):
         make().select(0.5, X, y)
 
 
+def test_another_selection_has_no_threshold_or_fold_of_the_first():
+    X, labels = IRIS[0], (IRIS[1] == 1).astype(int)
+    options = {"refit": {"threshold": "f1"}, "return_folds": ["all", "predict"]}
+    more = {"cost": "model_size", "n_iter": 5, **options}
+    found = search_of(TREE, {"max_depth": [1, 2, 3]}, **more).fit(X, labels)
+    first = set(vars(found))
+    found.select(1.0, X, labels)
+    assert first - set(vars(found)) == {"best_threshold_", "oof_predictions_"}
+    assert isinstance(found.best_estimator_, DecisionTreeClassifier)
+
+
 def test_the_refit_takes_the_selected_fraction_of_all_rows(search):
     cheap, again = (make(tradeoff=3.0).fit(X, y) for _ in range(2))
     fraction = cheap.best_train_fraction_
@@ -315,6 +326,7 @@ def test_refit_by_a_callable_and_none():
         ({"train_sizes": [500]}, ValueError, "train_sizes: 500 rows are more"),
         ({"cost": "money"}, ValueError, "cost must be one of"),
         ({"cost": Priced}, TypeError, "cost must be one of"),
+        ({"error_score": -1.0}, ValueError, "error_score: A score of -1 is not"),
         ({"score_range": (1.0, 0.0)}, ValueError, "low < high"),
         ({"score_range": (0.0,)}, ValueError, "score_range must be a pair"),
         ({"surrogate": ("gp", "ei")}, ValueError, "'ei' is not an acquisition"),
