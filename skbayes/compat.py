@@ -438,8 +438,8 @@ class PromptParallel(Parallel):
         jobs = getattr(self, "_jobs", None)
         if waiting and jobs and not getattr(self, "_aborting", True):
             _await_status(jobs[0])
-            if _is_lost(jobs[0], getattr(self._backend, "_workers", None)):
-                raise ShutdownExecutorError("The thread that fetches results ended.")
+            if _is_lost(jobs[0], self._backend):
+                raise ShutdownExecutorError("What fetches results of workers ended.")
         return waiting
 
 
@@ -461,13 +461,14 @@ def _await_status(job: Any) -> None:
         time.sleep(1e-4)
 
 
-def _is_lost(job: Any, workers: Any) -> bool:
-    """Return whether loky's thread that fetches results has failed, as by a warning."""
-    manager = getattr(workers, "_executor_manager_thread", None)
-    # Asked first: before its end, it sets the results that it knows.
-    has_failed = manager is not None and not manager.is_alive()
+def _is_lost(job: Any, backend: Any) -> bool:
+    """Return whether the thread of loky or the client of Dask for results has ended."""
+    manager = getattr(vars(backend).get("_workers"), "_executor_manager_thread", None)
+    # Asked first: before its end, the thread sets the results that it knows.
+    has_ended = manager is not None and not manager.is_alive()
+    has_ended |= getattr(getattr(backend, "client", None), "status", None) == "closed"
     future = getattr(job, "job", None)
-    return has_failed and isinstance(future, Future) and not future.done()
+    return has_ended and isinstance(future, Future) and not future.done()
 
 
 def joblib_settings() -> dict[str, Any]:

@@ -17,6 +17,7 @@ import sklearn
 from joblib.executor import MemmappingExecutor
 from joblib.externals.loky import get_reusable_executor
 from joblib.parallel import LokyBackend
+from local_dask import local_cluster
 from recording_callbacks import Recorder, Stopper
 from sklearn.base import clone
 from sklearn.datasets import load_iris
@@ -254,6 +255,20 @@ def test_a_result_that_loky_no_longer_fetches_is_an_error(monkeypatch):
     # The next call has other workers.
     with joblib.parallel_config(compat.own_backend(LokyBackend()), n_jobs=2):
         assert compat.PromptParallel()(delayed(abs)(i) for i in (-1, 2)) == [1, 2]
+
+
+def test_a_result_of_a_closed_client_of_dask_is_an_error(monkeypatch):
+    threads = {"n_workers": 1, "threads_per_worker": 2, "processes": False}
+    with (
+        local_cluster(**threads) as (_, client),
+        joblib.parallel_config("dask", client=client),
+        monkeypatch.context() as patch,
+    ):
+        parallel = compat.PromptParallel()
+        assert parallel(delayed(abs)(i) for i in (-1, 2)) == [1, 2]
+        patch.setattr(client, "status", "closed")
+        with pytest.raises(compat.ShutdownExecutorError, match="fetches results"):
+            parallel(delayed(abs)(i) for i in (-1, 2))
 
 
 @pytest.mark.parametrize("backend", ["loky", "threading", "multiprocessing"])

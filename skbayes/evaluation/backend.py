@@ -355,7 +355,10 @@ class DaskBackend(Backend):
 
     def renew(self) -> None:
         """Scatter the inputs again."""
-        self.handle = self._transfer()
+        try:
+            self.handle = self._transfer()
+        except Exception as error:
+            raise lost_cluster(error) from error
 
     def __exit__(self, *exception: object) -> None:
         """Release the inputs."""
@@ -385,6 +388,18 @@ class DaskBackend(Backend):
     def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
         """Call a function on each worker."""
         return list(client.run(function, on_error="ignore").values())
+
+
+def lost_cluster(cause: BaseException) -> RuntimeError:
+    """Return the error for a cluster of Dask that can no longer be reached."""
+    error = RuntimeError(
+        "The cluster of Dask or its client was closed before the end of the search. "
+        "Keep both open until fit returns. With a journal, another fit continues after "
+        "the finished trials."
+    )
+    # Without a context, which would make it the crash of a worker.
+    error.__cause__ = cause
+    return error
 
 
 class RayBackend(Backend):

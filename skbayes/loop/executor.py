@@ -38,6 +38,7 @@ from skbayes.evaluation.backend import (
     RayBackend,
     SparkBackend,
     ThreadBackend,
+    lost_cluster,
 )
 from skbayes.loop.ray_tasks import RayTasks
 from skbayes.utils.blas import shared_blas_threads
@@ -176,6 +177,11 @@ class ExecutionContext:
         thread.start()
         thread.join(CLEANUP_SECONDS)
         return found
+
+    def explained(self, error: BaseException) -> BaseException:
+        """Return an error that names the cause, if the client of Dask was closed."""
+        status = getattr(getattr(self.backend, "client", None), "status", None)
+        return lost_cluster(error) if status in ("closing", "closed") else error
 
     def trials_in_flight(self, n_tasks: int) -> int:
         """Choose the number of trials in flight that keeps all workers busy."""
@@ -328,7 +334,7 @@ class TrialExecutor:
                         future.set_result(task(parallel))
                     except BaseException as error:
                         parallel = None
-                        future.set_exception(error)
+                        future.set_exception(self._context.explained(error))
 
     def _call(self, alone: bool) -> contextlib.AbstractContextManager:
         if compat.shares_processes(self._context.backend):

@@ -33,7 +33,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV
+from skbayes import BayesSearchCV, load_history
 from skbayes.evaluation.backend import DaskBackend
 from skbayes.loop.executor import ExecutionContext
 
@@ -183,6 +183,26 @@ def test_a_cluster_may_grow_during_a_search():
         assert ExecutionContext(None, "all").kind is DaskBackend
         search = restless(n_iter=4, stopper=grow).fit(X, y)
     assert_same_search(search, restless(n_iter=4).fit(X, y))
+
+
+@pytest.mark.parametrize("closed", ["client", "cluster"])
+def test_a_closed_cluster_is_named_and_finished_trials_are_kept(closed, tmp_path):
+    def close(trials):
+        if len(trials) == 3:
+            parts[closed].close()
+
+    search = restless(n_iter=8, journal=tmp_path / "journal", stopper=close)
+    with (
+        local_cluster(n_workers=2, processes=False) as (cluster, client),
+        joblib.parallel_config("dask", client=client),
+    ):
+        parts = {"client": client, "cluster": cluster}
+        with pytest.raises(RuntimeError, match="Dask or its client was closed before"):
+            search.fit(X, y)
+    states = list(load_history(search.journal)["state"])
+    assert states[:3] == ["complete"] * 3 and states[-1] == "unfinished"
+    search.set_params(stopper=None).fit(X, y)
+    assert_same_search(search, restless(n_iter=8).fit(X, y))
 
 
 def test_nested_in_cross_val_score():
