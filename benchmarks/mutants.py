@@ -61,7 +61,8 @@ def tests_of_lines(root: Path) -> dict[str, dict[int, list[str]]]:
 
     # In one process: a worker of xdist that crashes takes its records with it.
     options = ["--cov=skbayes", "--cov-context=test", "--cov-report="]
-    run_tests(root, [f"tests/{room}" for room in TESTS], *options)
+    if not run_tests(root, [f"tests/{room}" for room in TESTS], *options):
+        raise RuntimeError("The tests fail without a mutant.")
     data = CoverageData(str(root / ".coverage"))
     data.read()
     return {

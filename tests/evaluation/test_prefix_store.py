@@ -142,16 +142,17 @@ def test_on_a_full_disk_arrays_are_made_again(store, monkeypatch, what):
         raise sqlite3.OperationalError("unable to open database file")
 
     store.arrays("stored", lambda: {"a": np.zeros(1)})
-    if what == "dump":
-        monkeypatch.setattr(temporary_files, "write", _full)
-    else:
-        monkeypatch.setattr(prefix_store.os, "replace", _full)
-    if what == "locks":
-        monkeypatch.setattr(sqlite3, "connect", no_locks)
     made = {"a": np.arange(2)}
-    assert store.arrays("one", lambda: made) is made
-    assert store.arrays("one", lambda: made) is made
-    store.arrays("stored", _never)
+    with monkeypatch.context() as patch:
+        if what == "dump":
+            patch.setattr(temporary_files, "write", _full)
+        else:
+            patch.setattr(prefix_store.os, "replace", _full)
+        if what == "locks":
+            patch.setattr(sqlite3, "connect", no_locks)
+        assert store.arrays("one", lambda: made) is made
+        assert store.arrays("one", lambda: made) is made
+        store.arrays("stored", _never)
     files = [path for path in os.scandir(store.folder) if path.stat().st_size]
     assert [path.name for path in files] == ["stored"]
 
@@ -177,9 +178,10 @@ def test_without_locks_arrays_are_stored_at_once(store, monkeypatch):
         assert timeout == 0.0
         raise sqlite3.OperationalError("database is locked")
 
-    monkeypatch.setattr(sqlite3, "connect", locked)
-    store.arrays("one", lambda: {"a": np.arange(2)})
-    assert store.arrays("one", _never)["a"].tolist() == [0, 1]
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite3, "connect", locked)
+        store.arrays("one", lambda: {"a": np.arange(2)})
+        assert store.arrays("one", _never)["a"].tolist() == [0, 1]
 
 
 @pytest.mark.parametrize("share", [None, 0.0, 0.5])
