@@ -445,7 +445,10 @@ def _encode(space: Space, params: Mapping[str, Any]) -> FloatArray | None:
         if name is None or name not in params:
             continue
         try:
-            row[place] = column.dimension.encode([native(params[name])])[0]
+            value = native(params[name])
+            row[place] = column.dimension.encode([value])[0]
+            if space.misreads(place, row[place], value):
+                raise ValueError
             inside.add(name)
         except (TypeError, ValueError):
             outside.add(name)

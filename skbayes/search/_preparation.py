@@ -42,13 +42,12 @@ from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Stage
 from skbayes.results.warm_start import is_list_of_sources
-from skbayes.search.choice import own_configuration
 from skbayes.search.out_of_fold import check_partition
 from skbayes.space import OptimumPrior, Space
 from skbayes.spaces.catalog import DataFacts, n_samples_of
 from skbayes.spaces.default import reason_not_tuned, space_of_parts, unknown_parts
 from skbayes.spaces.learned_prior import learned_prior
-from skbayes.spaces.parts import parts_of
+from skbayes.spaces.parts import owner_of, parts_of
 from skbayes.tracking.autolog import autologged
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_or_log, warn_user
@@ -158,6 +157,19 @@ def _share_of_splits(cv: Any, n_samples: int) -> float:
     return CAUTIOUS_SHARE
 
 
+def with_ones(estimator: Any, space: Space) -> Space:
+    """Return a space in which 1 and 1.0 differ if they do for the estimator."""
+    both = {Integral, compat.RealNotInt}
+    ones = []
+    for name in space.parameter_names:
+        owner, leaf = owner_of(estimator, name)
+        if compat.number_types(owner, leaf) >= both:
+            # A number that is refused can only stand for the other one.
+            valid = [v for v in (1, 1.0) if not compat.refused_value(owner, leaf, v)]
+            ones += [(name, type(value).__name__) for value in valid]
+    return space.with_ones(ones)
+
+
 def parse_initial_points(given: Any) -> tuple[list[Any] | None, int | None]:
     """Return the configurations to begin with, and the number of initial ones.
 
@@ -194,7 +206,7 @@ def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
     known = search.warm_start_from
     if known is not None and not is_list_of_sources(known):
         return []
-    own = own_configuration(search, space)
+    own = space.selection(search._own_values())
     return [own] if own is not None and space.allows(own) else []
 
 

@@ -439,7 +439,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             )
             if note is not None:
                 notes[aspect.name] = note
-        space = self._make_space(notation)
+        space = prepare.with_ones(self.estimator, self._make_space(notation))
         run = SearchRun(
             estimator=self.estimator,
             objective=objective,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping, Sequence
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -18,9 +17,7 @@ from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.results.scores import corrected_best_score, fold_scores
-from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray, is_number, key_of
-from skbayes.spaces.parts import owner_of
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first, least_violating
 
@@ -263,26 +260,9 @@ def choose_by_rule(
     }
 
 
-def own_configuration(search: Any, space: Space) -> dict[str, Any] | None:
-    """Return the current parameters of the estimator, or None if the space lacks them.
-
-    A space of integers contains the float 1.0 as 1. This is another value if the
-    parameter is a number of features, or a fraction of them.
-    """
-    values = search._own_values()
-    own = space.selection(values)
-    for name, value in (own or {}).items():
-        is_integer = isinstance(values[name], Integral)
-        if is_number(value) and isinstance(value, int) != is_integer:
-            types = compat.number_types(*owner_of(search.estimator, name))
-            if types >= {Integral, compat.RealNotInt}:
-                return None
-    return own
-
-
 def _own_row(search: Any, run: SearchRun, usable: np.ndarray, best: int) -> int | None:
     """Return the usable row of the own values, with the training sets of the best."""
-    selection = own_configuration(search, run.space)
+    selection = run.space.selection(search._own_values())
     if selection is None:
         return None
     chosen = run.ranked[best]

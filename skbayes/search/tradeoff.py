@@ -341,6 +341,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         if not trials:
             # The results of other searches are on the largest size, at unknown cost.
             largest, space = self._sizes()[-1], Space.from_notation(run.search_spaces)
+            space = space.with_ones(run.space.ones)
             return [
                 known._replace(
                     params={**known.params, SIZE: largest},

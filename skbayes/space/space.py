@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,6 +76,7 @@ class Space:
     ) -> None:
         _check_constraint(constraint)
         self.constraint = constraint
+        self.ones: frozenset[tuple[str, str]] = frozenset()
         self._allowed_by_key: dict[str, bool] = {}
         builder = TreeBuilder()
         self._root = builder.alternatives(spaces)
@@ -130,6 +131,27 @@ class Space:
         space = copy.copy(self)
         space.constraint, space._allowed_by_key = constraint, {}
         return space
+
+    def with_ones(self, ones: Iterable[tuple[str, str]]) -> Space:
+        """Return a copy in which 1 and 1.0 differ for some parameters.
+
+        A pair of a parameter and a type, "int" or "float", means that the number 1 of
+        this type is not that of the other type. For example, 1 is a number of features,
+        and 1.0 the fraction that consists of all features.
+        """
+        space = self.with_constraint(self.constraint)
+        space.ones = frozenset(ones)
+        return space
+
+    def misreads(self, place: int, position: float, value: Any) -> bool:
+        """Return whether a column takes a value, 1 or 1.0, for the other one.
+
+        `position` is that of the value in the column.
+        """
+        value, column = native(value), self.columns[place]
+        if (column.name, type(value).__name__) not in self.ones or value != 1:
+            return False
+        return type(column.dimension.decode(np.array([position]))[0]) is not type(value)
 
     def extended(self, name: str, dimension: Dimension) -> Space:
         """Return a copy with an additional parameter, whose column is the last one.
@@ -251,6 +273,12 @@ class Space:
                     f"Parameter {unused[0]!r} does not exist in this configuration."
                 )
                 continue
+            if (column := self._misread(row, params)) is not None:
+                problems.append(
+                    f"Parameter {column.name!r}: 1 and 1.0 have different meanings, "
+                    f"and {column.dimension!r} contains the other one."
+                )
+                continue
             # If dicts overlap, a float range of one may round an int of another.
             if not self.overlaps or self._is_exact(row, params):
                 return row
@@ -264,6 +292,14 @@ class Space:
             raise ValueError(f"{problem} The configuration: {dict(params)!r}")
         return first
 
+    def _misread(self, row: FloatArray, params: Mapping[str, Any]) -> Column | None:
+        """Return the first column that takes a value for another one, if any."""
+        for place, column in enumerate(self.columns if self.ones else []):
+            if column.name is not None and not math.isnan(row[place]):
+                if self.misreads(place, row[place], params[column.name]):
+                    return column
+        return None
+
     def selection(self, values: Mapping[str, Any]) -> Params | None:
         """Return the configuration that consists of the active ones of some values.
 
@@ -271,8 +307,9 @@ class Space:
         None if the active values are not a configuration of the space.
         """
         blank = np.full(self.n_columns, np.nan)
-        for _, used in _match(self._root, values, blank, frozenset(), []):
-            return self.canonicalize({name: values[name] for name in used})
+        for row, used in _match(self._root, values, blank, frozenset(), []):
+            if self._misread(row, values) is None:
+                return self.canonicalize({name: values[name] for name in used})
         return None
 
     def _is_exact(self, row: FloatArray, params: Mapping[str, Any]) -> bool:

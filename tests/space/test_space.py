@@ -208,6 +208,19 @@ def test_a_configuration_is_found_among_overlapping_alternatives():
     assert repr(space.decode(space.encode([{"a": 3}]))) == "[{'a': 3}]"
 
 
+def test_one_and_the_fraction_of_one_differ_if_the_space_is_told():
+    spaces = [{"n": (1, 4), "m": [1, 2]}, {"n": [0.5, 1.0], "m": [1, 2]}]
+    plain, ones = Space.from_notation(spaces[0]), {("n", "int"), ("n", "float")}
+    assert {"n": 1.0, "m": 1.0} in plain
+    assert {"n": 1.0, "m": 1.0} not in plain.with_ones(ones)
+    assert {"n": 2.0, "m": 2.0} in plain.with_ones(ones)
+    both = pickle.loads(pickle.dumps(Space.from_notation(spaces).with_ones(ones)))
+    for number in (1, 1.0):
+        found = [*both.decode(both.encode([{"n": number, "m": 1.0}]))]
+        found += [both.selection({"n": number, "m": 1, "other": 1})]
+        assert [repr(params) for params in found] == [f"{{'m': 1, 'n': {number}}}"] * 2
+
+
 def test_repr_names_parameters_and_values():
     space = Space.from_notation({"C": (0.0, 1.0), "k": ["a", "b"]})
     assert repr(space) == "Space({C: Real(0.0, 1.0), k: Categorical(['a', 'b'])})"

@@ -234,6 +234,24 @@ def test_whole_floats_reach_the_estimator_as_ints():
     assert repr(search.best_params_) == "{'max_depth': 3, 'min_samples_leaf': 2}"
 
 
+@pytest.mark.parametrize(
+    ("space", "value"),
+    [((1, 3), 1.0), ([1, 2], np.float64(1)), ([0.5, 1.0], 1), ((0.1, 1.0), 1)],
+)
+def test_a_point_with_the_other_meaning_of_one_is_refused(space, value, no_trials):
+    tree, points = DecisionTreeClassifier(), [{"max_features": value}]
+    search = small_search(tree, {"max_features": space}, initial_points=points)
+    with pytest.raises(ValueError, match=r"points\[0\]: .*'max_features': 1 and 1.0"):
+        search.fit(X, y)
+
+
+def test_a_point_may_have_another_type_if_the_estimator_takes_only_one():
+    tree, points = DecisionTreeClassifier(), [{"min_samples_leaf": 1.0}]
+    space = {"min_samples_leaf": (1, 9)}  # as a fraction, it would be refused
+    search = small_search(tree, space, initial_points=points, n_iter=1).fit(X, y)
+    assert search.trials_[0].params == {"min_samples_leaf": 1}
+
+
 def test_the_points_of_a_clone_are_options_of_its_space():
     spaces = {"C": [1, 2], "step": [KFold(3), StandardScaler()]}
     point = {"C": 1, "step": spaces["step"][0]}

@@ -10,6 +10,7 @@ from every_search import small_search
 from sklearn.datasets import load_iris
 from sklearn.model_selection import GridSearchCV
 from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import (
     BayesSearchCV,
@@ -79,6 +80,20 @@ def test_the_best_of_a_study_is_tried_early(grid, kind, more):
     whole = [trial.params for trial in search.trials_ if trial.train_fraction == 1.0]
     # A HyperTuneSearchCV begins with the best of the small samples.
     assert grid.best_params_ in whole[:2]
+
+
+@pytest.mark.parametrize("kind", [BayesSearchCV, TradeoffSearchCV])
+@pytest.mark.parametrize(("values", "n_ignored"), [((1, 3), 1), ([0.5, 1.0], 2)])
+def test_all_features_are_not_one_feature(kind, values, n_ignored):
+    tree = DecisionTreeClassifier(random_state=0)
+    known = GridSearchCV(tree, {"max_features": [1.0, 1, 2]}, cv=3).fit(X, y)
+    search = kind(tree, {"max_features": values}, n_iter=2, random_state=0)
+    with pytest.warns(UserWarning, match=rf"{n_ignored} of 3 .*{n_ignored} outside"):
+        search.set_params(warm_start_from=known).fit(X, y)
+    if kind is BayesSearchCV:
+        within = rf"{3 - n_ignored} of its 3 trials"
+        with pytest.warns(UserWarning, match=within):
+            search.set_params(warm_start_from=[known]).fit(X, y)
 
 
 def test_initial_points_come_before_what_is_known(grid):
