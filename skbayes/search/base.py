@@ -109,7 +109,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     _has_ensembles = True
 
     # Names of attributes that a subclass sets before it calls `fit`.
-    _not_of_fit: frozenset[str] = frozenset()
+    _not_of_fit: tuple[str, ...] = ()
 
     # Parameters and attributes of the base class that a subclass does not have.
     _omitted: ClassVar[tuple[str, ...]] = ()
@@ -501,8 +501,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """
         found = {name for name in vars(self) if name.endswith("_")}
         if "search_spaces_" not in found:
-            self._not_of_fit = frozenset(found)
-        for name in found - self._not_of_fit:
+            self._not_of_fit = tuple(sorted(found))
+        for name in found.difference(self._not_of_fit):
             del self.__dict__[name]  # delattr calls the descriptor of a frame
 
     def _set(self, attributes: dict[str, Any]) -> dict[str, Any]:

@@ -190,6 +190,7 @@ def test_a_search_survives_skops(kind):
     types = skops.get_untrusted_types(data=stored)
     ours = skops.loads(stored, trusted=types)[-1]
     assert_same_search(ours, search)
+    assert ours.trials_ == search.trials_
     assert (ours.predict(X) == search.predict(X)).all()
     assert " in trials" in ours._repr_html_()
     ConvergenceDisplay.from_search(ours)
