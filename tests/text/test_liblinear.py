@@ -272,7 +272,8 @@ def test_mistakes_are_named(settings, match, two_classes):
 
 
 def test_losses_that_give_probabilities():
-    for settings in ({}, {"loss": "logistic"}, {"solver": 0}, {"solver": "L1R_LR"}):
+    solvers = [{"solver": solver} for solver in (0, "L1R_LR", "L1R_L2LOSS_SVC")]
+    for settings in ({}, {"loss": "logistic"}, *solvers):
         assert hasattr(LiblinearClassifier(**settings), "predict_proba")
     for settings in ({"loss": "hinge"}, {"solver": 4}, {"solver": 99}):
         assert not hasattr(LiblinearClassifier(**settings), "predict_proba")
@@ -564,17 +565,11 @@ def test_scaling_is_that_of_scaled_features(solver, n_classes):
     np.testing.assert_array_equal(X.toarray(), before.toarray())
 
 
-@pytest.mark.parametrize(
-    "backend, solver, scaling",
-    [
-        ("loky", 0, None),
-        ("loky", 7, None),
-        ("threading", 7, None),
-        ("loky", 0, "log-count-ratio"),
-    ],
-)
+@pytest.mark.parametrize("solver", [0, 7])
+@pytest.mark.parametrize("scaling", [None, "log-count-ratio"])
+@pytest.mark.parametrize("backend", ["loky", "threading"])
 def test_classes_side_by_side_give_the_same(
-    backend, solver, scaling, two_classes, three_classes
+    solver, scaling, backend, two_classes, three_classes
 ):
     # Memory that the library reads is that of this process.
     for data in (two_classes, three_classes):
@@ -582,10 +577,12 @@ def test_classes_side_by_side_give_the_same(
             solver=solver, C=0.1, feature_scaling=scaling, random_state=0
         )
         alone = clone(model).fit(*data)
-        with joblib.parallel_config(backend):
-            found = clone(model).set_params(n_jobs=2).fit(*data)
+        with joblib.parallel_config(backend, n_jobs=2):
+            found = clone(model).fit(*data)
         np.testing.assert_array_equal(found.coef_, alone.coef_)
         assert found.n_iter_ == alone.n_iter_
+    together = clone(model).set_params(n_jobs=2).fit(*three_classes)
+    np.testing.assert_array_equal(together.coef_, alone.coef_)
 
 
 @pytest.mark.parametrize("solver, n_iter", [(4, 5), (0, 9)])

@@ -8,13 +8,17 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import (
+    ENGLISH_STOP_WORDS,
+    CountVectorizer,
+    TfidfVectorizer,
+)
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import estimator_checks
 
@@ -158,6 +162,8 @@ def test_columns_of_a_subset_keep_their_order():
 
 @settings(max_examples=50, deadline=None)
 @given(texts=texts_of, new=texts_of, n=st.integers(1, 4), max_gap=st.integers(0, 3))
+@example(texts=["a c"], new=["a", "c b"], n=2, max_gap=0)  # ends by an unknown word
+@example(texts=["a b"], new=["a c b"], n=2, max_gap=1)  # a pattern of no known n-gram
 def test_gaps_against_the_definition(texts, new, n, max_gap):
     """The reference is every choice of n words with at most max_gap skipped."""
     expected = []
@@ -196,7 +202,10 @@ def test_stems_are_counted_together():
     assert vectorizer.transform(["runs running"]).toarray().tolist() == [[2, 0]]
 
 
-def test_stop_words_and_stems_of_other_languages():
+def test_stop_words_and_stems_of_languages():
+    vectorizer = NGramVectorizer(stop_words="english", token_pattern=r"\S+")
+    vectorizer.fit([" ".join(["film", *ENGLISH_STOP_WORDS])])
+    assert vectorizer.get_feature_names_out().tolist() == ["film"]
     vectorizer = NGramVectorizer(stop_words="german", stemmer="german")
     names = vectorizer.fit(["Ein Haus und viele Häuser"]).get_feature_names_out()
     assert set(names) == {"haus", "viel"}

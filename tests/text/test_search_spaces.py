@@ -185,6 +185,6 @@ def test_stop_words_are_offered_where_there_are_no_stems():
     space = text_space("extended", language="korean")
     assert _offered(space, "stemmer") == {None}
     assert _offered(space, "stop_words") == {None, "korean"}
-    own = text_space("extended", stop_words=["b", "a"])
+    own = text_space("extended", stop_words={"b", "a"})
     assert _offered(own, "stemmer") == {None, "english"}
     assert _offered(own, "stop_words") == {None, ("a", "b")}

@@ -1,11 +1,9 @@
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skbayes.text.tokens import (
-    StringArray,
-    split_words,
-)
+from skbayes.text.tokens import StringArray, check_texts, split_words
 
 # Lone surrogates too, which are no valid Unicode.
 strings = st.lists(st.text(st.characters(exclude_categories=[])))
@@ -31,3 +29,7 @@ def test_punctuation_adds_to_the_words(texts):
         return {stream.vocabulary[i] for i in stream.ids}
 
     assert words("unicode") <= words("unicode-punctuation")
+
+
+def test_texts_of_numpy_become_plain_strings():
+    assert {type(text) for text in check_texts(np.array(["one", "two"]))} == {str}
