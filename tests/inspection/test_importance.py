@@ -288,6 +288,7 @@ def test_a_search_its_history_and_its_journal(iris, tmp_path):
     options = {"n_estimators": 10, "n_pairs": 1}
     shown = ImportanceDisplay.from_search(search, **options).importance
     assert shown == importance(search, **options)
+    assert shown == importance(search.trials_, space=spaces, **options)
     for source in (search.trials_, path, load_history(path)):
         display = ImportanceDisplay.from_history(
             source, search_spaces=spaces, **options

@@ -219,7 +219,8 @@ def test_where_there_is_no_model_of_the_score_one_is_fitted(searches, kind):
     source = searches["gp"].trials_ if kind == "history" else searches[kind]
     model = score_model(source)
     assert isinstance(model.surrogate, GaussianProcess)
-    assert set(model.space.parameter_names) == {"var_smoothing", "priors"}
+    names = {one.names for one in dependences(model)}
+    assert names == {("var_smoothing",), ("priors",)}
 
 
 def test_a_space_with_conditions_must_be_given():
@@ -302,6 +303,7 @@ def test_artists_hold_the_numbers(searches):
         resolution=6,
     )
     line, options, pair = display.dependences
+    assert len(line.mean) == len(pair.mean) == 6
     np.testing.assert_allclose(display.lines_[0].get_ydata(), line.mean)
     np.testing.assert_allclose(display.lines_[0].get_xdata(), line.values[0])
     assert display.axes_[0].get_xscale() == "log"

@@ -99,6 +99,8 @@ def test_it_says_what_was_found(page, search):
     found = facts["trials"], facts["fits"], facts["stop reason"]
     assert found == ("6", "12", "n_iter")
     assert facts["scikit-learn"] == sklearn.__version__
+    titles = page.texts["b"]
+    assert titles[0] == "Convergence" and len(titles) == len(page.all("img"))
     assert plt.get_fignums() == []  # nothing appears on the screen
 
 
@@ -187,7 +189,7 @@ def test_a_search_that_runs(search, tmp_path, source, undrawn):
     assert page.texts["td"].count("complete") == 6
 
 
-def test_before_the_first_score(tmp_path, undrawn):
+def test_before_the_first_score(tmp_path):
     page = read(report_history(History([]), tmp_path / "none.html"))
     assert "No trial has a score yet." in page.texts["p"]
     folds = [FoldResult({"score": np.nan}, 0.1, 0.0)]
@@ -208,7 +210,8 @@ def test_before_the_first_score(tmp_path, undrawn):
 def test_searches_of_all_kinds(kind, title, search, tmp_path, undrawn):
     own = drawn.search(kind)
     plans = {plan.title: plan for plan in _plans(own, read_record(own))}
-    assert plans[title].draw(ax=plt.figure().subplots())._alt
+    for plan in plans.values():
+        assert plan.draw(ax=plt.figure().subplots())._alt
     assert title not in {plan.title for plan in _plans(search, read_record(search))}
     page = read(write_report(own, tmp_path / "report.html"))
     assert ("Pareto front" in page.texts["h2"]) == (kind == "pareto")

@@ -171,3 +171,5 @@ def test_it_can_be_drawn_again_on_axes_of_the_user():
     assert first.plot(ax, line_kw={"lw": 5.0, "color": "red"}) is first
     assert first.ax_ is ax
     assert first.best_line_.get_linewidth() == 5.0
+    with pytest.raises(TypeError, match="ax must be matplotlib axes"):
+        first.plot("ax")

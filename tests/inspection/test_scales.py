@@ -106,6 +106,7 @@ def test_positions_run_from_end_to_end():
         [0.12345, 0.12346],
         ["a", "b"],
         [5],
+        [1.0],
     ],
 )
 def test_ticks_are_few_and_panels_show_all_values(values):

@@ -1,6 +1,7 @@
 """Display of scores by parameter."""
 
 import drawn_searches as drawn
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -52,3 +53,12 @@ def test_wrong_arguments():
             SliceDisplay.from_history(drawn.history(0.5), n_cols=n_cols)
     with pytest.raises(ValueError, match="params: 'gama' is unknown"):
         SliceDisplay.from_search(drawn.search("bayes"), params=["gama"])
+
+
+def test_panels_are_those_of_the_user_and_end_with_the_space():
+    given, trials = plt.subplots(1, 2)[1], drawn.search("bayes").trials_
+    more = {"params": ["C", "kernel"], "search_spaces": drawn.SPACES, "ax": given}
+    display = SliceDisplay.from_history(trials, **more)
+    assert display.axes_.tolist() == given.tolist()
+    C = display.scales[0]
+    assert (C.kind, C.low, C.high) == ("log", 1e-2, 1e3)
