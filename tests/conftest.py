@@ -15,8 +15,7 @@ from hypothesis import settings
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The same examples on each run, however slow the machine is.
-options = {"deadline": None, "derandomize": True, "max_examples": 50}
-settings.register_profile("repeatable", **options)
+settings.register_profile("repeatable", deadline=None, derandomize=True)
 settings.load_profile("repeatable")
 
 

@@ -172,6 +172,19 @@ def test_workers_do_not_import_the_search():
     assert "skbayes.evaluation.evaluator" not in loaded
 
 
+def test_hooks_have_no_effect_by_default():
+    aspect, of_fold = Aspect(None), FoldAspect()
+    assert aspect.fold_aspect() is aspect.for_fold(None, 0, []) is None
+    assert aspect.verdict(None, []) is aspect.stopped(None, []) is None
+    assert aspect.folds_at_a_time(2) == math.inf
+    assert aspect.conclude(None, [], "complete") == aspect.observation(None) == {}
+    assert aspect.row_params(None) == aspect.columns([]) == {}
+    with of_fold.around(None):
+        assert not of_fold.looks_inside(None)
+    assert of_fold.after_round(None, None, None, None) == {}
+    pickle.loads(pickle.dumps(of_fold))
+
+
 def _hooks(kind):
     return {
         name: inspect.signature(method)

@@ -54,7 +54,7 @@ def test_the_chance_is_calibrated(m):
     # that are given a chance near p, about a share of p exceeds the best.
     rng = np.random.default_rng(0)
     chances, wins, errors, noises = [], [], [], []
-    for _ in range(800):
+    for _ in range(1500):
         n, K = 12, 5
         splits = rng.normal(scale=2.0, size=K)
         table = rng.normal(size=(n, 1)) + splits + rng.normal(scale=0.5, size=(n, K))

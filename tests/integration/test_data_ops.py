@@ -67,7 +67,7 @@ def test_the_best_learner_predicts_also_in_a_copy(fitted):
 
 def test_the_seed_determines_the_trials_with_any_number_of_jobs(fitted):
     options = {"n_iter": 8, "cv": 2, "random_state": 0, "pre_dispatch": 1}
-    with joblib.parallel_config("threading"):
+    with joblib.parallel_config("multiprocessing"):
         again = skrub_search(plan(), n_jobs=2, **options).fit({"X": X, "y": y})
     assert again.cv_results_["params"] == fitted.cv_results_["params"]
 

@@ -65,6 +65,9 @@ def test_a_finite_space_is_tried_completely_and_then_again():
     study = run(lambda trial: trial.suggest_int("x", 0, 5), 8, surrogate="graph")
     assert sorted(t.params["x"] for t in study.trials[:6]) == [0, 1, 2, 3, 4, 5]
     assert len(study.trials) == 8
+    study = run(lambda trial: trial.suggest_categorical("x", "abcd") != "c", 6, seed=0)
+    assert sorted(t.params["x"] for t in study.trials[:4]) == list("abcd")
+    assert len(study.trials) == 6
 
 
 def test_trials_that_run_are_pending():

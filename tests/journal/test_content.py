@@ -265,7 +265,7 @@ def test_splits_must_fit_the_data(tmp_path, split):
 
 def test_what_fits_the_data_comes_back():
     mask = np.arange(30) % 3 == 0
-    for split in ([0, 29, -30], [], mask):
+    for split in ([0, 29, -30], np.arange(30), [], mask):
         again = unpack_split(pack_split(split), 30, 30)
         expected = np.flatnonzero(mask) if split is mask else split
         np.testing.assert_array_equal(again, expected)

@@ -318,11 +318,12 @@ def test_a_first_stage_that_fails_is_told_and_survived():
             make({"quality": [1, 2]}, Sized(bad="fit")).fit(X, y)
 
 
-def test_a_journal_goes_on_in_any_stage(tmp_path):
-    kwargs = {"pre_dispatch": 2, "n_iter": 14, "multi_fidelity": True}
+@pytest.mark.parametrize("ends, multi_fidelity", [((11,), False), ((5, 9, 11), True)])
+def test_a_journal_goes_on_in_any_stage(ends, multi_fidelity, tmp_path):
+    kwargs = {"pre_dispatch": 2, "n_iter": 14, "multi_fidelity": multi_fidelity}
     expected = make(**kwargs).fit(X, y)
     path = tmp_path / "journal"
-    for n_done in (5, 9, 11):
+    for n_done in ends:
         kill_after(n_done, make(journal=path, **kwargs), X, y)
         assert n_done <= len(load_history(path).query("state == 'complete'")) < 14
     with pytest.raises(ValueError, match="settings: stages"):

@@ -181,26 +181,15 @@ def taken(X, rows):
     return [X[row] for row in rows] if isinstance(X, list) else X[rows]
 
 
-# Tables for which all models are fitted, and not one for each preprocessing only.
-FOR_EVERY_MODEL = (
-    *("numbers", "regression", "ten rows", "ten rows of a regression", "a rare class"),
-    *("sparse", "sparse with few columns", "mixed types", "text", "many integers"),
-)
-
-
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("name", USED)
 def test_each_model_fits_the_table_and_predicts(name):
     X, y = USED[name]
     X = X() if callable(X) else X
     choice = models(X, y)
-    options = pairs_of(choice.search_spaces["model"])
-    if name not in FOR_EVERY_MODEL:
-        options = {id(space["columns"][0]): (m, space) for m, space in options[::-1]}
-        options = options.values()
     # The first half may lack categories of the second one.
     rows = np.arange(len(y)) % 5 < 4
-    for model, space in options:
+    for model, space in pairs_of(choice.search_spaces["model"]):
         names = set(model.get_params()) & {"n_estimators", "max_iter"}
         # Other models have no limit, or need their limit to converge.
         fast = {name: 4 for name in names if getattr(model, name) == 100}

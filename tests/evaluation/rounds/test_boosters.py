@@ -2,6 +2,7 @@
 
 import sys
 from runpy import run_path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -126,7 +127,11 @@ def test_labels_that_no_training_row_has_do_not_disturb_catboost():
 
 
 def test_no_library_is_imported_to_ask_an_estimator(monkeypatch):
+    looked_for = []
+    finder = SimpleNamespace(find_spec=lambda name, *_: looked_for.append(name))
+    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
     for library in LIBRARIES.values():
-        monkeypatch.setitem(sys.modules, library, None)  # it cannot be imported
+        monkeypatch.delitem(sys.modules, library, raising=False)
     run_path(boosters.__file__)
     assert learner_of(SVC()) is None
+    assert not {*looked_for} & {*LIBRARIES.values()}

@@ -355,6 +355,32 @@ def test_a_worker_that_was_killed_from_outside_costs_nothing(tmp_path):
     assert_same_search(search, expected)
 
 
+class Sealed:
+    """Object that can be copied, but not unpickled."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return int, ("sealed",)
+
+
+@pytest.mark.parametrize(
+    "bad, space, error",
+    [
+        # The task of the search is loaded once per worker.
+        (Sealed(), {}, (ValueError, "sealed")),
+        (None, {"bad": [Sealed()]}, (RuntimeError, "un-serialize")),
+    ],
+    ids=["estimator", "parameter"],
+)
+def test_what_cannot_be_unpickled_in_a_worker_is_an_error(bad, space, error):
+    search = restless(Restless(bad=bad), n_jobs=2)
+    search.set_params(search_spaces={"quality": (0.0, 1.0), **space})
+    with pytest.raises(error[0], match=error[1]):
+        search.fit(X, y)
+
+
 def test_an_error_is_raised_when_those_in_flight_have_ended(temp_folder):
     tried = restless().fit(X, y).trials_
     model = Fatal(fatal=tried[4].params["quality"])
