@@ -279,6 +279,11 @@ def _rows_of_results(results: Mapping[str, Any], metric: str) -> list[KnownTrial
     except ValueError as error:
         raise ValueError(f"warm_start_from: {error}") from error
     params = _params_of(results)
+    if len(params) != len(scores):
+        raise ValueError(
+            f"warm_start_from: the results have {len(params)} configurations and "
+            f"{len(scores)} scores."
+        )
     rounds = results.get("rounds", [0] * len(params))
     return [
         KnownTrial(row, float(score), rounds=n_rounds(number))
@@ -287,7 +292,8 @@ def _rows_of_results(results: Mapping[str, Any], metric: str) -> list[KnownTrial
 
 
 def _params_of(results: Mapping[str, Any]) -> list[Any]:
-    if "params" in results:
+    # In a table that was read from a file, they are strings.
+    if all(isinstance(row, Mapping) for row in results.get("params", [None])):
         return list(results["params"])
     columns = {
         name.removeprefix("param_"): values
@@ -296,8 +302,8 @@ def _params_of(results: Mapping[str, Any]) -> list[Any]:
     }
     if not columns:
         raise ValueError(
-            "warm_start_from: the results have neither a column 'params' nor columns "
-            "'param_*'"
+            "warm_start_from: the results have neither a column 'params' of dicts nor "
+            "columns 'param_*'"
         )
     return [
         {n: value for n, value in zip(columns, row, strict=True) if not _is_nan(value)}

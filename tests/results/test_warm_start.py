@@ -127,6 +127,16 @@ def test_all_forms_of_the_results_say_the_same(coarse):
         assert known_results(source, fine) == known
 
 
+def test_a_table_from_a_file_has_no_dicts(coarse, tmp_path):
+    pd.DataFrame(coarse.cv_results_).to_csv(tmp_path / "results.csv")
+    source = pd.read_csv(tmp_path / "results.csv")
+    fine = space(C=(0.01, 1000.0), gamma=(1e-3, 1.0))
+    known = known_results(source, fine)
+    expected = known_results(coarse, fine)
+    assert [k[0] for k in known] == [pytest.approx(k[0]) for k in expected]
+    assert [k[1] for k in known] == pytest.approx([k[1] for k in expected])
+
+
 def test_a_frame_without_params_keeps_none_and_knows_what_is_missing():
     grid = [{"kernel": ["rbf"], "class_weight": [None]}, {"kernel": ["linear"]}]
     earlier = GridSearchCV(SVC(), grid, cv=2).fit(X, y)
@@ -310,6 +320,7 @@ def test_failed_fits_are_counted_apart():
         (BayesSearchCV(SVC(), {}), ValueError, "this BayesSearchCV is not fitted"),
         ({"params": [{}]}, ValueError, "'mean_test_score'"),
         ({"mean_test_score": [1.0]}, ValueError, "neither a column 'params'"),
+        (rows_of([1.0, 2.0], [{"x": 1}]), ValueError, "1 configurations and 2 scores"),
         (Sometimes, TypeError, "must be a fitted search.*got"),
         (None, TypeError, "must be a fitted search.*NoneType"),
         (3, TypeError, "must be a fitted search.*int"),
