@@ -139,8 +139,20 @@ def joint_scorer(estimator: Any, scorers: Mapping[str, Any], raises: bool) -> An
     return joint
 
 
-def _accepts_weights(function: Callable[..., Any]) -> bool:
-    return "sample_weight" in inspect.signature(function).parameters
+def _accepts_weights(scorer: Callable[..., Any]) -> bool:
+    asked = getattr(scorer, "_accept_sample_weight", None)
+    return asked() if asked else "sample_weight" in inspect.signature(scorer).parameters
+
+
+def accepted_weights(scorer: Any, params: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the weights among the metadata of scores that another scorer gets.
+
+    With metadata routing, only the metrics of the search get metadata.
+    """
+    weights = params.get("sample_weight")
+    if weights is None or get_config().get("enable_metadata_routing"):
+        return {}
+    return {"sample_weight": weights} if _accepts_weights(scorer) else {}
 
 
 def raising_scorer(scorers: Any) -> Any:
@@ -155,18 +167,6 @@ def raising_scorer(scorers: Any) -> Any:
 def public_scorers(scorers: Any) -> Any:
     """Return the value of `scorer_`: a dict for several metrics, else the scorer."""
     return scorers._scorers if is_multimetric_scorer(scorers) else scorers
-
-
-def routed_outcome_params(routed: Any) -> dict[str, Any]:
-    """Return the routed parameters for the scorers of constrained outcomes.
-
-    Without metadata routing, they are the weights that the metrics of the search get.
-    """
-    # Without metadata, scikit-learn returns an object that contains every key.
-    if isinstance(routed, dict) and "constraints" in routed:
-        return dict(routed["constraints"].score)
-    weights = routed.scorer.score.get("sample_weight")
-    return {} if weights is None else {"sample_weight": weights}
 
 
 def is_in_cross_validation() -> bool:

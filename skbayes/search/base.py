@@ -460,7 +460,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             refit_metric=refit_metric,
             options=prepare.fit_options(self),
             seed=prepare.draw_seed(self.random_state),
-            outcome_params=compat.routed_outcome_params(routed),
+            outcome_params=prepare.routed_outcome_params(routed),
             notes=notes,
         )
         validate.check_constraint(run.space)

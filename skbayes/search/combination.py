@@ -390,17 +390,19 @@ def threshold_scorer(
 ) -> tuple[Any, dict[str, Any]]:
     """Return the scorer for the threshold, and its metadata.
 
-    Only a metric of the search has metadata. Scorers of one of several metrics return a
-    dict.
+    A metric that is not one of the search has no metadata except weights. Scorers of
+    one of several metrics return a dict.
     """
     wanted, params = run.refit.threshold, dict(run.score_params)
     if wanted is not True:
-        return named_scorer(wanted), {}
+        scorer = named_scorer(wanted)
+        return scorer, compat.accepted_weights(scorer, params)
     if scoring is None:
         return check_scoring(run.estimator, scoring="accuracy"), params
     scorer = scorers[metric] if isinstance(scorers, Mapping) else scorers
     if not uses_classes(scorer):
-        return get_scorer("balanced_accuracy"), {}
+        scorer = get_scorer("balanced_accuracy")
+        return scorer, compat.accepted_weights(scorer, params)
     if params and isinstance(scorers, Mapping):
         if get_config().get("enable_metadata_routing"):
             used = get_routing_for_object(scorer).consumes("score", params)

@@ -17,6 +17,7 @@ from sklearn.ensemble import (
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import (
     accuracy_score,
+    balanced_accuracy_score,
     f1_score,
     get_scorer,
     make_scorer,
@@ -25,6 +26,7 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import (
     FixedThresholdClassifier,
+    GridSearchCV,
     RepeatedKFold,
     ShuffleSplit,
     StratifiedKFold,
@@ -368,6 +370,10 @@ def test_a_metric_of_probabilities_has_no_threshold():
         fitted(scoring=likelihood, refit={"threshold": True}, n_iter=1)
 
 
+def share_of_hits(model, X, y, sample_weight=None):
+    return np.average(model.predict(X) == y, weights=sample_weight)
+
+
 @pytest.mark.parametrize("several", [False, True])
 def test_the_threshold_is_chosen_with_the_weights_of_the_metric(several):
     weights = np.where(y == 0, 20.0, 1.0)
@@ -391,6 +397,40 @@ def test_the_threshold_is_chosen_with_the_weights_of_the_metric(several):
     best = max(map(score, np.unique(positive)))
     assert score(search.best_threshold_) == pytest.approx(best)
     assert best > score(0.5) + 0.01
+
+
+@pytest.mark.parametrize(
+    "threshold, metric",
+    [
+        ("accuracy", accuracy_score),
+        (make_scorer(accuracy_score), accuracy_score),
+        (share_of_hits, accuracy_score),
+        (True, balanced_accuracy_score),  # the area does not depend on a threshold
+    ],
+)
+def test_weights_count_for_all_metrics_of_a_threshold(threshold, metric):
+    # scikit-learn weights the scores of a search since version 1.7.
+    is_weighted = "_check_scorers_accept_sample_weight" in dir(GridSearchCV)
+    weights = np.where(X[:, 1] > 19.0, 20.0, 1.0) if is_weighted else np.ones(len(y))
+    tree = DecisionTreeClassifier(max_depth=3, min_samples_leaf=5, random_state=0)
+    more = {"scoring": "roc_auc", "refit": {"threshold": threshold}, "n_iter": 1}
+    more |= {"cv": 3, "return_folds": "predict_proba"}
+    search = small_search(tree, {"max_features": [1]}, **more)
+    search.fit(X, y, sample_weight=weights)
+    positive = search.oof_predictions_[:, 1]
+    folds = [test for _, test in StratifiedKFold(3).split(X, y)]
+
+    def score(threshold, weights=weights):
+        chosen = positive >= threshold
+        parts = [(y[fold], chosen[fold], weights[fold]) for fold in folds]
+        return np.mean([metric(t, p, sample_weight=w) for t, p, w in parts])
+
+    def best(**more):
+        return max(np.unique(positive), key=lambda limit: score(limit, **more))
+
+    assert score(search.best_threshold_) == pytest.approx(score(best()))
+    if is_weighted:
+        assert score(best(weights=np.ones(len(y)))) < score(best()) - 0.03
 
 
 @pytest.mark.parametrize("rule", [False, "knee", "accuracy", {"accuracy": 1.0}])
