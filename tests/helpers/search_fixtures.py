@@ -1,0 +1,29 @@
+"""Fixtures of tests that fit searches, which a conftest.py imports."""
+
+import pytest
+from fake_clock import CLOCK
+
+from skbayes.evaluation import evaluator as evaluation
+from skbayes.evaluation import fold
+from skbayes.loop import scheduler as scheduling
+from skbayes.search import base
+
+
+@pytest.fixture
+def no_trials(monkeypatch):
+    """Let a search fail that begins with its trials."""
+    monkeypatch.delattr(base, "run_stages")
+
+
+@pytest.fixture
+def fits_here(monkeypatch):
+    """Run the fits of a search with a timeout in this process, which is faster."""
+    monkeypatch.setattr(evaluation, "aborts_at_timeout", lambda run: False)
+
+
+@pytest.fixture
+def fake_clock(monkeypatch, fits_here):
+    """Set the durations of trials by their estimators, which run in this process."""
+    for module in (evaluation, fold, scheduling):
+        monkeypatch.setattr(module, "time", CLOCK)
+    return CLOCK
