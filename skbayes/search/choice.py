@@ -232,7 +232,11 @@ def choose_by_rule(
     """
     allowed = np.ones(len(run.ranked), dtype=bool)
     if run.constraints is not None:
-        complete = [trial.state == TrialState.COMPLETE for trial in run.ranked]
+        # Trials on small samples may satisfy bounds that those on all rows violate.
+        complete = [
+            trial.state == TrialState.COMPLETE and trial.stage == run.ranked[best].stage
+            for trial in run.ranked
+        ]
         allowed = least_violating(run.ranked.violations, complete)
     before, n_splits = int(np.sum(allowed[:best])), len(run.splits)
     table = {

@@ -160,6 +160,19 @@ def test_if_no_trial_keeps_the_constraints_the_nearest_is_chosen(capsys):
     assert best.number == found.best_index_
 
 
+def test_small_samples_that_keep_the_constraints_do_not_count():
+    more = {"search_spaces": {"max_depth": (4, 9), "min_samples_leaf": [1, 2]}}
+    more["constraints"] = {"leaves": (n_leaves, "<= 4")}
+    with pytest.warns(UserWarning, match="constraints: none of"):
+        found = search(HyperTuneSearchCV, n_iter=8, **more).fit(X, y)
+    whole = found.cv_results_["stage"] == 1
+    feasible = found.cv_results_["feasible"]
+    assert any(feasible[~whole]) and not any(feasible[whole])
+    leaves = np.where(whole, found.cv_results_["mean_constraint_leaves"], np.inf)
+    assert leaves[found.best_index_] == min(leaves)
+    assert found.best_score_corrected_ <= found.best_score_
+
+
 def test_outcomes_are_metrics_measures_and_scorers():
     times = ("fit_time", "cpu_time", "predict_time", "score_time")
     constraints = dict.fromkeys(times, "<= 60") | {
