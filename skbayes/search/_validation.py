@@ -357,10 +357,8 @@ def _response_of(model: Any, methods: tuple[str, ...]) -> str:
     if "predict_proba" not in methods or not is_classifier(model):
         return " Use another metric."
     kind, params = type(model).__name__, model.get_params(deep=False)
-    remedy = f"CalibratedClassifierCV({kind}())"
-    if params.get("probability") is False:
-        remedy = f"{kind}(probability=True)"
-    elif "loss" in params and hasattr(
+    remedy = f"CalibratedClassifierCV({kind}(), ensemble=False)"
+    if "loss" in params and hasattr(
         clone(model).set_params(loss="log_loss"), "predict_proba"
     ):
         remedy = f"{kind}(loss='log_loss')"

@@ -298,7 +298,9 @@ def test_nothing_is_checked_where_the_user_wants_no_checks():
 @pytest.mark.parametrize(
     "model, scoring, remedy",
     [
-        (LinearSVC(), "neg_log_loss", r"CalibratedClassifierCV\(LinearSVC\(\)\)"),
+        (LinearSVC(), "neg_log_loss",
+         r"CalibratedClassifierCV\(LinearSVC\(\), ensemble=False\)"),
+        (SVC(), "neg_log_loss", r"CalibratedClassifierCV\(SVC\(\), ensemble=False\)"),
         (make_pipeline(StandardScaler(), SGDClassifier()),
          ["accuracy", "neg_brier_score"], r"SGDClassifier\(loss='log_loss'\)"),
         (DBSCAN(), "adjusted_rand_score", "another metric"),
