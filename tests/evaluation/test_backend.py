@@ -3,7 +3,6 @@
 import os
 import pickle
 import shutil
-import signal
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,6 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse as sp
+from endings import interrupted_in_queue, interrupted_in_task
 from joblib import parallel_config
 from sklearn.datasets import load_iris
 from sklearn.metrics import get_scorer
@@ -373,27 +373,6 @@ def test_a_cluster_of_spark_may_end_before_the_search(monkeypatch):
     assert calls == ["destroy"]
 
 
-class InterruptedWhenSent:
-    """Result whose pickling sends Ctrl-C to its process, like a terminal."""
-
-    def __reduce__(self):
-        os.kill(os.getpid(), signal.SIGINT)
-        return (int, ())
-
-
-def loaded_and_sent(handle):
-    handle.load()
-    return InterruptedWhenSent()
-
-
-def loaded_and_interrupted(handle):
-    handle.load()
-    try:
-        os.kill(os.getpid(), signal.SIGINT)
-    except KeyboardInterrupt:
-        return "interrupted"
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="no such signals on Windows")
 @pytest.mark.parametrize("kind", ["loky", "multiprocessing"])
 def test_ctrl_c_interrupts_the_tasks_of_a_worker_but_not_its_queues(kind):
@@ -402,7 +381,6 @@ def test_ctrl_c_interrupts_the_tasks_of_a_worker_but_not_its_queues(kind):
         parallel_config(kind),
         Parallel(n_jobs=2) as parallel,
     ):
-        calls = [delayed(loaded_and_sent)(backend.handle)] * 4
-        assert parallel(calls) == [0] * 4
-        calls = [delayed(loaded_and_interrupted)(backend.handle)] * 4
-        assert parallel(calls) == ["interrupted"] * 4
+        for function, expected in ((interrupted_in_queue, 0), (interrupted_in_task, 1)):
+            calls = [delayed(function)(backend.handle)] * 4
+            assert parallel(calls) == [expected] * 4
