@@ -10,6 +10,10 @@ from skbayes import BayesSearchCV
 # At least the size of every grid in these tests, so that all of it is visited.
 ENOUGH = 200
 
+# Whether the scores of a search have weights without metadata routing, as since
+# scikit-learn 1.7.
+HAS_WEIGHTED_SCORES = "_check_scorers_accept_sample_weight" in dir(GridSearchCV)
+
 
 def searches(estimator, grid, **kwargs):
     """Return a search of skbayes and GridSearchCV with the same arguments."""

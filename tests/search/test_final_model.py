@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from every_search import small_search
+from grid_comparison import HAS_WEIGHTED_SCORES
 from simple_estimators import n_leaves
 from sklearn import config_context
 from sklearn.base import clone
@@ -26,7 +27,6 @@ from sklearn.metrics import (
 )
 from sklearn.model_selection import (
     FixedThresholdClassifier,
-    GridSearchCV,
     RepeatedKFold,
     ShuffleSplit,
     StratifiedKFold,
@@ -409,9 +409,9 @@ def test_the_threshold_is_chosen_with_the_weights_of_the_metric(several):
     ],
 )
 def test_weights_count_for_all_metrics_of_a_threshold(threshold, metric):
-    # scikit-learn weights the scores of a search since version 1.7.
-    is_weighted = "_check_scorers_accept_sample_weight" in dir(GridSearchCV)
-    weights = np.where(X[:, 1] > 19.0, 20.0, 1.0) if is_weighted else np.ones(len(y))
+    weights = (
+        np.where(X[:, 1] > 19.0, 20.0, 1.0) if HAS_WEIGHTED_SCORES else np.ones(len(y))
+    )
     tree = DecisionTreeClassifier(max_depth=3, min_samples_leaf=5, random_state=0)
     more = {"scoring": "roc_auc", "refit": {"threshold": threshold}, "n_iter": 1}
     more |= {"cv": 3, "return_folds": "predict_proba"}
@@ -429,7 +429,7 @@ def test_weights_count_for_all_metrics_of_a_threshold(threshold, metric):
         return max(np.unique(positive), key=lambda limit: score(limit, **more))
 
     assert score(search.best_threshold_) == pytest.approx(score(best()))
-    if is_weighted:
+    if HAS_WEIGHTED_SCORES:
         assert score(best(weights=np.ones(len(y)))) < score(best()) - 0.03
 
 

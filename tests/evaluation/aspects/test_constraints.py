@@ -8,11 +8,12 @@ import pytest
 import sklearn
 from endings import kill_after
 from every_search import SEARCHES, X, data, make, y
+from grid_comparison import HAS_WEIGHTED_SCORES
 from group_recall import n_letters, recall_gap
 from simple_estimators import n_leaves
 from sklearn.base import clone
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import StratifiedKFold
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import (
@@ -344,9 +345,7 @@ def test_scorers_of_outcomes_get_the_weights_of_the_score(kind):
     scores += [results[f"mean_constraint_{name}"] for name in ("accuracy", "plain")]
     np.testing.assert_allclose(scores[1:], scores[:1] * 2)
     plain = results["mean_constraint_unweighted"]
-    # scikit-learn weights the scores of a search since version 1.7.
-    is_weighted = "_check_scorers_accept_sample_weight" in dir(GridSearchCV)
-    assert np.all(np.isclose(scores[0], plain) != is_weighted)
+    assert np.all(np.isclose(scores[0], plain) != HAS_WEIGHTED_SCORES)
 
 
 @pytest.mark.parametrize(

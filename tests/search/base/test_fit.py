@@ -10,7 +10,12 @@ import pytest
 import scipy.sparse as sp
 import sklearn
 from every_search import small_search
-from grid_comparison import assert_same_results, assert_same_tables, fit_both
+from grid_comparison import (
+    HAS_WEIGHTED_SCORES,
+    assert_same_results,
+    assert_same_tables,
+    fit_both,
+)
 from simple_estimators import Sometimes
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
@@ -255,7 +260,7 @@ def test_f10_weight_two_equals_a_repeated_row():
     repeated = [(np.flatnonzero(of != f), np.flatnonzero(of == f)) for f in (0, 1)]
     # Before 1.7 the score is not weighted: fold means differ there, as they do in
     # GridSearchCV; the fits are compared through an unweighted test set.
-    if "_check_scorers_accept_sample_weight" not in dir(GridSearchCV):
+    if not HAS_WEIGHTED_SCORES:
         splits = [(train, test[weights[test] == 1]) for train, test in splits]
         repeated = [(train, test[weights[rows[test]] == 1]) for train, test in repeated]
     data, targets = load_diabetes(return_X_y=True)
