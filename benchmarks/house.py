@@ -34,7 +34,7 @@ from scipy.sparse.csgraph import connected_components
 PACKAGE = "skbayes"
 LONG_FUNCTION = 60
 MAX_LINES = 600
-LOOSE = {"skbayes.compat", "skbayes.watch"}
+LOOSE = {"skbayes.compat"}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BLANK = "COMMENT NL NEWLINE INDENT DEDENT ENDMARKER".split()
 Graph = dict[str, set[str]]

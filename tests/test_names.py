@@ -106,7 +106,7 @@ def imports():
 ROOMS = (
     ["compat", "utils", "space", "spaces", "surrogates", "acquisition", "optimizer"]
     + ["evaluation", "loop", "journal", "results", "tracking", "inspection", "text"]
-    + ["search", "integration", "benchmark", "watch"]
+    + ["search", "integration", "benchmark"]
 )
 
 

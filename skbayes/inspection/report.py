@@ -141,7 +141,7 @@ class Report:
     def from_search(cls, search: Any, *, title: str | None = None) -> Self:
         """Render the report of a fitted search; see :func:`write_report`."""
         title = _title(search, title)
-        return cls(title, render_history(search, title))
+        return cls(title, _page(search, title))
 
     def __repr__(self) -> str:
         return f"<{self.title}: a notebook displays this report; report(path) saves it>"
@@ -221,7 +221,7 @@ def report_history(
     return written
 
 
-def render_history(
+def _page(
     source: Any,
     title: str | None = None,
     search_spaces: Any = None,
@@ -238,7 +238,7 @@ def render_history(
 
 
 def _write(source: Any, path: Any, *args: Any) -> Path:
-    """Write the page; the other arguments are those of `render_history`."""
+    """Write the page; the other arguments are those of `_page`."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path, got {path!r}.")
     target = Path(path)
@@ -262,7 +262,7 @@ def _write(source: Any, path: Any, *args: Any) -> Path:
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
             if mode is not None:
                 os.chmod(temporary, stat.S_IMODE(mode))
-            file.write(render_history(source, *args))
+            file.write(_page(source, *args))
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)

@@ -30,14 +30,14 @@ RULES = {
         ["circle of imports: skbayes.loop - skbayes.space"],
     ),
     "loose": (
-        {"a.py": "", "space/b.py": "", "watch.py": "import skbayes.a"},
+        {"a.py": "", "space/b.py": "", "compat.py": "import skbayes.a"},
         ["loose module: skbayes.a", "loose module: skbayes.space.b"],
     ),
     "long": (
-        {"watch.py": "\n" * 601, "space/__init__.py": "\n" * 600},
-        ["more than 600 lines: skbayes.watch 601"],
+        {"compat.py": "\n" * 601, "space/__init__.py": "\n" * 600},
+        ["more than 600 lines: skbayes.compat 601"],
     ),
-    "none": ({"watch.py": "from skbayes.space import a", "space/a.py": ""}, []),
+    "none": ({"compat.py": "from skbayes.space import a", "space/a.py": ""}, []),
 }
 
 

@@ -144,9 +144,9 @@ ROWS = {
     ),
     "Learns from small samples of the data": "test_small_samples_take_turns_and_count",
     "Plots": "test_every_search_can_be_drawn",
-    "HTML report, live page of a running search": (
+    "HTML report, also of a running search": (
         "test_it_says_what_was_found",
-        "test_the_page_follows_a_running_search",
+        "test_a_page_refreshes_itself_until_the_search_ends",
     ),
 }
 
