@@ -144,17 +144,6 @@ def _accepts_weights(scorer: Callable[..., Any]) -> bool:
     return asked() if asked else "sample_weight" in inspect.signature(scorer).parameters
 
 
-def accepted_weights(scorer: Any, params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the weights among the metadata of scores that another scorer gets.
-
-    With metadata routing, only the metrics of the search get metadata.
-    """
-    weights = params.get("sample_weight")
-    if weights is None or get_config().get("enable_metadata_routing"):
-        return {}
-    return {"sample_weight": weights} if _accepts_weights(scorer) else {}
-
-
 def raising_scorer(scorers: Any) -> Any:
     """Return a scorer that raises the exceptions of all of its metrics."""
     if not is_multimetric_scorer(scorers):

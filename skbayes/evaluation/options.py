@@ -134,62 +134,38 @@ class RefitChoice:
 
     `plain` is a value that GridSearchCV accepts, or weights of objectives. For a
     `rule`, it is the metric that the rule uses, or True for a single metric. `metric`
-    is the one that is named, if any. The `threshold` is the metric of the decision
-    threshold, or False to keep the usual one.
+    is the one that is named, if any.
     """
 
     plain: Any = True
     rule: str | None = None
     metric: str | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    threshold: Any = False
-
-    @property
-    def needs_predictions(self) -> bool:
-        """Whether the final model needs out-of-fold predictions."""
-        return self.rule == "ensemble" or self.tunes_threshold
-
-    @property
-    def tunes_threshold(self) -> bool:
-        """Whether the decision threshold is chosen."""
-        return self.threshold is not None and self.threshold is not False
 
 
 def refit_choice(refit: Any, scoring: Any = None) -> RefitChoice:
     """Return the meaning of a value of `refit`.
 
     A string among several metrics of `scoring` is a metric, also if a rule has the same
-    name. A dict without "rule" and "threshold" contains the weights of objectives.
+    name. A dict without "rule" contains the weights of objectives.
     """
-    is_dict = isinstance(refit, Mapping) and ("rule" in refit or "threshold" in refit)
+    is_dict = isinstance(refit, Mapping) and "rule" in refit
     options = dict(refit) if is_dict else {"rule": refit}
-    rule, metric = options.pop("rule", True), options.pop("metric", None)
-    threshold = options.pop("threshold", False)
+    rule, metric = options.pop("rule"), options.pop("metric", None)
     several = isinstance(scoring, list | tuple | set | Mapping)
     names = list(scoring) if several else []
-    is_rule = isinstance(rule, str) and rule in RULES and (is_dict or rule not in names)
-    known = RULES[rule] if is_rule else frozenset()
-    for name in options:
-        if name not in known:
-            which = sorted({*known, "metric", "threshold"})
-            raise ValueError(
-                f"refit: the rule {rule!r} has no option {name!r}."
-                f"{did_you_mean(name, which)} Its options are {which}."
-            )
-    if rule is False and threshold is not False and threshold is not None:
-        raise ValueError(
-            f"refit: the rule False and threshold={threshold!r} cannot be combined. "
-            "The threshold is that of the best estimator, which is then not fitted."
-        )
-    if is_rule:
+    if isinstance(rule, str) and rule in RULES and (is_dict or rule not in names):
+        for name in options:
+            if name not in RULES[rule]:
+                which = sorted({*RULES[rule], "metric"})
+                raise ValueError(
+                    f"refit: the rule {rule!r} has no option {name!r}."
+                    f"{did_you_mean(name, which)} Its options are {which}."
+                )
         plain = metric or (names[0] if names else True)
-        return RefitChoice(plain, rule, metric, options, threshold)
-    if metric is not None and rule is True:
-        rule = metric
-    if metric is None:
-        metric = rule if isinstance(rule, str) else getattr(rule, "metric", None)
-    metric = metric if isinstance(metric, str) else None
-    return RefitChoice(rule, None, metric, options, threshold)
+        return RefitChoice(plain, rule, metric, options)
+    metric = rule if isinstance(rule, str) else getattr(rule, "metric", None)
+    return RefitChoice(rule, None, metric if isinstance(metric, str) else None)
 
 
 def returns_estimators(return_folds: Any) -> bool:

@@ -198,7 +198,7 @@ class SearchRun:
     @property
     def keeps_predictions(self) -> bool:
         """Whether out-of-fold predictions are kept."""
-        return self.refit.needs_predictions and not self._has_rounds
+        return self.refit.rule == "ensemble" and not self._has_rounds
 
     @property
     def _has_rounds(self) -> bool:

@@ -125,15 +125,6 @@ class SharedEntries:
         (``best_score_corrected_``; see :ref:`choice`). With several metrics, pass
         ``{"rule": "corrected", "metric": "f1"}``.
 
-        A dict of options contains one of the values above as "rule", True by default.
-        With "threshold" in the dict, the decision threshold of a binary classifier is
-        chosen: it maximizes the mean score of the out-of-fold predictions over the
-        splits, without further fits. ``{"threshold": True}`` uses the metric of the
-        search if it depends on predicted classes, otherwise balanced accuracy. A metric
-        can also be given by its name, such as ``{"rule": "ensemble", "threshold":
-        "f1"}``, or as a scorer. ``best_estimator_`` is then a
-        :class:`~sklearn.model_selection.FixedThresholdClassifier`.
-
         "ensemble" averages the predictions of several trials with weights (Caruana et
         al. 2004). Members are selected from the out-of-fold predictions of the complete
         trials by the metric of the search. A dict such as ``{"rule": "ensemble",
@@ -245,8 +236,6 @@ class SharedEntries:
         Scorer of the fits; a dict with several metrics.
     n_splits_ : int
         Number of cross-validation splits.
-    best_threshold_ : float
-        Decision threshold, if `refit` is a dict with "threshold".
     ensemble_ : EnsembleResult
         Members, weights and scores of the ensemble, with ``refit="ensemble"``; see
         :class:`skbayes.search.EnsembleResult`.

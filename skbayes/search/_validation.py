@@ -84,7 +84,7 @@ def _check_drivers(search: Any) -> None:
     reasons = {
         "timeout": search.timeout is not None
         and "the drivers would end after different trials. Set n_iter or a stopper",
-        f"refit={search.refit!r}": search._refit_choice().needs_predictions
+        f"refit={search.refit!r}": search._refit_choice().rule == "ensemble"
         and "a database contains no predictions. Use the path of a file as the journal",
         "callbacks": compat.TaskTree(search, None, None, None).is_observed
         and "each driver has only its own fits. Use the path of a file as the journal",
@@ -108,14 +108,10 @@ def check_metric_name(metric: Any, parameter: str) -> None:
 def check_refit(search: Any) -> None:
     """Raise ValueError for an unknown rule, or one that needs a best score."""
     choice, given = search._refit_choice(), search.refit
-    if isinstance(given, Mapping):
-        rule = given.get("rule", True if "threshold" in given else None)
-        scoring = search.scoring
-        several = isinstance(scoring, list | tuple | set | Mapping)
-        known = [*sorted(RULES), *(scoring if several else ())]
-        if not (isinstance(rule, bool) or callable(rule) or rule in known):
-            names = ", ".join(map(repr, known))
-            raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.")
+    if isinstance(given, Mapping) and choice.rule is None:
+        names = ", ".join(map(repr, sorted(RULES)))
+        rule = given.get("rule")
+        raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.")
     if choice.rule == "corrected" and "best_score_corrected_" in search._omitted:
         raise ValueError(
             f"refit={choice.rule!r} needs a search with one objective; "

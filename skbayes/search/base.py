@@ -429,7 +429,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         validate.check_weights(X, params)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self._with_plain_refit(), params)
-        if self._refit_choice().needs_predictions:
+        if self._refit_choice().rule == "ensemble":
             check_final_model(self, y)
         notation, untuned, facts = prepare.resolved_spaces(self, X, y)
         notes = {}
@@ -575,7 +575,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _refit(self, strategy: Any, run: SearchRun, found: Mapping[str, Any]) -> None:
         """Fit the best configuration, or the final model; set the attributes."""
         final = None
-        if run.refit.needs_predictions:
+        if run.refit.rule == "ensemble":
             final = FinalModel(strategy, run, found)
         model = final.model if final else strategy._unfitted(found["best_params_"])
         X, y, fit_params = run.X, run.y, run.fit_params
@@ -593,4 +593,4 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
         if final is not None:
-            self._set(final.attributes(self.best_estimator_))
+            self._set({"ensemble_": final.ensemble})

@@ -217,8 +217,7 @@ def best_attributes(
 
 def forget_choice(search: Any) -> None:
     """Remove what describes only the chosen configuration and its model."""
-    described = ("fold_estimators_", "oof_predictions_", "best_threshold_")
-    for name in (*described, "feature_names_in_"):
+    for name in ("fold_estimators_", "oof_predictions_", "feature_names_in_"):
         search.__dict__.pop(name, None)
 
 

@@ -1,7 +1,4 @@
-"""Greedy selection of an ensemble, and choice of a decision threshold.
-
-Both use out-of-fold predictions of the trials, and do not fit models.
-"""
+"""Greedy selection of an ensemble from out-of-fold predictions, without any fit."""
 
 from __future__ import annotations
 
@@ -11,10 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn import config_context, get_config
-from sklearn.metrics import check_scoring, get_scorer
+from sklearn import config_context
 from sklearn.utils import get_tags
-from sklearn.utils.metadata_routing import get_routing_for_object
 
 from skbayes import compat
 from skbayes.evaluation.fast_metrics import fast_metric
@@ -32,9 +27,6 @@ from skbayes.space.dimensions import FloatArray
 # Defaults: numbers of distinct members, of the best members to begin with, and of
 # members with repetition. With few candidates, a quarter of them begins.
 MAX_MEMBERS, N_START, N_ROUNDS = 10, 5, 15
-
-# Number of thresholds that are compared.
-N_THRESHOLDS = 100
 
 # Differences between a fast formula and a scorer that are rounding errors.
 MARGIN = 1e-9
@@ -380,71 +372,3 @@ def _largest(weights: Weights, n: int) -> dict[int, float]:
     return _shares(
         {k: weights[k] for k in sorted(weights, key=lambda k: (-weights[k], k))[:n]}
     )
-
-
-# -- decision threshold ---------------------------------------------------------------
-
-
-def threshold_scorer(
-    run: SearchRun, scoring: Any, metric: str | None, scorers: Any
-) -> tuple[Any, dict[str, Any]]:
-    """Return the scorer for the threshold, and its metadata.
-
-    A metric that is not one of the search has no metadata except weights. Scorers of
-    one of several metrics return a dict.
-    """
-    wanted, params = run.refit.threshold, dict(run.score_params)
-    if wanted is not True:
-        scorer = named_scorer(wanted)
-        return scorer, compat.accepted_weights(scorer, params)
-    if scoring is None:
-        return check_scoring(run.estimator, scoring="accuracy"), params
-    scorer = scorers[metric] if isinstance(scorers, Mapping) else scorers
-    if not uses_classes(scorer):
-        scorer = get_scorer("balanced_accuracy")
-        return scorer, compat.accepted_weights(scorer, params)
-    if params and isinstance(scorers, Mapping):
-        if get_config().get("enable_metadata_routing"):
-            used = get_routing_for_object(scorer).consumes("score", params)
-            params = {name: params[name] for name in used}
-        scorer = check_scoring(run.estimator, {metric: scorer})
-    return scorer, params
-
-
-def named_scorer(metric: Any) -> Any:
-    """Return the scorer of a metric that is a name or a scorer."""
-    return get_scorer(metric) if isinstance(metric, str) else metric
-
-
-def uses_classes(scorer: Any) -> bool:
-    """Return whether a scorer may depend on the decision threshold."""
-    return compat.response_methods(scorer) in ((), ("predict",))
-
-
-def best_threshold(
-    scorer: FoldScorer, averages: Sequence[np.ndarray], method: str
-) -> float:
-    """Return the threshold with the greatest mean score over the splits.
-
-    Candidates are quantiles of the decision values of all splits. Of thresholds with
-    equal scores, the one in the middle is chosen.
-    """
-    values = [part[:, -1] for part in averages]
-    pooled = np.unique(np.concatenate(values))
-    between = (pooled[1:] + pooled[:-1]) / 2
-    usual = 0.0 if method == "decision_function" else 0.5
-    if len(between) > N_THRESHOLDS:
-        places = np.linspace(0, len(between) - 1, N_THRESHOLDS).round().astype(int)
-        between = between[places]
-    thresholds = np.unique([*between, usual])
-
-    def score(fold: int, threshold: float) -> float:
-        positive = (values[fold] >= threshold).astype(float)
-        decided = np.column_stack([1.0 - positive, positive])
-        return scorer.of(fold, scorer.stand_in(decided, "predict"))
-
-    folds = range(len(values))
-    means = [np.mean([score(fold, limit) for fold in folds]) for limit in thresholds]
-    scores = np.where(np.isnan(means), -np.inf, means)  # the metric may be undefined
-    tied = np.flatnonzero(scores >= np.max(scores) - 1e-12)
-    return float(thresholds[tied[len(tied) // 2]])

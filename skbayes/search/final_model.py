@@ -1,4 +1,4 @@
-"""Final model of a search: the best configuration, or an ensemble, with a threshold."""
+"""Ensemble of the trials of a search."""
 
 from __future__ import annotations
 
@@ -10,34 +10,24 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.frozen import FrozenEstimator
-from sklearn.model_selection import FixedThresholdClassifier
 from sklearn.utils import get_tags
-from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.evaluation.aspects.predictions import KeptPredictions
 from skbayes.evaluation.fast_metrics import name_of_metric
-from skbayes.evaluation.measure import check_metrics_suit
 from skbayes.evaluation.responses import (
     Response,
     Target,
     check_averaging,
-    mean_response,
     respond,
 )
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial, TrialState
-from skbayes.search._validation import check_metric_name
 from skbayes.search.combination import (
     MAX_MEMBERS,
     EnsembleResult,
     FoldScorer,
-    best_threshold,
-    named_scorer,
     select,
-    threshold_scorer,
-    uses_classes,
 )
 from skbayes.search.ensemble import (
     WeightedEnsembleClassifier,
@@ -51,46 +41,21 @@ N_REFITTED = 5
 
 
 def check_final_model(search: Any, y: Any) -> None:
-    """Check the options of an ensemble and of a threshold, before any fit."""
+    """Check the options of an ensemble, before any fit."""
     choice, estimator = search._refit_choice(), search.estimator
-    if choice.rule == "ensemble":
-        if not search._has_ensembles:
-            raise ValueError(
-                f"refit={search.refit!r}: {type(search).__name__} chooses by score and "
-                "cost. Use another search, such as BayesSearchCV, for an ensemble."
-            )
-        check_averaging(estimator, y, f"refit={search.refit!r}")
-        _check_options(choice.options)
-        pairwise = get_tags(estimator).input_tags.pairwise
-        if choice.options.get("members") == "folds" and pairwise:
-            raise ValueError(
-                "refit: members='folds' is not possible for precomputed kernels; use "
-                "members='refit'."
-            )
-    if choice.tunes_threshold:
-        threshold = choice.threshold
-        if not (isinstance(threshold, bool | str) or callable(threshold)):
-            raise ValueError(
-                "refit: threshold must be True, the name of a metric or a scorer, got "
-                f"{threshold!r}."
-            )
-        check_metric_name(threshold, "refit: threshold")
-        if threshold is not True and not uses_classes(named_scorer(threshold)):
-            raise ValueError(
-                f"refit: threshold={threshold!r}: the metric does not depend on the "
-                "decision threshold; use a metric of predicted classes, such as 'f1'."
-            )
-        if not is_classifier(estimator) or type_of_target(y) != "binary":
-            raise ValueError("refit: threshold requires a classifier and two classes.")
-        methods = ("predict_proba", "decision_function")
-        if not any(hasattr(estimator, method) for method in methods):
-            raise ValueError(
-                "refit: threshold requires a classifier with predict_proba or "
-                "decision_function."
-            )
-        if isinstance(threshold, str):
-            named = {f"refit: threshold={threshold!r}": threshold}
-            check_metrics_suit(estimator, named, y)
+    if not search._has_ensembles:
+        raise ValueError(
+            f"refit={search.refit!r}: {type(search).__name__} chooses by score and "
+            "cost. Use another search, such as BayesSearchCV, for an ensemble."
+        )
+    check_averaging(estimator, y, f"refit={search.refit!r}")
+    _check_options(choice.options)
+    pairwise = get_tags(estimator).input_tags.pairwise
+    if choice.options.get("members") == "folds" and pairwise:
+        raise ValueError(
+            "refit: members='folds' is not possible for precomputed kernels; use "
+            "members='refit'."
+        )
 
 
 def _check_options(options: Mapping[str, Any]) -> None:
@@ -109,7 +74,7 @@ def _check_options(options: Mapping[str, Any]) -> None:
 
 
 class FinalModel:
-    """Final model of a search: an ensemble, a model with a threshold, or both.
+    """Ensemble of a search.
 
     The `model` for the refit is fitted if its members are the fits of the splits.
     """
@@ -124,15 +89,11 @@ class FinalModel:
         self.ensemble: EnsembleResult | None = None
         self.is_fitted = False
         self._find_predictions()
-        if run.refit.rule == "ensemble":
-            self._select()
-        else:
-            self.model = search._unfitted(found["best_params_"])
+        self._select()
 
     def _find_predictions(self) -> None:
         """Find the predictions of trials that can be compared with the best one."""
         run, best = self.run, self.best
-        selects = run.refit.rule == "ensemble"
         kept: KeptPredictions | None = run.notes.get("predictions")
         if kept is not None:
             self.responses, self.fits = kept.responses, kept.fits
@@ -146,13 +107,12 @@ class FinalModel:
             == (best.stage, best.train_fraction, best.subset)
         ]
         ordered = History(comparable).best_first()
-        if selects and all(trial is not best for trial in ordered):
+        if all(trial is not best for trial in ordered):
             # One of its fits failed, or its score is not finite.
-            if ordered:
-                self.best = best = ordered[0]
-            elif not run.refit.tunes_threshold:
+            if not ordered:
                 return
-        if kept is None and selects:  # rounds
+            self.best = best = ordered[0]
+        if kept is None:  # rounds
             for trial in ordered[:N_REFITTED]:
                 self._fit_again(trial)
         if best.number not in self.responses:
@@ -165,7 +125,7 @@ class FinalModel:
             and all(part.method == method for part in self.responses[trial.number])
         ]
         dropped = [t for t in comparable if kept and t.number in kept.dropped]
-        if kept and selects and dropped:
+        if kept and dropped:
             warn_or_log(
                 f"The ensemble is selected without {len(dropped)} of "
                 f"{len(comparable)} trials, whose predictions were not kept: those "
@@ -184,15 +144,12 @@ class FinalModel:
             parts[-1].seconds = time.perf_counter() - begin
         self.fits[trial.number], self.responses[trial.number] = fits, parts
 
-    def _scorer(self, for_threshold: bool = False) -> FoldScorer:
+    def _scorer(self) -> FoldScorer:
         run, metric = self.run, None
         if self.found["multimetric_"]:
             plain = self.search._with_plain_refit().refit
             metric = plain if isinstance(plain, str) else self.found["target_metric_"]
         scorers, params = compat.public_scorers(run.scorers), run.score_params
-        if for_threshold:
-            scorer, params = threshold_scorer(run, self.search.scoring, metric, scorers)
-            return FoldScorer(run, self.responses, scorer, metric, params)
         if isinstance(scorers, Mapping):
             scorers = run.scorers if params else scorers[metric]
         name = name_of_metric(self.search.scoring, metric, is_classifier(run.estimator))
@@ -259,28 +216,6 @@ class FinalModel:
                 fitted += self.fits.get(number) or fits_of_trial(run, trial)
             self.model._set_members(fitted, run.X, run.y)
             self.is_fitted = True
-
-    def attributes(self, fitted: Any) -> dict[str, Any]:
-        """Return the attributes of an ensemble and of a threshold of a fitted model."""
-        found = {} if self.ensemble is None else {"ensemble_": self.ensemble}
-        return found | (self._tuned(fitted) if self.run.refit.tunes_threshold else {})
-
-    def _tuned(self, fitted: Any) -> dict[str, Any]:
-        """Return the fitted model with the best decision threshold."""
-        weights = list(self.weights.values())
-        parts = [self.responses[number] for number in self.weights]
-        averages = [
-            mean_response([part[fold].values for part in parts], weights)
-            for fold in range(len(self.run.splits))
-        ]
-        method = parts[0][0].method
-        if method == "predict":
-            raise ValueError("refit: threshold: the best estimator has only predict.")
-        threshold = best_threshold(self._scorer(True), averages, method)
-        model = FixedThresholdClassifier(
-            FrozenEstimator(fitted), threshold=threshold, response_method=method
-        ).fit(self.run.X, self.run.y)
-        return {"best_threshold_": threshold, "best_estimator_": model}
 
 
 def _folds_suffice(run: SearchRun) -> bool:

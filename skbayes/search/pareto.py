@@ -331,8 +331,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         """Choose another point of the front, and fit it on all data.
 
         The point is chosen from the existing trials. The ``best_*`` attributes are
-        replaced, and methods such as `predict` use the new ``best_estimator_``. It has
-        the usual decision threshold, and ``best_threshold_`` is removed.
+        replaced, and methods such as `predict` use the new ``best_estimator_``.
 
         Parameters
         ----------

@@ -121,8 +121,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         Whether to fit the chosen configuration on the chosen fraction of all data. With
         several metrics, it is the name of the metric that determines the best
         configuration, or False. A callable receives ``cv_results_`` and returns the
-        index of the row to choose. A dict such as ``{"threshold": "f1"}`` also chooses
-        the decision threshold, as for :class:`~skbayes.BayesSearchCV`.
+        index of the row to choose.
     {random_state}
         The costs must be the same, too, which is not the case for measured times.
     {stopper}
@@ -452,8 +451,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
         The trial is chosen from the existing ones, and fitted on its fraction of the
         data. The ``best_*`` attributes are replaced, and methods such as `predict` use
-        the new ``best_estimator_``. It has the usual decision threshold.
-        ``best_threshold_``, ``fold_estimators_`` and ``oof_predictions_`` are removed.
+        the new ``best_estimator_``. ``fold_estimators_`` and ``oof_predictions_`` are
+        removed.
         ``tradeoff_curve_`` lists the chosen trial for each tradeoff.
 
         Parameters

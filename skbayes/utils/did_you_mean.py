@@ -49,7 +49,6 @@ REPLACED = {
     "return_oof": ("return_folds", "return_folds='predict_proba'"),
     "progress_bar": ("verbose", "verbose='progress'"),
     "target_metric": ("refit", "refit='roc_auc', or the first metric of scoring"),
-    "tune_threshold": ("refit", "refit={'threshold': 'balanced_accuracy'}"),
     "n_points": ("pre_dispatch", "pre_dispatch=4"),
     "refit_dev": ("dev", "dev={'texts': X, 'labels': y, 'refit': False}"),
     "stop_words": ("language", "search_spaces={'stop_words': [None, words]}"),

@@ -36,18 +36,6 @@ BY_F1 = OneStandardError(metric="f1")
             None,
             RefitChoice("f1", "ensemble", "f1", {"max_members": 3}),
         ),
-        ({"threshold": "f1"}, None, RefitChoice(True, threshold="f1")),
-        (
-            {"metric": "f1", "threshold": True},
-            ["recall", "f1"],
-            RefitChoice("f1", metric="f1", threshold=True),
-        ),
-        (
-            {"rule": "corrected", "threshold": True},
-            ["recall", "f1"],
-            RefitChoice("recall", "corrected", threshold=True),
-        ),
-        ({"rule": BY_F1}, ["f1"], RefitChoice(BY_F1, metric="f1")),
         (
             {"f1": 1, "fit_time": 2},
             None,
@@ -63,6 +51,8 @@ def test_meaning_of_refit(refit, scoring, expected):
     ("refit", "text"),
     [
         ({"max_members": 3}, "must be one of .*'ensemble'"),
+        ({"threshold": "f1"}, "must be one of .*'ensemble'"),
+        ({"rule": True}, "got True"),
         ({"rule": "esemble"}, "got 'esemble'"),
         ({"rule": "ensemble", "max_member": 3}, "Did you mean 'max_members'"),
     ],

@@ -329,7 +329,6 @@ def test_a_search_continues_and_is_read_from_its_table(url):
         ({"pre_dispatch": "2*n_jobs"}, "requires an int for pre_dispatch"),
         ({"timeout": 60}, "cannot be combined with timeout"),
         ({"refit": "ensemble"}, "cannot be combined with refit='ensemble'"),
-        ({"refit": {"threshold": True}}, "cannot be combined with refit="),
     ],
 )
 def test_what_drivers_cannot_share_is_refused(options, message, sqlite, tmp_path):

@@ -1,4 +1,4 @@
-"""Ensembles and decision thresholds of searches."""
+"""Ensembles of searches."""
 
 import pickle
 import shutil
@@ -6,7 +6,6 @@ import shutil
 import numpy as np
 import pytest
 from every_search import small_search
-from grid_comparison import HAS_WEIGHTED_SCORES
 from simple_estimators import n_leaves
 from sklearn import config_context
 from sklearn.base import clone
@@ -17,20 +16,14 @@ from sklearn.ensemble import (
 )
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.metrics import (
-    accuracy_score,
-    balanced_accuracy_score,
     f1_score,
     get_scorer,
     make_scorer,
     mean_pinball_loss,
-    roc_auc_score,
 )
 from sklearn.model_selection import (
-    FixedThresholdClassifier,
     RepeatedKFold,
     ShuffleSplit,
-    StratifiedKFold,
-    TunedThresholdClassifierCV,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -41,7 +34,6 @@ from skbayes import (
     BayesSearchCV,
     HyperTuneSearchCV,
     MultiStageSearchCV,
-    ParetoSearchCV,
     TradeoffSearchCV,
     WeightedEnsembleClassifier,
     WeightedEnsembleRegressor,
@@ -96,17 +88,14 @@ class CountedTree(DecisionTreeClassifier):
 
 def test_no_model_is_fitted_after_the_search(monkeypatch):
     monkeypatch.setattr(CountedTree, "n_fits", 0)
-    refit = {"rule": "ensemble", "threshold": True}
-    search = fitted(estimator=CountedTree(random_state=0), refit=refit)
+    search = fitted(estimator=CountedTree(random_state=0))
     assert CountedTree.n_fits == 6 * 3
     assert len(search.ensemble_.weights) > 1
 
 
-@pytest.mark.parametrize(
-    "refit", [{"rule": "ensemble", "members": "refit"}, {"threshold": True}]
-)
-def test_predictions_are_kept_if_trials_share_steps(refit, monkeypatch):
+def test_predictions_are_kept_if_trials_share_steps(monkeypatch):
     monkeypatch.setattr(final_model.FinalModel, "_fit_again", None)
+    refit = {"rule": "ensemble", "members": "refit"}
     search = fitted(**OPTIONS["cache"], refit=refit)
     assert any(fold.extras["shared_time"] for t in search.trials_ for fold in t.folds)
 
@@ -288,16 +277,6 @@ def test_limits_of_members_and_of_the_time_for_predictions():
         ({"refit": {"rule": "ensemble", "min_gain": -1}}, "min_gain must be"),
         ({"kind": TradeoffSearchCV}, "TradeoffSearchCV chooses by score and cost"),
         ({"data": (X,), "scoring": None}, "neither|target y is None"),
-        ({"refit": {"rule": False, "threshold": True}}, "cannot be combined"),
-        ({"refit": {"threshold": 0.5}}, "must be True, the name of a metric"),
-        ({"refit": {"threshold": "roc_auc"}}, "does not depend on the decision"),
-        ({"refit": {"threshold": "f1x"}}, "threshold: 'f1x' is not the name"),
-        ({"refit": {"threshold": True}, "data": IRIS}, "two classes"),
-        (
-            {"refit": {"threshold": "f1"}, "data": (X, np.array(["a", "b"])[y])},
-            "threshold='f1' does not suit the target y: pos_label=1",
-        ),
-        ({"refit": {"threshold": True}, **RIDGE}, "requires a classifier"),
     ],
 )
 def test_options_that_are_impossible_are_errors_before_any_fit(
@@ -305,143 +284,6 @@ def test_options_that_are_impossible_are_errors_before_any_fit(
 ):
     with pytest.raises(ValueError, match=text):
         fitted(**arguments)
-
-
-@pytest.mark.parametrize("refit, options", [(True, "rounds"), ("ensemble", None)])
-def test_the_threshold_maximizes_the_score_of_the_out_of_fold_predictions(
-    refit, options
-):
-    more = OPTIONS[options] if options else {}
-    names = np.array(["bad", "good"])[y]
-    metric = make_scorer(f1_score, pos_label="bad")
-    search = fitted(refit={"rule": refit, "threshold": metric}, data=(X, names), **more)
-    best = search.best_estimator_
-    assert isinstance(best, FixedThresholdClassifier)
-    assert best.threshold == search.best_threshold_
-    positive = search.predict_proba(X)[:, 1] >= search.best_threshold_
-    expected = best.classes_[positive.astype(int)]
-    np.testing.assert_array_equal(search.predict(X), expected)
-    assert search.classes_.tolist() == ["bad", "good"]
-    again = pickle.loads(pickle.dumps(best))
-    np.testing.assert_array_equal(again.predict(X), search.predict(X))
-
-
-def test_the_threshold_is_similar_to_that_of_further_fits():
-    rng = np.random.default_rng(0)
-    rare = (X[:, 0] + rng.normal(size=len(X)) * 3 > 18).astype(int)
-    arguments = {"estimator": SCALED, "space": SCALED_SPACE, "n_iter": 2, "cv": 5}
-    arguments |= {"data": (X, rare), "surrogate": "random"}
-    search = fitted(refit={"threshold": "balanced_accuracy"}, **arguments)
-    plain = fitted(refit=True, **arguments)
-    tuned = TunedThresholdClassifierCV(plain.best_estimator_).fit(X, rare)
-    assert 0.05 < search.best_threshold_ < 0.5
-    score = get_scorer("balanced_accuracy")
-    assert score(search, X, rare) > score(plain, X, rare)
-    assert score(search, X, rare) > score(tuned, X, rare) - 0.05
-
-
-def test_the_metric_of_a_threshold_is_that_of_the_search_if_it_uses_classes():
-    for scoring, name in (("f1", "f1"), ("neg_log_loss", "balanced_accuracy")):
-        default, named = (
-            fitted(scoring=scoring, refit={"threshold": metric})
-            for metric in (True, name)
-        )
-        assert default.best_threshold_ == named.best_threshold_
-
-
-def test_a_threshold_at_which_the_metric_is_undefined_is_not_chosen():
-    def positives_are_rare(y, predicted):
-        share = np.mean(predicted)
-        return 1.0 - share if share > 0.1 else np.nan
-
-    more = {"estimator": SCALED, "space": SCALED_SPACE, "n_iter": 1}
-    more |= {"refit": {"threshold": make_scorer(positives_are_rare)}}
-    search = fitted(return_folds="predict_proba", **more)
-    positive = search.oof_predictions_[:, 1] >= search.best_threshold_
-    for _, test in StratifiedKFold(3).split(X, y):
-        assert 0.1 < np.mean(positive[test]) < 0.3
-
-
-def test_a_metric_of_probabilities_has_no_threshold():
-    def likelihood(model, X, y):
-        return np.mean(np.log(model.predict_proba(X)[range(len(y)), y] + 0.1))
-
-    with pytest.raises(ValueError, match=r"refit=\{'threshold.* uses 'predict_proba'"):
-        fitted(scoring=likelihood, refit={"threshold": True}, n_iter=1)
-
-
-def share_of_hits(model, X, y, sample_weight=None):
-    return np.average(model.predict(X) == y, weights=sample_weight)
-
-
-@pytest.mark.parametrize("several", [False, True])
-def test_the_threshold_is_chosen_with_the_weights_of_the_metric(several):
-    weights = np.where(y == 0, 20.0, 1.0)
-    with config_context(enable_metadata_routing=True):
-        metric = make_scorer(accuracy_score).set_score_request(sample_weight=True)
-        auc = make_scorer(roc_auc_score).set_score_request(sample_weight=False)
-        tree = DecisionTreeClassifier(max_depth=3, random_state=0)
-        more = {"scoring": {"a": metric, "auc": auc} if several else metric}
-        more |= {"refit": {"rule": "a" if several else True, "threshold": True}}
-        more |= {"n_iter": 1, "cv": 3, "return_folds": "predict_proba"}
-        tree.set_fit_request(sample_weight=False)
-        search = small_search(tree, {"min_samples_leaf": [5]}, **more)
-        search.fit(X, y, sample_weight=weights)
-    positive = search.oof_predictions_[:, 1]
-
-    def score(threshold):
-        folds = [test for _, test in StratifiedKFold(3).split(X, y)]
-        right = (positive >= threshold) == y
-        return np.mean([np.average(right[f], weights=weights[f]) for f in folds])
-
-    best = max(map(score, np.unique(positive)))
-    assert score(search.best_threshold_) == pytest.approx(best)
-    assert best > score(0.5) + 0.01
-
-
-@pytest.mark.parametrize(
-    "threshold, metric",
-    [
-        ("accuracy", accuracy_score),
-        (make_scorer(accuracy_score), accuracy_score),
-        (share_of_hits, accuracy_score),
-        (True, balanced_accuracy_score),  # the area does not depend on a threshold
-    ],
-)
-def test_weights_count_for_all_metrics_of_a_threshold(threshold, metric):
-    weights = (
-        np.where(X[:, 1] > 19.0, 20.0, 1.0) if HAS_WEIGHTED_SCORES else np.ones(len(y))
-    )
-    tree = DecisionTreeClassifier(max_depth=3, min_samples_leaf=5, random_state=0)
-    more = {"scoring": "roc_auc", "refit": {"threshold": threshold}, "n_iter": 1}
-    more |= {"cv": 3, "return_folds": "predict_proba"}
-    search = small_search(tree, {"max_features": [1]}, **more)
-    search.fit(X, y, sample_weight=weights)
-    positive = search.oof_predictions_[:, 1]
-    folds = [test for _, test in StratifiedKFold(3).split(X, y)]
-
-    def score(threshold, weights=weights):
-        chosen = positive >= threshold
-        parts = [(y[fold], chosen[fold], weights[fold]) for fold in folds]
-        return np.mean([metric(t, p, sample_weight=w) for t, p, w in parts])
-
-    def best(**more):
-        return max(np.unique(positive), key=lambda limit: score(limit, **more))
-
-    assert score(search.best_threshold_) == pytest.approx(score(best()))
-    if HAS_WEIGHTED_SCORES:
-        assert score(best(weights=np.ones(len(y)))) < score(best()) - 0.03
-
-
-@pytest.mark.parametrize("rule", [False, "knee", "accuracy", {"accuracy": 1.0}])
-def test_a_point_of_a_front_has_a_threshold_too(rule):
-    objectives = {"accuracy": "max", "leaves": ("min", n_leaves)}
-    refit = {"rule": rule, "threshold": "f1"} if rule else {"threshold": "f1"}
-    more = {"objectives": objectives, "n_iter": 6, "cv": 3, "random_state": 0}
-    search = ParetoSearchCV(TREE, SPACE, refit=refit, **more).fit(X, y)
-    plain = clone(search).set_params(refit=rule or "knee").fit(X, y)
-    assert search.best_params_ == plain.best_params_
-    assert type(search.best_estimator_) is FixedThresholdClassifier
 
 
 class Weighted(LogisticRegression):

@@ -288,13 +288,11 @@ def test_select_fits_another_point_without_a_search(search, monkeypatch):
     np.testing.assert_array_equal(found.best_estimator_.tree_.value, fitted.tree_.value)
 
 
-def test_another_point_has_no_threshold_or_names_of_the_first():
-    labels, names = (y == 1).astype(int), ["a", "b", "c", "d"]
-    found = make(refit={"threshold": "f1"}).fit(pd.DataFrame(X, columns=names), labels)
+def test_another_point_has_no_names_of_the_first():
+    names = ["a", "b", "c", "d"]
+    found = make().fit(pd.DataFrame(X, columns=names), y)
     assert found.feature_names_in_.tolist() == names
-    found.select("leaves", X, labels)
-    assert isinstance(found.best_estimator_, DecisionTreeClassifier)
-    assert not hasattr(found, "best_threshold_")
+    found.select("leaves", X, y)
     assert not hasattr(found, "feature_names_in_")
 
 

@@ -223,15 +223,12 @@ def test_select(search):
         make().select(0.5, X, y)
 
 
-def test_another_selection_has_no_threshold_or_fold_of_the_first():
-    X, labels = IRIS[0], (IRIS[1] == 1).astype(int)
-    options = {"refit": {"threshold": "f1"}, "return_folds": ["all", "predict"]}
-    more = {"cost": "model_size", "n_iter": 5, **options}
-    found = search_of(TREE, {"max_depth": [1, 2, 3]}, **more).fit(X, labels)
+def test_another_selection_has_no_fold_of_the_first():
+    more = {"cost": "model_size", "n_iter": 5, "return_folds": ["all", "predict"]}
+    found = search_of(TREE, {"max_depth": [1, 2, 3]}, **more).fit(*IRIS)
     first = set(vars(found))
-    found.select(1.0, X, labels)
-    assert first - set(vars(found)) == {"best_threshold_", "oof_predictions_"}
-    assert isinstance(found.best_estimator_, DecisionTreeClassifier)
+    found.select(1.0, *IRIS)
+    assert first - set(vars(found)) == {"oof_predictions_"}
 
 
 def test_the_refit_takes_the_selected_fraction_of_all_rows(search):

@@ -1,4 +1,4 @@
-"""Out-of-fold predictions of the trials, for ensembles and for decision thresholds."""
+"""Out-of-fold predictions of the trials, for ensembles."""
 
 from __future__ import annotations
 
@@ -171,8 +171,7 @@ class Predictions(Aspect):
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
         options = run.refit.options
-        selects = run.refit.rule == "ensemble"
-        keeps_fits = selects and options.get("members", "auto") != "refit"
+        keeps_fits = options.get("members", "auto") != "refit"
         self.keeps_fits = keeps_fits
         journal = run.settings.get("journal")
         folder = None if journal is None else Path(f"{os.fspath(journal)}.predictions")
