@@ -7,9 +7,11 @@ data and the parameters, and with the outcome after the fit.
 from __future__ import annotations
 
 import contextlib
+import functools
 import multiprocessing
 import os
 import pickle
+import random
 import signal
 import sys
 import threading
@@ -19,6 +21,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
+from types import FrameType
 from typing import Any
 
 import cloudpickle
@@ -69,7 +72,7 @@ class Settings:
         )
 
     @contextlib.contextmanager
-    def applied(self) -> Iterator[list[Any]]:
+    def applied(self) -> Iterator[list[Caught]]:
         """Apply the settings in the context; yield the list of its warnings."""
         set_blas_threads(self.blas_threads)
         try:
@@ -80,10 +83,73 @@ class Settings:
             config_context(**self.sklearn),
             joblib.parallel_config(**settings),
             np.errstate(**self.errstate),
-            warnings.catch_warnings(record=True) as caught,
+            warnings.catch_warnings(),
         ):
+            caught: list[Caught] = []
+            warnings.showwarning = functools.partial(_catch, caught)
             warnings.filters[:] = pickle.loads(self.filters)  # type: ignore[index]
             yield caught
+
+
+@dataclass
+class Caught:
+    """Warning that code of a module raised in a line of a file."""
+
+    message: Warning
+    filename: str
+    line: int
+    module: str | None
+
+    def issue(self) -> None:
+        """Issue the warning in this process, as if the module had raised it here."""
+        registry = _WARNED.setdefault(self.filename, {})
+        module = sys.modules.get(self.module or "")
+        if module is not None:
+            registry = vars(module).setdefault("__warningregistry__", {})
+        # CPython drops warnings of the module None. Without one, it uses the file name.
+        name = {} if self.module is None else {"module": self.module}
+        warnings.warn_explicit(
+            self.message,
+            type(self.message),
+            self.filename,
+            self.line,
+            registry=registry,
+            **name,
+        )
+
+
+# Registries of earlier warnings by file, of modules that this process does not have.
+_WARNED: dict[str, dict] = {}
+
+
+def _catch(
+    caught: list[Caught], message: Any, category: Any, filename: str, line: int, *_: Any
+) -> None:
+    """Append a warning with its module, which is that of a frame in this line."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame and (frame.f_code.co_filename, frame.f_lineno) != (filename, line):
+        frame = frame.f_back
+    module = frame.f_globals.get("__name__") if frame else None
+    try:
+        pickle.loads(cloudpickle.dumps(message))
+    except Exception:
+        message = UserWarning(str(message))
+    caught.append(Caught(message, filename, line, module))
+
+
+def random_states() -> bytes:
+    """Return the states of the global random generators of Python and NumPy."""
+    return pickle.dumps((random.getstate(), np.random.get_state(legacy=False)))
+
+
+def set_random_states(states: bytes) -> None:
+    """Set the states of the global random generators."""
+    of_python, of_numpy = pickle.loads(states)
+    random.setstate(of_python)
+    kind = of_numpy["bit_generator"]
+    if type(np.random.get_bit_generator()).__name__ != kind:
+        np.random.set_bit_generator(getattr(np.random, kind)())
+    np.random.set_state(of_numpy)
 
 
 def _joblib_settings() -> bytes:
@@ -102,13 +168,24 @@ def _joblib_settings() -> bytes:
 class FitRequest:
     """Request for a fit of a pickled fold; None only loads the pickled `handle`.
 
-    A limit of `memory` applies from this request on.
+    A limit of `memory` applies from this request on. The fit draws random numbers from
+    the states `randomness` of the global generators, if they are given.
     """
 
     fold: bytes | None
     settings: Settings
     handle: bytes | None = None
     memory: int | None = None
+    randomness: bytes | None = None
+
+
+@dataclass
+class FitReply:
+    """Outcome of a fit, its warnings, and the states of the generators after it."""
+
+    outcome: FoldOutcome
+    caught: list[Caught]
+    randomness: bytes | None = None
 
 
 @dataclass
@@ -131,28 +208,30 @@ class _Server:
                 # This may import modules, which is not part of the fit.
                 fold = None if request.fold is None else pickle.loads(request.fold)
             except Exception as error:
-                return self._reply(raised_outcome(error, traceback.format_exc()), [])
+                return self._reply(_raised(error))
             if request.memory is not None:
                 _limit_data(request.memory)
             self.connection.send_bytes(BEGUN)
             if fold is None:
                 return None
+            if request.randomness is not None:
+                set_random_states(request.randomness)
             (outcome,) = run_folds(self.handle, [fold])
+            states = None if request.randomness is None else random_states()
         if os.getpid() != pid:  # a child process that the fit forked returned here
             os._exit(0)
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
-        return self._reply(outcome, caught)
+        return self._reply(FitReply(outcome, caught, states))
 
-    def _reply(self, outcome: FoldOutcome, caught: list[Any]) -> None:
+    def _reply(self, reply: FitReply) -> None:
         try:
-            reply = cloudpickle.dumps((outcome, _portable(caught)))
+            content = cloudpickle.dumps(reply)
         except Exception as error:
             error.add_note("The result of a fit cannot be pickled.")
-            failed = raised_outcome(error, traceback.format_exc())
-            reply = cloudpickle.dumps((failed, []))
-        self.connection.send_bytes(reply)
+            content = cloudpickle.dumps(_raised(error))
+        self.connection.send_bytes(content)
 
     def is_needed(self) -> bool:
         """Return whether another fit may be requested."""
@@ -198,16 +277,8 @@ def _watch(server: _Server, parent: int, search: int) -> None:
     end_group()
 
 
-def _portable(caught: list[Any]) -> list[tuple]:
-    portable = []
-    for warning in caught:
-        message = warning.message
-        try:
-            pickle.loads(cloudpickle.dumps(message))
-        except Exception:
-            message = UserWarning(str(message))
-        portable.append((message, type(message), warning.filename, warning.lineno))
-    return portable
+def _raised(error: Exception) -> FitReply:
+    return FitReply(raised_outcome(error, traceback.format_exc()), [])
 
 
 def _limit_data(n_bytes: int) -> None:

@@ -16,7 +16,6 @@ import subprocess
 import sys
 import threading
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
@@ -27,7 +26,14 @@ import cloudpickle
 from sklearn.utils.parallel import delayed
 
 from skbayes.evaluation.backend import Backend, DataHandle, ProcessBackend
-from skbayes.evaluation.fit_process import BEGUN, FitRequest, Settings
+from skbayes.evaluation.fit_process import (
+    BEGUN,
+    FitReply,
+    FitRequest,
+    Settings,
+    random_states,
+    set_random_states,
+)
 from skbayes.evaluation.fold import Fold, FoldOutcome
 from skbayes.evaluation.limits import AbortReason, FitLimits
 from skbayes.evaluation.options import memory_text
@@ -60,13 +66,15 @@ serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 class FitJob:
     """Fit of a pickled fold in a server process, which loads the `portable` handle.
 
-    Without a fold, the process only loads the task.
+    Without a fold, the process only loads the task. If the fit is the only one of this
+    process, it `shares_randomness`: it draws from the global random generators.
     """
 
     handle: DataHandle
     portable: DataHandle
     limits: FitLimits
     fold: bytes | None = None
+    shares_randomness: bool = False
 
     @property
     def is_stopped(self) -> bool:
@@ -123,7 +131,9 @@ class KillableBackend(Backend):
     def _job(self, fold: Fold | None = None, spent: float = 0.0) -> FitJob:
         limits = self._limits.after(spent, self.is_local)
         content = None if fold is None else cloudpickle.dumps(fold)
-        return FitJob(self._backend.handle, self._parts[-1].handle, limits, content)
+        handle, portable = self._backend.handle, self._parts[-1].handle
+        is_only_fit = self.is_here and self.n_workers == 1
+        return FitJob(handle, portable, limits, content, is_only_fit)
 
     def __exit__(self, *exception: object) -> None:
         """End the processes, and remove the transferred inputs."""
@@ -265,6 +275,8 @@ class FitServer:
     def _begin(self, fold: bytes | None, *load: Any) -> FoldOutcome | None:
         """Send a request, and wait until it begins; return an outcome without a fit."""
         request = FitRequest(fold, Settings.of_this_thread(), *load)
+        if fold is not None and self._job.shares_randomness:
+            request.randomness = random_states()
         try:
             self._connection.send_bytes(pickle.dumps(request))
         except OSError as error:
@@ -541,28 +553,13 @@ def _started(environment: Mapping[str, str]) -> tuple[subprocess.Popen, Connecti
 
 def _received(message: bytes) -> FoldOutcome:
     try:
-        outcome, caught = pickle.loads(message)
+        reply: FitReply = pickle.loads(message)
     except Exception as error:  # such as an estimator that cannot be unpickled
         raise EOFError from error
-    for text, category, filename, line in caught:
+    if reply.randomness is not None:
+        set_random_states(reply.randomness)
+    for warning in reply.caught:
         # If warnings are errors, the fit has raised them already.
         with contextlib.suppress(Warning):
-            warnings.warn_explicit(
-                text,
-                category,
-                filename,
-                line,
-                module=_module_of(filename),
-                registry=_WARNED.setdefault(filename, {}),
-            )
-    return outcome
-
-
-# Registries of previous warnings by file.
-_WARNED: dict[str, dict] = {}
-
-
-@functools.cache
-def _module_of(filename: str) -> str | None:
-    modules = list(sys.modules.items())
-    return next((k for k, v in modules if getattr(v, "__file__", 0) == filename), None)
+            warning.issue()
+    return reply.outcome

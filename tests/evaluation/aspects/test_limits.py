@@ -1,6 +1,7 @@
 """Limits of fits: `trial_limits`, `timeout` and Ctrl-C."""
 
 import os
+import random
 import re
 import subprocess
 import sys
@@ -158,6 +159,78 @@ def test_other_fits_are_what_they_were(backend, n_jobs):
         # Each warning of the fits, and of the refit, arrives in this process.
         assert len(warned) == 7
     assert warned == warned_too
+
+
+SCRIPT = """
+import random, warnings
+import numpy as np
+from sklearn.dummy import DummyClassifier
+
+class Told(DeprecationWarning):
+    pass
+
+class Drawn(DummyClassifier):
+    def __init__(self, level=0.5):
+        self.level = level
+        super().__init__()
+
+    def fit(self, X, y):
+        warnings.warn(f"level {self.level:.3f}", Told)
+        self.draws_ = random.random(), np.random.normal()
+        return super().fit(X, y)
+
+    def score(self, X, y):
+        return sum(self.draws_) + np.random.rand()
+"""
+
+
+def of_script(filename):
+    """Return classes of a script or notebook, which has the filter of Python."""
+    names = {"__name__": "__main__"}
+    exec(compile(SCRIPT, filename, "exec"), names)
+    return names["Drawn"], names["Told"]
+
+
+@pytest.mark.parametrize("filename, n_jobs", [("<stdin>", 1), ("kernel_1/2.py", 2)])
+def test_warnings_of_classes_in_a_script_arrive(filename, n_jobs):
+    model, category = of_script(filename)
+    caught = {}
+    for timeout in (None, 600):
+        search = BayesSearchCV(
+            model(), {"level": (0.0, 1.0)}, n_iter=2, cv=2, pre_dispatch=1,
+            refit=False, random_state=0, timeout=timeout,
+        )  # fmt: skip
+        with (
+            joblib.parallel_config("threading", n_jobs=n_jobs),
+            warnings.catch_warnings(record=True) as caught[timeout],
+        ):
+            warnings.simplefilter("ignore")
+            warnings.filterwarnings("always", module="__main__")
+            search.fit(X, y)
+    (plain, limited) = ([str(w.message) for w in found] for found in caught.values())
+    assert sorted(limited) == sorted(plain)
+    assert {w.category for w in caught[600]} == {category} and len(limited) == 4
+
+
+@pytest.mark.parametrize("kind", [np.random.MT19937, np.random.PCG64])
+def test_fits_in_one_other_process_continue_the_global_random_numbers(kind):
+    before, found = np.random.get_bit_generator(), []
+    model, _ = of_script("<stdin>")
+    try:
+        for timeout in (None, 600):
+            np.random.set_bit_generator(kind(0))
+            random.seed(0)
+            search = BayesSearchCV(
+                model(), {"level": (0.0, 1.0)}, n_iter=4, cv=2, timeout=timeout
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                scores = search.fit(X, y).cv_results_["mean_test_score"]
+            after = search.best_estimator_.draws_, np.random.rand(), random.random()
+            found.append((scores.tolist(), search.cv_results_["params"], *after))
+    finally:
+        np.random.set_bit_generator(before)
+    assert found[0] == found[1]
 
 
 @pytest.mark.parametrize(
