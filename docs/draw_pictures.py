@@ -1,9 +1,8 @@
-"""Figures of visualization.rst, rounds.rst and quick_start.rst.
+"""Figures of visualization.rst and quick_start.rst.
 
     python docs/draw_pictures.py [names]
 
-The script takes about a minute. The times, and therefore the timeline, depend on the
-machine.
+The script takes about a minute. The times depend on the machine.
 """
 
 import argparse
@@ -16,11 +15,8 @@ import matplotlib
 matplotlib.use("agg")
 
 import matplotlib.pyplot as plt  # noqa: E402
-from joblib import parallel_config  # noqa: E402
-from scipy.stats import loguniform, uniform  # noqa: E402
-from sklearn.datasets import load_diabetes, load_digits, load_wine  # noqa: E402
-from sklearn.decomposition import PCA  # noqa: E402
-from sklearn.ensemble import GradientBoostingRegressor  # noqa: E402
+from scipy.stats import loguniform  # noqa: E402
+from sklearn.datasets import load_digits, load_wine  # noqa: E402
 from sklearn.model_selection import (  # noqa: E402
     GridSearchCV,
     RandomizedSearchCV,
@@ -43,10 +39,7 @@ from skbayes.inspection import (  # noqa: E402
     ParallelCoordinatesDisplay,
     ParetoDisplay,
     PartialDependenceDisplay,
-    RoundsDisplay,
-    SliceDisplay,
     StagesDisplay,
-    TimelineDisplay,
     TradeoffDisplay,
 )
 from skbayes.space import Choice  # noqa: E402
@@ -154,62 +147,9 @@ def parallel_coordinates():
     return ParallelCoordinatesDisplay.from_search(conditional_search()).figure_
 
 
-def slices():
-    """Plot the scores of the same search by parameter."""
-    return SliceDisplay.from_search(conditional_search()).figure_
-
-
-def timeline():
-    """Plot three trials in flight; some fail, others are pruned."""
-    X, y = digits()
-    model = Pipeline([("pca", PCA(random_state=0)), ("svc", SVC())])
-    spaces = {
-        # Values above the number of features fail.
-        "pca__n_components": (2, 70),
-        "svc__C": loguniform(1e-2, 1e3),
-        "svc__shrinking": [True, False],
-        "svc__tol": uniform(1e-4, 1e-2),
-    }
-    search = BayesSearchCV(
-        model,
-        spaces,
-        n_iter=24,
-        pre_dispatch=3,
-        cv=6,
-        racing=True,
-        n_jobs=2,
-        random_state=1,
-    )
-    with parallel_config("threading"):
-        search.fit(X, y)
-    return TimelineDisplay.from_search(search).figure_
-
-
 def stages():
     """Plot three stages."""
     return StagesDisplay.from_search(staged_search()).figure_
-
-
-def rounds():
-    """Plot learning curves of a search in which some trials are pruned."""
-    search = BayesSearchCV(
-        GradientBoostingRegressor(random_state=0),
-        {
-            "learning_rate": (0.05, 1.0, "log-uniform"),
-            "max_depth": (1, 8),
-            "max_features": (0.1, 1.0),
-            "subsample": (0.3, 1.0),
-        },
-        n_iter=30,
-        cv=5,
-        scoring="neg_root_mean_squared_error",
-        racing=True,
-        rounds=300,
-        random_state=0,
-    )
-    return RoundsDisplay.from_search(
-        search.fit(*load_diabetes(return_X_y=True))
-    ).figure_
 
 
 @functools.cache
@@ -290,10 +230,7 @@ PICTURES = (
     convergence,
     convergence_seconds,
     parallel_coordinates,
-    slices,
-    timeline,
     stages,
-    rounds,
     partial_dependence,
     partial_dependence_pairs,
     importance,

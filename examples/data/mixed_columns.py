@@ -15,7 +15,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, TargetEncoder
 
 from skbayes import BayesSearchCV
-from skbayes.inspection import RoundsDisplay
 
 # %%
 # Generate the data
@@ -70,7 +69,7 @@ best.filter(regex="param_|mean_test|rounds")
 # Draw the learning curves
 # ------------------------
 #
-# Each gray line is a trial, and its dot marks the chosen number of trees. The blue line
-# is the best trial, with the range of its folds. Triangles mark trials with low scores,
-# which are below the axis.
-RoundsDisplay.from_search(search).figure_.suptitle("Learning curves of LightGBM")
+# Each line is a trial: the mean score over the folds after each number of trees.
+curves = search.learning_curves_
+means = curves.groupby(["rounds", "trial"])["test_score"].mean().unstack()
+means.plot(title="Learning curves of LightGBM", legend=False)

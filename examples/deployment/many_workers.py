@@ -15,7 +15,6 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
-from skbayes.inspection import TimelineDisplay
 
 X, y = load_digits(return_X_y=True)
 
@@ -50,15 +49,6 @@ cluster = LocalCluster(
 with cluster, Client(cluster), joblib.parallel_config(backend="dask"):
     search.fit(X, y)
 print(f"best accuracy: {search.best_score_:.4f} with {search.best_params_}")
-
-# %%
-# Draw the trials over time
-# -------------------------
-#
-# Each bar is a trial. The three lanes are the trials in flight (``pre_dispatch=3``).
-# Their fits share the two workers.
-display = TimelineDisplay.from_search(search)
-display.figure_.suptitle("Three trials in flight on two workers")
 
 # %%
 # Compare with a search without the cluster

@@ -11,13 +11,10 @@ from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.partial_dependence import PartialDependenceDisplay
 from skbayes.inspection.report import Report, report_history, write_report
-from skbayes.inspection.rounds_display import RoundsDisplay
-from skbayes.inspection.slices import SliceDisplay
 from skbayes.inspection.stages import StagesDisplay
-from skbayes.inspection.timeline import TimelineDisplay
 from skbayes.inspection.tradeoff_display import TradeoffDisplay
 from skbayes.results.read import read_record
-from skbayes.results.record import RunningTrial, SearchRecord, TrialCurves
+from skbayes.results.record import RunningTrial, SearchRecord
 
 __all__ = [
     "ConvergenceDisplay",
@@ -27,14 +24,10 @@ __all__ = [
     "ParetoDisplay",
     "PartialDependenceDisplay",
     "Report",
-    "RoundsDisplay",
     "RunningTrial",
     "SearchRecord",
-    "SliceDisplay",
     "StagesDisplay",
-    "TimelineDisplay",
     "TradeoffDisplay",
-    "TrialCurves",
     "advice",
     "importance",
     "read_record",

@@ -161,7 +161,7 @@ def select_trials(record: SearchRecord, rows: np.ndarray) -> SearchRecord:
         return value
 
     changes = {name: select(value) for name, value in vars(record).items()}
-    for name in ("params", "curves", "trials"):
+    for name in ("params", "trials"):
         if changes[name]:
             changes[name] = [changes[name][row] for row in rows]
     best = np.flatnonzero(rows == record.best)

@@ -161,7 +161,7 @@ class ConvergenceDisplay(_Display):
         hollow |= {"facecolors": "none", "edgecolors": hollow.pop("color")}
         self.other_points_ = ax.scatter(self.x[others], shown[others], **hollow)
         failed = self.x[record.state == "failed"]
-        self.failed_points_ = style.mark_failures(ax, failed, record.sign, color=color)
+        self.failed_points_ = style.mark_failures(ax, failed, record.sign, color)
         style.set_robust_ylim(ax, record.sign)
         self._describe(ax)
         return self._drawn_on(ax)

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
 
 from skbayes.inspection import style
-from skbayes.inspection.base import get_axes
+from skbayes.inspection.base import _Display, get_axes, select_trials
 from skbayes.inspection.scales import (
+    MAX_LISTED,
     ParameterScale,
-    _TrialsDisplay,
     name_label,
+    parameter_scales,
     score_label,
 )
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
 # Height of lines below the axis of a hyper-parameter that their trials do not have.
@@ -30,7 +34,7 @@ STEP, WIDEST = 0.95, 14.0
 LETTERS = 16
 
 
-class ParallelCoordinatesDisplay(_TrialsDisplay):
+class ParallelCoordinatesDisplay(_Display):
     """Each trial as a line through its hyper-parameters to its score.
 
     Each hyper-parameter has an axis with its own scale, which is logarithmic if the
@@ -82,6 +86,40 @@ class ParallelCoordinatesDisplay(_TrialsDisplay):
     >>> [(scale.name, scale.kind) for scale in display.scales]
     [('C', 'log'), ('kernel', 'options')]
     """
+
+    def __init__(
+        self, record: SearchRecord, params: Sequence[str] | None = None
+    ) -> None:
+        self.params = params
+        # Only the comparable trials of a search in stages.
+        if len(np.unique(record.stage)) > 1:
+            most = record.train_fraction[record.complete].max(initial=0.0)
+            comparable = np.flatnonzero(record.train_fraction >= most)
+            record = select_trials(record, comparable)
+        super().__init__(record)
+        self.scales = parameter_scales(record, params)
+        self.values = [scale.values(record.params) for scale in self.scales]
+        shares = np.unique(record.train_fraction)
+        if params is None and len(shares) > 1:
+            few = list(shares) if len(shares) <= MAX_LISTED else []
+            name, ends = "share of rows", (shares[0], shares[-1])
+            self.scales.append(ParameterScale(name, "linear", *ends, [], marks=few))
+            self.values.append(record.train_fraction)
+
+    @classmethod
+    def from_search(
+        cls,
+        search: Any,
+        *,
+        params: Sequence[str] | None = None,
+        metric: str | None = None,
+        search_spaces: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw the trials of a search."""
+        record = read_record(search, metric=metric, search_spaces=search_spaces)
+        return cls(record, params).plot(ax, **options)
 
     def plot(self, ax: Any = None, *, line_kw: dict | None = None) -> Self:
         """Draw the lines and the axes.

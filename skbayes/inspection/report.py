@@ -24,11 +24,11 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import skbayes
+from skbayes.evaluation.trial import TrialState
 from skbayes.inspection.advice import advice
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.report_pictures import Picture, pictures
 from skbayes.inspection.scales import shorten
-from skbayes.inspection.style import STATES
 from skbayes.journal.reader import while_running
 from skbayes.loop.progress import in_minutes
 from skbayes.results.read import read_record
@@ -294,7 +294,9 @@ def _facts(source: Any, record: SearchRecord) -> dict[str, Any]:
     fits = [fold for trial in record.trials for fold in trial.folds if fold.is_fitted]
     times = [time for fold in fits for time in (fold.fit_time, fold.score_time)]
     ends = record.finished
-    counts = {style.label: np.sum(record.state == s) for s, style in STATES.items()}
+    counts = {
+        state.replace("_", " "): np.sum(record.state == state) for state in TrialState
+    }
     drawn: list[Picture] | None = None
     with contextlib.suppress(ImportError):
         drawn = list(pictures(source, record))

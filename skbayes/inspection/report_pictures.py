@@ -19,11 +19,8 @@ from skbayes.inspection.importance import ImportanceDisplay
 from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.partial_dependence import PartialDependenceDisplay
-from skbayes.inspection.rounds_display import RoundsDisplay
 from skbayes.inspection.score_model import score_model
-from skbayes.inspection.slices import SliceDisplay
 from skbayes.inspection.stages import StagesDisplay
-from skbayes.inspection.timeline import TimelineDisplay
 from skbayes.inspection.tradeoff_display import TradeoffDisplay
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
@@ -131,8 +128,6 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
         yield _Plan("Score against cost", draw, 9.0, wide=True)
     if len(np.unique(record.stage)) > 1:
         yield _Plan("Stages", of(StagesDisplay))
-    if any(curve is not None for curve in record.curves):
-        yield _Plan("Scores after each round", of(RoundsDisplay))
     if n_scored >= FEWEST_TO_LEARN:
         yield _Plan("Importance of the hyper-parameters", of(ImportanceDisplay))
     used = Counter(name for row in record.params for name in row)
@@ -144,24 +139,21 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
         lines = of(ParallelCoordinatesDisplay, params=common if n > MOST_AXES else None)
         yield _Plan("All trials", lines, width, wide=n > 3)
     if n_scored >= FEWEST_TO_LEARN:
-        yield _of_parameters(source, record)
-    if (record.n_points or 1) > 1 or record.running:
-        yield _Plan("Trials over time", of(TimelineDisplay), main=False)
+        yield from _of_parameters(source, record)
 
 
-def _of_parameters(source: Any, record: SearchRecord) -> _Plan:
-    """Plan the partial dependence, or slices if no surrogate can be fitted."""
+def _of_parameters(source: Any, record: SearchRecord) -> Iterator[_Plan]:
+    """Plan the partial dependence, if a surrogate can be fitted."""
     try:
         # A fitted search contains a surrogate; the record of a journal has the space.
         model = score_model(source if hasattr(source, "optimizer_") else record)
         found = dependences(model)
     except (ImportError, ValueError):
-        found = []
+        return
     if not found:
-        draw = partial(SliceDisplay.from_search, record)
-        return _Plan("Score by hyper-parameter", draw, height=5.0, main=False)
+        return
     n_cols, n_rows = min(len(found), 3), -(-len(found) // 3)
-    return _Plan(
+    yield _Plan(
         "Partial dependence on each hyper-parameter",
         partial(PartialDependenceDisplay._of_model(model, found).plot, n_cols=n_cols),
         2.9 * n_cols,

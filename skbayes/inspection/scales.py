@@ -10,12 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
-from skbayes.inspection.base import _Display, select_trials
-from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord, dimensions_by_name
 from skbayes.space import Distribution
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
@@ -31,12 +29,6 @@ MAX_NAME = 40
 # Without a search space, the scale is logarithmic if the values are positive and span
 # this factor, as in the notation of spaces.
 LOG_SPAN = 100.0
-
-# Number of letters that fit below a panel.
-MAX_TEXT = 22
-
-# Margin at each end, as a share of the length of an axis.
-MARGIN = 0.04
 
 # Maximum number of values of an ordered list that all have a tick.
 MAX_LISTED = 6
@@ -111,24 +103,6 @@ class ParameterScale:
         if as_power and np.allclose(np.log10(v), np.rint(np.log10(v)), atol=1e-9):
             return v, [f"$10^{{{round(math.log10(value))}}}$" for value in v]
         return v, number_texts(v)
-
-    def lay_out(self, ax: Any) -> None:
-        """Set up the horizontal axis of a panel for the hyper-parameter."""
-        if self.kind == "options":
-            ax.set_xlim(-0.5, self.high + 0.5)
-            v, labels = self.ticks()
-            ax.set_xticks(v, labels, **turn_if_crowded(labels, MAX_TEXT))
-            return
-        if self.kind == "log":
-            ax.set_xscale("log")
-            ratio = (self.high / self.low) ** MARGIN
-            down, up = (1 / ratio, ratio) if ratio > 1 else (0.9, 1.1)
-            ax.set_xlim(self.low * down, self.high * up)
-        else:
-            margin = MARGIN * (self.high - self.low) or 0.5
-            ax.set_xlim(self.low - margin, self.high + margin)
-        ax.set_xticks(*self.ticks())
-        ax.minorticks_off()
 
 
 def option_places(options: Sequence[Any]) -> FloatArray:
@@ -249,50 +223,6 @@ def are_log(values: Sequence[float]) -> bool:
     """Return whether values without a search space are shown on a log scale."""
     low, high = min(values), max(values)
     return low > 0 and high / low >= LOG_SPAN
-
-
-class _TrialsDisplay(_Display):
-    """Base class of displays of the trials over the axes of hyper-parameters.
-
-    Parameters
-    ----------
-    %(record)s
-    %(params)s
-    """
-
-    def __init__(
-        self, record: SearchRecord, params: Sequence[str] | None = None
-    ) -> None:
-        self.params = params
-        # Only the comparable trials of a search in stages.
-        if len(np.unique(record.stage)) > 1:
-            most = record.train_fraction[record.complete].max(initial=0.0)
-            comparable = np.flatnonzero(record.train_fraction >= most)
-            record = select_trials(record, comparable)
-        super().__init__(record)
-        self.scales = parameter_scales(record, params)
-        self.values = [scale.values(record.params) for scale in self.scales]
-        shares = np.unique(record.train_fraction)
-        if params is None and len(shares) > 1:
-            few = list(shares) if len(shares) <= MAX_LISTED else []
-            name, ends = "share of rows", (shares[0], shares[-1])
-            self.scales.append(ParameterScale(name, "linear", *ends, [], marks=few))
-            self.values.append(record.train_fraction)
-
-    @classmethod
-    def from_search(
-        cls,
-        search: Any,
-        *,
-        params: Sequence[str] | None = None,
-        metric: str | None = None,
-        search_spaces: Any = None,
-        ax: Any = None,
-        **options: Any,
-    ) -> Self:
-        """Draw the trials of a search."""
-        record = read_record(search, metric=metric, search_spaces=search_spaces)
-        return cls(record, params).plot(ax, **options)
 
 
 # -- texts ----------------------------------------------------------------------------

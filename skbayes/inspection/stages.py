@@ -91,7 +91,11 @@ class StagesDisplay(_Display):
         self._draw_lines(ax, x)
         self.best_point_ = None
         if best is not None and np.isfinite(score[best]):
-            self.best_point_ = style.mark_best(ax, x[best], score[best], 110, 1.8)
+            ring = {"s": 110, "facecolors": "none", "linewidths": 1.8, "zorder": 4}
+            color = style.tones(ax).foreground
+            self.best_point_ = ax.scatter(
+                x[best], score[best], edgecolors=color, **ring
+            )
         ax.set_xticks(stages, [self._name(stage) for stage in stages])
         xlim = (-0.5, n_stages - 0.5)
         style.style_axes(ax, xlim=xlim, ylabel=plain(record.label))

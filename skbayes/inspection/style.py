@@ -67,25 +67,6 @@ SERIES = (
 
 
 @dataclass(frozen=True)
-class StateStyle:
-    """Style of a trial in a given state."""
-
-    label: str
-    color: str | None
-    hatch: str
-
-
-STATES = {
-    "complete": StateStyle("complete", "#0072B2", ""),
-    "failed": StateStyle("failed", "#D55E00", "xxx"),
-    "timed_out": StateStyle("timed out", "#E69F00", "////"),
-    "out_of_memory": StateStyle("out of memory", "#56B4E9", "++++"),
-    "pruned": StateStyle("pruned", "#CC79A7", "\\\\\\\\"),
-    "running": StateStyle("not finished", None, "...."),
-}
-
-
-@dataclass(frozen=True)
 class Tones:
     """Colors for drawing on a background."""
 
@@ -199,7 +180,7 @@ def robust_limits(scores: FloatArray, sign: int) -> tuple[float, float] | None:
     return float(first), float(last)
 
 
-def set_robust_ylim(ax: Any, sign: int, scores: FloatArray | None = None) -> None:
+def set_robust_ylim(ax: Any, sign: int) -> None:
     """Set the limits without bad outliers, which are marked at the edge instead.
 
     Without scores, the reason is written into the plot.
@@ -209,7 +190,7 @@ def set_robust_ylim(ax: Any, sign: int, scores: FloatArray | None = None) -> Non
     marks = [c.get_offsets() for c in ax.collections if c.get_gid() in (TRIALS, OTHERS)]
     points = np.vstack([np.empty((0, 2)), *marks])
     points = np.asarray(points[np.isfinite(points).all(axis=1)], dtype=float)
-    ends = robust_limits(points[:, 1] if scores is None else scores, sign)
+    ends = robust_limits(points[:, 1], sign)
     if ends is None:
         annotate_empty(ax)
         return
@@ -228,7 +209,7 @@ def set_robust_ylim(ax: Any, sign: int, scores: FloatArray | None = None) -> Non
         )
 
 
-def mark_failures(ax: Any, x: FloatArray, sign: int, **keywords: Any) -> Any:
+def mark_failures(ax: Any, x: FloatArray, sign: int, color: Any) -> Any:
     """Mark failed trials at the edge of the worst scores."""
     x = x[np.isfinite(x)]
     marks = ax.scatter(
@@ -239,18 +220,12 @@ def mark_failures(ax: Any, x: FloatArray, sign: int, **keywords: Any) -> Any:
         linewidths=1.2,
         transform=ax.get_xaxis_transform(),
         gid=FAILURES,
-        **keywords,
+        color=color,
     )
     # Marks without a score must be inside the horizontal limits, too.
     ax.update_datalim(np.column_stack([x, np.zeros(len(x))]), updatey=False)
     ax.autoscale_view(scaley=False)
     return marks
-
-
-def mark_best(ax: Any, x: float, y: float, size: float, width: float) -> Any:
-    """Draw a ring around the best trial."""
-    ring = {"s": size, "facecolors": "none", "edgecolors": tones(ax).foreground}
-    return ax.scatter(x, y, linewidths=width, zorder=4, **ring)
 
 
 def star(ax: Any, size: float, **keywords: Any) -> dict[str, Any]:

@@ -12,48 +12,10 @@ from typing import Any
 import numpy as np
 
 from skbayes.evaluation.costs import trial_costs
-from skbayes.evaluation.learning_curves import round_grid
-from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
+from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.space import Space
 from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.utils.ranking import best_first, least_violating
-
-
-@dataclass(frozen=True, eq=False)
-class TrialCurves:
-    """Scores of one trial after each round.
-
-    Parameters
-    ----------
-    rounds : ndarray of shape (n_points,), int
-        Numbers of rounds, up to the end of the shortest fit.
-    scores : ndarray of shape (n_curves, n_points)
-        Test scores of each fitted split; greater is better.
-    chosen : int or None
-        Number of rounds with the best mean score; None for a trial that was pruned
-        after its first rounds.
-    """
-
-    rounds: np.ndarray
-    scores: FloatArray
-    chosen: int | None = None
-
-
-def curves_of(trial: Trial, metric: str, direction: int = 1) -> TrialCurves | None:
-    """Return the curves of one metric; None for a failed trial or without rounds."""
-    watched = [fold for fold in trial.folds if fold.extras.get("curves")]
-    curves = [_curve(fold, metric) for fold in watched]
-    if trial.state == TrialState.FAILED or not watched:
-        return None
-    length = min(map(len, curves))
-    scores = direction * np.array([curve[:length] for curve in curves], dtype=float)
-    rounds = round_grid(watched[0].extras["max_rounds"])[:length]
-    return TrialCurves(rounds, scores, trial.rounds)
-
-
-def _curve(fold: FoldResult, metric: str) -> list[float]:
-    curves = fold.extras.get("curves", {})
-    return next(iter(curves.values())) if len(curves) == 1 else curves.get(metric, [])
 
 
 @dataclass(frozen=True)
@@ -117,8 +79,6 @@ class SearchRecord:
     violation : ndarray of shape (n_trials,) or None
         Violation of the constraints on outcomes, 0 if all are satisfied; None if there
         are no constraints.
-    curves : list of TrialCurves or None
-        Learning curves of each trial, if rounds are counted; None for trials without.
     running : list of RunningTrial
         Trials that have started and not finished.
     space : Space or None
@@ -163,7 +123,6 @@ class SearchRecord:
     costs: dict[str, FloatArray] = field(default_factory=dict)
     outcomes: dict[str, FloatArray] = field(default_factory=dict)
     violation: FloatArray | None = None
-    curves: list[TrialCurves | None] = field(default_factory=list)
     running: list[RunningTrial] = field(default_factory=list)
     space: Space | None = None
     metric: str = "score"
@@ -301,7 +260,6 @@ def make_record(
         costs=_costs(trials),
         outcomes=_outcomes(trials),
         violation=History(trials).violations if has_bounds else None,
-        curves=[curves_of(trial, chosen, direction) for trial in trials],
         running=[RunningTrial(n, p, time - begin) for n, p, time in running],
         metric=chosen,
         sign=-1 if direction < 0 or chosen.startswith("neg_") else 1,

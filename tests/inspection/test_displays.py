@@ -27,10 +27,7 @@ from skbayes.inspection import (
     ParallelCoordinatesDisplay,
     ParetoDisplay,
     PartialDependenceDisplay,
-    RoundsDisplay,
-    SliceDisplay,
     StagesDisplay,
-    TimelineDisplay,
     TradeoffDisplay,
     read_record,
 )
@@ -40,14 +37,12 @@ DISPLAYS = [
     ImportanceDisplay,
     ParallelCoordinatesDisplay,
     PartialDependenceDisplay,
-    SliceDisplay,
     StagesDisplay,
-    TimelineDisplay,
     TradeoffDisplay,
 ]
 
-# Displays of the searches of two options.
-SPECIAL = [ParetoDisplay, RoundsDisplay]
+# Display of the searches of one option.
+SPECIAL = [ParetoDisplay]
 
 each_display = pytest.mark.parametrize("display", DISPLAYS)
 
@@ -60,7 +55,7 @@ CASES = [
     if (i + j) % 3 == 0
 ]
 CASES += [(StagesDisplay, "stages"), (StagesDisplay, "hypertune")]
-CASES += [(TradeoffDisplay, "tradeoff"), (RoundsDisplay, "rounds")]
+CASES += [(TradeoffDisplay, "tradeoff")]
 CASES = sorted(set(CASES), key=str)
 
 
@@ -243,20 +238,12 @@ def test_a_search_of_scikit_learn():
     other = RandomizedSearchCV(GaussianNB(), {"var_smoothing": [1e-3, 1]}, n_iter=2)
     other.fit(drawn.X, drawn.y)
     for display in DISPLAYS:
-        if display is not TimelineDisplay:
-            display.from_search(other)
-    with pytest.raises(ValueError, match="times of the trials"):
-        TimelineDisplay.from_search(other)
+        display.from_search(other)
 
 
 @pytest.mark.parametrize(
     "display",
-    [
-        ImportanceDisplay,
-        ParallelCoordinatesDisplay,
-        PartialDependenceDisplay,
-        SliceDisplay,
-    ],
+    [ImportanceDisplay, ParallelCoordinatesDisplay, PartialDependenceDisplay],
 )
 def test_the_first_ten_of_many_parameters_have_room(display):
     names = [f"step_number_{k}__parameter" for k in range(10)]

@@ -11,7 +11,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from skbayes import BayesSearchCV, Optimizer, ParetoSearchCV, TradeoffSearchCV
 from skbayes.evaluation.trial import FoldResult, History, Trial
-from skbayes.inspection import PartialDependenceDisplay, SliceDisplay
+from skbayes.inspection import PartialDependenceDisplay
 from skbayes.inspection.dependence import (
     BackgroundSample,
     dependences,
@@ -363,13 +363,12 @@ def test_bad_arguments(parameters, options, error, match):
         ["rbf", "poly", "linear"],
     ],
 )
-@pytest.mark.parametrize("display", [PartialDependenceDisplay, SliceDisplay])
-def test_names_of_options_do_not_lie_on_each_other(options, display):
+def test_names_of_options_do_not_lie_on_each_other(options):
     trials = [
         trial(k, {"a": k, "b": k, "c": option}, 0.1 * k)
         for k, option in enumerate(options)
     ]
-    drawn = display.from_history(History(trials))
+    drawn = PartialDependenceDisplay.from_history(History(trials))
     drawn.figure_.canvas.draw()
     (panel,) = [ax for ax in drawn.axes_ if ax.get_xlabel() == "c"]
     texts = panel.get_xticklabels()

@@ -204,7 +204,6 @@ def test_before_the_first_score(tmp_path):
         ("stages", "Stages"),
         ("tradeoff", "Score against cost"),
         ("pareto", "Evolution of the front"),
-        ("rounds", "Scores after each round"),
     ],
 )
 def test_searches_of_all_kinds(kind, title, search, tmp_path, undrawn):

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from skbayes.evaluation.trial import History
-from skbayes.inspection import SliceDisplay, read_record
+from skbayes.inspection import ParallelCoordinatesDisplay, read_record
 from skbayes.inspection.scales import (
     label_of,
     name_label,
@@ -109,20 +109,15 @@ def test_positions_run_from_end_to_end():
         [1.0],
     ],
 )
-def test_ticks_are_few_and_panels_show_all_values(values):
+def test_ticks_are_few_and_axes_show_all_values(values):
     scale = only(values)
     ticks, labels = scale.ticks()
     assert 1 <= len(ticks) == len(labels) <= 10
     u = scale.positions(ticks)
     assert np.all((u >= -1e-9) & (u <= 1 + 1e-9))
     assert len(set(labels)) == len(labels)
-    ax = plt.subplots()[1]
-    scale.lay_out(ax)
-    low, high = ax.get_xlim()
     v = scale.values([{"a": value} for value in values])
-    assert np.all((low < v) & (v < high))
-    assert (ax.get_xscale() == "log") == (scale.kind == "log")
-    assert len(ax.get_xticks()) == len(ticks)
+    assert np.all((scale.low <= v) & (v <= scale.high))
 
 
 def test_parameters_of_branches_have_one_scale_each():
@@ -151,14 +146,14 @@ def test_wrong_names():
 
 def test_training_size_is_a_parameter_where_it_is_chosen():
     record = read_record(drawn.search("tradeoff"))
-    display = SliceDisplay(record)
+    display = ParallelCoordinatesDisplay(record)
     assert display.record is record
     assert [one.name for one in display.scales] == ["C", "share of rows"]
     np.testing.assert_array_equal(display.values[1], record.train_fraction)
-    assert len(SliceDisplay(record, ["C"]).scales) == 1
+    assert len(ParallelCoordinatesDisplay(record, ["C"]).scales) == 1
     # But not where it grows from stage to stage: these cannot be compared.
     record = read_record(drawn.search("stages"))
-    display = SliceDisplay(record)
+    display = ParallelCoordinatesDisplay(record)
     shown, last = display.record, record.stage == 1
     np.testing.assert_array_equal(shown.number, record.number[last])
     assert shown.params == [record.params[i] for i in np.flatnonzero(last)]
@@ -182,14 +177,8 @@ def test_labels_of_words_and_many_numbers_are_apart(n_words, n_numbers):
     assert scale.options == [*words, *numbers]
     places = scale.values([{"a": one} for one in scale.options])
     assert places[-1] == scale.high and np.all(np.diff(places) >= 0.99 * scale.gap)
-    figure, ax = plt.subplots(figsize=(3.2, 2.6))
-    scale.lay_out(ax)
-    ax.tick_params(labelsize="small")
-    # Rotated labels end below their ticks; the tick positions keep a line apart.
-    x = ax.transData.transform(np.column_stack([v, v]))[:, 0]
-    line = 0.7 * ax.get_xticklabels()[0].get_fontsize() * figure.dpi / 72.0
-    assert np.all(np.diff(np.sort(x)) >= line)
-    plt.close(figure)
+    # The ticks keep a line of text apart on an axis with room for 25.
+    assert np.all(np.diff(np.sort(v)) >= scale.high / 25)
 
 
 def test_long_texts_are_cut_at_the_end_or_in_the_middle():

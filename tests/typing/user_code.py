@@ -28,8 +28,7 @@ from skbayes import (
 from skbayes.evaluation.trial import History, Trial
 from skbayes.inspection import (
     ConvergenceDisplay,
-    SliceDisplay,
-    TimelineDisplay,
+    PartialDependenceDisplay,
     importance,
 )
 from skbayes.loop.stopping import NoImprovement, TargetScore
@@ -126,10 +125,9 @@ def pictures() -> int:
     display = ConvergenceDisplay.from_search(search)
     assert_type(display, ConvergenceDisplay)
     display = display.plot(ax=display.ax_)
-    slices = SliceDisplay.from_history(search.trials_)
-    timeline = TimelineDisplay.from_search(search)
+    dependence = PartialDependenceDisplay.from_history(search.trials_)
     display.figure_.clear()
-    return len({type(slices), type(timeline)})
+    return len({type(display), type(dependence)})
 
 
 def ask_and_tell() -> float:

@@ -25,7 +25,6 @@ from sklearn.pipeline import Pipeline
 from skbayes import BayesSearchCV, ParetoSearchCV, TradeoffSearchCV, load_history
 from skbayes.evaluation.rounds.lookup import learner_of, round_params
 from skbayes.evaluation.trial import TrialState
-from skbayes.inspection import RoundsDisplay
 from skbayes.results import known_results
 from skbayes.space import Choice, Space
 
@@ -324,8 +323,6 @@ def test_a_parameter_that_rounds_did_not_set_is_not_ignored():
     fitted = make().fit(X, Y)
     frame = fitted.results_frame()
     assert frame["param_model__max_iter"].tolist() == frame["rounds"].tolist()
-    display = RoundsDisplay.from_search(fitted)
-    assert sorted(display.chosen) == sorted(frame["rounds"])
     assert not any("max_iter" in n for n in fitted.optimizer_.space.parameter_names)
     space = Space.from_notation({"model__max_leaf_nodes": (2, 8)})
     for source in sources(fitted):
