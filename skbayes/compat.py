@@ -318,7 +318,7 @@ class TaskTree:
 
     @property
     def is_observed(self) -> bool:
-        """Whether callbacks of the search or of a part of it observe fits."""
+        """Whether the search or a part of it has callbacks."""
         parts = self._search.get_params(deep=True).values()
         return HAS_CALLBACKS and any(map(has_callbacks, (self._search, *parts)))
 
@@ -370,14 +370,7 @@ class TaskTree:
         return [EvaluationTask(self._search, context) for context in contexts]
 
     def end_trial(self, trial: Any) -> bool:
-        """Report the end of a trial; return whether a callback requested to stop.
-
-        Without callbacks that observe fits, the task begins here.
-        """
-        if trial.number not in self._begun:
-            if not getattr(self._search, "_skl_callbacks", ()):
-                return False
-            self.begin_trial(trial.number, len(trial.folds))
+        """Report the end of a trial; return whether a callback requested to stop."""
         context = self._begun.pop(trial.number, None)
         if context is None:
             return False
@@ -408,9 +401,8 @@ class TaskTree:
 
 
 def has_callbacks(estimator: Any) -> bool:
-    """Return whether callbacks of an estimator observe fits, not only trials."""
-    callbacks = getattr(estimator, "__dict__", {}).get("_skl_callbacks", ())
-    return any(getattr(callback, "observes_fits", True) for callback in callbacks)
+    """Return whether an estimator has callbacks."""
+    return bool(getattr(estimator, "__dict__", {}).get("_skl_callbacks", ()))
 
 
 # --- joblib ---------------------------------------------------------------------------

@@ -120,7 +120,7 @@ def log_search(
         number = trial.number
         if number not in new:
             continue
-        metrics = trial_metrics(trial)
+        metrics = _trial_metrics(trial)
         metrics |= {f"cost_{n}": costs[place] for n, costs in record.costs.items()}
         metrics |= ranks.get(number, {})
         params = fixed | record.params[place]
@@ -151,7 +151,7 @@ def _log_parent(mlflow: Any, run: Any, source: Any, record: SearchRecord) -> Non
         tags |= _tags_of(source)
     else:
         # Parameters of a run cannot be changed, and a better trial may follow.
-        tags |= {name: as_text(value) for name, value in best.items()}
+        tags |= {name: _as_text(value) for name, value in best.items()}
     _log_batch(mlflow, run.info.run_id, {}, params, tags)
     now = int(time.time() * 1000)
     metric = mlflow.entities.Metric
@@ -207,13 +207,13 @@ def _log_trial(
     if trial.violation is not None:
         more["feasible"] = str(trial.feasible)
     if trial.error is not None:
-        more["error"] = error_text(trial.error)
+        more["error"] = _error_text(trial.error)
     _log_batch(mlflow, child.info.run_id, metrics, params, more)
     status = "FAILED" if trial.state == TrialState.FAILED else "FINISHED"
     client.set_terminated(child.info.run_id, status, int(end * 1000))
 
 
-def trial_metrics(trial: Trial) -> dict[str, float]:
+def _trial_metrics(trial: Trial) -> dict[str, float]:
     """Return means and standard deviations over the splits, as in `cv_results_`."""
     fitted = trial.fitted
     columns = {f"test_{name}": values for name, values in trial.scores.items()}
@@ -263,7 +263,7 @@ def _log_batch(
         for name, value in metrics.items()
         if math.isfinite(value)
     ]
-    pairs = [entities.Param(_name(name), as_text(v)) for name, v in params.items()]
+    pairs = [entities.Param(_name(name), _as_text(v)) for name, v in params.items()]
     for part in _parts(pairs, MOST_PARAMS):
         client.log_batch(run_id, params=part)
     # The tags are logged last: a trial counts as logged only if it is complete.
@@ -280,12 +280,12 @@ def _name(name: str) -> str:
     return re.sub(r"[^\w\-. /]", "_", name)
 
 
-def error_text(error: str) -> str:
+def _error_text(error: str) -> str:
     """Return the last line of a traceback, of limited length."""
-    return as_text(error.strip().rpartition("\n")[2])
+    return _as_text(error.strip().rpartition("\n")[2])
 
 
-def as_text(value: Any) -> str:
+def _as_text(value: Any) -> str:
     """Return the text of a value, of limited length."""
     text = str(value)
     return text if len(text) <= LONGEST_VALUE else f"{text[: LONGEST_VALUE - 3]}..."

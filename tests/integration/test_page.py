@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from skbayes import compat
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "integrations.rst").read_text(encoding="utf-8")
 SECTIONS = {
@@ -28,6 +30,9 @@ LIMIT = 600  # seconds
 HOLDS = {
     "Sampler for Optuna": "study.best_value < 0.1",
     "Ray Tune": "results.get_best_result().metrics['loss'] < 0.1",
+    "A log of each trial: Weights & Biases, TensorBoard, Comet": (
+        "[row['score'] for row in rows] == [trial.score for trial in search.trials_]"
+    ),
     "MLflow": "len(mlflow.search_runs()) == 22",
     "Forecasters of skforecast": "results['mean_absolute_error'].iloc[0] < 0.01",
 }
@@ -36,6 +41,7 @@ HOLDS = {
 HARMLESS = (
     "Sampler for Optuna",
     "Choices of a skrub DataOp",
+    "A log of each trial: Weights & Biases, TensorBoard, Comet",
     "Forecasters of sktime",
 )
 
@@ -54,6 +60,8 @@ def run(section, folder, *arguments):
     for name in re.findall(r"^ *(?:import|from) (\w+)", code["python"], re.M):
         if not importlib.util.find_spec(name):
             pytest.skip(f"needs {name}")
+    if "set_callbacks" in code["python"] and not compat.HAS_CALLBACKS:
+        pytest.skip("scikit-learn has callbacks since 1.9")
     program = folder / "program.py"
     program.write_text(
         f"{code['python']}\nassert {HOLDS.get(section, True)}\n", encoding="utf-8"
