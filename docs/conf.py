@@ -44,8 +44,6 @@ maximum_signature_line_length = 88  # longer ones have a line for each parameter
 default_role = "literal"  # `name` in docstrings, as in scikit-learn
 smartquotes_action = "De"  # "auto" is a Python string, so quotes stay straight
 autodoc_typehints = "none"  # numpydoc's Parameters section states the types
-# A base class of a package that conflicts with requirements of the documentation.
-autodoc_mock_imports = ["hyperactive"]
 # Docstrings that BayesSearchCV inherits refer to scikit-learn's glossary, and gallery
 # pages are not pickled with the function that orders them.
 suppress_warnings = ["ref.term", "config.cache"]

@@ -59,13 +59,12 @@ def forked_workers():
 OPTIONAL = (
     "array_api_strict",
     "distributed",
-    "hyperactive",
     "ipykernel",
     "liblinear",
     "nbclient",
 )
 OPTIONAL += ("nbformat", "numpydoc", "optuna", "proselint", "psycopg", "rich")
-OPTIONAL += ("skrub", "sktime", "snowballstemmer", "sphinx", "sqlalchemy")
+OPTIONAL += ("skrub", "snowballstemmer", "sphinx", "sqlalchemy")
 OPTIONAL += ("stop_words", "tqdm", "xgboost")
 
 

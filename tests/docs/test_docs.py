@@ -37,14 +37,8 @@ SOURCES = {
     for path in sorted(PACKAGE.rglob("*.py"))
 }
 SOURCES = {name.removesuffix(".__init__"): path for name, path in SOURCES.items()}
-# Modules of extras that test-all does not install, by package.
-EXTRAS = {
-    "hyperactive": "skbayes.integration.hyperactive_optimizer",
-    "sktime": "skbayes.integration.forecasting",
-}
-MISSING = {m for package, m in EXTRAS.items() if not importlib.util.find_spec(package)}
 # Without private modules.
-MODULES = [name for name in SOURCES if "._" not in name and name not in MISSING]
+MODULES = [name for name in SOURCES if "._" not in name]
 
 # numpydoc's checks that we do not hold ourselves to.
 NOT_REQUIRED = {
@@ -62,16 +56,9 @@ NOT_REQUIRED = {
 OF_OTHERS = {"PR01", "RT01"}
 
 
-def _is_missing(name):
-    """Return whether a public name needs a package that is not installed."""
-    public = name.rpartition(".")[2]
-    return any(f"class {public}(" in SOURCES[m].read_text("utf-8") for m in MISSING)
-
-
 DOCUMENTED = [
     f"skbayes.{name}"
     for name in re.findall(r"^   ~([\w.]+)$", API_PAGE.read_text("utf-8"), re.M)
-    if not _is_missing(name)
 ]
 HOMES = {name.rpartition(".")[0] for name in DOCUMENTED}
 
@@ -116,7 +103,7 @@ def test_modules_say_what_is_public():
         assert len(set(public)) == len(public), name
         for each in public:
             assert not each.startswith("_"), name
-            assert _is_missing(each) or hasattr(module, each), name
+            assert hasattr(module, each), name
 
 
 def test_docstrings_are_complete():
@@ -146,8 +133,7 @@ def test_the_reference_lists_what_the_packages_hand_out():
     for home in HOMES:
         module = _module(home)
         listed = {name for name in DOCUMENTED if name.rpartition(".")[0] == home}
-        names = [name for name in module.__all__ if not _is_missing(name)]
-        public = {f"{home}.{name}" for name in names}
+        public = {f"{home}.{name}" for name in module.__all__}
         assert listed <= public
         if hasattr(module, "__path__"):
             assert {id(_resolve(name)) for name in public} <= documented, home
