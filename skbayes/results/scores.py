@@ -124,8 +124,6 @@ def corrected_best_score(
     differ only by chance. Candidates below the median are ignored, so that failed
     configurations have no effect.
 
-    :doc:`/settled_measurements` compares this form with others.
-
     The method assumes a fixed list of candidates, but a Bayesian search chooses later
     candidates by the scores of earlier ones. Repeated cross-validation tests on the
     same rows several times. The correction does not account for invalid splits, such as

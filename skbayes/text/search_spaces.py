@@ -150,8 +150,7 @@ def first_points(
     They use words and pairs of words, characters, stemmed words, and up to three words
     with punctuation, all with log-count ratios; the last one uses words without the
     ratios. A greedy selection by cross-validation on ten text datasets chose them in
-    this order. Leaving out one dataset hardly changes the selection
-    (:doc:`/settled_measurements`).
+    this order. Leaving out one dataset hardly changes the selection.
     """
     words: Notation = {"analyzer": "word", "token_pattern": "unicode"}
     words |= {"stop_words": None, "stemmer": None}
