@@ -50,9 +50,9 @@ def test_version(project):
 
 def test_version_is_in_the_changelog(project):
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    assert "## [Unreleased]" in changelog
-    if "dev" not in project["version"]:
-        assert f"## [{project['version']}]" in changelog
+    version, _, development = project["version"].partition(".dev")
+    assert f"## {version} (" in changelog
+    assert ("(unreleased)" in changelog) == bool(development)
 
 
 def test_typing_marker_is_installed():
