@@ -80,10 +80,13 @@ def envelope(scores: FloatArray, costs: FloatArray) -> tuple[np.ndarray, FloatAr
     """Compute the upper envelope of the lines score - alpha cost.
 
     Return the rows of the highest lines, and the alpha from which each is the highest.
-    Among equal lines, the one with the lower cost is used.
+    Among equal lines, the one with the lower cost is used. Both are empty without any
+    line.
     """
     usable = np.flatnonzero(np.isfinite(scores) & np.isfinite(costs))
     order = usable[np.lexsort((usable, costs[usable], -scores[usable]))]
+    if not len(order):
+        return order, np.array([])
     rows, begins = [order[0]], [0.0]
     while True:
         now = rows[-1]

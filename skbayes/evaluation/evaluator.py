@@ -287,6 +287,12 @@ class CandidateEvaluator:
         folds = [self._no_fold(0, text) for _ in self.run.splits]
         return self._make(plan, folds, math.nan, TrialState.FAILED)
 
+    def untried(self, params: Params) -> Trial:
+        """Create a trial that stands for those that the timeout aborted."""
+        plan = self.prepare(0, params)
+        folds = [self._no_fold(size) for size in self.run.test_sizes]
+        return self._make(plan, folds, math.nan, TrialState.TIMED_OUT)
+
     def _no_fold(self, size: int, error: str | None = None) -> FoldResult:
         """Return a placeholder for the result of a fold that was not fitted."""
         seconds = math.nan if error is None else 0.0

@@ -5,27 +5,9 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, replace
-from typing import Any
 
 from skbayes.evaluation.options import memory_text
 from skbayes.evaluation.trial import TrialState
-from skbayes.utils.texts import one_line
-
-# Maximum length of a configuration in a message.
-MAX_TEXT = 300
-
-
-def unfinished_text(run: Any, unfinished: dict[int, dict[str, Any]]) -> str:
-    """Format the message for a search whose timeout aborted its first trials."""
-    number, params = next(iter(unfinished.items()))
-    others = f" (one of {len(unfinished)})" if len(unfinished) > 1 else ""
-    shown = one_line(repr(params))[:MAX_TEXT]
-    return (
-        f"No trial was finished within timeout={run.options.limits.timeout:g} s. Trial "
-        f"{number}{others} was running, with {len(run.splits)} fits of {shown}. "
-        "Increase timeout, reduce cv or the number of rows, or abort slow trials by "
-        "trial_limits={'time': ...}."
-    )
 
 
 class SearchTimeout(Exception):

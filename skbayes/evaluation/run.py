@@ -18,7 +18,7 @@ from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.prefix import PrefixCache
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
-from skbayes.evaluation.trial import FoldResult, History, Trial
+from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 
@@ -203,6 +203,12 @@ class SearchRun:
     @property
     def _has_rounds(self) -> bool:
         return is_given(self.settings.get("rounds"))
+
+    @property
+    def is_unfinished(self) -> bool:
+        """Whether time limits aborted all trials, so that none can be the best."""
+        states = {trial.state for trial in self.ranked}
+        return states == {TrialState.TIMED_OUT}
 
     @property
     def cuts_trials(self) -> bool:

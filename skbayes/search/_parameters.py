@@ -101,7 +101,8 @@ class SharedEntries:
         model. A trial that is expected to exceed the limit is not started. The search
         then looks for a trial that is expected to finish in time, and ends if there is
         none. Fits that are still running at the limit are aborted, and their trials are
-        dropped. If no trial was finished, a ValueError is raised.
+        dropped. If no trial was finished, the current parameters of the estimator are
+        the result, without a score, and a warning is issued.
 
         Each worker runs its fits in a separate process, even if there is only one
         worker. Running fits cannot be aborted on a cluster, with callbacks in the

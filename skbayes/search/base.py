@@ -21,7 +21,6 @@ from skbayes import compat
 from skbayes.evaluation.aspects import registry as aspects
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.fold import configured
-from skbayes.evaluation.limits import unfinished_text
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History
@@ -39,6 +38,7 @@ from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.spaces.parts import own_values
 from skbayes.utils.did_you_mean import NameHints, replaced_by
+from skbayes.utils.optional import warn_user
 from skbayes.utils.pickled_version import PickledVersion
 
 
@@ -350,11 +350,16 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
                 outcome = run_stages(
                     run, stages, optimizer, evaluator, executor, budget, report
                 )
+                if not outcome.history:
+                    untried = choice.untried(strategy, run, stage, evaluator)
+                    outcome.history.append(untried)
             run = replace(run, ranked=strategy._ranked(outcome.history))
             # The results are kept if a later step fails.
             found = self._set(strategy._results(run, outcome))
             found |= self._set(strategy._select(run, found))
-            if strategy.return_folds:
+            if run.is_unfinished:
+                warn_user(choice.unfinished_text(run, found.get("best_params_")))
+            elif strategy.return_folds:
                 self._set(winner_fits(run, found["best_index_"]))
             if run.refit.plain:
                 self._refit(strategy, run, found)
@@ -513,8 +518,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _results(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
         history = outcome.history
-        if not history:
-            raise ValueError(unfinished_text(run, outcome.unfinished))
         fitted = [fold.as_dict() for fold in history.folds if fold.is_fitted]
         compat.report_failures(fitted, self.error_score)
         # Before the first valid score, the metrics of a callable are not known.
@@ -575,7 +578,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     def _refit(self, strategy: Any, run: SearchRun, found: Mapping[str, Any]) -> None:
         """Fit the best configuration, or the final model; set the attributes."""
         final = None
-        if run.refit.rule == "ensemble":
+        if run.refit.rule == "ensemble" and not run.is_unfinished:
             final = FinalModel(strategy, run, found)
         model = final.model if final else strategy._unfitted(found["best_params_"])
         X, y, fit_params = run.X, run.y, run.fit_params

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import math
 import warnings
 from collections.abc import Mapping, Sequence
@@ -13,13 +15,20 @@ from scipy.stats import rankdata
 from skbayes import compat
 from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.costs import parse_cost, trial_cost
+from skbayes.evaluation.evaluator import CandidateEvaluator
 from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial, TrialState
+from skbayes.loop.stages import Stage
 from skbayes.results.scores import corrected_best_score, fold_scores
+from skbayes.space import Integer, Real, Space
 from skbayes.space.dimensions import FloatArray, is_number, key_of
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first, least_violating
+from skbayes.utils.texts import one_line
+
+# Maximum length of a configuration in a message.
+MAX_TEXT = 300
 
 # -- metric ---------------------------------------------------------------------------
 
@@ -172,6 +181,63 @@ def rank(scores: FloatArray) -> np.ndarray:
     return rankdata(order, method="min").astype(np.int32)
 
 
+# -- no finished trial ----------------------------------------------------------------
+
+
+def untried(
+    search: Any, run: SearchRun, stage: Stage, evaluator: CandidateEvaluator
+) -> Trial:
+    """Return a trial of the estimator's own configuration, which was not fitted.
+
+    It is the result of a search whose timeout aborted its first trials. Instead of a
+    configuration that is not in the space, the nearest one is used.
+    """
+    space, own = run.space, search._own_values()
+    params = space.selection(own)
+    if params is None:
+        params = _nearest(space, own)
+    if not space.allows(params):
+        optimizer = stage.make_optimizer(run, History())
+        params = optimizer.propose().params
+    assign = functools.partial(stage.assigned, 0, 0)
+    return dataclasses.replace(evaluator, assign=assign).untried(params)
+
+
+def unfinished_text(run: SearchRun, params: Mapping[str, Any] | None) -> str:
+    """Format the warning of a search in which no trial was finished."""
+    chosen = ""
+    if params is not None:
+        shown = one_line(repr(dict(params)))[:MAX_TEXT]
+        chosen = " is refitted" if run.refit.plain else " is best_params_"
+        chosen = f" The configuration {shown}{chosen}, without a score."
+        if run.constraints is not None:
+            chosen += " Whether it satisfies the constraints is not known."
+    if run.refit.rule == "ensemble":
+        chosen += f" refit={run.settings['refit']!r} was not possible."
+    return (
+        f"No trial was finished within {run.options.limits}.{chosen} Increase the "
+        "limit, or reduce cv or the number of rows."
+    )
+
+
+def _nearest(space: Space, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration with the nearest values, which need not be allowed.
+
+    Instead of other values that are not in the space, the middle of a range or the
+    first option is used.
+    """
+    row = np.full(space.n_columns, np.nan)
+    for place, column in enumerate(space.columns):
+        value, dimension = values.get(column.name or ""), column.dimension
+        if dimension.is_categorical:
+            row[place] = dimension.grid[0]
+        if is_number(value) and isinstance(dimension, Integer | Real):
+            value = min(max(value, dimension.low), dimension.high)
+        if dimension.contains(value):
+            row[place] = dimension.encode([value])[0]
+    return space.decode(space.snap(row[None]))[0]
+
+
 # -- choice ---------------------------------------------------------------------------
 
 
@@ -182,6 +248,8 @@ def best_row(
     refit, results = run.refit.plain, found["cv_results_"]
     if not refit and found["multimetric_"]:
         return None
+    if run.is_unfinished:
+        return 0  # by default, the current parameters of the estimator
     scores = None
     if not callable(refit):
         scores = search._selection_scores(run, results)
@@ -229,6 +297,9 @@ def choose_by_rule(
     The rule "corrected" chooses the own values unless the score of the best row is
     still better after the correction of its optimism.
     """
+    if run.is_unfinished:
+        unknown = ("best_score_corrected_", "best_gain_", "best_gain_std_")
+        return best, {**dict.fromkeys(unknown, math.nan), "own_index_": None}
     allowed = np.ones(len(run.ranked), dtype=bool)
     if run.constraints is not None:
         # Trials on small samples may satisfy bounds that those on all rows violate.

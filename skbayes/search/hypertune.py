@@ -362,10 +362,11 @@ class HyperTuneSearchCV(BayesSearchCV):
         results = attributes["cv_results_"]
         whole = results["stage"] > 0
         if not np.any(whole):
-            warn_or_log(
-                "The search ended before the first trial on all data; the best trial "
-                "is on a small sample."
-            )
+            if not run.is_unfinished:
+                warn_or_log(
+                    "The search ended before the first trial on all data; the best "
+                    "trial is on a small sample."
+                )
             return attributes
         for metric in metrics_of(results):
             ranks = np.full(len(whole), np.sum(whole) + 1, dtype=np.int32)

@@ -280,6 +280,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     def _select(self, run: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
         objectives, results = run.objective, found["cv_results_"]
+        if run.is_unfinished:
+            return self._without_front(run, results)
         Y = objectives.of_results(results, found["trials_"])
         Y[~warned_rows(run, np.all(np.isfinite(Y), axis=1))] = np.nan
         if not np.any(np.all(np.isfinite(Y), axis=1)):
@@ -301,6 +303,24 @@ class ParetoSearchCV(BaseBayesSearchCV):
         if choice is not False:
             attributes |= self._chosen(choice, "refit", rows, found)
         return attributes
+
+    def _without_front(
+        self, run: SearchRun, results: Mapping[str, Any]
+    ) -> dict[str, Any]:
+        """Return the attributes of a search without a finished trial."""
+        names, choice = run.objective.names, run.refit.plain
+        attributes = {
+            "hypervolume_": np.zeros(len(run.ranked)),
+            "reference_point_": np.full(len(names), np.nan),
+            "pareto_params_": [],
+            "pareto_front_": {
+                "trial": np.array([], int),
+                **{name: np.array([]) for name in names},
+            },
+        }
+        if choice is False:
+            return attributes
+        return attributes | best_attributes(results, 0, self._scored_by(choice))
 
     def _chosen(
         self, choice: Any, parameter: str, rows: np.ndarray, found: Mapping[str, Any]
@@ -363,6 +383,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
             choice = int(choice)  # the row of a data frame may hold floats only
         run = self._run_of_refit(X, y, params)
         rows = vars(self)["pareto_front_"]["trial"]
+        if not len(rows):
+            raise ValueError("pareto_front_ is empty: no trial was finished in time.")
         chosen = self._chosen(choice, "choice", rows, vars(self))
         forget_choice(self)
         found = self._set(chosen)

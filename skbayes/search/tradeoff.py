@@ -410,7 +410,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def _select(self, run: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
         results = found["cv_results_"]
         unit_scores = self._unit_scores(results, found["trials_"])
-        if not np.any(np.isfinite(unit_scores)):
+        if not np.any(np.isfinite(unit_scores)) and not run.is_unfinished:
             raise ValueError(
                 "No trial has both a score and a cost; see cv_results_ and trials_ "
                 "for the measured values."
@@ -523,7 +523,7 @@ def _curve(
     rows, begins = envelope(scores, results["relative_cost"])
     table = {
         "tradeoff_from": begins,
-        "tradeoff_to": np.append(begins[1:], np.inf),
+        "tradeoff_to": np.append(begins, np.inf)[1:],
         "trial": rows,
         "score": results[f"mean_test_{metric}"][rows],
     }

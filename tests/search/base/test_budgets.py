@@ -95,14 +95,6 @@ def test_stoppers():
             search.set_params(stopper=wrong).fit(X, y)
 
 
-def test_a_timeout_within_which_no_trial_is_finished_is_an_error():
-    search = search_of(timeout="0.0001 s")
-    message = r"within timeout=\S+ s. Trial 0 was running, with 2 fits of {'quality'"
-    with pytest.raises(ValueError, match=message):
-        search.fit(X, y)
-    assert not hasattr(search, "cv_results_")
-
-
 RACES = {"pre_dispatch": 3, "racing": True, "return_train_score": True}
 
 
@@ -179,8 +171,8 @@ def test_a_timeout_is_checked_between_fits_that_cannot_be_ended():
     warns = pytest.warns(
         UserWarning, match="^timeout cannot abort a running .* pickled"
     )
-    fails = pytest.raises(ValueError, match="No trial was finished within timeout")
-    with warns, fails:
+    late = pytest.warns(UserWarning, match="No trial was finished within timeout")
+    with warns, late:
         search_of(Here(), timeout=1e-9, n_jobs=1).fit(X, y)
 
 

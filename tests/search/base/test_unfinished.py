@@ -1,0 +1,151 @@
+"""Searches whose time was over before the first trial ended."""
+
+import pickle
+import warnings
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+from every_search import SEARCHES, SPACE, data, make
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import (
+    BayesSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
+    load_history,
+)
+from skbayes.spaces import models
+
+pytestmark = pytest.mark.usefixtures("forked_workers")
+
+X, y = load_iris(return_X_y=True)
+OWN = {"max_depth": 2, "min_samples_leaf": 1}
+TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
+
+
+def first_row(results):
+    """Choose a row, as a callable `refit`."""
+    return 0
+
+
+def both(estimator, X, y):
+    """Score by two metrics."""
+    return {"a": estimator.score(X, y), "b": 1.0}
+
+
+def fitted(search, *given):
+    with pytest.warns(
+        UserWarning, match=r"^No trial was finished within .*timeout=1e-09"
+    ):
+        return search.fit(*(given or (X, y)))
+
+
+def check_usable(search, X):
+    """Check that a search without scores can be used as any other."""
+    assert search.stop_reason_ == "timeout"
+    assert all(trial.state == "timed_out" for trial in search.trials_)
+    assert not np.isfinite(search.trials_[0].score)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        again = pickle.loads(pickle.dumps(search))
+        assert repr(clone(search)) == repr(clone(again))
+        assert len(search.results_frame()) == 1
+        assert search._repr_html_()
+    if hasattr(search, "best_estimator_"):
+        assert len(again.predict(X)) == len(X)
+
+
+@pytest.mark.parametrize("refit", [True, False])
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_every_search_ends_with_the_own_configuration(kind, refit):
+    chosen = {} if refit else {"refit": False}
+    given = data(kind)
+    search = fitted(make(kind, timeout=1e-9, **chosen), *given)
+    check_usable(search, given[0])
+    assert hasattr(search, "best_estimator_") == refit
+    if hasattr(search, "best_params_"):
+        assert search.best_index_ == 0
+        assert search.best_params_ == search.cv_results_["params"][0]
+        assert np.isnan(search.best_score_)
+    if refit:
+        best = search.best_estimator_.get_params()
+        assert {name: best[name] for name in search.best_params_} == search.best_params_
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert str(search.report())
+            search.plot()
+        plt.close("all")
+
+
+@pytest.mark.parametrize(
+    "more, own",
+    [
+        ({"refit": "ensemble"}, OWN),
+        ({"refit": "corrected"}, OWN),
+        ({"refit": first_row}, OWN),
+        ({"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}, OWN),
+        ({"scoring": ["accuracy", "f1_macro"], "refit": False}, None),
+        ({"scoring": both, "refit": "a"}, OWN),
+        ({"constraints": {"recall_macro": ">= 0.5"}}, OWN),
+        ({"return_folds": "predict_proba", "return_train_score": True}, OWN),
+        ({"return_folds": ["all", "estimators"]}, OWN),
+        ({"racing": True, "n_jobs": 2}, OWN),
+        ({"trial_limits": {"time": 100}}, OWN),
+    ],
+)
+def test_options(more, own):
+    search = BayesSearchCV(TREE, SPACE, timeout=1e-9, cv=2, random_state=0, **more)
+    check_usable(fitted(search), X)
+    assert vars(search).get("best_params_") == own
+
+
+def allows(params):
+    """Allow some configurations."""
+    return params["max_depth"] == 3
+
+
+def test_the_nearest_configuration_of_the_space():
+    space = {"C": (0.1, 10.0), "kernel": ["poly", "linear"], "degree": (2, 5)}
+    search = BayesSearchCV(SVC(C=99, degree=1), space, timeout=1e-9, random_state=0)
+    assert fitted(search).best_params_ == {"C": 10.0, "degree": 2, "kernel": "poly"}
+    search = BayesSearchCV(TREE, SPACE, constraints=allows, timeout=1e-9)
+    assert fitted(search).best_params_["max_depth"] == 3
+    check_usable(fitted(BayesSearchCV(*models(X, y), timeout=1e-9)), X)
+
+
+def test_what_is_not_possible_is_named():
+    search = BayesSearchCV(TREE, SPACE, timeout=1e-9, refit="ensemble")
+    with pytest.warns(UserWarning, match="refit='ensemble' was not possible"):
+        search.fit(X, y == 1)
+    search.set_params(constraints={"recall": ">= 0.5"}, refit=True)
+    with pytest.warns(UserWarning, match="satisfies the constraints is not known"):
+        search.fit(X, y == 1)
+    pareto = fitted(make(ParetoSearchCV, timeout=1e-9))
+    with pytest.raises(ValueError, match="pareto_front_ is empty: no trial"):
+        pareto.select("knee", X, y)
+    tradeoff = fitted(make(TradeoffSearchCV, timeout=1e-9)).select(0.2, X, y)
+    assert tradeoff.best_train_fraction_ == 1.0
+
+
+def test_a_journal_goes_on_with_the_trials_that_were_aborted(tmp_path):
+    journal = tmp_path / "journal.jsonl"
+    more = {"n_iter": 4, "cv": 2, "random_state": 0}
+    search = BayesSearchCV(TREE, SPACE, journal=journal, timeout=1e-9, **more)
+    for _ in range(2):
+        assert len(fitted(search).trials_) == 1
+        assert list(load_history(journal)["state"]) == ["unfinished"]
+    search.set_params(timeout=None).fit(X, y)
+    plain = BayesSearchCV(TREE, SPACE, **more).fit(X, y)
+    assert search.trials_.params == plain.trials_.params
+    assert search.best_score_ == plain.best_score_
+
+
+def test_results_without_scores_are_no_knowledge():
+    known = fitted(BayesSearchCV(TREE, SPACE, timeout=1e-9))
+    search = BayesSearchCV(TREE, SPACE, n_iter=2, cv=2, warm_start_from=known)
+    with pytest.warns(UserWarning, match="1 without a comparable score"):
+        assert search.fit(X, y).best_score_ > 0
