@@ -61,9 +61,13 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skbayes
+from skbayes.evaluation import prefix
 from skbayes.loop import NoImprovement
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real
 from skbayes.text import NGramVectorizer
+
+# Callbacks observe the fits of all steps, which are shared depending on their times.
+prefix.LEAST_SECONDS = np.inf
 
 FILE = Path(__file__).resolve().parent / "results/recorded_searches/searches.jsonl"
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "joblib")
@@ -441,11 +445,8 @@ ASPECTS: dict[str, dict[str, Any]] = {
     "constraint": {"constraints": moderate},
     "constraints": {"constraints": {"recall": ">= 0.7", "gain": ("f1", ">= 0.5")}},
     "costs": {"constraints": {"model_size": "<= 12500", "n_features": "<= 150"}},
-    "cache": {"cache": True},
-    "no cache": {"cache": False},
     "callbacks": {"callbacks": Recorder},
-    # Whether steps are shared by default depends on their times.
-    "inner callbacks": {"callbacks": InnerRecorder, "cache": False},
+    "inner callbacks": {"callbacks": InnerRecorder},
     "kept fits": {"return_folds": ["estimators", "predict"]},
     "metrics": {"scoring": ["accuracy", "recall"], "refit": "recall"},
     "weights": {"fit": "sample_weight"},
@@ -457,7 +458,7 @@ ASPECTS: dict[str, dict[str, Any]] = {
     "workers": {"n_jobs": 2, "pre_dispatch": 2},
 }
 # Aspects that are combined with each other aspect only for BayesSearchCV.
-MINOR = {"no cache", "inner callbacks", "training scores", "subsets", "in flight"}
+MINOR = {"inner callbacks", "training scores", "subsets", "in flight"}
 # Searches with aspects whose processes take seconds to start. They are combined with
 # many others at once, and one by one only for BayesSearchCV with limits.
 SLOW = {"limits": {*KINDS}, "aborted": {"Bayes", "MultiStage"}}
@@ -483,7 +484,8 @@ def of_pairs() -> Iterator[tuple[str, Any, tuple, dict]]:
             if "limits" not in pair or not WITH_LIMITS.isdisjoint(pair):
                 rows.append([*pair])
         if kind == "Bayes":
-            rows += [[name, "workers"] for name in aspects if name != "aborted"]
+            alone = {"aborted", "inner callbacks"}
+            rows += [[name, "workers"] for name in aspects if name not in alone]
         for names in rows:
             full = " + ".join([kind, *names])
             yield full, *_search(kind, full, names)

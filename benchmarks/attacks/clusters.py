@@ -26,11 +26,11 @@ import sys
 import tempfile
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import joblib
 import numpy as np
@@ -45,6 +45,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
+from skbayes.evaluation import prefix
 
 X, y = load_iris(return_X_y=True)
 WEIGHTS = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
@@ -249,14 +250,12 @@ def odd_states(name: str, act: str, state: str = "complete", **more: Any) -> boo
 def shared_steps(name: str) -> bool:
     model = make_pipeline(PCA(2, random_state=0), SVC())
     space = {f"svc__{key}": value for key, value in SPACE.items()}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        search = run(name, model, space, cache=True)
-    shares = any(trial.shared_time for trial in search.trials_)
-    told = any("cache=True" in str(warning.message) for warning in caught)
-    assert shares != told, "not shared, without a warning"
-    assert table(search) == table(run("one process", model, space, cache=False))
-    return shares
+    search = run(name, model, space)
+    with mock.patch.object(prefix, "find_runs", return_value=[]):
+        plain = run("one process", model, space)
+    assert not any(trial.shared_time for trial in plain.trials_)
+    assert table(search) == table(plain)
+    return any(trial.shared_time for trial in search.trials_)
 
 
 def callbacks(name: str) -> bool:
@@ -375,7 +374,7 @@ def fitted_once(name: str) -> bool:
     # Without a seed, it would draw global random numbers in another thread.
     model = make_pipeline(SlowScaler(0.5, place), SVC(random_state=0))
     space = {f"svc__{key}": value for key, value in SPACE.items()}
-    run(name, model, space, cache=True, refit=False)
+    run(name, model, space, refit=False)
     return sorted(fits_by_rows(place).values()) == [1, 1, 1]
 
 
@@ -400,7 +399,7 @@ FEATURES: dict[str, Callable[[str], Any]] = {
     "racing": partial(as_alone, racing=True),
     "several metrics, sample weights": partial(as_alone, weights=WEIGHTS, **SCORES),
     "``rounds``": partial(as_alone, model=BOOSTING, rounds="auto", n_iter=3),
-    "shared steps (``cache``)": shared_steps,
+    "shared steps": shared_steps,
     "callbacks": callbacks,
     "``journal``": journal,
     "failing fit": partial(odd_states, act="raise", state="failed"),

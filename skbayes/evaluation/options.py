@@ -1,4 +1,4 @@
-"""Meaning of the parameters `refit`, `return_folds`, `cache` and of limits."""
+"""Meaning of the parameters `refit`, `return_folds` and of limits."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
-
-import numpy as np
 
 from skbayes.space.dimensions import is_number
 from skbayes.utils.did_you_mean import did_you_mean
@@ -103,20 +101,6 @@ def memory_text(size: float) -> str:
     """Format a size for messages."""
     unit, factor = ("GB", 1e9) if size >= 1e9 else ("MB", 1e6)
     return f"{float(f'{size / factor:.3g}'):g} {unit}"
-
-
-def parse_cache(cache: Any, default: float) -> tuple[bool | str, float]:
-    """Return the rules of sharing (a bool or "auto"), and the maximum size in bytes."""
-    is_pair = isinstance(cache, tuple) and len(cache) == 2
-    rules, size = cache if is_pair else (None, cache)
-    if rules is None and (isinstance(size, bool | np.bool_) or size == "auto"):
-        rules, size = size, default
-    if rules not in (None, True, False, "auto"):
-        raise ValueError(
-            "cache must be 'auto', True, False, a size such as '4 GB', or a tuple of "
-            f"both, such as (True, '4 GB'), got {cache!r}."
-        )
-    return "auto" if rules is None else rules, parse_size("cache", size)
 
 
 # Rules by name, with the names of their options.

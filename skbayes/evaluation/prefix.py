@@ -49,13 +49,11 @@ LEAST_SECONDS = 1e-3
 class PrefixCache:
     """Inputs that the fits of a search need to share steps.
 
-    `n_values` counts the values of each searched parameter. If `only_known`, only steps
-    of scikit-learn are shared, whose fits take longer than loading their outputs.
+    `n_values` counts the values of each searched parameter.
     """
 
     store: PrefixStore | MachineStore
     n_values: Mapping[str, float]
-    only_known: bool = False
 
 
 class _LostStep(BaseException):
@@ -126,13 +124,13 @@ class SharedFit:
         if settings in unshared:
             return fit(X, y, **fit_params)
         try:
-            runs = list(find_runs(estimator, n_values, self.cache.only_known))
+            runs = list(find_runs(estimator, n_values))
             for path, steps in runs:
                 _Run(self, steps, is_outer=path == "").prepare()
         except Exception:  # for example, a value that cannot be hashed
             self.uncover_all()
         fitted = fit(X, y, **fit_params)
-        if self.cache.only_known and not self.is_used and settings is not None:
+        if not self.is_used and settings is not None:
             unshared.add(settings)
         return fitted
 
@@ -358,7 +356,7 @@ class _Run:
     def _pays(self) -> bool:
         """Return whether fitting the steps took longer than loading their output."""
         seconds = sum(seconds for seconds, _ in self._times)
-        return seconds > LEAST_SECONDS or not self._fit.cache.only_known
+        return seconds > LEAST_SECONDS
 
     def _restore(self, i: int, transformer: Any) -> Any:
         uncover(transformer)

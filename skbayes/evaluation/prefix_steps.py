@@ -10,7 +10,7 @@ import functools
 import inspect
 import math
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -54,7 +54,7 @@ class Step:
 
 
 def find_runs(
-    estimator: Any, n_values: Mapping[str, float], only_known: bool = False
+    estimator: Any, n_values: Mapping[str, float]
 ) -> Iterator[tuple[str, list[Step]]]:
     """Yield the runs of an estimator that can be shared, with the pipeline's path.
 
@@ -66,8 +66,7 @@ def find_runs(
         for name, value in estimator.get_params(deep=True).items()
     )
     if not writes:
-        finder = _Finder(n_values, _is_known_step if only_known else _is_deterministic)
-        yield from finder.runs_in(estimator, "", frozenset())
+        yield from _Finder(n_values).runs_in(estimator, "", frozenset())
 
 
 @dataclass(frozen=True)
@@ -75,7 +74,6 @@ class _Finder:
     """Finder of steps with the same result in all trials with a setting."""
 
     n_values: Mapping[str, float]
-    is_safe: Callable[[Any], bool]
 
     def runs_in(
         self, estimator: Any, path: str, names: frozenset[str]
@@ -136,15 +134,11 @@ class _Finder:
             return None
         names = names | self._touching(path)
         n_settings = math.prod(self.n_values[name] for name in names)
-        if n_settings > MAX_SETTINGS or not self.is_safe(part):
+        if n_settings > MAX_SETTINGS or not _is_known_step(part):
             return None
         if not (hasattr(part, "fit_transform") and hasattr(part, "transform")):
             return None
-        # The state of a shareable step is in its `__dict__`.
-        slots = any(getattr(kind, "__slots__", ()) for kind in type(part).__mro__)
-        return (
-            Step(path, part, names) if hasattr(part, "__dict__") and not slots else None
-        )
+        return Step(path, part, names)
 
     def _touching(self, path: str) -> frozenset[str]:
         return frozenset(
@@ -159,8 +153,6 @@ def full_name(path: str, name: str) -> str:
 
 def _is_deterministic(transformer: Any) -> bool:
     """Return whether a step draws only from a seed or from NumPy's generator."""
-    if not hasattr(transformer, "get_params"):
-        return False
     inner = transformer.get_params(deep=True).values()
     parts = [transformer, *filter(is_estimator, inner)]
     if any(map(compat.has_callbacks, parts)) or not all(map(_draws_no_numbers, parts)):
@@ -172,7 +164,9 @@ def _is_deterministic(transformer: Any) -> bool:
 
 def _is_known_step(transformer: Any) -> bool:
     """Return whether a step is silent, deterministic and made of known code."""
-    if not _is_deterministic(transformer) or not _is_known(transformer):
+    if not (is_estimator(transformer) and _is_known(transformer)):
+        return False
+    if not _is_deterministic(transformer):
         return False
     inner = transformer.get_params(deep=True)
     return not any(inner[name] for name in inner if name.endswith("verbose"))
@@ -224,13 +218,8 @@ def _draws_no_numbers(part: Any) -> bool:
     if params.get("sample_posterior"):  # IterativeImputer draws in `transform`
         return False
     if "random_state" not in params:
-        try:
-            return not get_tags(part).non_deterministic
-        except Exception:  # other objects, without tags
-            return False
-    if params["random_state"] is None:
-        return _is_of_sklearn(type(part))
-    return isinstance(params["random_state"], Integral)
+        return not get_tags(part).non_deterministic
+    return isinstance(params["random_state"], Integral | None)
 
 
 def _draws_anew(value: Any) -> bool:

@@ -303,9 +303,8 @@ def machine_store(
 
 def _warn_of_limit(place: str, limit: float) -> None:
     warn_or_log(
-        "Results that trials share were computed again, because the limit of cache "
-        f"({limit / 1e9:.3g} GB) was reached or the temporary folder {place!r} is "
-        "full. The scores are not affected. To speed up the search, set a larger "
-        "limit, such as cache='8 GB', or choose a folder with more space by "
-        "temp_folder of joblib.parallel_config."
+        "Results that trials share were computed again, because the limit of temporary "
+        f"files ({limit / 1e9:.3g} GB) was reached or the folder {place!r} is full. "
+        "The scores are not affected. If the folder is full, choose one with more "
+        "space by temp_folder of joblib.parallel_config."
     )

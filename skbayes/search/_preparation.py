@@ -24,7 +24,6 @@ from skbayes.evaluation.evaluator import CandidateEvaluator, fold_task, make_bac
 from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import (
     oof_method,
-    parse_cache,
     parse_time,
     parse_trial_limits,
 )
@@ -504,9 +503,9 @@ def _shared_results(
 ) -> Iterator[tuple[Any, PrefixCache | None]]:
     """Yield the data of the trials, and the cache of steps that the fits share."""
     trial_data = search._trial_data(run)
-    rules, limit = parse_cache(search.cache, search._cache_limit)
+    limit = search._cache_limit
     has_steps = type(run.estimator) is Pipeline and len(run.estimator.steps) > 1
-    if trial_data is None and not (rules and has_steps):
+    if trial_data is None and not has_steps:
         yield run.X, None
         return
     context: Any = run.context
@@ -520,8 +519,7 @@ def _shared_results(
         elif store is None:
             yield run.X, None
         else:
-            only_known = rules == "auto"
-            yield run.X, PrefixCache(store, run.space.n_values, only_known)
+            yield run.X, PrefixCache(store, run.space.n_values)
 
 
 @contextlib.contextmanager

@@ -99,7 +99,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     # Acquisition function, unless `surrogate` sets it.
     _acquisition = "ei"
 
-    # Maximum size of temporary files in bytes, unless `cache` sets it.
+    # Maximum size in bytes of the temporary files that trials share.
     _cache_limit = 1e9
 
     # Class of the objective.

@@ -24,7 +24,7 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Parameter
-from skbayes.evaluation.options import oof_method, parse_cache
+from skbayes.evaluation.options import oof_method
 from skbayes.evaluation.run import SearchRun
 from skbayes.search._parameters import share_parameters
 from skbayes.search._preparation import parse_initial_points
@@ -160,17 +160,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
           testing;
         - otherwise, 5-fold stratified cross-validation, repeated twice. Most trials are
           evaluated on the first folds only (see `racing`).
-    cache : "auto", bool, int, str or tuple, default="auto"
-        Whether trials share the counts of n-grams in temporary files that all processes
-        map into memory. In a pipeline without an
-        :class:`~skbayes.text.NGramVectorizer`, trials share the first steps, as for
-        :class:`~skbayes.BayesSearchCV`, where True and "auto" differ. Scores are
-        identical to those without sharing.
-
-        A size, in bytes or as a string such as "8 GB", is the maximum size of the
-        files; otherwise, it is 4 GB. The least recently used files are removed first. A
-        warning is issued if n-grams were counted again because the files would have
-        been larger.
     {parameters}
 
     Attributes
@@ -317,10 +306,9 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return strategy
 
     def _trial_data(self, run: SearchRun) -> Callable[[Any], Any] | None:
-        rules, limit = parse_cache(self.cache, self._cache_limit)
-        if not (rules and _has_vectorizer(run)):
+        if not _has_vectorizer(run):
             return None
-        return partial(counted_texts, run.X, limit=limit)
+        return partial(counted_texts, run.X, limit=self._cache_limit)
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: float) -> None:
         super()._warn_of_untried(points[: self._n_own], space, n_iter)

@@ -35,7 +35,6 @@ ELSEWHERE = {
 # Earlier parameters of the searches, with a parameter that the search has and the new
 # spelling.
 REPLACED = {
-    "cache_limit": ("cache", "cache='4 GB'"),
     "n_initial_points": ("initial_points", "initial_points=5"),
     "n_startup_trials": ("initial_points", "initial_points=5"),
     "constraint": ("constraints", "constraints=lambda params: params['a'] < 1"),

@@ -65,7 +65,7 @@ def test_a_wrong_dict_is_an_error_before_any_fit(refit, text):
 
 
 parse_seconds = partial(parse_time, "timeout")
-parse_bytes = partial(parse_size, "cache")
+parse_bytes = partial(parse_size, "memory")
 
 
 @pytest.mark.parametrize(
@@ -96,13 +96,13 @@ def test_memory_and_time_as_text(read, given, expected):
 
 @pytest.mark.parametrize("given", [0, -1, 1.5, "1", "1 G", "-1 B", "0 B", "1e3 B", []])
 def test_no_memory(given):
-    with pytest.raises(ValueError, match="cache must be .* such as '2 GB', got"):
-        parse_size("cache", given)
+    with pytest.raises(ValueError, match="memory must be .* such as '2 GB', got"):
+        parse_size("memory", given)
 
 
 @pytest.mark.parametrize("size", [1e6, 3.21e8, 9.99e8, 1e9, 1.5e10])
 def test_the_text_of_a_memory_is_read_as_that_memory(size):
-    assert parse_size("cache", memory_text(size)) == size
+    assert parse_size("memory", memory_text(size)) == size
 
 
 def test_memory_is_shown_with_three_digits():

@@ -1,4 +1,4 @@
-"""Steps that are shared without a request: those known to be deterministic."""
+"""Steps that are shared: those known to be deterministic."""
 
 import math
 from functools import partial
@@ -54,9 +54,9 @@ TRANSFORMERS = dict(all_estimators(type_filter="transformer"))
 
 
 def shared(step):
-    """Return the paths of the steps that "auto" shares in a pipeline."""
+    """Return the paths of the steps that are shared in a pipeline."""
     estimator = Pipeline([("step", step), ("clf", GaussianNB())])
-    runs = find_runs(estimator, {"clf__var_smoothing": math.inf}, only_known=True)
+    runs = find_runs(estimator, {"clf__var_smoothing": math.inf})
     return {one.path for _, steps in runs for one in steps}
 
 
@@ -133,7 +133,7 @@ def test_known_steps(step):
 def test_other_steps_are_not_shared(step):
     if isinstance(step, Pipeline):
         estimator = Pipeline([*step.steps, ("clf", GaussianNB())], memory="folder")
-        assert not list(find_runs(estimator, {}, only_known=True))
+        assert not list(find_runs(estimator, {}))
     else:
         assert not shared(step)
 
@@ -149,7 +149,6 @@ def test_only_known_parts_of_a_composite_are_shared():
 
 
 @pytest.mark.parametrize("last", [Lasso(copy_X=False), PCA(copy=False)])
-@pytest.mark.parametrize("only_known", [False, True])
-def test_nothing_is_shared_if_a_later_step_writes(last, only_known):
+def test_nothing_is_shared_if_a_later_step_writes(last):
     estimator = make_pipeline(FunctionTransformer(), last)
-    assert not list(find_runs(estimator, {}, only_known))
+    assert not list(find_runs(estimator, {}))

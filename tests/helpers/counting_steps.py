@@ -1,13 +1,30 @@
 """Transformers that record the numbers of their fits and transforms."""
 
+import contextlib
 import os
 
 import numpy as np
 import pandas as pd
+import pytest
 from simple_estimators import Unknown
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
+
+from skbayes.evaluation import prefix, prefix_steps
+
+
+@contextlib.contextmanager
+def sharing(shares=True):
+    """Share deterministic steps of any class, however fast, or none.
+
+    This applies to the fits of this process.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(prefix, "LEAST_SECONDS", 0.0)
+        patch.setattr(prefix_steps, "_is_known", lambda value: True)
+        if not shares:
+            patch.setattr(prefix, "find_runs", lambda estimator, n_values: [])
+        yield
 
 
 class CountingScaler(StandardScaler):
@@ -46,39 +63,6 @@ def note(path, letter):
 def count(path, letter):
     """Count the letters in a file."""
     return path.read_text().count(letter) if path.exists() else 0
-
-
-class DuckScaler:
-    """Transformer without a base class, and therefore without tags."""
-
-    def get_params(self, deep=True):
-        return {}
-
-    def set_params(self, **params):
-        return self
-
-    def fit(self, X, y=None):
-        self.mean_ = np.mean(X, axis=0)
-        return self
-
-    def fit_transform(self, X, y=None):
-        return self.fit(X).transform(X)
-
-    def transform(self, X):
-        return X - self.mean_
-
-
-class SlotScaler(TransformerMixin, BaseEstimator):
-    """Transformer with a part of its state in a slot."""
-
-    __slots__ = ("mean",)
-
-    def fit(self, X, y=None):
-        self.mean = np.mean(X, axis=0)
-        return self
-
-    def transform(self, X):
-        return X - self.mean
 
 
 class Stacking(Unknown):

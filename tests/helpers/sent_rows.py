@@ -9,6 +9,8 @@ import joblib
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
+from skbayes.evaluation import prefix_steps
+
 
 def note(place, what):
     """Note something that this process does."""
@@ -53,6 +55,18 @@ class SlowScaler(StandardScaler):
         note(place, f"fit-{joblib.hash(np.asarray(X))}")
         time.sleep(self.seconds)
         return super().fit(X, y, sample_weight)
+
+
+# Trials share the steps of scikit-learn, and this one. It is registered in each process
+# that loads it.
+_is_of_sklearn = prefix_steps._is_of_sklearn
+
+
+def _is_shared(thing):
+    return thing is SlowScaler or _is_of_sklearn(thing)
+
+
+prefix_steps._is_of_sklearn = _is_shared
 
 
 def fits_by_rows(place):

@@ -38,7 +38,7 @@ from skbayes import (
     WeightedEnsembleClassifier,
     WeightedEnsembleRegressor,
 )
-from skbayes.evaluation import FoldResult, Trial
+from skbayes.evaluation import FoldResult, Trial, prefix
 from skbayes.evaluation.aspects.predictions import KeptPredictions
 from skbayes.evaluation.responses import Response
 from skbayes.search import final_model
@@ -95,8 +95,9 @@ def test_no_model_is_fitted_after_the_search(monkeypatch):
 
 def test_predictions_are_kept_if_trials_share_steps(monkeypatch):
     monkeypatch.setattr(final_model.FinalModel, "_fit_again", None)
+    monkeypatch.setattr(prefix, "LEAST_SECONDS", 0.0)
     refit = {"rule": "ensemble", "members": "refit"}
-    search = fitted(**OPTIONS["cache"], refit=refit)
+    search = fitted(**OPTIONS["shared steps"], refit=refit)
     assert any(fold.extras["shared_time"] for t in search.trials_ for fold in t.folds)
 
 
@@ -132,7 +133,7 @@ OPTIONS = {
     "stages": {"kind": MultiStageSearchCV, "stages": (0.5, 1.0), "n_iter": 8},
     "hypertune":
         {"kind": HyperTuneSearchCV, "complexity": {"max_depth": 1}, "n_subsets": 2},
-    "cache": {"estimator": SCALED, "space": SCALED_SPACE, "cache": True},
+    "shared steps": {"estimator": SCALED, "space": SCALED_SPACE},
     "no probabilities": {"estimator": SVC(), "space": SMOOTH, "scoring": "roc_auc"},
     "multiclass votes":
         {"estimator": SVC(decision_function_shape="ovo"), "space": SMOOTH,

@@ -14,7 +14,6 @@ from skbayes.evaluation.aspects import registry
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.options import (
     oof_method,
-    parse_cache,
     parse_trial_limits,
     returns_estimators,
 )
@@ -59,23 +58,6 @@ def test_other_unknown_names_are_refused_as_before():
         BayesSearchCV(SVC()).set_params(C=3)
     with pytest.raises(TypeError, match="Did you mean 'constraints'"):
         BayesSearchCV(SVC(), constrains=None)
-
-
-def test_cache():
-    for given, expected in [
-        ("auto", ("auto", 7)),
-        (True, (True, 7)),
-        (False, (False, 7)),
-        ("2 GB", ("auto", 2 * 10**9)),
-        (1, ("auto", 1)),
-        (1e9, ("auto", 10**9)),
-        ((True, "1 MiB"), (True, 1 << 20)),
-        (("auto", 5), ("auto", 5)),
-    ]:
-        assert parse_cache(given, 7) == expected
-    for wrong in ("yes", 0, -1, ("all", 5), (True, "x"), (True,)):
-        with pytest.raises(ValueError, match="cache must be"):
-            parse_cache(wrong, 7)
 
 
 def test_initial_points():

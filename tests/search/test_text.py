@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from counting_steps import sharing
 from endings import kill_after
 from joblib import parallel_config
 from recording_callbacks import Recorder
@@ -308,21 +309,14 @@ def test_a_configuration_without_ngrams_costs_its_trial_only():
     assert 0 < sum(failed) < 8
 
 
-def test_counts_that_find_no_room_change_nothing(tmp_path):
+def test_counts_that_find_no_room_change_nothing(tmp_path, monkeypatch):
+    monkeypatch.setattr(TextRepresentationSearchCV, "_cache_limit", 50_000)
     warns = pytest.warns(UserWarning, match="share were computed again")
     with parallel_config(temp_folder=str(tmp_path)), warns:
-        search = _fitted(n_iter=3, cache=50_000)
+        search = _fitted(n_iter=3)
+    monkeypatch.undo()
     _assert_same_scores(search, _fitted(n_iter=3))
     assert not list(tmp_path.iterdir())
-
-
-def test_nothing_is_shared_without_a_cache(counting, tmp_path):
-    expected = _fitted(scoring="neg_log_loss")
-    with parallel_config(temp_folder=str(tmp_path / "unused")):
-        search = _fitted(scoring="neg_log_loss", cache=False)
-    assert counting == ["counted", "removed"]
-    assert not list(tmp_path.iterdir())
-    _assert_same_scores(search, expected)
 
 
 def test_first_steps_without_a_vectorizer_of_this_package_are_shared(
@@ -333,7 +327,8 @@ def test_first_steps_without_a_vectorizer_of_this_package_are_shared(
     search = _fitted(pipeline, SMOOTH, space=None, n_iter=3)
     assert counting == []
     assert all(trial.shared_time > 0.0 for trial in search.trials_[1:])
-    plain = _fitted(pipeline, SMOOTH, space=None, n_iter=3, cache=False)
+    with sharing(False):
+        plain = _fitted(pipeline, SMOOTH, space=None, n_iter=3)
     _assert_same_scores(search, plain)
     # A vectorizer among the values of a step has counts.
     space = {"tfidf": [TfidfVectorizer(), NGramVectorizer()], "C": [0.1, 1.0]}
@@ -386,7 +381,6 @@ COUNTS = make_pipeline(CountVectorizer(), MultinomialNB())
         ({"search_spaces": {"vectorizer__no": [1]}}, ValueError, "vectorizer__no"),
         ({"language": "klingon"}, ValueError, "language='klingon'"),
         ({"dev": {"X": NEW[0]}}, ValueError, "dev must have the keys"),
-        ({"cache": 0}, ValueError, "cache"),
         ({"estimator": COUNTS}, ValueError, "requires an NGramVectorizer"),
     ],
 )

@@ -1,13 +1,11 @@
-"""Shared steps of pipelines: the parameter `cache`."""
+"""Shared steps of pipelines."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from numbers import Real
 
-from skbayes import compat
-from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
+from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.prefix import PrefixCache, SharedFit
 
@@ -49,40 +47,9 @@ class _FoldSteps(FoldAspect):
 
 
 class SharedSteps(Aspect):
-    """First steps of pipelines that are fitted once for equal parameters.
-
-    Parameters
-    ----------
-    cache : "auto", bool, int, str or tuple, default="auto"
-        Whether trials share the first steps of a pipeline. A shared transformer is
-        fitted once per fold and setting. Later trials load its output from temporary
-        files, and the fitted transformer if a scorer uses it. The transformer and the
-        steps before it may have at most 32 different settings in the search space.
-
-        - "auto" shares the transformers of scikit-learn, but not their subclasses.
-          Their parameters may contain no functions except those of scikit-learn and the
-          ufuncs of NumPy. Fits below one millisecond are not shared.
-        - True also shares other transformers. They must be deterministic.
-        - False shares none.
-
-        A transformer that draws from the global random generators is fitted in each
-        trial. On a cluster, the trials of each machine share the steps.
-
-        A size, in bytes or as a string such as "4 GB", is the maximum size of the
-        temporary files, with the rules of "auto". ``(True, "4 GB")`` has the rules of
-        True. Otherwise, it is 1 GB. The least recently used files are removed first. A
-        warning is issued if results had to be computed again because of this limit.
-    """
+    """First steps of pipelines that are fitted once for equal parameters."""
 
     name = "shared_steps"
-    parameters = (
-        Parameter(
-            "cache",
-            ["boolean", compat.Interval(Real, 1, None, closed="left"), str, tuple],
-            default="auto",
-            changes_trials=False,
-        ),
-    )
     condition = "cache"
 
     def fold_aspect(self) -> FoldAspect:

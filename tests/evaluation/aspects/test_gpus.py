@@ -128,7 +128,7 @@ BOOSTING = GradientBoostingClassifier(n_estimators=6, random_state=0)
         | {"callbacks": [Recorder()], "refit": {"rule": "ensemble"}},
         {"estimator": BOOSTING, "rounds": 4, "space": {"max_depth": [1, 2, 3]}},
         {"return_folds": ["estimators", "predict"], "return_train_score": True}
-        | {"timeout": 600, "cache": True, "pre_dispatch": 3, "n_jobs": 2},
+        | {"timeout": 600, "pre_dispatch": 3, "n_jobs": 2},
     ],
     ids=lambda more: " ".join(more),
 )

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from counting_steps import sharing
 from round_outcomes import (
     last_row,
     likelihood_and_accuracy,
@@ -49,7 +50,6 @@ OPTIONS = {
     "racing": {"racing": 0.3},
     "estimators": {"return_folds": "estimators"},
     "oof": {"return_folds": "predict_proba"},
-    "cache": {"cache": True},
     "jobs": {"n_jobs": 2},
     "journal": {"journal": True},
     "training scores": {"return_train_score": True},
@@ -170,17 +170,19 @@ def test_rounds_with_all_options_that_can_be_combined(place, tmp_path):
     check(*run(KINDS[place % 2], TOGETHER[place], tmp_path / "run.journal"))
 
 
-def test_workers_caches_and_resumed_journals_give_equal_outcomes(tmp_path):
+def test_workers_shared_steps_and_resumed_journals_give_equal_outcomes(tmp_path):
     names = ("metric", "scorer", "estimators")
-    expected, _ = run("boosting", names, None)
+    with sharing(False):
+        expected, _ = run("boosting", names, None)
     path = tmp_path / "run.journal"
-    for name in ("cache", "jobs", "journal"):
-        found, _ = run("boosting", (*names, name), path)
+    for more in ((), ("jobs",), ("journal",)):
+        with sharing():
+            found, _ = run("boosting", (*names, *more), path)
         for one, other in zip(found.trials_, expected.trials_, strict=True):
             assert one.outcomes == other.outcomes
             for key in ("params", "rounds", "score", "violation"):
                 assert getattr(one, key) == getattr(other, key)
-        if name == "cache":
+        if not more:
             assert any(trial.shared_time > 0.0 for trial in found.trials_)
     frame = load_history(path)
     assert len(frame) == 3

@@ -14,15 +14,15 @@ import pandas as pd
 import pytest
 from counting_steps import (
     CountingScaler,
-    DuckScaler,
     MetersModel,
     MetersStep,
     NoisyScaler,
-    SlotScaler,
     Stacking,
     WritingStep,
     count,
+    sharing,
 )
+from joblib import parallel_config
 from scipy import sparse
 from sklearn import config_context
 from sklearn.base import clone
@@ -55,8 +55,9 @@ from skbayes import (
     ParetoSearchCV,
     TradeoffSearchCV,
 )
-from skbayes.evaluation import prefix, prefix_store
-from skbayes.evaluation.prefix import COVERED
+from skbayes.evaluation import prefix, prefix_steps, prefix_store
+from skbayes.evaluation.prefix import COVERED, LEAST_SECONDS
+from skbayes.evaluation.prefix_steps import _is_known
 from skbayes.evaluation.prefix_store import PrefixStore
 
 SPACE = {"clf__var_smoothing": (1e-9, 1e-1, "log-uniform")}
@@ -68,6 +69,12 @@ def iris():
     X, y = load_iris(return_X_y=True)
     order = np.random.default_rng(0).permutation(len(X))
     return X[order], y[order]
+
+
+@pytest.fixture(autouse=True)
+def all_steps():
+    with sharing():
+        yield
 
 
 @pytest.fixture
@@ -82,10 +89,16 @@ def pipeline(*steps, model=None):
 
 def search(estimator, space=None, kind=BayesSearchCV, **kwargs):
     given = {"n_iter": N_ITER, "cv": N_FOLDS, "random_state": 0, "refit": False}
-    given |= {"pre_dispatch": 1, "error_score": "raise", "cache": True, **kwargs}
+    given |= {"pre_dispatch": 1, "error_score": "raise", **kwargs}
     if kind is BayesSearchCV:
         given.setdefault("surrogate", "random")
     return kind(estimator, SPACE if space is None else space, **given)
+
+
+def plain_fit(search, *args, **kwargs):
+    """Fit a search without shared steps."""
+    with sharing(False):
+        return search.fit(*args, **kwargs)
 
 
 def assert_same_scores(one, other):
@@ -97,11 +110,10 @@ def assert_same_scores(one, other):
 
 
 def assert_as_plain(estimator, X, y, space=None, fit_params=None, **kwargs):
-    """Fit with the cache and without it, and compare the scores; return both."""
-    both = [
-        search(estimator, space, cache=cache, **kwargs).fit(X, y, **(fit_params or {}))
-        for cache in (True, False)
-    ]
+    """Fit with shared steps and without, and compare the scores; return both."""
+    both = [search(estimator, space, **kwargs) for _ in range(2)]
+    both[0].fit(X, y, **(fit_params or {}))
+    plain_fit(both[1], X, y, **(fit_params or {}))
     assert_same_scores(*both)
     return both
 
@@ -116,7 +128,8 @@ def shared_times(search):
 def test_no_fit_waits_for_a_step_that_is_not_stored(iris, monkeypatch, step, limit):
     give_up = Mock()
     monkeypatch.setattr(PrefixStore, "give_up", give_up)
-    done = search(pipeline(step), n_iter=1, cache=(True, limit), error_score=np.nan)
+    monkeypatch.setattr(BayesSearchCV, "_cache_limit", limit)
+    done = search(pipeline(step), n_iter=1, error_score=np.nan)
     fails = pytest.raises(ValueError, match="n_components")
     with nullcontext() if limit == 1 else fails:
         done.fit(*iris)
@@ -132,7 +145,7 @@ def test_a_step_without_searched_parameters_is_fitted_once_per_fold(iris, log):
     assert np.all(shared_times(done)[1:] > 0.0)
     assert np.all(done.cv_results_["mean_fit_time"][1:] > 0.0)
     log.unlink()
-    plain = search(estimator, cache=False).fit(*iris)
+    plain = plain_fit(search(estimator), *iris)
     assert count(log, "f") == N_FOLDS * N_ITER
     assert not np.any(shared_times(plain))
 
@@ -183,9 +196,10 @@ def test_how_often_a_step_is_fitted(iris, log, steps, space, n_iter, n_fits):
 @pytest.mark.parametrize("where", ["fit_transform", "transform"])
 def test_random_steps_give_the_scores_of_the_plain_pipeline(iris, where):
     both = []
-    for cache in (True, False):
+    for shares in (True, False):
         np.random.seed(0)
-        both.append(search(pipeline(NoisyScaler(where)), cache=cache).fit(*iris))
+        with sharing(shares):
+            both.append(search(pipeline(NoisyScaler(where))).fit(*iris))
     assert_same_scores(*both)
     assert len(set(both[0].cv_results_["mean_test_score"])) > 1
 
@@ -197,7 +211,7 @@ def test_parts_of_a_column_transformer_are_shared_where_another_is_searched(iris
     columns = ColumnTransformer(parts)
     space = {"s0__searched__n_quantiles": (5, 60), **SPACE}
     assert_as_plain(pipeline(columns), *iris, space)
-    # Two counting steps, by the search with a cache and by that without.
+    # Two counting steps, by the search that shares them and by the other one.
     assert count(log, "f") == 2 * N_FOLDS * (1 + N_ITER)
 
 
@@ -208,7 +222,9 @@ def test_each_stage_fits_its_own(iris, log):
     assert count(log, "f") == 2 * N_FOLDS
 
 
-def test_by_default_steps_of_scikit_learn_are_shared(iris, log, monkeypatch):
+def test_steps_of_scikit_learn_are_shared(iris, log, monkeypatch):
+    monkeypatch.setattr(prefix, "LEAST_SECONDS", LEAST_SECONDS)
+    monkeypatch.setattr(prefix_steps, "_is_known", _is_known)
     fit, calls = StandardScaler.fit, []
 
     def slow(self, X, y=None, sample_weight=None):
@@ -218,19 +234,18 @@ def test_by_default_steps_of_scikit_learn_are_shared(iris, log, monkeypatch):
 
     monkeypatch.setattr(StandardScaler, "fit", slow)
     estimator = pipeline(StandardScaler(), MinMaxScaler())
-    shared = search(estimator, cache="auto").fit(*iris)
+    shared = search(estimator).fit(*iris)
     assert len(calls) == N_FOLDS
-    assert_same_scores(shared, search(estimator, cache=False).fit(*iris))
-    search(pipeline(CountingScaler(str(log))), cache="auto").fit(*iris)
+    assert_same_scores(shared, plain_fit(search(estimator), *iris))
+    search(pipeline(CountingScaler(str(log)))).fit(*iris)
     assert count(log, "f") == N_FOLDS * N_ITER
-    assert BayesSearchCV(GaussianNB(), SPACE).cache == "auto"
 
 
-def test_by_default_fast_steps_are_neither_stored_nor_examined_again(iris, monkeypatch):
+def test_fast_steps_are_neither_stored_nor_examined_again(iris, monkeypatch):
     monkeypatch.setattr(prefix, "LEAST_SECONDS", 1e3)
     spy = Mock(wraps=prefix.find_runs)
     monkeypatch.setattr(prefix, "find_runs", spy)
-    shared = search(pipeline(StandardScaler()), cache="auto").fit(*iris)
+    shared = search(pipeline(StandardScaler())).fit(*iris)
     assert not np.any(shared_times(shared))
     assert spy.call_count == 1
 
@@ -278,15 +293,11 @@ FOREST = SelectFromModel(RandomForestClassifier(5, random_state=0))
         (1, np.copy, [StandardScaler(), PCA(3, random_state=None), WritingStep()]),
         (0, np.copy, [StandardScaler(), PCA(2), StandardScaler(copy=False)]),
         (0, np.copy, [StandardScaler(copy=False), PCA(2)]),
-        # Without a base class, and with a state in a slot. Whether they are shared
-        # depends on the release of scikit-learn.
-        (None, np.copy, [DuckScaler()]),
-        (None, np.copy, [SlotScaler()]),
         # Rows that cannot be compared.
         (1, list, [Stacking()]),
         (1, with_missing, [Stacking()]),
     ],
-    ids=range(13),
+    ids=range(11),
 )
 def test_scores_are_those_of_the_plain_pipeline(iris, is_shared, data, steps):
     X, model, more = data(iris[0].copy()), None, {}
@@ -294,8 +305,7 @@ def test_scores_are_those_of_the_plain_pipeline(iris, is_shared, data, steps):
         model, more = MultinomialNB(), {"space": {"clf__alpha": (0.1, 9.0)}}
     more |= {"n_iter": 3, "return_train_score": True, "scoring": ["accuracy"]}
     shared, _ = assert_as_plain(pipeline(*steps, model=model), X, iris[1], **more)
-    if is_shared is not None:
-        assert np.all(shared_times(shared)[1:] > 0.0) == is_shared
+    assert np.all(shared_times(shared)[1:] > 0.0) == is_shared
 
 
 def test_arrays_with_attributes_and_values_without_a_hash(iris):
@@ -401,7 +411,8 @@ def test_two_workers_find_the_same(iris, log):
     estimator = pipeline(CountingScaler(str(log)))
     alone, _ = assert_as_plain(estimator, *iris)
     log.unlink()
-    together = search(estimator, n_jobs=2).fit(*iris)
+    with parallel_config("threading"):
+        together = search(estimator, n_jobs=2).fit(*iris)
     assert_same_scores(alone, together)
     assert count(log, "f") == N_FOLDS
 
@@ -410,10 +421,9 @@ def test_costs_are_those_of_the_whole_pipeline(iris):
     objectives = {"accuracy": "max", "model_size": "min", "fit_time": "min"}
     steps = pipeline(PolynomialFeatures(4), StandardScaler())
     more = {"objectives": objectives, "error_score": 0.0, "initial_points": 4}
-    both = [
-        search(steps, kind=ParetoSearchCV, cache=cache, **more).fit(*iris)
-        for cache in (True, False)
-    ]
+    both = [search(steps, kind=ParetoSearchCV, **more) for _ in range(2)]
+    both[0].fit(*iris)
+    plain_fit(both[1], *iris)
     sizes = [one.cv_results_["mean_test_model_size"] for one in both]
     np.testing.assert_array_equal(*sizes)
     assert np.all(shared_times(both[0])[1:] > 0.0)
@@ -481,7 +491,7 @@ def test_fitted_steps_are_loaded_if_something_looks_at_them(
     n_later = N_FOLDS * (N_ITER - 1)
     if looks:
         assert loaded.count("states") >= n_later
-        assert_same_scores(fitted, search(pair, cache=False, **kwargs).fit(*iris))
+        assert_same_scores(fitted, plain_fit(search(pair, **kwargs), *iris))
     else:
         assert "states" not in loaded
         assert loaded.count("output") == n_later or "kind" in kwargs
@@ -536,7 +546,10 @@ def test_without_room_nothing_is_shared_or_left_behind(iris, tmp_path, monkeypat
 
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
     scaler = pipeline(StandardScaler())
-    small, plain = (search(scaler, cache=given).fit(*iris) for given in (10, False))
+    with monkeypatch.context() as patch:
+        patch.setattr(BayesSearchCV, "_cache_limit", 10)
+        small = search(scaler).fit(*iris)
+    plain = plain_fit(search(scaler), *iris)
     assert_same_scores(small, plain)
     assert np.all(shared_times(small) == 0.0)
     assert not list(tmp_path.iterdir())

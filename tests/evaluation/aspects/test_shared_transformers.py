@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from counting_steps import sharing
 from every_search import small_search
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
@@ -92,10 +93,11 @@ def test_scores_are_those_of_the_plain_pipeline(kind):
     space = {"first": [made(name) for name in KINDS[kind]], "model__max_depth": [1, 2]}
     more = {"n_iter": 200, "pre_dispatch": 1, "refit": False, "error_score": "raise"}
     more |= {"scoring": SCORERS, "return_train_score": True}
-    shared, plain = (
-        small_search(Pipeline(steps), space, cache=cache, **more).fit(*rows(kind))
-        for cache in (True, False)
-    )
+    both = []
+    for shares in (True, False):
+        with sharing(shares):
+            both.append(small_search(Pipeline(steps), space, **more).fit(*rows(kind)))
+    shared, plain = both
     for column, values in shared.cv_results_.items():
         if "time" not in column:
             np.testing.assert_array_equal(values, plain.cv_results_[column], column)

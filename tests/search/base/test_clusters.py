@@ -109,7 +109,7 @@ def test_rows_reach_each_worker_once(machines, tmp_path):
 def test_steps_are_fitted_once_per_machine_and_fold(machines):
     model = make_pipeline(SlowScaler(0.3), SVC())
     search = BayesSearchCV(model, {"svc__C": (0.1, 10.0)}, n_iter=6, random_state=0)
-    search.set_params(cv=N_FOLDS, refit=False, pre_dispatch=4, cache=True).fit(X, y)
+    search.set_params(cv=N_FOLDS, refit=False, pre_dispatch=4).fit(X, y)
     fits = [fits_by_rows(folder) for folder in machines]
     assert all(set(of_machine.values()) <= {1} for of_machine in fits)
     assert len(set().union(*fits)) == N_FOLDS
@@ -117,5 +117,5 @@ def test_steps_are_fitted_once_per_machine_and_fold(machines):
     assert not [p for folder in machines for p in folder.glob("skbayes*")]
     with joblib.parallel_config("sequential"):
         model = make_pipeline(SlowScaler(0.0, str(machines[0])), SVC())
-        alone = search.set_params(estimator=model, cache=False).fit(X, y)
+        alone = search.set_params(estimator=model).fit(X, y)
     assert_same_tables(search.cv_results_, alone.cv_results_)

@@ -79,7 +79,6 @@ def test_c1_the_defaults_are_those_of_grid_search_wherever_it_has_them():
 WRONG = {"search_spaces": 3, "timeout": -1, "initial_points": {"C": 1}, "cv": 1.5}
 WRONG |= {"constraints": "C < 3", "trial_limits": 3, "refit": 3.5, "verbose": -1}
 WRONG |= {"pre_dispatch": 1.5, "error_score": "ignore", "return_train_score": "yes"}
-WRONG |= {"cache": "yes"}
 
 
 @pytest.mark.parametrize("name", WRONG)
