@@ -39,6 +39,9 @@ N_TREES, LEAST_R2 = 60, 0.5
 # the mean share of columns of random numbers.
 MOST_SHARE = 0.03
 
+# A gain of at most this multiple of its standard error may be chance.
+CHANCE = 2.0
+
 # A model is much faster than another one if it takes at most this share of its time.
 FASTER = 1 / 3
 
@@ -48,8 +51,9 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
 
     The advice reports best values at an end of their range, with a wider range to try,
     and hyper-parameters without a visible effect. It also reports ties for the best
-    score, and too few trials for reliable plots and importances. It reports a gain over
-    the current parameters of the estimator that is not greater than its standard error.
+    score, and too few trials for reliable plots and importances. It reports if the
+    corrected gain over the current parameters of the estimator is at most twice its
+    standard error.
     In a choice among models, it reports one that is as good within one standard error
     of the best score and takes at most a third of its scoring time.
 
@@ -110,8 +114,8 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
                 "be left out."
             )
     found = (
-        _ensemble(getattr(source, "ensemble_", None)),
-        _few(record),
+        _ensemble(getattr(source, "ensemble_", None), record.sign),
+        few_trials(record),
         _ties(record, record.best),
         _gain(source),
         _faster_model(record, getattr(source, "trials_", source)),
@@ -249,15 +253,16 @@ def _without_effect(record: SearchRecord, space: Space) -> list[str]:
 # -- trials ---------------------------------------------------------------------------
 
 
-def _ensemble(found: Any) -> str | None:
+def _ensemble(found: Any, sign: int) -> str | None:
     """Return a sentence on what an ensemble adds and costs, if there is one."""
     if found is None or np.isnan(found.score_cv):
         return None
     n, gain = len(found.weights), found.score_cv - found.best_score
     text = (
-        f"The ensemble of {n} configuration{'s' * (n > 1)} scores {found.score_cv:.4g} "
+        f"The ensemble of {n} configuration{'s' * (n > 1)} scores "
+        f"{sign * found.score_cv:.4g} "
         "on splits that were left out of its selection, the best configuration "
-        f"{found.best_score:.4g}"
+        f"{sign * found.best_score:.4g}"
     )
     cost = f"predictions take {found.predict_cost:.2g} times as long"
     if gain <= 0:
@@ -265,16 +270,17 @@ def _ensemble(found: Any) -> str | None:
     return f"{text}: it is better by {gain:.2g}; {cost}."
 
 
-def _few(record: SearchRecord) -> str | None:
+def few_trials(record: SearchRecord) -> str | None:
+    """Return a sentence if the trials are too few to learn effects from them."""
     n_trials, n = int(record.complete.sum()), _n_varied(record)
     needed = max(FEW, FEW_EACH * n)
     all_tried = record.space and len(record) >= record.space.n_configurations
     if n_trials >= needed or all_tried or not n:
         return None
     return (
-        f"The search has only {n_trials} finished trial{'s' * (n_trials != 1)} for {n} "
-        f"hyper-parameter{'s' * (n != 1)}: importances and plots are unreliable with "
-        f"fewer than {needed} trials."
+        f"The search has only {n_trials} complete trial{'s' * (n_trials != 1)} for {n} "
+        f"hyper-parameter{'s' * (n != 1)}: importances and partial dependences are "
+        f"unreliable with fewer than {needed} trials."
     )
 
 
@@ -309,13 +315,13 @@ def _gain(source: Any) -> str | None:
     """Return a sentence if the gain over the estimator's own values may be chance."""
     gain = getattr(source, "best_gain_", np.nan)
     error = getattr(source, "best_gain_std_", np.nan)
-    if not gain <= error:
+    if not gain <= CHANCE * error:
         return None
     if source.best_index_ == source.own_index_:
         return "The estimator's own values are the best choice."
     return (
-        "The best configuration is not better than the estimator's own values by more "
-        f"than chance: difference {gain:.2g} ± {error:.2g}."
+        "No gain over the estimator's own values is visible: corrected for the choice "
+        f"of the best trial, it is {gain:.2g} ± {error:.2g}."
     )
 
 

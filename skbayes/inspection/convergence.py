@@ -54,8 +54,8 @@ class ConvergenceDisplay(_Display):
     points_ : matplotlib.collections.PathCollection
         Points of comparable trials.
     other_points_ : matplotlib.collections.PathCollection
-        Points of trials that have a score but are not comparable: trials on fewer rows,
-        or incomplete trials (pruned or timed out).
+        Points of the other trials with a score: trials on fewer rows, trials that were
+        pruned or timed out, and trials that violate constraints.
     failed_points_ : matplotlib.collections.PathCollection
         Marks of failed trials, at the edge of the plot.
 
@@ -159,6 +159,7 @@ class ConvergenceDisplay(_Display):
         others = ~comparable & np.isfinite(shown)
         hollow = {**points, "gid": style.OTHERS}
         hollow |= {"facecolors": "none", "edgecolors": hollow.pop("color")}
+        hollow["label"] = "_" + ", ".join(_kinds(record, others))
         self.other_points_ = ax.scatter(self.x[others], shown[others], **hollow)
         failed = self.x[record.state == "failed"]
         self.failed_points_ = style.mark_failures(ax, failed, record.sign, color)
@@ -202,11 +203,13 @@ class ConvergenceDisplay(_Display):
         ]
         models = [entry for entry in ax.collections if entry.get_gid() == MODEL]
         handles += models
+        other = [c.get_label() for c in ax.collections if c.get_gid() == style.OTHERS]
+        kinds = dict.fromkeys(k for s in other for k in s[1:].split(", ") if k)
         mark: dict[str, Any] = {"linestyle": "none", "markersize": 4.5}
         mark["color"] = style.tones(ax).gray
         for gid, label, marker, fill in (
             (style.TRIALS, "trial", "o", "full"),
-            (style.OTHERS, "trial, not comparable", "o", "none"),
+            (style.OTHERS, ", ".join(kinds), "o", "none"),
             (style.FAILURES, "failed", "x", "full"),
         ):
             if gid in drawn and not (gid == style.TRIALS and models):
@@ -239,3 +242,11 @@ def _position(record: SearchRecord, by: str) -> FloatArray:
             "by='seconds': the times of the trials are unknown; use by='trials'."
         )
     return record.finished
+
+
+def _kinds(record: SearchRecord, rows: np.ndarray) -> list[str]:
+    """Return why trials are not eligible: their state, or what they lack."""
+    states = [state.replace("_", " ") for state in record.state[rows]]
+    reasons = np.where(record.comparable[rows], "violates constraints", "on fewer rows")
+    found = zip(states, reasons.tolist(), strict=True)
+    return sorted({why if state == "complete" else state for state, why in found})

@@ -24,7 +24,6 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import skbayes
-from skbayes.evaluation.trial import TrialState
 from skbayes.inspection.advice import advice
 from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.report_pictures import Picture, pictures
@@ -291,12 +290,7 @@ def _clean(value: Any) -> Any:
 
 
 def _facts(source: Any, record: SearchRecord) -> dict[str, Any]:
-    fits = [fold for trial in record.trials for fold in trial.folds if fold.is_fitted]
-    times = [time for fold in fits for time in (fold.fit_time, fold.score_time)]
     ends = record.finished
-    counts = {
-        state.replace("_", " "): np.sum(record.state == state) for state in TrialState
-    }
     drawn: list[Picture] | None = None
     with contextlib.suppress(ImportError):
         drawn = list(pictures(source, record))
@@ -305,9 +299,7 @@ def _facts(source: Any, record: SearchRecord) -> dict[str, Any]:
         "now": datetime.datetime.now().astimezone(),
         "record": record,
         "search": {name: getattr(source, name, None) for name in _ATTRIBUTES},
-        "states": {label: n for label, n in counts.items() if n},
-        "n_fits": len(fits),
-        "fit_seconds": float(np.nansum(times)),
+        "n_fits": sum(fold.is_fitted for t in record.trials for fold in t.folds),
         "duration": float(np.nanmax(ends)) if np.isfinite(ends).any() else None,
         "params": None
         if record.best is None
@@ -444,8 +436,7 @@ def _trials(record: SearchRecord) -> dict[str, Any] | None:
 def _columns(record: SearchRecord) -> Columns:
     columns: Columns = [("trial", record.number), ("state", record.state)]
     if not record.directions:
-        title = record.metric if record.sign > 0 else record.label.split(" (")[0]
-        columns += [(title, record.shown), ("± std", record.std)]
+        columns += [(record.title, record.shown), ("± std", record.std)]
     for name, means in record.scores.items():
         is_other = len(record.scores) > 1 and name != record.metric
         if name in record.directions or is_other:
@@ -460,7 +451,7 @@ def _columns(record: SearchRecord) -> Columns:
     if record.violation is not None:
         columns.append(("feasible", np.where(record.violation <= 0.0, "yes", "no")))
     columns.append(("seconds per fit", record.fit_time))
-    columns.append(("total seconds", record.duration))
+    columns.append(("seconds of the trial", record.duration))
     if np.any(np.isfinite(record.started)):
         columns.append(("start (seconds)", record.started))
     return columns

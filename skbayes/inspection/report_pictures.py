@@ -8,10 +8,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from textwrap import fill
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from skbayes.inspection import style
+from skbayes.inspection.advice import few_trials
 from skbayes.inspection.base import import_pyplot
 from skbayes.inspection.convergence import ConvergenceDisplay
 from skbayes.inspection.dependence import dependences
@@ -25,11 +28,13 @@ from skbayes.inspection.tradeoff_display import TradeoffDisplay
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 
-# Minimum number of trials with a score for plots of hyper-parameters.
-FEWEST_TO_LEARN = 4
-
 # Maximum number of hyper-parameters in parallel coordinates: those of the most trials.
 MOST_AXES = 12
+
+# Minimum number of complete trials for the plots of effects.
+FEWEST_TO_LEARN = 4
+
+DEPENDENCE = "Partial dependence on each hyper-parameter"
 
 # Inches.
 WIDTH, HEIGHT, PANEL_HEIGHT = 5.6, 3.6, 2.5
@@ -58,18 +63,20 @@ class _Plan:
     wide: bool = False
     # Whether the summary figure contains the plot.
     main: bool = True
+    # Why the plot is not drawn; "" if it is.
+    reason: str = ""
 
 
 def pictures(source: Any, record: SearchRecord) -> Iterator[Picture]:
     """Yield all plots that are possible for a search."""
-    from matplotlib import style
+    from matplotlib import style as styles
 
     for plan in _plans(source, record):
         # Independent of the active matplotlib style. Texts are outlines, because fonts
         # differ between machines.
         rc = {"svg.fonttype": "path", "svg.hashsalt": plan.title}
         try:
-            with style.context(["default", rc]), warnings.catch_warnings():
+            with styles.context(["default", rc]), warnings.catch_warnings():
                 # Letters missing from all fonts are drawn as boxes.
                 warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
                 picture = _picture(plan)
@@ -81,6 +88,8 @@ def pictures(source: Any, record: SearchRecord) -> Iterator[Picture]:
 
 
 def _picture(plan: _Plan) -> Picture:
+    if plan.reason:
+        return Picture(plan.title, plan.reason, None, False)
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -108,7 +117,12 @@ def draw_summary(search: Any) -> np.ndarray:
         panels = part.subfigures(1, len(row), squeeze=False)[0]
         for panel, plan in zip(panels, row, strict=True):
             panel.suptitle(plan.title)
-            plan.draw(ax=panel.subplots())
+            ax = panel.subplots()
+            if plan.reason:
+                style.annotate_empty(ax, fill(plan.reason, 48))
+                ax.set_axis_off()
+            else:
+                plan.draw(ax=ax)
     return np.array(figure.axes, dtype=object)
 
 
@@ -116,7 +130,9 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
     def of(display: Any, **options: Any) -> Callable[..., Any]:
         return partial(display.from_search, record, **options)
 
-    n_scored = int(np.sum(record.complete))
+    few = few_trials(record) or ""
+    if not few and np.sum(record.complete) < FEWEST_TO_LEARN:
+        few = f"The search has fewer than {FEWEST_TO_LEARN} complete trials."
     if len(record.directions) > 1:
         yield _Plan("Pareto front", of(ParetoDisplay), height=3.8)
         evolution = of(ParetoDisplay, kind="evolution")
@@ -128,8 +144,8 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
         yield _Plan("Score against cost", draw, 9.0, wide=True)
     if len(np.unique(record.stage)) > 1:
         yield _Plan("Stages", of(StagesDisplay))
-    if n_scored >= FEWEST_TO_LEARN:
-        yield _Plan("Importance of the hyper-parameters", of(ImportanceDisplay))
+    importance = of(ImportanceDisplay)
+    yield _Plan("Importance of the hyper-parameters", importance, reason=few)
     used = Counter(name for row in record.params for name in row)
     n = len(used)
     if n > 1:
@@ -138,7 +154,10 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:
         common = [name for name, _ in used.most_common(MOST_AXES)]
         lines = of(ParallelCoordinatesDisplay, params=common if n > MOST_AXES else None)
         yield _Plan("All trials", lines, width, wide=n > 3)
-    if n_scored >= FEWEST_TO_LEARN:
+    if few:
+        dependence = of(PartialDependenceDisplay)
+        yield _Plan(DEPENDENCE, dependence, main=False, reason=few)
+    else:
         yield from _of_parameters(source, record)
 
 
@@ -154,7 +173,7 @@ def _of_parameters(source: Any, record: SearchRecord) -> Iterator[_Plan]:
         return
     n_cols, n_rows = min(len(found), 3), -(-len(found) // 3)
     yield _Plan(
-        "Partial dependence on each hyper-parameter",
+        DEPENDENCE,
         partial(PartialDependenceDisplay._of_model(model, found).plot, n_cols=n_cols),
         2.9 * n_cols,
         PANEL_HEIGHT * n_rows,

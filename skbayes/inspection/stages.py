@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any, Self
 
 import numpy as np
@@ -72,6 +73,12 @@ class StagesDisplay(_Display):
 
     def __init__(self, record: SearchRecord) -> None:
         super().__init__(record)
+        has_stages = np.any(record.stage > 0) or np.any(record.train_fraction < 1.0)
+        if len(record) and not has_stages:
+            raise ValueError(
+                f"{record.name} has no stages: all its trials use all training rows. "
+                "MultiStageSearchCV makes trials on fewer rows first."
+            )
         self.n_stages = int(record.stage.max(initial=-1)) + 1
         stages = range(self.n_stages)
         shares = [record.train_fraction[record.stage == stage] for stage in stages]
@@ -145,10 +152,13 @@ class StagesDisplay(_Display):
 
     def _name(self, stage: int) -> str:
         own = self.record.stage == stage
-        n, n_failed = own.sum(), (own & ~self.record.complete).sum()
-        failed = f", {n_failed} without score" if n_failed else ""
-        share, trials = self.train_fraction[stage], "trial" if n == 1 else "trials"
-        return f"stage {stage + 1}: {share:.0%} of rows\n{n} {trials}{failed}"
+        n, share = own.sum(), self.train_fraction[stage]
+        states = Counter(s.replace("_", " ") for s in self.record.state[own])
+        others = [
+            f", {k} {state}" for state, k in states.items() if state != "complete"
+        ]
+        trials = "trial" if n == 1 else "trials"
+        return f"stage {stage + 1}: {share:.0%} of rows\n{n} {trials}{''.join(others)}"
 
     def _pairs_from(self, stage: int) -> np.ndarray:
         """Return the pairs that begin in a stage, shape (n, 2)."""

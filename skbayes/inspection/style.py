@@ -30,9 +30,9 @@ LIFT = 0.25
 # Minimum contrast of texts, as defined by WCAG 2.
 LEAST_CONTRAST = 4.5
 
-# Ids by which the artists of a plot are found when another search is added: comparable
+# Ids by which the artists of a plot are found when another search is added: eligible
 # trials, other trials, failed trials, and marks of points outside the limits.
-TRIALS, OTHERS = "skbayes: trials", "skbayes: trials not compared"
+TRIALS, OTHERS = "skbayes: trials", "skbayes: other trials"
 FAILURES, EDGE = "skbayes: failed", "skbayes: outside"
 
 # Worse scores are outside the limits if their distance from the median is more than

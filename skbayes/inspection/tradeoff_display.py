@@ -151,10 +151,10 @@ class TradeoffDisplay(_Display):
         ----------
         cost : str or None, default=None
             Name of a measured cost, such as "fit_time". By default, the cost of the
-            search, or else "fit_time".
+            search.
         tradeoff : float or None, default=None
             Tradeoff for the line of equal utility. By default, the tradeoff of the
-            search, if it has one.
+            search, if it has one. For other searches, `cost` or `tradeoff` is required.
         score_range : tuple of (float, float) or None, default=None
             Scores that are mapped to 0 and 1. By default, the range of the search, or
             else 0 and 1; if scores are outside of this range, the worst and the best
@@ -162,6 +162,11 @@ class TradeoffDisplay(_Display):
         """
         record = read_record(search, metric=metric)
         settings = record.settings
+        if cost is None and tradeoff is None and "tradeoff" not in settings:
+            raise ValueError(
+                "cost or tradeoff must be given, such as cost='fit_time': "
+                f"{record.name} has no tradeoff."
+            )
         costs = {"fit_time": record.fit_time, **record.costs}
         if cost is None:
             # The cost of a callable is named "cost".

@@ -1,4 +1,4 @@
-"""Models of the costs of trials, some of which were cut short, and limits per trial.
+"""Models of the costs of trials, some of which ended early, and limits per trial.
 
 Symbols (n observed costs, k of them bounds, m candidates, D columns):
 
@@ -6,7 +6,7 @@ Symbols (n observed costs, k of them bounds, m candidates, D columns):
 - ``y``: (n,) logarithms of the costs, or their bounds. Costs are positive, spread over
   decades, and products of factors such as folds, rows and trees. Their logarithms are
   therefore nearly normal and nearly additive.
-- ``b``: logarithm of the cost at which a censored trial was cut short. Only y >= b is
+- ``b``: logarithm of the cost at which a censored trial ended. Only y >= b is
   known of this trial.
 - ``sides``: (n,) 0 for a value, +1 for a lower bound y, -1 for an upper bound y.
 - ``g``: (k,) f - y at the bounds, with f the process. A bound means that g plus noise

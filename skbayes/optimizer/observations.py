@@ -101,8 +101,8 @@ def check_cost(cost: Any, censored: Any = False) -> float | None:
         raise TypeError(f"censored must be True or False, got {censored!r}.")
     if cost is None and censored:
         raise ValueError(
-            "cost must be given with censored=True: the cost of the trial when it was "
-            "cut short."
+            "cost must be given with censored=True: the cost of the trial when it "
+            "ended."
         )
     return _check_positive("cost", cost)
 

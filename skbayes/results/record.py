@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
@@ -16,6 +17,15 @@ from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.space import Space
 from skbayes.space.dimensions import Dimension, FloatArray
 from skbayes.utils.ranking import best_first, least_violating
+
+# Classes of scikit-learn that change the outputs of a model.
+WRAPPERS = {
+    "CalibratedClassifierCV",
+    "FixedThresholdClassifier",
+    "FrozenEstimator",
+    "TransformedTargetRegressor",
+    "TunedThresholdClassifierCV",
+}
 
 
 @dataclass(frozen=True)
@@ -144,11 +154,16 @@ class SearchRecord:
         return self.sign * self.score
 
     @property
+    def title(self) -> str:
+        """Name of `shown`: the metric, or the error for a negated metric."""
+        if self.sign > 0:
+            return self.metric
+        return self.metric.removeprefix("neg_").replace("_", " ")
+
+    @property
     def label(self) -> str:
         """Label of `shown` for an axis, with the better direction."""
-        name = self.metric
-        if self.sign < 0:
-            name = name.removeprefix("neg_")
+        name = self.title
         better = "higher" if self.sign > 0 else "lower"
         return f"{name.replace('_', ' ')} ({better} is better)"
 
@@ -175,11 +190,33 @@ class SearchRecord:
 
     @property
     def models(self) -> list[Any]:
-        """Model of each trial in a choice among models; None without one."""
+        """Model of each trial in a choice among models; None without one.
+
+        A model is what the user knows, such as an SVC in a CalibratedClassifierCV.
+        """
         return [
-            next((v for v in params.values() if hasattr(v, "predict")), None)
+            next((_inner(v) for v in params.values() if hasattr(v, "predict")), None)
             for params in self.params
         ]
+
+    @property
+    def counts(self) -> str:
+        """Number of trials in words, by state unless all are complete."""
+        states = Counter(state.replace("_", " ") for state in self.state)
+        n_outside = 0
+        if self.violation is not None:
+            n_outside = int(np.sum(self.complete & (self.violation > 0.0)))
+        parts = [f"{n} {state}" for state, n in states.items()]
+        parts += [f"{n_outside} violate constraints"] if n_outside else []
+        is_plain = parts == [f"{len(self)} complete"] or not parts
+        return str(len(self)) + ("" if is_plain else f" ({', '.join(parts)})")
+
+    @property
+    def fit_seconds(self) -> float:
+        """Time of fitting and scoring of all folds, in seconds."""
+        fits = [fold for t in self.trials for fold in t.folds if fold.is_fitted]
+        times = [time for fold in fits for time in (fold.fit_time, fold.score_time)]
+        return float(np.nansum(times))
 
     @property
     def order(self) -> np.ndarray:
@@ -191,6 +228,15 @@ class SearchRecord:
         if self.violation is None:
             return usable
         return usable & least_violating(self.violation, usable)
+
+
+def _inner(model: Any) -> Any:
+    """Return the last step of a pipeline, and the model in a wrapper of its outputs."""
+    for name in ("estimator", "regressor"):
+        if type(model).__name__ in WRAPPERS and hasattr(model, name):
+            return _inner(getattr(model, name))
+    steps = getattr(model, "steps", None)
+    return _inner(steps[-1][1]) if steps else model
 
 
 def dimensions_by_name(space: Space | None) -> dict[str, list[Dimension]]:

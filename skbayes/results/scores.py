@@ -20,7 +20,7 @@ _MEAN = "mean_test_"
 
 
 def mean_scores(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
-    """Return mean test scores, with NaN for failed and not comparable candidates."""
+    """Return mean test scores, NaN for failed candidates and those on fewer rows."""
     if _MEAN + metric not in cv_results:
         raise ValueError(
             f"there are no scores {_MEAN + metric!r} among the results; the metrics "

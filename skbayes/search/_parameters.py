@@ -219,13 +219,13 @@ class SharedEntries:
         :func:`skbayes.results.corrected_best_score`. Available whenever
         ``best_score_`` is.
     best_gain_ : float
-        Mean difference between the scores of the best configuration and those of the
-        current parameters of the estimator on the same folds. NaN if they were not
-        tried on the same training rows. Available whenever ``best_score_`` is.
+        ``best_score_corrected_`` minus the score of the current parameters of the
+        estimator on the same folds; 0 if these are chosen. NaN if they were not tried
+        on the same training rows, or with one split. Available whenever
+        ``best_score_`` is.
     best_gain_std_ : float
-        Standard error of ``best_gain_`` according to Nadeau and Bengio (2003), which
-        includes the overlap of the training sets. It does not include the selection of
-        the best of many trials.
+        Standard error of ``best_gain_``. It includes the overlap of the training sets
+        (Nadeau and Bengio, 2003) and the correction for the selection.
     own_index_ : int or None
         Row of the current parameters of the estimator in ``cv_results_``, if they were
         tried.

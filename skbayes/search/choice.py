@@ -323,8 +323,11 @@ def choose_by_rule(
             row = own
     score = float(results[f"mean_test_{metric}"][row])
     gain = std = math.nan
-    if own is not None:
-        gain, std = gain_of(scores[row], scores[own], n_splits)
+    if row == own:
+        gain = std = 0.0
+    elif own is not None:
+        optimism = score - corrected
+        gain, std = gain_of(scores[row], scores[own], n_splits, optimism)
     return row, {
         # The correction is for the selection of the greatest mean.
         "best_score_corrected_": corrected if row == best else score,
@@ -354,18 +357,23 @@ def _own_row(search: Any, run: SearchRun, usable: np.ndarray, best: int) -> int 
     return next((r for r, key in zip(rows, keys, strict=True) if key == wanted), None)
 
 
-def gain_of(scores: FloatArray, own: FloatArray, n_splits: int) -> tuple[float, float]:
-    """Return the mean difference from the own values, and its standard error.
+def gain_of(
+    scores: FloatArray, own: FloatArray, n_splits: int, optimism: float
+) -> tuple[float, float]:
+    """Return the corrected gain over the own values, and its standard error.
 
     The training sets of the splits overlap. The variance of the mean is therefore that
     of Nadeau and Bengio (2003): the variance of the differences on one fold times
-    1 / n_folds + 1 / (n_splits - 1).
+    1 / n_folds + 1 / (n_splits - 1). The correction adds its square, because a pair of
+    which one was chosen as the best of many differs more by chance than a fixed pair.
     """
-    difference = scores - own
     if n_splits < 2:
-        return float(difference.mean()), math.nan
+        return math.nan, math.nan
+    difference = scores - own
     factor = 1.0 / len(difference) + 1.0 / (n_splits - 1)
-    return float(difference.mean()), math.sqrt(factor * np.var(difference, ddof=1))
+    variance = factor * np.var(difference, ddof=1)
+    gain = float(difference.mean() - optimism)
+    return gain, math.hypot(math.sqrt(variance), optimism)
 
 
 def warned_rows(run: SearchRun, usable: np.ndarray) -> np.ndarray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 from collections import Counter
 from collections.abc import Callable
 from html import escape
@@ -12,8 +11,9 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.loop.progress import in_minutes
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
 from skbayes.results.scores import metrics_of
 from skbayes.utils.texts import printable
 
@@ -46,10 +46,6 @@ REASONS = {
     "interrupted": "interrupted",
     "stopper": "the stopper ended it",
 }
-
-
-# Trials that are counted.
-KINDS = ("failed", "cut short", "violate constraints")
 
 
 class ResultDisplay:
@@ -156,10 +152,11 @@ def result_html(search: Any) -> str:
     known = vars(search)
     if "cv_results_" not in known or "trials_" not in known:
         return ""
-    rows = [_row(label, escape(text)) for label, text in _found(search)]
+    record = read_record(search)
+    rows = [_row(label, escape(text)) for label, text in _found(search, record)]
     if "best_params_" in known:
         rows.append(_row("Best configuration", _params(search)))
-    rows += [_row(label, escape(text)) for label, text in _spent(search)]
+    rows += [_row(label, escape(text)) for label, text in _spent(search, record)]
     # Imported late, because it imports scikit-learn's forests.
     from skbayes.inspection.advice import advice
 
@@ -180,10 +177,12 @@ def _row(label: str, html: str) -> str:
     )
 
 
-def _found(search: Any) -> list[tuple[str, str]]:
+def _found(search: Any, record: SearchRecord) -> list[tuple[str, str]]:
     """Return labels and texts of the result, except for the parameters."""
     known = vars(search)
-    rows = _front(search) if "pareto_params_" in known else _best(search)
+    rows = _front(search) if "pareto_params_" in known else _best(search, record)
+    if record.best is not None and record.models[record.best] is not None:
+        rows.append(("Best model", type(record.models[record.best]).__name__))
     if "best_cost_" in known:
         rows += _cost(search)
     if "all_cv_results_" in known:
@@ -220,19 +219,19 @@ def _stages(search: Any) -> str:
     )
 
 
-def _best(search: Any) -> list[tuple[str, str]]:
+def _best(search: Any, record: SearchRecord) -> list[tuple[str, str]]:
     known = vars(search)
     if "best_score_" not in known:
         return []
     metric = known.get("target_metric_", "score")
     named = search._refit_choice().metric
-    metric = named if named in metrics_of(search.cv_results_) else metric
-    name = "Best score" if metric == "score" else f"Best {metric}"
-    text = f"{search.best_score_:.4g}"
+    if named in metrics_of(search.cv_results_):
+        metric, record = named, read_record(search, metric=named)
+    text = f"{record.sign * search.best_score_:.4g}"
     spread = search.cv_results_.get(f"std_test_{metric}")
     if spread is not None and search.n_splits_ > 1:
         text += f" ± {spread[search.best_index_]:.2g} over {search.n_splits_} splits"
-    return [(name, text)]
+    return [(f"Best {record.title}", text)]
 
 
 def _params(search: Any) -> str:
@@ -247,27 +246,16 @@ def _params(search: Any) -> str:
     return "<br>".join(shown)
 
 
-def _spent(search: Any) -> list[tuple[str, str]]:
-    known, trials, reason = vars(search), search.trials_, search.stop_reason_
-    kinds = Counter(_kind(trial) for trial in trials)
+def _spent(search: Any, record: SearchRecord) -> list[tuple[str, str]]:
+    known, reason = vars(search), search.stop_reason_
     seconds = {
-        "in trials": math.fsum(t.duration for t in trials if math.isfinite(t.duration)),
-        "for the refit": known.get("refit_time_"),
-        "in all": known.get("total_time_"),
+        "Time of all fits": record.fit_seconds,
+        "Time of the refit": known.get("refit_time_"),
+        "Total time": known.get("total_time_"),
     }
-    counts = [f"{kinds[kind]} {kind}" for kind in KINDS if kinds[kind]]
-    times = [f"{_seconds(s)} {what}" for what, s in seconds.items() if s is not None]
-    return [
-        ("Trials", ", ".join([str(len(trials)), *counts])),
-        ("Time", ", ".join(times)),
-        ("Ended", REASONS.get(reason, reason.replace("_", " "))),
-    ]
-
-
-def _kind(trial: Trial) -> str:
-    if trial.state == TrialState.COMPLETE:
-        return "" if trial.feasible else "violate constraints"
-    return "failed" if trial.state == TrialState.FAILED else "cut short"
+    times = [(label, _seconds(s)) for label, s in seconds.items() if s is not None]
+    ended = REASONS.get(reason, reason.replace("_", " "))
+    return [("Trials", record.counts), *times, ("Ended", ended)]
 
 
 def _seconds(seconds: float) -> str:

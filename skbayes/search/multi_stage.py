@@ -115,8 +115,7 @@ class MultiStageSearchCV(BayesSearchCV):
         GridSearchCV, `stage` and `train_fraction`.
     all_cv_results_ : dict of str to ndarray
         Results of all stages with one row per trial, in the order in which the trials
-        were made. There are no columns of ranks, because scores of different stages are
-        not comparable.
+        were made. There are no columns of ranks: scores on fewer rows are lower.
     train_fractions_ : list of float
         Fraction of the training rows in each stage, averaged over the splits.
     stage_correlation_ : DataFrame or dict

@@ -3,6 +3,7 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import qmc
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -140,8 +141,8 @@ def test_few_trials_are_few_for_many_parameters():
     params = [{"a": k / 20, "b": k / 25, "c": k / 30} for k in range(1, 17)]
     few = advice(history(params[:14], -np.arange(14.0)), search_spaces=space)
     assert few == [
-        "The search has only 14 finished trials for 3 hyper-parameters: importances "
-        "and plots are unreliable with fewer than 15 trials."
+        "The search has only 14 complete trials for 3 hyper-parameters: importances "
+        "and partial dependences are unreliable with fewer than 15 trials."
     ]
     assert advice(history(params[:15], -np.arange(15.0)), search_spaces=space) == []
     # Without the space the same is said.
@@ -149,7 +150,7 @@ def test_few_trials_are_few_for_many_parameters():
     # What has one value is no parameter, and all of a small space is not few.
     params = [{"a": k, "b": "fixed"} for k in (1, 3, 2)]
     (few,) = advice(history(params, [1.0, 3.0, 2.0]))
-    assert few.startswith("The search has only 3 finished trials for 1 hyper-param")
+    assert few.startswith("The search has only 3 complete trials for 1 hyper-param")
     whole = {"a": [1, 2, 3], "b": ["fixed"]}
     assert advice(history(params, [2.0, 1.0, 3.0]), search_spaces=whole) == []
     assert advice(history(params[:1], [math.nan])) == []
@@ -196,6 +197,19 @@ def test_where_there_is_no_advice_nothing_is_shown(capsys):
     assert "Advice" not in capsys.readouterr().out + search._repr_html_()
 
 
+@pytest.mark.parametrize(
+    ("gain", "std", "start"),
+    [(0.1, 0.04, None), (0.1, 0.05, "No gain"), (-0.1, 0.01, "No gain"),
+     (0.0, 0.0, "The estimator's own values"), (math.nan, math.nan, None)],
+)  # fmt: skip
+def test_a_gain_within_chance_is_no_gain(gain, std, start):
+    search = history([{"a": k / 20} for k in range(1, 13)], -np.arange(12.0))
+    search.best_gain_, search.best_gain_std_ = gain, std
+    search.best_index_, search.own_index_ = int(gain != 0.0), 0
+    found = advice(search, search_spaces={"a": (0.0, 2.0)})
+    assert [one.startswith(start or "-") for one in found] == [True] * bool(start)
+
+
 def test_what_an_ensemble_adds_and_costs():
     space = {"max_depth": [1, 2]}
     search = BayesSearchCV(DecisionTreeClassifier(), space, n_iter=2, cv=2).fit(X, y)
@@ -220,7 +234,8 @@ def test_a_model_that_is_as_good_and_faster_is_named(score, time, expected):
         folds = [FoldResult({"score": s}, 0.1, time) for s in scores]
         return Trial(number, {"model": model}, folds, float(np.mean(scores)))
 
-    models = LogisticRegression(), DecisionTreeClassifier()
+    # A model is named without the wrapper that calibrates it.
+    models = LogisticRegression(), CalibratedClassifierCV(DecisionTreeClassifier())
     trials = [
         trial(0, models[0], [0.8, 0.9, 1.0], 1.0),
         trial(1, models[1], [score] * 3, time),

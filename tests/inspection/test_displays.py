@@ -37,12 +37,10 @@ DISPLAYS = [
     ImportanceDisplay,
     ParallelCoordinatesDisplay,
     PartialDependenceDisplay,
-    StagesDisplay,
-    TradeoffDisplay,
 ]
 
-# Display of the searches of one option.
-SPECIAL = [ParetoDisplay]
+# Displays that refuse searches without their subject.
+SPECIAL = [ParetoDisplay, StagesDisplay, TradeoffDisplay]
 
 each_display = pytest.mark.parametrize("display", DISPLAYS)
 

@@ -100,7 +100,11 @@ def test_it_says_what_was_found(page, search):
     assert found == ("6", "12", "n_iter")
     assert facts["scikit-learn"] == sklearn.__version__
     titles = page.texts["b"]
-    assert titles[0] == "Convergence" and len(titles) == len(page.all("img"))
+    assert titles == ["Convergence", "All trials"] and len(page.all("img")) == 2
+    not_drawn = [text for text in page.texts["p"] if text.startswith("Not drawn: ")]
+    assert len(not_drawn) == 2
+    assert all("only 6 complete trials" in text for text in not_drawn)
+    assert {"time of all fits", "time of the refit", "total time"} <= facts.keys()
     assert plt.get_fignums() == []  # nothing appears on the screen
 
 
@@ -251,7 +255,8 @@ def test_pictures_look_the_same_in_every_style(search, page):
             made.append(one)
         assert dict(matplotlib.rcParams) == before
     shown = [image["src"].partition(",")[2] for image in page.all("img")]
-    assert [one.svg for one in made] == list(map(base64.b64decode, shown))
+    drawn_ones = [one.svg for one in made if one.svg is not None]
+    assert drawn_ones == list(map(base64.b64decode, shown))
 
 
 def test_without_matplotlib_there_is_a_page(search, tmp_path, monkeypatch):
@@ -297,6 +302,9 @@ def test_the_summary_figure_contains_the_main_plots(search):
             "All trials",
         ]
         assert set(axes) == set(figure.axes)
+        # Effects are not drawn from few trials.
+        (reason,) = axes[1].texts
+        assert "only 6 complete trials" in reason.get_text().replace("\n", " ")
         plt.close(figure)
     with pytest.raises(NotFittedError):
         BayesSearchCV(TREE, SPACES).plot()
@@ -441,7 +449,7 @@ def test_texts_of_all_pictures_are_no_formulas():
     """Names and options of a search are not interpreted, whatever they contain."""
     names = [r"$x_$", r"\frac{", "\x1b[31m<b>"]
     folds = [FoldResult({"score": 0.5}, 0.1, 0.0)]
-    values = [(k, "$y_$", f"\n{k % 2}") for k in range(6)]
+    values = [(k, "$y_$", f"\n{k % 2}") for k in range(10)]
     params = [dict(zip(names, row, strict=True)) for row in values]
     history = History(Trial(k, one, folds, score=k / 9) for k, one in enumerate(params))
     made = list(pictures(history, read_record(history, name="$n_$")))

@@ -1,5 +1,7 @@
 """Display of the configurations promoted from stage to stage."""
 
+from dataclasses import replace
+
 import drawn_searches as drawn
 import numpy as np
 import pytest
@@ -7,8 +9,8 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import HalvingGridSearchCV
 from sklearn.svm import SVC
 
-from skbayes.evaluation.trial import History
-from skbayes.inspection import StagesDisplay
+from skbayes.evaluation.trial import History, TrialState
+from skbayes.inspection import ConvergenceDisplay, StagesDisplay
 
 
 def test_it_is_the_correlation_that_the_search_says():
@@ -83,3 +85,29 @@ def test_successive_halving():
     assert len(display.train_fraction) == halving.n_iterations_
     carried = sum(halving.n_candidates_[1:])
     assert len(display.carried) == carried
+
+
+def test_a_search_without_stages_is_refused():
+    with pytest.raises(ValueError, match="has no stages: all its trials use all"):
+        StagesDisplay.from_search(drawn.search("metrics"))
+
+
+def test_labels_name_the_states():
+    trials = [
+        drawn.trial(k, 0.5, {"a": k}, stage=k // 3, train_fraction=0.5 + k // 3 / 2)
+        for k in range(6)
+    ]
+    for k, state in ((1, "pruned"), (2, "timed_out")):
+        trials[k] = replace(trials[k], state=TrialState(state))
+    display = StagesDisplay.from_history(History(trials))
+    labels = [text.get_text() for text in display.ax_.get_xticklabels()]
+    assert labels[0].endswith("3 trials, 1 pruned, 1 timed out")
+    assert labels[1].endswith("3 trials")
+    (legend,) = {
+        text.get_text()
+        for text in ConvergenceDisplay.from_history(History(trials))
+        .ax_.get_legend()
+        .get_texts()
+        if "rows" in text.get_text()
+    }
+    assert legend == "on fewer rows, pruned, timed out"

@@ -74,7 +74,9 @@ def test_artists_hold_the_numbers(search):
 
 def test_any_search_by_its_fit_time():
     loss = drawn.search("metrics")
-    display = TradeoffDisplay.from_search(loss)
+    with pytest.raises(ValueError, match="cost or tradeoff must be given"):
+        TradeoffDisplay.from_search(loss)
+    display = TradeoffDisplay.from_search(loss, cost="fit_time")
     assert display.utility_ is None and display.chosen == loss.best_index_
     assert display.score[display.rows[0]] == loss.best_score_
     np.testing.assert_allclose(display.cost, loss.cv_results_["mean_fit_time"])

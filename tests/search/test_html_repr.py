@@ -7,8 +7,11 @@ import sklearn
 from every_search import small_search
 from simple_estimators import Sometimes
 from sklearn.base import clone
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from skbayes import MultiStageSearchCV, ParetoSearchCV, TradeoffSearchCV
@@ -81,13 +84,14 @@ def test_names_need_not_be_regular_expressions(name):
 
 def test_the_block_says_what_was_found(fitted):
     cells = _cells(fitted)
-    labels = ["Best score", "Best configuration", "Trials", "Time", "Ended", "Advice"]
+    times = ["Time of all fits", "Time of the refit", "Total time"]
+    labels = ["Best score", "Best configuration", "Trials", *times, "Ended", "Advice"]
     assert list(cells) == labels
     assert cells["Best score"].startswith(f"{fitted.best_score_:.4g} ± ")
     assert cells["Best score"].endswith("over 2 splits")
     assert cells["Best configuration"] == f"C = {fitted.best_params_['C']:.6g}"
     assert cells["Trials"] == "3"
-    assert re.search(r" for the refit, \S+ s in all$", cells["Time"])
+    assert all(re.fullmatch(r"\S+ s", cells[label]) for label in times)
     assert cells["Ended"] == "n_iter trials were made"
 
 
@@ -105,7 +109,8 @@ def test_the_metric_of_several():
     search = _search(scoring=["accuracy", "f1_macro"], refit="f1_macro").fit(X, y)
     assert "Best f1_macro" in _cells(search)
     unchosen = clone(search).set_params(refit=False).fit(X, y)
-    assert list(_cells(unchosen)) == ["Trials", "Time", "Ended", "Advice"]
+    assert "Time of the refit" not in _cells(unchosen)
+    assert next(iter(_cells(unchosen))) == "Trials"
     # A choice by a callable has no score.
     search = _search(refit=lambda results: 1).fit(X, y)
     assert list(_cells(search))[0] == "Best configuration"
@@ -113,11 +118,26 @@ def test_the_metric_of_several():
     assert _cells(search)["Best configuration"] == "those of the estimator"
 
 
+def test_a_loss_has_the_sign_of_the_report():
+    options = {"n_iter": 2, "scoring": "neg_log_loss"}
+    search = small_search(LogisticRegression(max_iter=500), SPACE, **options).fit(X, y)
+    best = _cells(search)["Best log loss"]
+    assert best.startswith(f"{-search.best_score_:.4g} ± ")
+
+
+def test_the_best_model_is_named_without_its_wrapper():
+    model = CalibratedClassifierCV(SVC(), ensemble=False, cv=2)
+    search = small_search(
+        Pipeline([("model", model)]), {"model": [model]}, n_iter=1
+    ).fit(X, y)
+    assert _cells(search)["Best model"] == "SVC"
+
+
 def test_failed_trials_are_counted():
     search = _search({"kernel": ["rbf", "rfb", "lin"]})
     with pytest.warns(UserWarning, match="non-finite"), pytest.warns(FitFailedWarning):
         search.fit(X, y)
-    assert _cells(search)["Trials"] == "3, 2 failed"
+    assert _cells(search)["Trials"] == "3 (1 complete, 2 failed)"
     assert _cells(search)["Ended"] == "every configuration was tried"
 
 
