@@ -76,7 +76,7 @@ class Space:
     ) -> None:
         _check_constraint(constraint)
         self.constraint = constraint
-        self.ones: frozenset[tuple[str, str]] = frozenset()
+        self.ones: set[tuple[str, str]] = set()
         self._allowed_by_key: dict[str, bool] = {}
         builder = TreeBuilder()
         self._root = builder.alternatives(spaces)
@@ -140,7 +140,7 @@ class Space:
         and 1.0 the fraction that consists of all features.
         """
         space = self.with_constraint(self.constraint)
-        space.ones = frozenset(ones)
+        space.ones = set(ones)
         return space
 
     def misreads(self, place: int, position: float, value: Any) -> bool:
