@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.datasets import load_digits
 
 from skbayes import BayesSearchCV
+from skbayes.inspection import ConvergenceDisplay
 
 X, y = load_digits(return_X_y=True)
 X, y = X[::2] / 4, y[::2]
@@ -74,3 +75,8 @@ space = {"n_hidden": (4, 64), "rate": (1e-3, 0.3, "log-uniform")}
 common = {"scoring": "neg_log_loss", "cv": 3, "random_state": 0}
 search = BayesSearchCV(Network(), space, n_iter=12, rounds=40, **common).fit(X, y)
 print(f"log loss {-search.best_score_:.3f} with {search.best_params_}")
+
+# %%
+# Draw the convergence
+# --------------------
+ConvergenceDisplay.from_search(search).figure_.suptitle("Log loss of the network")

@@ -15,6 +15,7 @@ from sklearn.datasets import load_digits
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
+from skbayes.inspection import ConvergenceDisplay
 
 X, y = load_digits(return_X_y=True)
 
@@ -49,6 +50,12 @@ cluster = LocalCluster(
 with cluster, Client(cluster), joblib.parallel_config(backend="dask"):
     search.fit(X, y)
 print(f"best accuracy: {search.best_score_:.4f} with {search.best_params_}")
+
+# %%
+# Draw the convergence
+# --------------------
+display = ConvergenceDisplay.from_search(search, by="seconds")
+display.figure_.suptitle("Three trials in flight on two workers")
 
 # %%
 # Compare with a search without the cluster
