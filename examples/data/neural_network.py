@@ -1,10 +1,9 @@
 """
-A custom neural network with learning curves
-============================================
+A custom neural network
+=======================
 
 Every class with scikit-learn's interface can be tuned, such as the wrappers of skorch
-and Keras, or a custom class. This example tunes a small network written in NumPy. The
-search scores each fit after every epoch, and chooses the number of epochs.
+and Keras, or a custom class. This example tunes a small network written in NumPy.
 """
 
 import numpy as np
@@ -23,8 +22,7 @@ X, y = X[::2] / 4, y[::2]
 # ------------------
 #
 # The network has one hidden layer, and is trained on batches of 25 rows.
-# ``BaseEstimator`` provides ``get_params`` and ``set_params``. An estimator with
-# ``partial_fit`` and ``max_iter`` can be scored after each epoch.
+# ``BaseEstimator`` provides ``get_params`` and ``set_params``.
 
 
 class Network(ClassifierMixin, BaseEstimator):
@@ -33,26 +31,19 @@ class Network(ClassifierMixin, BaseEstimator):
     def __init__(self, n_hidden=16, rate=0.01, max_iter=40):
         self.n_hidden, self.rate, self.max_iter = n_hidden, rate, max_iter
 
-    def partial_fit(self, X, y, classes=None):
-        """Train for one epoch."""
-        if not hasattr(self, "weights_"):
-            rng, self.classes_ = np.random.default_rng(0), np.unique(y)
-            sizes = (X.shape[1], self.n_hidden), (self.n_hidden, len(self.classes_))
-            self.weights_ = [rng.normal(0, size[0] ** -0.5, size) for size in sizes]
+    def fit(self, X, y):
+        """Train for all epochs."""
+        rng, self.classes_ = np.random.default_rng(0), np.unique(y)
+        sizes = (X.shape[1], self.n_hidden), (self.n_hidden, len(self.classes_))
+        self.weights_ = [rng.normal(0, size[0] ** -0.5, size) for size in sizes]
         first, second = self.weights_
-        for rows in np.array_split(np.arange(len(X)), len(X) // 25):
+        batches = np.array_split(np.arange(len(X)), len(X) // 25)
+        for rows in batches * self.max_iter:
             hidden = np.maximum(X[rows] @ first, 0)
             error = self.predict_proba(X[rows]) - (y[rows, None] == self.classes_)
             gradient = X[rows].T @ ((error @ second.T) * (hidden > 0))
             second -= self.rate / len(rows) * hidden.T @ error
             first -= self.rate / len(rows) * gradient
-        return self
-
-    def fit(self, X, y):
-        """Train for all epochs."""
-        vars(self).pop("weights_", None)
-        for _ in range(self.max_iter):
-            self.partial_fit(X, y)
         return self
 
     def predict_proba(self, X):
@@ -69,11 +60,10 @@ class Network(ClassifierMixin, BaseEstimator):
 # Tune the network
 # ----------------
 #
-# With ``rounds=40``, each fit has at most 40 epochs. The number of epochs is not a
-# dimension of the search space.
-space = {"n_hidden": (4, 64), "rate": (1e-3, 0.3, "log-uniform")}
+# The number of epochs is a dimension of the search space.
+space = {"n_hidden": (4, 64), "rate": (1e-3, 0.3, "log-uniform"), "max_iter": (5, 40)}
 common = {"scoring": "neg_log_loss", "cv": 3, "random_state": 0}
-search = BayesSearchCV(Network(), space, n_iter=12, rounds=40, **common).fit(X, y)
+search = BayesSearchCV(Network(), space, n_iter=12, **common).fit(X, y)
 print(f"log loss {-search.best_score_:.3f} with {search.best_params_}")
 
 # %%

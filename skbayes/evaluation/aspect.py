@@ -4,10 +4,10 @@ An aspect has two parts. The :class:`Aspect` remains in the process of the searc
 observes the trials of one stage. Its :class:`FoldAspect` is sent to the workers, and
 surrounds each fit. An aspect that is off is not in the list of a search.
 
-Three hooks of the class are called for the parameters that a search sets:
+Two hooks of the class are called for the parameters that a search sets:
 ``Aspect.prepare(search, spaces, objective, y, fit_params)`` before the space is made,
-``Aspect.scorer(search)`` when metadata are routed, and ``Aspect.refitting(estimator)``
-for each fit after the search. The other hooks are called in this order:
+and ``Aspect.scorer(search)`` when metadata are routed. The other hooks are called in
+this order:
 
 1. ``Aspect.begin(plan)``, before the first fold of a trial, in the main thread;
 2. ``Aspect.folds_at_a_time(n_workers)`` and ``Aspect.for_fold(plan, index, earlier)``,
@@ -46,7 +46,6 @@ from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
     from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes
-    from skbayes.evaluation.racing import FoldScores
     from skbayes.evaluation.run import SearchRun
 
 
@@ -157,11 +156,6 @@ class Aspect:
     def scorer(cls, search: Any) -> Any:
         """Return a scorer that is used in addition to `scoring`, if any."""
 
-    @classmethod
-    def refitting(cls, estimator: Any) -> AbstractContextManager[Any]:
-        """Return a context in which an estimator is fitted after the search."""
-        return contextlib.nullcontext()
-
     def fold_aspect(self) -> FoldAspect | None:
         """Return the part that is sent to the workers, if any."""
         return None
@@ -192,25 +186,9 @@ class Aspect:
     ) -> None:
         """Set scores and outcomes of folds that depend on other folds.
 
-        Scores of NaN are replaced by `missing`.
+        Scores of NaN are replaced by `missing`. Dicts of the folds are replaced, not
+        changed, because copies of the folds share them.
         """
-
-    def comparable(self, trial: Trial, scores: FoldScores) -> FoldScores:
-        """Return the scores of a trial for comparisons with later trials.
-
-        It is called for complete trials without errors that satisfy the constraints, in
-        the order of the trials.
-        """
-        return scores
-
-    def stopped(
-        self, plan: Evaluation, outcomes: Outcomes
-    ) -> tuple[FoldResult, float, float | None] | None:
-        """Return the result of a trial that was stopped during its first fit, if any.
-
-        It consists of the fold, the predicted score, and its variance.
-        """
-        return None
 
     def conclude(
         self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState

@@ -32,7 +32,7 @@ from skbayes.evaluation.fold import (
 )
 from skbayes.evaluation.killable import KillableBackend
 from skbayes.evaluation.limits import SearchTimeout
-from skbayes.evaluation.racing import FoldScores, race_of
+from skbayes.evaluation.racing import Race
 from skbayes.evaluation.run import SearchRun, on_full_data
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
@@ -78,9 +78,9 @@ def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
 class Evaluation:
     """Prepared trial, which any thread can run.
 
-    The `complete_scores` are those of the trials that were complete at the time of
-    preparation. The estimator raised `refusal` when the parameters were set. `notes`
-    are the states of aspects. Folds in parallel count once in `seconds`.
+    The `complete` trials at the time of preparation are given by their guiding scores
+    by split and their folds. The estimator raised `refusal` when the parameters were
+    set. `notes` are the states of aspects. Folds in parallel count once in `seconds`.
     """
 
     run: SearchRun
@@ -89,7 +89,7 @@ class Evaluation:
     backend: Backend | Any
     fidelity: Fidelity = FULL_DATA
     aspects: Sequence[Aspect] = ()
-    complete_scores: Sequence[FoldScores] = ()
+    complete: Sequence[tuple[np.ndarray, Sequence[FoldResult]]] = ()
     n_planned: float = 1
     refusal: Exception | None = None
     notes: dict[str, Any] = field(default_factory=dict, init=False)
@@ -130,9 +130,31 @@ class Evaluation:
         failed = any(result.fit_error is not None for result in results)
         if failed or len(results) < len(outcomes):
             return None
-        self.set_scores(results)
-        scores = np.array([self.run.objective(r.test_scores) for r in results])
+        scores = self._scores_of(results)
         return scores if np.all(np.isfinite(scores)) else None
+
+    def _scores_of(self, folds: Sequence[FoldResult]) -> np.ndarray:
+        """Set the scores of some folds, and return the guiding ones."""
+        self.set_scores(folds)
+        return np.array([self.run.objective(fold.test_scores) for fold in folds])
+
+    def race(self, places: Sequence[int]) -> Race:
+        """Return the race of trials of which only the folds at `places` are finished.
+
+        The scores of a fold may depend on the other folds, such as with `rounds`. Those
+        of the best trial are then computed again, without its other folds.
+        """
+        first = list(places)
+        rows = [
+            np.concatenate([scores[first], np.delete(scores, first)])
+            for scores, _ in self.complete
+        ]
+
+        def first_of(best: int) -> np.ndarray:
+            folds = self.complete[best][1]
+            return self._scores_of([dataclasses.replace(folds[i]) for i in first])
+
+        return Race(rows, first_of)
 
     def __call__(self, parallel: Parallel) -> list[FoldOutcome]:
         """Run the trial; return outcomes in the order of `places`, not all if pruned.
@@ -224,7 +246,9 @@ class CandidateEvaluator:
     backend: Backend
     n_planned: float = 1
     assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
-    _complete_scores: list[FoldScores] = field(default_factory=list, init=False)
+    _complete: list[tuple[np.ndarray, Sequence[FoldResult]]] = field(
+        default_factory=list, init=False
+    )
 
     def __post_init__(self) -> None:
         self.aspects = aspects_of(self.run)
@@ -241,7 +265,7 @@ class CandidateEvaluator:
             fidelity,
             self.aspects,
             # Trials that finish later are excluded, because they depend on timing.
-            tuple(self._complete_scores),
+            tuple(self._complete),
             self.n_planned,
             _refusal(self.run.estimator, params),
         )
@@ -270,10 +294,6 @@ class CandidateEvaluator:
         for reason in reasons:
             if reason.state == TrialState.FAILED:
                 return self.failed(plan, reason.text)
-        for aspect in self.aspects:
-            stopped = aspect.stopped(plan, outcomes)
-            if stopped is not None:
-                return self._stopped_trial(plan, *stopped)
         finished = [fold.result for fold in plan.outcomes if fold.result is not None]
         plan.set_scores(finished, self.run.options.missing_score)
         if len(finished) < len(self.run.splits):
@@ -307,14 +327,6 @@ class CandidateEvaluator:
         score = float(np.mean([self.run.objective(f.test_scores) for f in folds]))
         return score if math.isfinite(score) else math.nan
 
-    def _stopped_trial(
-        self, plan: Evaluation, first: FoldResult, score: float, noise: float | None
-    ) -> Trial:
-        folds = [self._no_fold(size) for size in self.run.test_sizes]
-        fold = folds[plan.places[0]]
-        fold.extras, fold.status = first.extras, FoldStatus.STOPPED
-        return self._make(plan, folds, score, TrialState.PRUNED, noise)
-
     def _partial_trial(self, plan: Evaluation, finished: list[FoldResult]) -> Trial:
         folds = [self._no_fold(size) for size in self.run.test_sizes]
         places, states = [], set()
@@ -331,7 +343,7 @@ class CandidateEvaluator:
             score = self._mean(finished)
             scores = plan.guiding_scores([plan.outcomes[i] for i in places])
             if scores is not None:
-                score, noise = race_of(plan.complete_scores, places).estimate(scores)
+                score, noise = plan.race(places).estimate(scores)
         limits = (TrialState.OUT_OF_MEMORY, TrialState.TIMED_OUT)
         exceeded = next((limit for limit in limits if limit in states), None)
         state = exceeded or plan.verdict or TrialState.PRUNED
@@ -392,12 +404,8 @@ class CandidateEvaluator:
         complete = trial.state == TrialState.COMPLETE
         # Trials that violate constraints are excluded from races.
         if complete and trial.error is None and trial.feasible:
-            scores = FoldScores(
-                np.array([self.run.objective(f.test_scores) for f in trial.folds])
-            )
-            for aspect in self.aspects:
-                scores = aspect.comparable(trial, scores)
-            self._complete_scores.append(scores)
+            scores = [self.run.objective(fold.test_scores) for fold in trial.folds]
+            self._complete.append((np.array(scores), trial.folds))
         for aspect in self.aspects:
             aspect.learn(trial)
 

@@ -24,8 +24,7 @@ t has Student's distribution with the same number of degrees of freedom.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,13 +44,14 @@ class Race:
     """Comparison of the first folds of a trial with the best complete trial.
 
     `table` (n, K) are the scores of the complete trials by split; greater is better.
-    `first` (n, m) are those of their first folds before the other folds were finished.
+    `first_of`, if given, is called with the place of the best one, and returns the
+    scores of its first folds before the other folds were finished.
     """
 
     def __init__(
         self,
         table: Sequence[FloatArray] | FloatArray,
-        first: Sequence[FloatArray] | FloatArray | None = None,
+        first_of: Callable[[int], FloatArray] | None = None,
     ) -> None:
         rows = np.array(table, dtype=np.float64)
         self.ready = len(rows) >= MIN_TRIALS and rows.shape[1] > 1
@@ -60,28 +60,18 @@ class Race:
         self._K = rows.shape[1]
         best = int(np.argmax(rows.mean(axis=1)))
         self._best = rows[best]
-        self._first = rows[best] if first is None else np.asarray(first)[best]
+        self._first = rows[best] if first_of is None else first_of(best)
         self._variance, self._df = _residual_variance(_best_rows(rows))
-
-    @property
-    def best(self) -> float:
-        """Mean score of the best trial over all splits."""
-        return float(np.mean(self._best))
 
     def chance(self, scores: FloatArray | list[float]) -> float:
         """Return the probability to exceed the best mean; 1 if there are few trials."""
-        return float(self.chances(np.asarray(scores)[np.newaxis])[0])
-
-    def chances(self, rows: FloatArray) -> FloatArray:
-        """Return the probabilities for rows of scores of the first folds."""
         if not self.ready:
-            return np.ones(len(rows))
-        m = rows.shape[1]
-        differences = np.mean(rows - self._first[:m], axis=1)
-        sd = math.sqrt(2.0 * self._noise(m))
+            return 1.0
+        difference = np.mean(np.asarray(scores) - self._first[: len(scores)])
+        sd = math.sqrt(2.0 * self._noise(len(scores)))
         if sd == 0.0:
-            return (differences >= 0.0).astype(np.float64)
-        return np.asarray(stats.t.cdf(differences / sd, self._df))
+            return float(difference >= 0.0)
+        return float(stats.t.cdf(difference / sd, self._df))
 
     def estimate(self, scores: FloatArray | list[float]) -> tuple[float, float | None]:
         """Return the predicted mean over all splits, and its variance."""
@@ -111,24 +101,3 @@ def _residual_variance(rows: FloatArray) -> tuple[float, int]:
     if n < MIN_TRIALS:
         squares, df = squares + float(np.mean(np.var(rows, axis=1, ddof=1))), df + 1
     return squares / df, df
-
-
-@dataclass(frozen=True)
-class FoldScores:
-    """Guiding scores of a complete trial by split."""
-
-    scores: FloatArray
-
-    def of(self, places: Sequence[int]) -> FloatArray:
-        """Return the scores of some folds, computed without the other folds."""
-        return self.scores[list(places)]
-
-
-def race_of(complete: Sequence[FoldScores], places: Sequence[int]) -> Race:
-    """Return the race of trials of which only the folds at `places` are finished."""
-    first = list(places)
-    rows = [
-        np.concatenate([known.scores[first], np.delete(known.scores, first)])
-        for known in complete
-    ]
-    return Race(rows, [known.of(first) for known in complete])

@@ -42,8 +42,6 @@ class FoldStatus(StrEnum):
     """The fit ended, also if it failed."""
     SKIPPED = "skipped"
     """The fit was not started."""
-    STOPPED = "stopped"
-    """The fit was stopped because the trial cannot become the best one."""
     ABORTED = "aborted"
     """The fit exceeded a limit, or its process ended."""
     INTERRUPTED = "interrupted"
@@ -78,7 +76,7 @@ class FoldResult:
         process. `outcomes` have constraints. `shared_time` is the part of the times in
         seconds that shared steps of pipelines saved. `curves` and `train_curves` are
         scores by metric after each round of a grid up to `max_rounds`, and
-        `outcome_curves` are outcomes by name.
+        `outcome_curves` are outcomes by name. `test_scores` are those after `rounds`.
     """
 
     test_scores: dict[str, float] = field(default_factory=dict)

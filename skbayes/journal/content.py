@@ -124,6 +124,7 @@ _fold = {
         "train_curves": _curves,
         "outcome_curves": _curves,
         "max_rounds": _count,
+        "rounds": _count,
         "*": _real,
     },
 }

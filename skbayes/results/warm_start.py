@@ -53,9 +53,8 @@ _SET_FOR_ROUNDS = {
     "early_stopping_round",
     "early_stopping_rounds",
     "n_iter_no_change",
-    "warm_start",
 }
-_RATE_FOR_ROUNDS = ("learning_rate", 0.1)  # of CatBoost
+_VALUES_FOR_ROUNDS = {("learning_rate", 0.1), ("leaf_estimation_iterations", 1)}
 
 
 def known_results(source: Any, space: Space, metric: str = "score") -> list[Known]:
@@ -215,9 +214,11 @@ def n_rounds(value: Any) -> int:
 def _is_set(name: str, value: Any, rounds: int) -> bool:
     """Return whether a search with rounds may have set a parameter to this value."""
     name = name.rpartition("__")[2]
-    if name in _SET_FOR_ROUNDS or (name, value) == _RATE_FOR_ROUNDS:
+    if name in _SET_FOR_ROUNDS:
         return True
-    return isinstance(value, int | float | np.number) and value == rounds
+    if not isinstance(value, int | float | np.number):
+        return False
+    return value == rounds or (name, value) in _VALUES_FOR_ROUNDS
 
 
 def known_rows(source: Any, metric: str) -> Sequence[tuple]:

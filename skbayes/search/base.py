@@ -587,7 +587,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             X, y = compat.safe_split(run.estimator, X, y, rows)
             fit_params = compat.check_fit_params(run.X, fit_params, rows)
         self.best_estimator_ = model  # also if its fit fails
-        with run.tasks.refitting(model), aspects.refitting(vars(strategy), model):
+        with run.tasks.refitting(model):
             begin = time.time()
             if final is None or not final.is_fitted:
                 model.fit(X, *([] if y is None else [y]), **fit_params)

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from skbayes import compat
-from skbayes.evaluation.aspects.registry import aspects_of, refitting
+from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.fold import configured
 from skbayes.evaluation.options import (
     oof_method,
@@ -47,8 +47,7 @@ def fits_of_trial(run: SearchRun, trial: Trial) -> list[Any]:
         X_train, y_train = compat.safe_split(model, X, y, train)
         cut = compat.check_fit_params(X, inputs.fit_params, train)
         data = (X_train,) if y is None else (X_train, y_train)
-        with refitting(run.settings, model):
-            fitted.append(model.fit(*data, **cut))
+        fitted.append(model.fit(*data, **cut))
     return fitted
 
 

@@ -175,7 +175,7 @@ def test_workers_do_not_import_the_search():
 def test_hooks_have_no_effect_by_default():
     aspect, of_fold = Aspect(None), FoldAspect()
     assert aspect.fold_aspect() is aspect.for_fold(None, 0, []) is None
-    assert aspect.verdict(None, []) is aspect.stopped(None, []) is None
+    assert aspect.verdict(None, []) is None
     assert aspect.folds_at_a_time(2) == math.inf
     assert aspect.conclude(None, [], "complete") == aspect.observation(None) == {}
     assert aspect.row_params(None) == aspect.columns([]) == {}

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import get_scorer
 
 from skbayes.evaluation.fast_metrics import fast_score, name_of_metric
-from skbayes.evaluation.rounds.learners import (
+from skbayes.evaluation.rounds.outputs import (
     StagedClassifier,
     StagedRegressor,
     classifier_outputs,

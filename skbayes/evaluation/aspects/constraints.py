@@ -171,7 +171,7 @@ class OutcomeConstraints(Aspect):
     def verdict(self, plan: Evaluation, earlier: Outcomes) -> TrialState | None:
         """Prune a trial if racing is on and a bound is broken."""
         risk = self.run.racing_risk
-        if risk is None or not plan.complete_scores:
+        if risk is None or not plan.complete:
             return None
         if plan.guiding_scores(earlier) is None:
             return None
@@ -184,7 +184,8 @@ class OutcomeConstraints(Aspect):
         for fold in folds:
             if fold.fit_error is None and "outcomes" in fold.extras:
                 scores = self.constraints.from_scores(fold.test_scores)
-                fold.extras["outcomes"] |= scores
+                outcomes = fold.extras["outcomes"] | scores
+                fold.extras = fold.extras | {"outcomes": outcomes}
 
     def conclude(
         self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, Parameter
 from skbayes.evaluation.fold import Outcomes
-from skbayes.evaluation.racing import race_of
 from skbayes.evaluation.trial import TrialState
 
 if TYPE_CHECKING:
@@ -26,9 +25,8 @@ class Racing(Aspect):
         below 0.5. Its other folds are not fitted, and it cannot be chosen as the best.
         Each trial begins with another fold. In 151 recorded searches with five folds,
         the default threshold needs 56% of the fits and keeps the best trial in 89% of
-        the searches (:ref:`racing`). With `rounds`, a trial can also be pruned within
-        its first fold, after some of the rounds. The fits of a trial run one after the
-        other, so more trials are in progress by default, at most 16.
+        the searches (:ref:`racing`). The fits of a trial run one after the other, so
+        more trials are in progress by default, at most 16.
     """
 
     name = "racing"
@@ -51,5 +49,5 @@ class Racing(Aspect):
             return None
         risk = self.run.racing_risk
         assert risk is not None
-        race = race_of(plan.complete_scores, plan.places[: len(scores)])
+        race = plan.race(plan.places[: len(scores)])
         return TrialState.PRUNED if race.chance(scores) < risk else None

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from skbayes.evaluation.aspects.callbacks import Callbacks
@@ -42,12 +41,3 @@ def aspects_of(run: SearchRun) -> list[Aspect]:
 def requested(settings: Mapping[str, Any]) -> list[type[Aspect]]:
     """Return the aspects whose parameters are set."""
     return [aspect for aspect in ASPECTS if aspect.is_requested(settings)]
-
-
-@contextlib.contextmanager
-def refitting(settings: Mapping[str, Any], estimator: Any) -> Iterator[None]:
-    """Fit an estimator in this context as the aspects that are set require it."""
-    with contextlib.ExitStack() as stack:
-        for aspect in requested(settings):
-            stack.enter_context(aspect.refitting(estimator))
-        yield

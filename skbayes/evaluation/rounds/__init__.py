@@ -1,3 +1,3 @@
-"""Boosting iterations, trees of forests and epochs, whose scores one fit provides."""
+"""Boosting iterations, whose scores one fit provides."""
 
 __all__: list[str] = []

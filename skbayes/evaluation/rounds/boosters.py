@@ -1,9 +1,14 @@
-"""Rounds of LightGBM, XGBoost and CatBoost, observed by their callbacks."""
+"""Boosting whose fits provide predictions after each round.
+
+A *round* is a boosting iteration. A *stage* is a function that returns the outputs
+after a round.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from inspect import getattr_static
 from types import MappingProxyType
 from typing import Any
 
@@ -11,17 +16,27 @@ import numpy as np
 from scipy.special import expit
 from sklearn.base import is_classifier
 
-from skbayes.evaluation.rounds.learners import (
-    LearnerWithRounds,
+from skbayes.evaluation.rounds.outputs import (
     Outputs,
     Stage,
     classifier_outputs,
     probabilities,
 )
 
-# Learning rate of CatBoost if the user sets none. The default of CatBoost depends on
-# the number of iterations.
-CATBOOST_RATE = 0.1
+# Number of rounds of the first part of a fit in parts, and growth factor of the parts.
+FIRST_PART, GROWTH = 32, 1.5
+
+# Methods that do not change fits or predictions.
+_HARMLESS = ("get_params", "set_params", "get_metadata_routing")
+# Methods that change others, or that scorers prefer, if a subclass adds them.
+_ADDED = ("predict_proba", "predict_log_proba", "decision_function", "__getattr__")
+
+# Parameters of CatBoost, with aliases, and their values if the user sets none. The
+# defaults of CatBoost depend on the number of iterations.
+_CATBOOST_DEFAULTS = {
+    ("learning_rate", "eta"): 0.1,
+    ("leaf_estimation_iterations",): 1,
+}
 
 # Aliases of LightGBM for early stopping.
 LIGHTGBM_STOPPING = (
@@ -52,6 +67,160 @@ _LINKS: Mapping[str | None, Callable[[np.ndarray], np.ndarray]] = {
 _CLASSIFICATION = (None, "binary", "multiclass", "softmax")
 
 
+def base_of(model: Any, library: str, names: Sequence[str]) -> type | None:
+    """Return the base class of an estimator in a library, or None."""
+    for kind in type(model).__mro__:
+        if kind.__name__ in names and kind.__module__.partition(".")[0] == library:
+            return kind
+    return None
+
+
+def replaced(kind: type, base: type) -> str | None:
+    """Return the name of a method that a subclass replaces, except of parameters."""
+    public = [name for name in dir(base) if not name.startswith("__")]
+    first = (
+        "fit",
+        "predict",
+        "score",
+        *_ADDED,
+        "__getattribute__",
+        "__sklearn_clone__",
+    )
+    for name in dict.fromkeys([*first, *public]):
+        own, inherited = (getattr_static(cls, name, None) for cls in (kind, base))
+        is_request = name.startswith("set_") and name.endswith("_request")
+        is_method = callable(own) or hasattr(own, "__get__") or callable(inherited)
+        if own is inherited or is_request or name in _HARMLESS or not is_method:
+            continue
+        return name
+    return None
+
+
+class Booster:
+    """Kind of estimators that are fitted round by round."""
+
+    # Package of the estimators, and names of their classes.
+    library: str = "sklearn"
+    names: tuple[str, ...] = ()
+    # Names of the parameter for the number of rounds, the usual one last.
+    round_names: tuple[str, ...] = ("n_estimators",)
+    # Values of parameters that every fit requires.
+    required: Mapping[str, Any] = MappingProxyType({})
+    # Parameters of `fit` that change the number of rounds of predictions.
+    unsuited_fit_params: tuple[str, ...] = ()
+
+    def is_kind_of(self, model: Any) -> bool:
+        """Return whether an estimator is of this kind, or of a subclass."""
+        return base_of(model, self.library, self.names) is not None
+
+    def objection(self, model: Any) -> str | None:
+        """Return why scores after a round would not equal those of shorter fits."""
+        kind, base = type(model), base_of(model, self.library, self.names)
+        assert base is not None
+        if (method := replaced(kind, base)) is not None:
+            return f"{kind.__name__} replaces {method!r} of {base.__name__}"
+        setting = self._unsuited_setting(model, model.get_params(deep=False))
+        return None if setting is None else f"{kind.__name__} has {setting}"
+
+    def _unsuited_setting(self, model: Any, own: dict[str, Any]) -> str | None:
+        """Return the setting of an estimator that has no scores after its rounds."""
+        lacking = sorted({self.parameter(model), *self.settings(model)} - own.keys())
+        return f"no parameter {lacking[0]!r}" if lacking else None
+
+    def fit_objection(self, params: Mapping[str, Any]) -> str | None:
+        """Return the name of a parameter of `fit` that does not suit rounds, if any."""
+        names = self.unsuited_fit_params
+        return next((name for name in names if params.get(name) is not None), None)
+
+    def parameter(self, model: Any) -> str:
+        """Return the name of the parameter for the number of rounds."""
+        own = model.get_params(deep=False)
+        return next((n for n in self.round_names if n in own), self.round_names[-1])
+
+    def settings(self, model: Any) -> dict[str, Any]:
+        """Return the values of parameters that every fit requires."""
+        return dict(self.required)
+
+    def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
+        """Fit up to the last round of the grid, or until the watch stops the fit.
+
+        ``watch(n_rounds, stages)`` is called with one stage for each of `watch.sets`,
+        the features to predict, and returns whether to stop.
+        """
+        raise NotImplementedError
+
+
+def _show(stages: Callable, model: Any, watch: Any, begin: int = 0) -> bool:
+    """Pass the rounds after `begin` to the watch; return whether it stops."""
+    by_round = zip(*(stages(model, rows) for rows in watch.sets), strict=True)
+    return any(n > begin and watch(n, found) for n, found in enumerate(by_round, 1))
+
+
+# -- scikit-learn ----------------------------------------------------------------------
+
+
+class _StagedBoosting(Booster):
+    """Boosting of scikit-learn, which is fitted in parts by warm starts.
+
+    It provides raw predictions after each round.
+    """
+
+    ties_are_positive = False
+
+    def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
+        cap, done, end = int(watch.grid[-1]), 0, FIRST_PART
+        model.set_params(warm_start=True)
+        try:
+            while done < cap:
+                end = min(end, cap)
+                model.set_params(**{self.parameter(model): end}).fit(X, y, **params)
+                if _show(self._stages, model, watch, done):
+                    return
+                done, end = end, int(GROWTH * end)
+        finally:
+            model.set_params(warm_start=False)
+
+    def _stages(self, model: Any, X: Any) -> Iterator[Stage]:
+        if is_classifier(model):
+            raw_stages = model.staged_decision_function(X)
+        else:
+            raw_stages = model.staged_predict(X)
+        for raw in raw_stages:
+            yield partial(self._outputs, model, raw)
+
+    def _outputs(self, model: Any, raw: np.ndarray) -> Outputs:
+        if not is_classifier(model):
+            return {"predict": lambda: raw}
+        if raw.ndim == 2 and raw.shape[1] == 1:
+            raw = raw[:, 0]
+        scale = 2.0 if model.loss == "exponential" else 1.0
+        outputs = classifier_outputs(model.classes_, probabilities(scale * raw), raw)
+        if raw.ndim == 2:
+            return outputs
+        positive = raw >= 0.0 if self.ties_are_positive else raw > 0.0
+        return {**outputs, "predict": lambda: model.classes_.take(positive.astype(int))}
+
+
+class _GradientBoosting(_StagedBoosting):
+    """Gradient boosting."""
+
+    names = ("GradientBoostingClassifier", "GradientBoostingRegressor")
+    required = MappingProxyType({"n_iter_no_change": None})
+    unsuited_fit_params = ("monitor",)
+    ties_are_positive = True
+
+
+class _HistBoosting(_StagedBoosting):
+    """Histogram boosting."""
+
+    names = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
+    round_names = ("max_iter",)
+    required = MappingProxyType({"early_stopping": False})
+
+
+# -- other libraries -------------------------------------------------------------------
+
+
 def _first_set(own: Mapping[str, Any], names: Iterable[str]) -> str | None:
     """Return the first of some parameters that is set, with its value, as text."""
     return next((f"{n}={own[n]!r}" for n in names if own.get(n)), None)
@@ -68,7 +237,7 @@ def _classes(model: Any, y: Any) -> np.ndarray | None:
     return np.unique(y) if is_classifier(model) else None
 
 
-class _LightGBM(LearnerWithRounds):
+class _LightGBM(Booster):
     """LightGBM's `LGBMClassifier` and `LGBMRegressor`."""
 
     library = "lightgbm"
@@ -132,7 +301,7 @@ class _LightGBM(LearnerWithRounds):
         model.fit(X, y, **{**params, "callbacks": callbacks})
 
 
-class _XGBoost(LearnerWithRounds):
+class _XGBoost(Booster):
     """XGBoost's `XGBClassifier` and `XGBRegressor`, with trees."""
 
     library = "xgboost"
@@ -191,7 +360,7 @@ class _XGBoost(LearnerWithRounds):
             model.set_params(callbacks=own["callbacks"])
 
 
-class _CatBoost(LearnerWithRounds):
+class _CatBoost(Booster):
     """Estimators of CatBoost, whose rounds are observed after the fit."""
 
     library = "catboost"
@@ -209,8 +378,11 @@ class _CatBoost(LearnerWithRounds):
 
     def settings(self, model: Any) -> dict[str, Any]:
         own = model.get_params()
-        is_given = any(own.get(name) is not None for name in ("learning_rate", "eta"))
-        return {} if is_given else {"learning_rate": CATBOOST_RATE}
+        return {
+            names[0]: value
+            for names, value in _CATBOOST_DEFAULTS.items()
+            if all(own.get(name) is None for name in names)
+        }
 
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
         labels = np.unique(watch.labels[0])
@@ -221,9 +393,10 @@ class _CatBoost(LearnerWithRounds):
                 "callbacks": [_CatBoostPatience(watch)],
                 **params,
             }
-        super().fit(model, X, y, params, watch)
+        model.fit(X, y, **params)
+        _show(self._stages, model, watch)
 
-    def stages(self, model: Any, X: Any) -> Iterator[Stage]:
+    def _stages(self, model: Any, X: Any) -> Iterator[Stage]:
         from catboost import Pool
 
         own = model.get_params()
@@ -274,4 +447,7 @@ class _CatBoostPatience:
         return not self._watch.is_stalled(-np.asarray(loss)[seen - 1])
 
 
-BOOSTERS = (_LightGBM(), _XGBoost(), _CatBoost())
+BOOSTERS: tuple[Booster, ...] = (
+    *(_LightGBM(), _XGBoost(), _CatBoost()),
+    *(_GradientBoosting(), _HistBoosting()),
+)

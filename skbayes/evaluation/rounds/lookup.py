@@ -1,10 +1,10 @@
-"""Estimators with rounds in pipelines and search spaces, and limits of their rounds."""
+"""Boosting in pipelines and search spaces, and the limit of its rounds."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,55 +16,35 @@ from skbayes.evaluation.fast_metrics import name_of_metric
 from skbayes.evaluation.fold import configured
 from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.prefix_steps import full_name
-from skbayes.evaluation.rounds.boosters import BOOSTERS
-from skbayes.evaluation.rounds.learners import (
-    SKLEARN_LEARNERS,
-    LearnerWithRounds,
-    base_of,
-    replaced,
-)
+from skbayes.evaluation.rounds.boosters import BOOSTERS, Booster, base_of, replaced
 from skbayes.space.dimensions import Integer, Real
 from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
 
 
 @dataclass(frozen=True)
 class RoundLimits:
-    """Limits of the number of rounds.
+    """Maximum number of rounds, and the metric by which a fit stops before it.
 
-    The maximum is `cap`, or else that of the parameter in `caps`, which are from the
-    search space, or else the default of the estimator. A fit stops if the metric of the
-    `guide` does not improve, unless its name is not known yet. `metric` is the name in
-    scikit-learn of the only metric, if it has one.
+    `metric` is the name in scikit-learn of the only metric, if it has one.
     """
 
-    cap: int | None = None
-    caps: Mapping[str, int] = field(default_factory=dict)
+    cap: int
     guide: Guide = Guide()
     metric: str | None = None
 
-    def cap_of(self, learner: LearnerWithRounds, model: Any, path: str) -> int:
-        """Return the maximum number of rounds of a model at `path` of a pipeline."""
-        if self.cap is not None:
-            return self.cap
-        name = full_name(path, learner.parameter(model))
-        return self.caps.get(name) or learner.cap_of(model)
 
-    def cap_with(self, estimator: Any, params: dict[str, Any]) -> int:
-        """Return the maximum number of rounds with parameters set; 0 without rounds."""
-        model, path = final_model(configured(estimator, params))
-        learner = learner_of(model)
-        return 0 if learner is None else self.cap_of(learner, model, path)
+# Maximum number of rounds if neither the parameter nor the search space has one.
+DEFAULT_CAP = 1000
 
 
-def learner_of(model: Any) -> LearnerWithRounds | None:
+def booster_of(model: Any) -> Booster | None:
     """Return the kind of an estimator with rounds; None if it has no rounds."""
-    learner = _kind_of(model)
-    return None if learner is None or learner.objection(model) else learner
+    kind = _kind_of(model)
+    return None if kind is None or kind.objection(model) else kind
 
 
-def _kind_of(model: Any) -> LearnerWithRounds | None:
-    learners = (*BOOSTERS, *SKLEARN_LEARNERS)
-    return next((learner for learner in learners if learner.is_kind_of(model)), None)
+def _kind_of(model: Any) -> Booster | None:
+    return next((kind for kind in BOOSTERS if kind.is_kind_of(model)), None)
 
 
 def _objection_to(model: Any) -> str | None:
@@ -72,8 +52,8 @@ def _objection_to(model: Any) -> str | None:
     model, _ = final_model(model)
     if isinstance(model, Pipeline):
         return f"{type(model).__name__} replaces {_replaced_in(model)!r} of Pipeline"
-    learner = _kind_of(model)
-    return None if learner is None else learner.objection(model)
+    kind = _kind_of(model)
+    return None if kind is None else kind.objection(model)
 
 
 def _replaced_in(pipeline: Pipeline) -> str | None:
@@ -102,15 +82,15 @@ def round_params(
     if params:
         estimator = configured(estimator, params)
     model, path = final_model(estimator)
-    learner = learner_of(model)
-    assert learner is not None
+    kind = booster_of(model)
+    assert kind is not None
     own = model.get_params(deep=False)
     settings = {
         name: value
-        for name, value in learner.settings(model).items()
+        for name, value in kind.settings(model).items()
         if name not in own or own[name] is not value
     }
-    found = {**settings, learner.parameter(model): rounds}
+    found = {**settings, kind.parameter(model): rounds}
     return {full_name(path, name): value for name, value in found.items()}
 
 
@@ -125,38 +105,39 @@ def take_rounds_out(
     if isinstance(rounds, bool):
         raise ValueError(
             f"rounds must be an int, 'auto' or None, but it is {rounds}. "
-            "rounds='auto' uses the limits of the search space or of the estimator."
+            f"rounds='auto' uses the limit of the search space, or {DEFAULT_CAP}."
         )
     model, path = final_model(search.estimator)
-    replacing = _values_of(spaces, path) if path else []
-    models = [m for m in [model, *replacing] if hasattr(m, "get_params")]
-    learners = [(m, learner) for m in models if (learner := learner_of(m)) is not None]
-    names = {full_name(path, learner.parameter(m)) for m, learner in learners}
+    replacing = [
+        option
+        for part in _dicts_of(spaces)
+        for option in _options_of(part.get(path))
+        if hasattr(option, "get_params")
+    ]
+    models = [model, *replacing]
+    kinds = [(m, kind) for m in models if (kind := booster_of(m)) is not None]
+    names = {full_name(path, kind.parameter(m)) for m, kind in kinds}
     _check_models(rounds, models, bool(names))
     prefix = full_name(path, "")
     # With metadata routing, the names have no prefix.
     given = {name.removeprefix(prefix): value for name, value in fit_params.items()}
-    for model, learner in learners:
-        if (name := learner.fit_objection(given)) is not None:
+    for model, kind in kinds:
+        if (name := kind.fit_objection(given)) is not None:
             raise ValueError(
                 f"fit: {full_name(path, name)} cannot be combined with rounds, because "
                 f"{type(model).__name__} may predict with another number of rounds. "
                 "rounds replaces early stopping."
             )
-    caps = {}
-    for name in sorted(names):
-        cap = max(map(_largest, _values_of(spaces, name, path)), default=0)
-        if cap:
-            caps[name] = cap
-    spaces = _without(spaces, names, path)
+    removed: list[Any] = []
+    spaces = _without(spaces, names, path, removed)
     if not spaces:
         raise ValueError(
             f"rounds={rounds!r} removes {', '.join(sorted(names))} from search_spaces, "
             "which has no other parameter."
         )
-    most = None if rounds == "auto" else int(rounds)
+    cap = _largest(removed) or DEFAULT_CAP if rounds == "auto" else int(rounds)
     metric = name_of_metric(search.scoring, None, is_classifier(search.estimator))
-    return spaces, RoundLimits(most, caps, guide, metric)
+    return spaces, RoundLimits(cap, guide, metric)
 
 
 def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:
@@ -170,41 +151,35 @@ def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:
     if not any_rounds:
         raise ValueError(
             f"rounds={rounds!r}: {type(models[0]).__name__} provides no scores "
-            "after its rounds. Rounds are counted for gradient boosting of trees (not "
-            "with 'dart', linear models or a custom objective), AdaBoost, forests and "
-            "estimators with partial_fit and max_iter, alone or as the last step of a "
-            "pipeline."
+            "after its rounds. Rounds are counted for GradientBoosting, "
+            "HistGradientBoosting, LightGBM, XGBoost and CatBoost, alone or as the "
+            "last step of a pipeline. Use rounds=None."
         )
 
 
-def _parts_of(notation: Any, path: str = "") -> Iterator[Mapping[str, Any]]:
-    """Yield the dicts of a notation, without models at `path` that have no rounds."""
+def _options_of(values: Any) -> list[Any]:
+    """Return the values of a list or choice; nothing for a dimension."""
+    if isinstance(values, Choice):
+        values = values.dimension.values
+    is_listed = isinstance(values, list | tuple | range | np.ndarray)
+    return list(values) if is_listed else []
+
+
+def _dicts_of(notation: Any) -> Iterator[Mapping[str, Any]]:
+    """Yield the dicts of a notation, also those of its choices."""
     if isinstance(notation, Mapping):
         yield notation
-        for key, value in notation.items():
-            for option, sub in pairs_of(value) if isinstance(value, Choice) else ():
-                if key != path or learner_of(option) is not None:
-                    yield from _parts_of(sub, path)
-    elif isinstance(notation, list | tuple):
+        choices = [value for value in notation.values() if isinstance(value, Choice)]
+        notation = [sub for choice in choices for _, sub in pairs_of(choice)]
+    if isinstance(notation, list | tuple):
         for part in notation:
-            yield from _parts_of(part, path)
-
-
-def _values_of(notation: Any, name: str, path: str = "") -> list[Any]:
-    """Return the values of a name in a notation; for lists and choices, each option."""
-    found: list[Any] = []
-    for value in (part[name] for part in _parts_of(notation, path) if name in part):
-        if isinstance(value, Choice):
-            found += value.dimension.values
-        elif isinstance(value, list | tuple | range | np.ndarray):
-            found += list(value)
-        else:
-            found.append(value)
-    return found
+            yield from _dicts_of(part)
 
 
 def _largest(value: Any) -> int:
-    """Return a number, or the upper bound of a dimension; 0 for anything else."""
+    """Return the largest number of a notation of values; 0 if it contains none."""
+    if options := _options_of(value):
+        return max(map(_largest, options))
     if isinstance(value, Integer | Real):
         value = value.high
     elif hasattr(value, "support") and hasattr(value, "rvs"):  # distribution of SciPy
@@ -214,17 +189,21 @@ def _largest(value: Any) -> int:
     return int(value) if is_number and not isinstance(value, bool) else 0
 
 
-def _without(notation: Any, names: set[str], path: str) -> Any:
-    """Return a notation without some names, except in models without rounds."""
+def _without(notation: Any, names: set[str], path: str, removed: list[Any]) -> Any:
+    """Return a notation without some names, except in models without rounds.
+
+    The values of these names are added to `removed`.
+    """
 
     def below(key: str, option: Any, sub: Any) -> Any:
-        keeps_names = key == path and learner_of(option) is None
-        return sub if keeps_names else _without(sub, names, path)
+        keeps_names = key == path and booster_of(option) is None
+        return sub if keeps_names else _without(sub, names, path, removed)
 
     if isinstance(notation, list | tuple):
-        return [_without(part, names, path) for part in notation]
+        return [_without(part, names, path, removed) for part in notation]
     if not isinstance(notation, Mapping):
         return notation
+    removed += [value for key, value in notation.items() if key in names]
     kept = {
         key: with_sub_spaces(value, partial(below, key))
         for key, value in notation.items()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,62 +14,44 @@ from sklearn.pipeline import Pipeline
 from skbayes import compat
 from skbayes.evaluation.fast_metrics import fast_score
 from skbayes.evaluation.fold import PREDICTING, FoldCall, scored, wrapped_fit
-from skbayes.evaluation.learning_curves import (
-    FoldCurveRace,
-    check_rounds,
-    has_stalled,
-    round_grid,
-)
-from skbayes.evaluation.rounds.learners import Stage, StagedClassifier, StagedRegressor
-from skbayes.evaluation.rounds.lookup import RoundLimits, final_model, learner_of
+from skbayes.evaluation.learning_curves import has_stalled, round_grid
+from skbayes.evaluation.rounds.lookup import RoundLimits, booster_of, final_model
+from skbayes.evaluation.rounds.outputs import Stage, StagedClassifier, StagedRegressor
 
 # Rows that a fit is scored on, their targets, and keyword arguments of the scorer.
 ScoredRows = tuple[Any, Any, dict[str, Any]]
 
 
 class WatchedFit:
-    """Fit of a fold that is scored after each round of a grid.
+    """Fit of a fold that is scored after each round of the `grid`, up to the `cap`.
 
-    `cap` is a number of rounds below that in `limits`. The fit stops if its probability
-    in the `race` is below `risk`. The `curves` are scores by metric of the test rows
-    and, if they are scored, of the training rows; `outcome_curves` are outcomes of
-    other aspects. `max_rounds` is 0 if the fit has no rounds. `seconds` is the time of
-    predictions and scores.
+    The fit stops if the guiding metric does not improve, unless its name is not known
+    yet. The `curves` are scores by metric of the test rows and, if they are
+    scored, of the training rows; `outcome_curves` are outcomes of other aspects. There
+    are none if the estimator has no rounds. `seconds` is the time of predictions and
+    scores.
     """
 
-    def __init__(
-        self,
-        call: FoldCall,
-        limits: RoundLimits,
-        cap: int | None = None,
-        race: FoldCurveRace | None = None,
-        risk: float = 0.0,
-    ) -> None:
+    def __init__(self, call: FoldCall, limits: RoundLimits, cap: int) -> None:
+        self._full_grid, self.grid = round_grid(limits.cap), round_grid(cap)
         self._call, self._limits = call, limits
-        self._cap, self._race, self._risk = cap, race, risk
+        self._asked = frozenset(self.grid.tolist())
         self._scorer = call.task.options["scorer"]
         self._n_returned = 0
         self._error: Exception | None = None
         self._last: list[Any] = []
         self.curves: list[dict[str, list[float]]] = []
         self.outcome_curves: dict[str, list[float]] = {}
-        self.max_rounds = 0
         self.seconds = 0.0
-        self.has_no_chance = False
 
     def fit(self, fit: Any, X: Any, y: Any = None, **params: Any) -> Any:
         """Fit the estimator while its last step is scored after each round."""
-        model, path = final_model(self._call.estimator)
-        learner = learner_of(model)
-        if learner is None:
+        model, _ = final_model(self._call.estimator)
+        booster = booster_of(model)
+        if booster is None:
             return fit(X, y, **params)
-        self.max_rounds = self._limits.cap_of(learner, model, path)
-        cap = min(self.max_rounds, self._cap or self.max_rounds)
-        self._full_grid, self.grid = round_grid(self.max_rounds), round_grid(cap)
-        self._asked = frozenset(self.grid.tolist())
-        is_checked = self._race is not None and self._race.ready
-        self._checks = check_rounds(self.max_rounds).tolist() if is_checked else []
-        model.set_params(**learner.settings(model), **{learner.parameter(model): cap})
+        name = booster.parameter(model)
+        model.set_params(**booster.settings(model), **{name: int(self.grid[-1])})
 
         def fit_model(fit: Any, X: Any, y: Any = None, **params: Any) -> Any:
             begin = time.perf_counter()
@@ -79,7 +61,7 @@ class WatchedFit:
             self._fast = [self._fast_score(*rows[1:]) for rows in self._rows]
             self.sets = [_features(self._call.estimator, X) for X, *_ in self._rows]
             self.seconds += time.perf_counter() - begin
-            learner.fit(model, X, y, params, self)
+            booster.fit(model, X, y, params, self)
             return model
 
         with wrapped_fit(model, fit_model):
@@ -98,16 +80,11 @@ class WatchedFit:
         finally:
             self.seconds += time.perf_counter() - begin
         curve = self._limits.guide.curve(self.curves[0])
-        if curve is None or not np.isfinite(curve).all():
-            return False
-        if n_rounds in self._checks:
-            assert self._race is not None
-            self.has_no_chance = self._race.chance(curve) < self._risk
-        return self.has_no_chance or self.is_stalled(curve)
+        return curve is not None and self.is_stalled(curve)
 
     def is_stalled(self, curve: np.ndarray) -> bool:
-        """Return whether a curve has stalled, given the maximum number of rounds."""
-        return has_stalled(curve, self._full_grid)
+        """Return whether a curve has stalled, unless a score is missing."""
+        return bool(np.isfinite(curve).all()) and has_stalled(curve, self._full_grid)
 
     def _scored_rows(self) -> list[ScoredRows]:
         """Return the rows that the fit is scored on, selected as in scikit-learn."""
@@ -130,12 +107,11 @@ class WatchedFit:
 
     def _score_of(self, place: int, estimator: Any) -> Any:
         """Return the score of a stage for a set of rows."""
-        X, y, params = self._rows[place]
         if (fast := self._fast[place]) is not None:
             score = fast(estimator.outputs)
             if math.isfinite(score):  # otherwise, the scorer raises its own error
                 return score
-        return scored(self._scorer, estimator, X, y, params)
+        return scored(self._scorer, estimator, *self._rows[place])
 
     def _observe(self, stages: Sequence[Stage]) -> None:
         kind = StagedRegressor if self._classes is None else StagedClassifier
@@ -146,7 +122,7 @@ class WatchedFit:
         self._last = [self._score_of(i, stage) for i, stage in enumerate(estimators)]
         self.curves = self.curves or [{} for _ in self._rows]
         for curves, scores in zip(self.curves, self._last, strict=True):
-            _append(curves, scores)
+            _append(curves, scores if isinstance(scores, dict) else {"score": scores})
         X, y, _ = self._rows[0]
         for aspect in self._call.task.aspects:
             outcomes = aspect.after_round(self._call, estimators[0], X, y)
@@ -184,10 +160,9 @@ def _features(estimator: Any, X: Any) -> Any:
     return X
 
 
-def _append(curves: dict[str, list[float]], scores: Any) -> None:
+def _append(curves: dict[str, list[float]], scores: dict[str, Any]) -> None:
     """Append scores to curves by metric, with NaN for scores that are not numbers."""
-    named: Mapping[str, Any] = scores if isinstance(scores, dict) else {"score": scores}
-    for name, score in named.items():
+    for name, score in scores.items():
         try:
             number = math.nan if isinstance(score, str) else float(score)
         except (TypeError, ValueError):

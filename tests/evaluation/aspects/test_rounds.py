@@ -1,43 +1,44 @@
 """Searches that find the number of rounds within one fit per fold."""
 
+import pickle
+
 import numpy as np
 import pytest
-from round_outcomes import rounds_of_folds
 from scipy.stats import randint
 from sklearn import config_context
-from sklearn.base import clone, is_classifier
-from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_breast_cancer, load_diabetes
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer
+from sklearn.decomposition import PCA
 from sklearn.ensemble import (
-    GradientBoostingRegressor,
+    GradientBoostingClassifier,
     HistGradientBoostingClassifier,
+    RandomForestClassifier,
 )
-from sklearn.linear_model import SGDClassifier
-from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import (
-    ShuffleSplit,
-    StratifiedKFold,
-    check_cv,
-    cross_validate,
-)
-from sklearn.pipeline import make_pipeline
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import get_scorer, make_scorer
+from sklearn.model_selection import ShuffleSplit, StratifiedKFold, cross_validate
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skbayes import (
     BayesSearchCV,
-    HyperTuneSearchCV,
     MultiStageSearchCV,
+    ParetoSearchCV,
+    TradeoffSearchCV,
     compat,
 )
+from skbayes.evaluation.rounds.lookup import round_params
 from skbayes.evaluation.trial import TrialState
-from skbayes.space import Integer
+from skbayes.results import known_results
+from skbayes.space import Choice, Integer, Space
 
 X, Y = load_breast_cancer(return_X_y=True)
-X, Y = X[::3], Y[::3]
-XR, YR = (part[::3] for part in load_diabetes(return_X_y=True))
+X, Y = X[::5, :6], Y[::5]
 CV = StratifiedKFold(3, shuffle=True, random_state=0)
-RATE = {"learning_rate": (0.02, 0.5, "log-uniform")}
+SPLITS = list(CV.split(X, Y))
+RATE = {"learning_rate": (0.05, 0.6, "log-uniform")}
+WEIGHTS = np.random.default_rng(0).uniform(0.2, 3.0, len(Y))
 
 
 def boosting(**params):
@@ -46,121 +47,132 @@ def boosting(**params):
     )
 
 
-def search(estimator=None, spaces=RATE, **params):
-    given = {"n_iter": 3, "cv": CV, "random_state": 0, "rounds": 20, **params}
-    kind = given.pop("kind", BayesSearchCV)
+def search(estimator=None, spaces=RATE, kind=BayesSearchCV, **params):
+    given = {"n_iter": 3, "cv": CV, "random_state": 0, "rounds": 9} | params
     return kind(boosting() if estimator is None else estimator, spaces, **given)
 
 
-def complete_rows(fitted):
+def complete(fitted):
     return [t for t in fitted.trials_ if t.state == TrialState.COMPLETE]
 
 
-def check_scores_are_those_of_plain_fits(fitted, X, y, cv, scoring=None):
-    splits = list(check_cv(cv, y, classifier=is_classifier(fitted)).split(X, y))
-    metric = fitted.target_metric_
-    for trial in complete_rows(fitted):
-        for i, rounds in enumerate(rounds_of_folds(fitted, trial)):
-            model = clone(fitted.estimator).set_params(
-                **trial.params, **{name_of_rounds(fitted): rounds}
-            )
-            if "early_stopping" in model.get_params():
-                model.set_params(early_stopping=False)
-            expected = cross_validate(
-                model, X, y, cv=[splits[i]], scoring=scoring, return_train_score=True
-            )
-            for kind, found in (("test", trial.scores), ("train", trial.train_scores)):
-                for name, scores in (found or {}).items():
-                    [score] = expected[f"{kind}_{name}"]
-                    assert scores[i] == pytest.approx(score, rel=1e-9)
-        assert trial.score == pytest.approx(np.mean(trial.scores[metric]), abs=1e-15)
+def n_fitted_trees(estimator):
+    """Return the number of trees of a model, or of the last step of a pipeline."""
+    return len(getattr(estimator, "steps", [(None, estimator)])[-1][1]._predictors)
 
 
-def name_of_rounds(fitted):
-    names = ("max_iter", "n_estimators", "iterations")
-    return next(n for n in fitted.best_params_ if n.split("__")[-1] in names)
+def rounds_of_folds(fitted, trial):
+    """Return the number of rounds of each fold that is best for the other folds."""
+    frame = fitted.learning_curves_
+    table = frame[frame["trial"] == trial.number].pivot(
+        index="rounds", columns="split", values=f"test_{fitted.target_metric_}"
+    )
+    table = table.dropna()
+    assert trial.rounds == table.mean(axis=1).idxmax()
+    return [table.drop(columns=i).mean(axis=1).idxmax() for i in table.columns]
 
 
-# The probabilities of LightGBM are computed up to rounding, which decides about ties.
-# Its early releases miss the names of the columns of an array.
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_scores_of_lightgbm_are_those_of_plain_fits_with_the_rounds():
-    lightgbm = pytest.importorskip("lightgbm")
-    model = lightgbm.LGBMClassifier(n_jobs=1, verbose=-1, min_child_samples=5)
-    estimator = make_pipeline(StandardScaler(), model)
-    spaces = {f"lgbmclassifier__{name}": value for name, value in RATE.items()}
-    fitted = search(estimator, spaces, scoring="neg_log_loss").fit(X, Y)
-    check_scores_are_those_of_plain_fits(fitted, X, Y, CV, "neg_log_loss")
-    assert fitted.best_score_ == max(t.score for t in complete_rows(fitted))
-    expected = clone(estimator).set_params(**fitted.best_params_).fit(X, Y)
-    np.testing.assert_allclose(fitted.predict_proba(X), expected.predict_proba(X))
+def log_likelihood(estimator, X, y):
+    proba = estimator.predict_proba(X)[:, 1]
+    return np.mean(np.log(np.where(y == 1, proba, 1 - proba)))
 
 
-def test_samplers_of_a_pipeline_do_not_change_the_scored_rows():
-    pipeline = pytest.importorskip("imblearn.pipeline")
-    sampling = pytest.importorskip("imblearn.under_sampling")
-    sampler = sampling.RandomUnderSampler(random_state=0)
-    model = pipeline.make_pipeline(sampler, boosting())
-    spaces = {"histgradientboostingclassifier__learning_rate": (0.02, 0.5)}
-    fitted = search(model, spaces, rounds=12, n_iter=2).fit(X, Y)
-    check_scores_are_those_of_plain_fits(fitted, X, Y, CV)
+OPTIONS = {
+    "alone": {},
+    "metric": {"scoring": ["neg_log_loss", "accuracy"], "refit": "neg_log_loss",
+               "constraints": {"accuracy": ">= 0.5"}},
+    "outcomes": {"constraints": {"recall": ">= 0.5", "auc": ("roc_auc", ">= 0.5"),
+                                 "trees": (n_fitted_trees, "<= 9")}},
+    "racing": {"racing": 0.3, "n_iter": 8, "surrogate": "random",
+               "initial_points": None, "pre_dispatch": 1},
+    "folds": {"return_folds": ["estimators", "predict_proba"]},
+    "jobs": {"n_jobs": 2, "return_train_score": True},
+}  # fmt: skip
 
 
-def test_scores_of_several_metrics_and_of_a_regressor_are_those_of_plain_fits():
-    boosting = GradientBoostingRegressor(random_state=0)
-    fitted = search(boosting, cv=3).fit(XR, YR)
-    check_scores_are_those_of_plain_fits(fitted, XR, YR, 3)
-    scoring = ["accuracy", "neg_log_loss"]
-    more = {"refit": "neg_log_loss", "return_train_score": True, "n_iter": 2}
-    fitted = search(scoring=scoring, **more).fit(X, Y)
-    check_scores_are_those_of_plain_fits(fitted, X, Y, CV, scoring)
-    columns = {f"{kind}_{name}" for kind in ("test", "train") for name in scoring}
-    assert columns < set(fitted.learning_curves_.columns)
+@pytest.mark.parametrize("name", OPTIONS)
+def test_scores_and_outcomes_are_those_of_plain_fits(name, tmp_path):
+    model = Pipeline([("pca", PCA(4, random_state=0)), ("model", boosting())])
+    given = {"scoring": "neg_log_loss", **OPTIONS[name]}
+    spaces = {f"model__{key}": value for key, value in RATE.items()}
+    fitted = search(model, spaces, journal=tmp_path / "j", **given)
+    fitted = fitted.fit(X, Y, model__sample_weight=WEIGHTS)
+    resumed = search(model, spaces, journal=tmp_path / "j", **given)
+    resumed = resumed.fit(X, Y, model__sample_weight=WEIGHTS)
+    for one in (fitted, pickle.loads(pickle.dumps(resumed))):
+        for trial in complete(one):
+            for split, rounds in enumerate(rounds_of_folds(one, trial)):
+                plain = clone(model).set_params(**trial.params)
+                plain.set_params(**round_params(plain, rounds))
+                train, _ = SPLITS[split]
+                plain.fit(X[train], Y[train], model__sample_weight=WEIGHTS[train])
+                check_fold(one, trial, split, plain)
+        best, row = one.trials_[one.best_index_], one.best_params_
+        assert row["model__max_iter"] == best.rounds and best.state == "complete"
+        assert row == one.cv_results_["params"][one.best_index_]
+        assert {*best.params} == {*one.search_spaces_} == {*spaces}
+        expected = clone(model).set_params(**row)
+        expected.fit(X, Y, model__sample_weight=WEIGHTS)
+        np.testing.assert_array_equal(one.predict(X), expected.predict(X))
+    if name == "racing":
+        pruned = [t for t in fitted.trials_ if t.state == TrialState.PRUNED]
+        assert pruned and all(t.noise > 0.0 and t.rounds for t in pruned)
 
 
-def test_a_single_split_is_scored_at_its_own_choice():
-    cv = ShuffleSplit(1, random_state=0)
-    fitted = search(cv=cv, n_iter=2, scoring="neg_log_loss").fit(X, Y)
-    for trial in fitted.trials_:
-        assert trial.score == max(trial.folds[0].extras["curves"]["score"])
+def check_fold(fitted, trial, split, plain):
+    """Check scores, outcomes and kept fits by a fit with the rounds of the fold."""
+    (train, test), fold = SPLITS[split], trial.folds[split]
+    scorers = fitted.scorer_ if fitted.multimetric_ else {"score": fitted.scorer_}
+    for name, scorer in scorers.items():
+        score = scorer(plain, X[test], Y[test])
+        assert fold.test_scores[name] == pytest.approx(score, rel=1e-9)
+        if fitted.return_train_score:
+            score = scorer(plain, X[train], Y[train])
+            assert fold.train_scores[name] == pytest.approx(score, rel=1e-9)
+    for name, outcome in fold.extras.get("outcomes", {}).items():
+        if name == "trees":  # measures are those of the complete fit
+            assert n_fitted_trees(plain) <= outcome <= fitted.rounds
+        else:
+            scorer = get_scorer("roc_auc" if name == "auc" else name)
+            expected = scorer(plain, X[test], Y[test])
+            assert outcome == pytest.approx(expected, rel=1e-9)
+    if fitted.return_folds and trial.number == fitted.best_index_:
+        proba = plain.predict_proba(X[test])
+        kept = fitted.fold_estimators_[split]
+        np.testing.assert_array_equal(kept.predict_proba(X[test]), proba)
+        np.testing.assert_array_equal(fitted.oof_predictions_[test], proba)
 
 
-def test_a_fit_stops_if_its_score_does_not_improve():
-    spaces = {"learning_rate": [0.9]}
-    fitted = search(spaces=spaces, rounds=300, n_iter=1, scoring="neg_log_loss")
-    (trial,) = fitted.fit(X, Y).trials_
+@pytest.mark.parametrize("samples", [False, True])
+def test_samplers_and_columns_of_a_data_frame_reach_the_scored_rows(samples):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(X, columns=list("abcdef"))
+    frame["g"] = pandas.Categorical(np.where(X[:, 5] > X[:, 5].mean(), "high", "low"))
+    last = boosting(categorical_features="from_dtype", early_stopping=False)
+    model = make_pipeline(last)
+    if samples:
+        sampler = pytest.importorskip("imblearn.under_sampling").RandomUnderSampler
+        pipeline = pytest.importorskip("imblearn.pipeline")
+        model = pipeline.make_pipeline(sampler(random_state=0), last)
+    spaces = {"histgradientboostingclassifier__learning_rate": [0.3]}
+    fitted = search(model, spaces, n_iter=1).fit(frame, Y)
+    (trial,) = fitted.trials_
+    for split, rounds in enumerate(rounds_of_folds(fitted, trial)):
+        plain = clone(model).set_params(**trial.params)
+        plain.set_params(**round_params(plain, rounds))
+        expected = cross_validate(plain, frame, Y, cv=[SPLITS[split]])["test_score"]
+        assert trial.scores["score"][split] == pytest.approx(expected[0], rel=1e-9)
+
+
+def test_a_single_split_is_scored_at_its_own_choice_and_fits_stop_early():
+    spaces, cv = {"learning_rate": [0.9]}, ShuffleSplit(1, random_state=0)
+    given = {"cv": cv, "n_iter": 1, "scoring": "neg_log_loss", "rounds": 300}
+    (trial,) = search(spaces=spaces, **given).fit(X, Y).trials_
+    curve = trial.folds[0].extras["curves"]["score"]
+    assert trial.score == max(curve)
     # The best score is reached early. The patience is a third of the maximum, or 50.
-    assert trial.rounds < 50 and fitted.learning_curves_["rounds"].max() < 150
+    assert trial.rounds < 50 and len(curve) < 45
     assert trial.folds[0].extras["max_rounds"] == 300
-
-
-def test_epochs_are_counted_by_passes_and_refitted_by_passes():
-    model = make_pipeline(StandardScaler(), SGDClassifier(random_state=0))
-    spaces = {"sgdclassifier__alpha": (1e-6, 1e-1, "log-uniform")}
-    fitted = search(model, spaces, rounds=15).fit(X, Y)
-    rounds = fitted.best_params_["sgdclassifier__max_iter"]
-    assert rounds == fitted.cv_results_["rounds"][fitted.best_index_] <= 15
-    scaled = StandardScaler().fit_transform(X)
-    alpha = fitted.best_params_["sgdclassifier__alpha"]
-    by_hand = SGDClassifier(random_state=0, alpha=alpha)
-    for _ in range(rounds):
-        by_hand.partial_fit(scaled, Y, classes=[0, 1])
-    np.testing.assert_array_equal(fitted.predict(X), by_hand.predict(scaled))
-
-
-def test_the_number_of_rounds_is_taken_out_of_the_search_space():
-    spaces = {**RATE, "max_iter": (5, 20)}
-    fitted = search(spaces=spaces, rounds="auto").fit(X, Y)
-    assert list(fitted.search_spaces_) == ["learning_rate"]
-    assert fitted.learning_curves_["rounds"].max() <= 20
-    assert set(fitted.best_params_) == {"learning_rate", "early_stopping", "max_iter"}
-    assert set(fitted.trials_[0].params) == {"learning_rate"}
-    assert set(fitted.cv_results_["params"][0]) == set(fitted.best_params_)
-    as_list = search(spaces=[{**RATE, "max_iter": [5, 12]}], rounds="auto").fit(X, Y)
-    assert as_list.learning_curves_["rounds"].max() <= 12
-    auto = search(spaces="auto", rounds=8, n_iter=3).fit(X, Y)
-    assert "learning_rate" in auto.search_spaces_
-    assert "max_iter" not in auto.search_spaces_
 
 
 @pytest.mark.parametrize(
@@ -168,15 +180,22 @@ def test_the_number_of_rounds_is_taken_out_of_the_search_space():
     [randint(3, 13), Integer(3, 12), (3, 12, "log-uniform"), np.array([12, 3])],
 )
 def test_the_largest_value_of_each_notation_is_the_limit(values):
-    spaces = {**RATE, "max_iter": values}
+    spaces = [{**RATE, "max_iter": values}]
     fitted = search(spaces=spaces, rounds="auto", n_iter=1).fit(X, Y)
     assert fitted.trials_[0].folds[0].extras["max_rounds"] == 12
+    assert [list(space) for space in fitted.search_spaces_] == [["learning_rate"]]
+
+
+def test_the_number_of_rounds_is_taken_out_of_the_default_space():
+    auto = search(spaces="auto", rounds=8).fit(X, Y)
+    assert "learning_rate" in auto.search_spaces_
+    assert "max_iter" not in auto.search_spaces_
 
 
 @pytest.mark.parametrize(
     ("estimator", "params", "message"),
     [
-        (SVC(), {"spaces": {"C": (1, 2)}}, "rounds=20: SVC provides no scores after"),
+        (SVC(), {"spaces": {"C": (1, 2)}}, "rounds=9: SVC provides no scores after"),
         (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces, which has no other"),
         (None, {"rounds": 0}, "'rounds' parameter"),
         (None, {"rounds": True}, "rounds must be an int, 'auto' or None"),
@@ -188,118 +207,65 @@ def test_what_cannot_be_is_refused_before_any_fit(estimator, params, message):
         search(estimator, **params).fit(X, Y)
 
 
-def log_likelihood(estimator, X, y):
-    proba = estimator.predict_proba(X)[:, 1]
-    return np.mean(np.log(np.where(y == 1, proba, 1 - proba)))
+class Other(GradientBoostingClassifier):
+    def predict_proba(self, X):
+        return 0.5 + 0.0 * super().predict_proba(X)
 
 
-def pruning_search(**params):
-    spaces = {"learning_rate": (0.05, 0.5, "log-uniform"), "max_leaf_nodes": (2, 8)}
-    spaces["l2_regularization"] = (1e-3, 1e6, "log-uniform")
-    given = {"rounds": 64, "n_iter": 14, "scoring": log_likelihood, "racing": True}
-    given |= {"surrogate": "random", "initial_points": None, "pre_dispatch": 1}
-    return search(spaces=spaces, **given | params)
+MODELS = {
+    "last": Choice([
+        (boosting(), {"last__learning_rate": (0.1, 1.0), "last__max_iter": (2, 9)}),
+        (RandomForestClassifier(3), {"last__max_depth": [2, 3]}),
+        (Other(random_state=0), {"last__n_estimators": [31, 32]}),
+        (LogisticRegression(solver="liblinear"), {"last__max_iter": [500]}),
+    ])
+}  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def pruning():
-    return pruning_search().fit(X, Y)
+def test_of_several_models_those_without_rounds_are_fitted_as_usual():
+    model = Pipeline([("last", Other())])
+    given = {"n_iter": 12, "initial_points": None, "surrogate": "random"}
+    given |= {"scoring": "neg_log_loss", "constraints": {"recall": ">= 0.1"}}
+    fitted = search(model, MODELS, rounds="auto", **given).fit(X, Y)
+    for trial, row in zip(fitted.trials_, fitted.cv_results_["params"], strict=True):
+        kind = type(trial.params["last"]).__name__
+        assert (trial.rounds is None) == (kind != "HistGradientBoostingClassifier")
+        if trial.rounds:
+            assert trial.folds[0].extras["max_rounds"] == 9
+            assert row["last__max_iter"] == trial.rounds
+        if kind == "Other":
+            assert trial.params["last__n_estimators"] in (31, 32)
+            assert trial.score == pytest.approx(np.log(0.5))
+    assert len({type(trial.params["last"]) for trial in fitted.trials_}) == 4
+    # A number of rounds is for all models.
+    with pytest.raises(ValueError, match="rounds=5: Other replaces 'predict_proba'"):
+        search(model, MODELS, rounds=5).fit(X, Y)
 
 
-def test_a_trial_without_a_chance_is_pruned_after_its_first_rounds(pruning):
-    fitted = pruning
-    pruned = [t for t in fitted.trials_ if t.state == TrialState.PRUNED]
-    at_once = [t for t in pruned if t.rounds is None]
-    assert at_once and all(fitted.cv_results_["rounds"][t.number] == 0 for t in at_once)
-    first = {t.number: t.folds[t.number % 3].extras for t in pruned}
-    assert all(len(first[t.number]["curves"]["score"]) < 42 for t in at_once)
-    results = fitted.cv_results_
-    whole = [t.score for t in complete_rows(fitted)]
-    for trial in pruned:
-        assert trial.noise > 0.0
-        assert trial.score < max(whole)
-        assert np.isnan(results["mean_test_score"][trial.number])
-        assert results["state"][trial.number] == "pruned"
-        last = trial.folds[(trial.number - 1) % 3]
-        assert "curves" in first[trial.number]
-        assert "curves" not in last.extras and not last.is_fitted
-    assert fitted.trials_[fitted.best_index_].state == TrialState.COMPLETE
+@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+def test_a_value_of_the_search_space_without_rounds_is_fitted_as_usual():
+    lightgbm = pytest.importorskip("lightgbm")
+    model = lightgbm.LGBMClassifier(n_estimators=4, verbose=-1, n_jobs=1)
+    spaces = {"boosting_type": ["dart", "gbdt"], "num_leaves": [3]}
+    fitted = search(model, spaces, n_iter=2).fit(X, Y)
+    for trial in fitted.trials_:
+        assert (trial.rounds is None) == (trial.params["boosting_type"] == "dart")
 
 
-def curves_of(fold):
-    return fold.extras.get("curves")
-
-
-def same_trials(one, other):
-    for name in ("params", "rounds", "state"):
-        found = [getattr(trial, name) for trial in one.trials_]
-        assert found == [getattr(trial, name) for trial in other.trials_]
-    for a, b in zip(one.trials_, other.trials_, strict=True):
-        assert [curves_of(f) for f in a.folds] == [curves_of(f) for f in b.folds]
-        np.testing.assert_array_equal(a.score, b.score)
-    assert one.best_params_ == other.best_params_
-
-
-def test_a_journal_goes_on_where_it_was(tmp_path, pruning):
-    path = tmp_path / "run.journal"
-    pruning_search(journal=path).set_params(n_iter=7).fit(X, Y)
-    resumed = pruning_search(journal=path).fit(X, Y)
-    same_trials(resumed, pruning)
-    assert resumed.learning_curves_.equals(pruning.learning_curves_)
-    # Each fit in a process of its own.
-    limited = search(trial_limits={"time": 60.0}, n_iter=2).fit(X, Y)
-    same_trials(limited, search(n_iter=2).fit(X, Y))
-
-
-@pytest.mark.parametrize(
-    ("kind", "more"),
-    [
-        (MultiStageSearchCV, {"n_iter": 8}),
-        (HyperTuneSearchCV, {"n_iter": 3, "complexity": {"learning_rate": 1}}),
-    ],
-)
-def test_searches_on_samples_count_rounds_too(kind, more):
-    fitted = search(kind=kind, **more).fit(X, Y)
-    rounds = fitted.cv_results_["rounds"][fitted.best_index_]
-    assert fitted.best_params_["max_iter"] == rounds > 0
-
-
-@pytest.mark.parametrize("looks_at", ["attribute", "other rows"])
+@pytest.mark.parametrize("looks_at", ["attribute", "other rows", "late"])
 def test_a_scorer_that_needs_more_than_predictions_fails(looks_at):
     def scorer(estimator, X, y):
         if looks_at == "attribute":
             return len(estimator.n_trees_per_iteration_)
+        if looks_at == "late" and np.max(estimator.predict_proba(X)) < 0.7:
+            return 0.5
         return np.mean(estimator.predict(X[::-1]) == y[::-1])
 
-    with pytest.warns(UserWarning), pytest.warns(match="Scoring failed"):
-        fitted = search(scoring=scorer, n_iter=2).fit(X, Y)
-    assert np.isnan(fitted.cv_results_["mean_test_score"]).all()
-    message = "can only use predictions|can only predict the rows"
-    with pytest.raises((AttributeError, ValueError), match=message):
-        search(scoring=scorer, n_iter=2, error_score="raise").fit(X, Y)
-
-
-def test_a_scorer_that_fails_in_later_rounds_fails_for_the_fold():
-    def scorer(estimator, X, y):
-        if np.max(estimator.predict_proba(X)) > 0.7:
-            raise ArithmeticError("too sure")
-        return np.mean(estimator.predict(X) == y)
-
-    with pytest.warns(UserWarning, match="too sure"):
+    with pytest.warns(UserWarning, match="Scoring failed"):
         fitted = search(scoring=scorer, n_iter=2, error_score=-5.0).fit(X, Y)
     np.testing.assert_array_equal(fitted.trials_[0].scores["score"], [-5.0] * 3)
-
-
-@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
-@pytest.mark.parametrize("value", [np.nan, 0.0])
-def test_a_function_may_return_the_error_score_in_all_rounds(value):
-    def scorer(estimator, X, y):
-        return value
-
-    found = search(scoring=scorer, n_iter=2, rounds=3, error_score=value).fit(X, Y)
-    plain = search(scoring=scorer, n_iter=2, rounds=None, error_score=value).fit(X, Y)
-    for name in ("mean_test_score", "rank_test_score"):
-        assert np.array_equal(found.cv_results_[name], plain.cv_results_[name], True)
+    with pytest.raises((AttributeError, ValueError), match="rounds: scorers can only"):
+        search(scoring=scorer, n_iter=2, error_score="raise").fit(X, Y)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -312,10 +278,18 @@ def test_of_several_metrics_one_that_fails_has_the_error_score():
     fitted = search(**more).fit(X, Y)
     assert fitted.best_score_ > 0.8
     assert set(fitted.cv_results_["mean_test_failing"]) == {-5.0}
-    spaces = {"learning_rate": [0.1, 0.3], "max_leaf_nodes": [4, 1]}
-    fitted = search(spaces=spaces, n_iter=4).fit(X, Y)
-    states = {t.params["max_leaf_nodes"]: t.state for t in fitted.trials_}
-    assert states == {4: TrialState.COMPLETE, 1: TrialState.FAILED}
+
+
+@pytest.mark.filterwarnings("ignore:One or more of the test scores are non-finite")
+@pytest.mark.parametrize("value", [np.nan, 0.0])
+def test_a_function_may_return_the_error_score_in_all_rounds(value):
+    def scorer(estimator, X, y):
+        return value
+
+    found = search(scoring=scorer, n_iter=2, rounds=3, error_score=value).fit(X, Y)
+    plain = search(scoring=scorer, n_iter=2, rounds=None, error_score=value).fit(X, Y)
+    for name in ("mean_test_score", "rank_test_score"):
+        assert np.array_equal(found.cv_results_[name], plain.cv_results_[name], True)
 
 
 @pytest.mark.skipif(not compat.HAS_CALLBACKS, reason="scikit-learn before 1.9")
@@ -331,32 +305,69 @@ def test_callbacks_see_each_fit_once():
     assert events(rounds=5) == events(rounds=None)
 
 
-def test_columns_of_a_data_frame_reach_the_model():
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame(X[:, :4], columns=list("abcd"))
-    frame["e"] = pandas.Categorical(np.where(X[:, 5] > X[:, 5].mean(), "high", "low"))
-    scaled = (StandardScaler(), ["a", "b"])
-    columns = make_column_transformer(scaled, remainder="passthrough")
-    columns.set_output(transform="pandas")
-    model = make_pipeline(columns, boosting(categorical_features="from_dtype"))
-    spaces = {"histgradientboostingclassifier__learning_rate": (0.02, 0.5)}
-    fitted = search(model, spaces, rounds=12).fit(frame, Y)
-    check_scores_are_those_of_plain_fits(fitted, frame, Y, CV)
-    assert list(fitted.feature_names_in_) == list("abcde")
-    assert len(fitted.predict(frame)) == len(Y)
-
-
 def test_weights_are_routed_to_the_scorer():
-    weights = np.random.default_rng(0).uniform(0.1, 5.0, len(Y))
     with config_context(enable_metadata_routing=True):
-        scorer = make_scorer(accuracy_score).set_score_request(sample_weight=True)
+        scorer = get_scorer("accuracy").set_score_request(sample_weight=True)
         model = boosting().set_fit_request(sample_weight=True)
-        fitted = search(model, scoring=scorer, n_iter=2, rounds=9)
-        fitted.fit(X, Y, sample_weight=weights)
-        trial = fitted.trials_[0]
-        rounds = rounds_of_folds(fitted, trial)[0]
+        fitted = search(model, scoring=scorer, n_iter=1).fit(
+            X, Y, sample_weight=WEIGHTS
+        )
+        (trial,) = fitted.trials_
+        (train, test), rounds = SPLITS[0], rounds_of_folds(fitted, trial)[0]
         plain = boosting(early_stopping=False, max_iter=rounds, **trial.params)
-        train, test = next(CV.split(X, Y))
-        plain.fit(X[train], Y[train], sample_weight=weights[train])
-        expected = plain.score(X[test], Y[test], sample_weight=weights[test])
+        plain.fit(X[train], Y[train], sample_weight=WEIGHTS[train])
+        expected = plain.score(X[test], Y[test], sample_weight=WEIGHTS[test])
     assert trial.scores["score"][0] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("objective", ["neg_log_loss", "loss"])
+def test_the_first_scorer_of_several_objectives_chooses_the_rounds(objective):
+    goals = {"trees": ("min", n_fitted_trees), objective: "max", "recall": "max"}
+    if objective == "loss":
+        goals["loss"] = ("min", lambda model, X, y: -log_likelihood(model, X, y))
+    fitted = ParetoSearchCV(
+        boosting(), RATE, goals, n_iter=3, cv=CV, random_state=0, rounds=9
+    ).fit(X, Y)
+    sign = -1.0 if objective == "loss" else 1.0
+    for trial in fitted.trials_:
+        assert all({*fold.test_scores} == {*goals} for fold in trial.folds)
+        curves = [sign * np.array(f.extras["curves"][objective]) for f in trial.folds]
+        length = min(map(len, curves))
+        mean = np.mean([curve[:length] for curve in curves], axis=0)
+        assert trial.rounds == 1 + np.argmax(mean)
+    point = fitted.select(objective, X, Y)
+    assert point.best_estimator_.n_iter_ == point.best_params_["max_iter"]
+
+
+def test_the_cost_of_a_trial_is_that_of_its_fits():
+    more = {"train_sizes": (0.5, 1.0), "n_iter": 5, "cost": "fit_time"}
+    fitted = search(kind=TradeoffSearchCV, **more).fit(X, Y)
+    for fold in fitted.trials_[fitted.best_index_].folds:
+        assert fold.extras["costs"]["fit_time"] == fold.fit_time
+    chosen = fitted.select(0.0, X, Y)
+    assert chosen.best_estimator_.n_iter_ == chosen.best_params_["max_iter"]
+
+
+def test_stages_count_rounds_too():
+    fitted = search(kind=MultiStageSearchCV, n_iter=8).fit(X, Y)
+    rounds = fitted.cv_results_["rounds"][fitted.best_index_]
+    assert fitted.best_params_["max_iter"] == rounds > 0
+
+
+def test_results_of_a_search_with_rounds_start_another_one():
+    model = make_pipeline(StandardScaler(), GradientBoostingClassifier(max_depth=1))
+    spaces = {f"gradientboostingclassifier__{key}": v for key, v in RATE.items()}
+    fitted = search(model, spaces).fit(X, Y)
+    space = Space.from_notation(fitted.search_spaces_)
+    expected = [(t.params, pytest.approx(t.score), None) for t in fitted.trials_]
+    for source in (fitted, fitted.cv_results_, fitted.results_frame()):
+        assert known_results(source, space) == expected
+    # The number of rounds is known to a search for it; other parameters are missed.
+    name = "gradientboostingclassifier__n_estimators"
+    known = known_results(
+        fitted.cv_results_, Space.from_notation({**spaces, name: (1, 16)})
+    )
+    assert [one[name] for one, *_ in known] == list(fitted.cv_results_["rounds"])
+    other = Space.from_notation({"gradientboostingclassifier__max_depth": (2, 8)})
+    with pytest.warns(UserWarning, match="3 of 3 known"):
+        assert known_results(fitted, other) == []

@@ -1,137 +1,272 @@
-"""Rounds of LightGBM, XGBoost and CatBoost."""
-
-import sys
-from runpy import run_path
-from types import SimpleNamespace
+"""Scores after each round: exact for each accepted class, or refused by name."""
 
 import numpy as np
 import pytest
-from sklearn.base import clone
-from sklearn.svm import SVC
-from watched_rounds import (
-    LIBRARIES,
-    Watch,
-    assert_stages_are_fits,
-    booster,
-    data_for,
-    fitted_to,
+from sklearn.base import clone, is_classifier
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.datasets import make_classification, make_regression
+from sklearn.ensemble import (
+    GradientBoostingClassifier,
+    GradientBoostingRegressor,
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
 )
+from sklearn.linear_model import Ridge
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from skbayes.evaluation.rounds import boosters
-from skbayes.evaluation.rounds.lookup import learner_of, round_params
+from skbayes import BayesSearchCV
+from skbayes.evaluation.learning_curves import has_stalled, round_grid
+from skbayes.evaluation.rounds.lookup import booster_of, round_params
+from skbayes.results.warm_start import _is_set
 
-CASES = [
-    *[(prefix, "Classifier", {}) for prefix in LIBRARIES],
-    *[(prefix, "Regressor", {}) for prefix in LIBRARIES],
-    ("LGBM", "Regressor", {"objective": "poisson"}),
-    ("LGBM", "Regressor", {"objective": "tweedie"}),
-    ("LGBM", "Regressor", {"objective": "mae", "boosting_type": "goss"}),
-    ("LGBM", "Classifier", {"subsample": 0.7, "subsample_freq": 1}),
-    ("LGBM", "Classifier", {"num_iterations": 7, "n_iter_no_change": 2}),
-    ("LGBM", "Classifier", {"sigmoid": 2.0, "class_weight": "balanced"}),
-    ("LGBM", "Classifier", {"boosting_type": "goss", "pred_early_stop": False}),
-    ("XGB", "Regressor", {"objective": "count:poisson"}),
-    ("XGB", "Regressor", {"objective": "reg:gamma", "base_score": 0.3}),
-    ("XGB", "Classifier", {"subsample": 0.7, "early_stopping_rounds": 3}),
-    ("XGB", "Classifier", {"num_parallel_tree": 2, "subsample": 0.5}),
-    ("CatBoost", "Classifier", {"n_estimators": 5}),
-    ("CatBoost", "Regressor", {"eta": 0.3}),
-    ("CatBoost", "Regressor", {"loss_function": "Poisson"}),
-    ("CatBoost", "Regressor", {"objective": "Tweedie:variance_power=1.5"}),
-]  # fmt: skip
+COMMON = {
+    "LGBM": {"n_jobs": 1, "verbose": -1, "min_child_samples": 5},
+    "XGB": {"n_jobs": 1, "max_depth": 2},
+    "CatBoost": {
+        "thread_count": 1, "verbose": 0, "allow_writing_files": False, "depth": 2,
+    },
+}  # fmt: skip
+LIBRARIES = {"LGBM": "lightgbm", "XGB": "xgboost", "CatBoost": "catboost"}
+X, YR = make_regression(80, 5, noise=5.0, random_state=0)
+YR = np.abs(YR) / 50.0 + 0.1
+XC, Y3 = make_classification(80, 5, n_informative=3, n_classes=3, random_state=0)
 
 
+def of(name, **params):
+    """Return a function that makes an estimator of a library, which may be missing."""
+
+    def make():
+        prefix = name.removesuffix("Classifier").removesuffix("Regressor")
+        library = pytest.importorskip(LIBRARIES[prefix])
+        return getattr(library, name)(**{**COMMON[prefix], **params})
+
+    return make
+
+
+def sk(kind, **params):
+    return lambda: kind(random_state=0, **params)
+
+
+class Named(GradientBoostingRegressor):
+    """Another name, and a further method."""
+
+    def helper(self):
+        return 1
+
+
+EXACT = [
+    of("LGBMClassifier", subsample=0.7, subsample_freq=1, n_iter_no_change=2),
+    of("LGBMClassifier", sigmoid=2.0, class_weight="balanced", num_iterations=7),
+    of("LGBMRegressor", objective="tweedie"),
+    of("LGBMRegressor", objective="mae", boosting_type="goss"),
+    of("XGBClassifier", subsample=0.7, early_stopping_rounds=3, num_parallel_tree=2),
+    of("XGBRegressor", objective="reg:gamma", base_score=0.3),
+    of("CatBoostClassifier"),
+    of("CatBoostRegressor", loss_function="Poisson", eta=0.3),
+    of("CatBoostRegressor", objective="Tweedie:variance_power=1.5"),
+    sk(GradientBoostingClassifier, subsample=0.7, warm_start=True),
+    sk(GradientBoostingClassifier, loss="exponential"),
+    sk(GradientBoostingRegressor, init=Ridge(), loss="huber", n_iter_no_change=2),
+    sk(HistGradientBoostingClassifier, max_features=0.5, early_stopping=True),
+    sk(HistGradientBoostingRegressor, loss="poisson"),
+    sk(Named),
+]
+
+
+class Watch:
+    """Callback that records the outputs of two sets of rows, up to some rounds."""
+
+    def __init__(self, cap, X, y, end=None):
+        self.sets, self.labels = [X, X[:20]], [y, y[:20]]
+        self.grid, self.end, self.seen = round_grid(cap), end, {}
+
+    def __call__(self, n_rounds, stages):
+        self.seen[n_rounds] = [{n: f() for n, f in one().items()} for one in stages]
+        return n_rounds == self.end
+
+    def is_stalled(self, curve):
+        return False
+
+
+def seen(model, cap, X, y, end=None, **params):
+    watch, model = Watch(cap, X, y, end), clone(model)
+    booster_of(model).fit(
+        model.set_params(**round_params(model, cap)), X, y, params, watch
+    )
+    return watch.seen
+
+
+# CatBoost has other defaults from 200 iterations on.
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-@pytest.mark.parametrize(("prefix", "kind", "params"), CASES)
-def test_stages_are_those_of_fits_with_fewer_rounds(prefix, kind, params):
-    for n_classes in (2, 3) if kind == "Classifier" else (0,):
-        model = booster(prefix, kind, **params)
-        assert_stages_are_fits(model, n_classes, 1e-5, 1e-6)
+@pytest.mark.parametrize("make", EXACT)
+def test_predictions_after_a_round_are_those_of_a_fit_with_as_many(make):
+    model, cap = make(), 210
+    rtol = 1e-9 if type(model).__module__.startswith(("sklearn", __name__)) else 1e-5
+    several = is_classifier(model) and getattr(model, "loss", None) != "exponential"
+    cases = [(XC, Y3), (XC, Y3 > 0)] if several else [(XC, Y3 > 0)]
+    for features, y in cases if is_classifier(model) else [(X, YR)]:
+        weights = {"sample_weight": np.linspace(0.5, 2.0, len(y))}
+        stages = seen(model, cap, features, y, **weights)
+        assert list(stages) == list(range(1, cap + 1))
+        for n in (1, 12, 50, cap):
+            plain = clone(model).set_params(**round_params(model, n))
+            plain.fit(features, y, **weights)
+            for found, rows in zip(stages[n], (features, features[:20]), strict=True):
+                assert "predict" in found
+                for name in {*found} & {*dir(plain)}:
+                    with np.errstate(divide="ignore"):
+                        expected = np.asarray(getattr(plain, name)(rows))
+                    got = np.asarray(found[name]).reshape(expected.shape)
+                    np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-6)
+        assert max(seen(model, 60, features, y, end=5)) == 5
 
 
-@pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @pytest.mark.parametrize(
-    ("prefix", "kind", "name"),
-    [("LGBM", "Classifier", "init_score"), ("XGB", "Regressor", "base_margin")],
+    "kind", [GradientBoostingClassifier, HistGradientBoostingClassifier]
 )
-def test_initial_scores_of_training_rows_are_part_of_fits(prefix, kind, name):
-    model = booster(prefix, kind)
-    initial = {name: np.linspace(0.0, 1.0, len(data_for(model)[0]))}
-    assert_stages_are_fits(model, 2, 1e-5, 1e-6, **initial)
+def test_classes_of_equal_probability_are_those_of_the_estimator(kind):
+    # The feature says nothing of the classes, which are equally frequent.
+    X, y = np.tile([[0.0], [0.0], [1.0], [1.0]], (20, 1)), np.tile([0, 1], 40)
+    model = kind(random_state=0)
+    expected = clone(model).set_params(**round_params(model, 3)).fit(X, y).predict(X)
+    np.testing.assert_array_equal(seen(model, 3, X, y)[3][0]["predict"], expected)
 
 
-@pytest.mark.parametrize("prefix", ["LGBM", "XGB"])
-def test_categories_of_a_data_frame_are_predicted_as_they_were_fitted(prefix):
+@pytest.mark.parametrize("make", EXACT)
+def test_parameters_that_are_set_for_rounds_are_known_to_warm_starts(make):
+    for name, value in round_params(make(), 77).items():
+        assert _is_set(f"step__{name}", value, 77)
+    assert not _is_set("step__max_depth", 6, 77)
+
+
+def test_categories_of_a_data_frame_are_predicted_as_they_were_fitted():
     pandas = pytest.importorskip("pandas")
-    more = {"enable_categorical": True} if prefix == "XGB" else {}
-    model = booster(prefix, **more)
-    X, y = data_for(model, 2)
-    frame = pandas.DataFrame(X, columns=list("abcdef"))
-    frame["g"] = pandas.Categorical(np.where(X[:, 0] > 0.2, "yes", "no"))
-    found = fitted_to(model, 10, frame, y)[-1][0]["predict_proba"]
-    expected = clone(model).set_params(n_estimators=10).fit(frame, y)
-    np.testing.assert_allclose(found, expected.predict_proba(frame), rtol=1e-5)
-
-
-def test_the_callbacks_of_a_user_are_called_too():
-    model, called = booster("LGBM", "Regressor"), []
-    callbacks = [lambda env: called.append(env.iteration)]
-    fitted_to(model, 4, *data_for(model), callbacks=callbacks)
-    assert called == [0, 1, 2, 3]
-
-
-@pytest.mark.parametrize("name", ["num_iterations", "num_boost_round", "max_iter"])
-def test_lightgbm_has_the_name_of_the_rounds_that_the_user_gave(name):
-    model = booster("LGBM", "Regressor", **{name: 50})
-    assert round_params(model, 12) == {name: 12}
-    fitted = clone(model).set_params(**round_params(model, 12)).fit(*data_for(model))
-    assert fitted.n_estimators_ == 12
-
-
-@pytest.mark.parametrize("name", ["early_stopping_round", "early_stopping_rounds"])
-def test_lightgbm_does_not_stop_by_its_own_rule(name):
-    model = booster("LGBM", "Regressor", **{name: 2})
-    assert len(fitted_to(model, 20, *data_for(model))) == 20
-    assert round_params(model, 12) == {name: None, "n_estimators": 12}
-
-
-def test_forests_of_xgboost_have_no_rounds():
-    xgboost = pytest.importorskip("xgboost")
-    assert learner_of(xgboost.XGBRFClassifier()) is None
-    assert learner_of(xgboost.XGBRFRegressor()) is None
-
-
-def test_catboost_has_a_learning_rate_that_does_not_depend_on_the_rounds():
-    model = booster("CatBoost", "Regressor")
-    assert learner_of(model).settings(model) == {"learning_rate": 0.1}
-    model = booster("CatBoost", "Regressor", learning_rate=0.3)
-    assert learner_of(model).settings(model) == {}
+    frame = pandas.DataFrame(XC, columns=list("abcde"))
+    frame["f"] = pandas.Categorical(np.where(XC[:, 0] > 0.2, "yes", "no"))
+    for make in (of("LGBMClassifier"), of("XGBClassifier", enable_categorical=True)):
+        found = seen(make(), 10, frame, Y3)[10][0]["predict_proba"]
+        expected = make().set_params(n_estimators=10).fit(frame, Y3)
+        np.testing.assert_allclose(found, expected.predict_proba(frame), rtol=1e-5)
 
 
 def test_catboost_stops_by_its_own_loss():
-    model = booster("CatBoost", "Regressor", learning_rate=0.9, iterations=1000)
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 3))
-    # Targets of noise: the loss on other rows grows from the first rounds on.
-    watch = Watch(1000, rng.standard_normal((60, 3)), rng.standard_normal(60))
-    learner_of(model).fit(model, X, rng.standard_normal(60), {}, watch)
+    model = of("CatBoostRegressor", learning_rate=0.9, iterations=1000)()
+    noise = np.random.default_rng(0).standard_normal((2, 80))
+    watch = Watch(1000, X, noise[0])
+    watch.is_stalled = lambda curve: has_stalled(curve, watch.grid)
+    booster_of(model).fit(model, X, noise[1], {}, watch)
     assert model.tree_count_ < 200
+    # Labels that no training row has do not disturb the classifier.
+    assert len(seen(of("CatBoostClassifier")(), 5, XC, np.where(Y3 > 0, 7, 8))) == 5
 
 
-def test_labels_that_no_training_row_has_do_not_disturb_catboost():
-    model = booster("CatBoost", iterations=5)
-    X, y = data_for(model, 2)
-    watch = Watch(5, X, np.full(len(y), 7))
-    learner_of(model).fit(model, X, y, {}, watch)
-    assert len(watch.seen) == 5
+# -- refusals --------------------------------------------------------------------------
 
 
-def test_no_library_is_imported_to_ask_an_estimator(monkeypatch):
-    looked_for = []
-    finder = SimpleNamespace(find_spec=lambda name, *_: looked_for.append(name))
-    monkeypatch.setattr(sys, "meta_path", [finder, *sys.meta_path])
-    for library in LIBRARIES.values():
-        monkeypatch.delitem(sys.modules, library, raising=False)
-    run_path(boosters.__file__)
-    assert learner_of(SVC()) is None
-    assert not {*looked_for} & {*LIBRARIES.values()}
+def logged(make):
+    """Return a model of a subclass that fits the logarithm of the targets."""
+    model = make()
+
+    class Logged(type(model)):
+        def fit(self, X, y, **params):
+            return super().fit(X, np.log1p(y), **params)
+
+    return Logged(**model.get_params())
+
+
+class OwnPipeline(Pipeline):
+    def predict(self, X):
+        return super().predict(X) + 1.0
+
+
+class OwnScore(GradientBoostingRegressor):
+    def score(self, X, y):
+        return 7.0
+
+
+class OwnHook(HistGradientBoostingRegressor):
+    def _raw_predict(self, X, n_threads=None):
+        return 2.0 * super()._raw_predict(X, n_threads)
+
+
+class Added(GradientBoostingRegressor):
+    def predict_proba(self, X):
+        return X
+
+
+class Fewer(GradientBoostingRegressor):
+    def __init__(self, verbose=0):
+        super().__init__(verbose=verbose)
+
+
+def stopping():
+    callbacks = pytest.importorskip("xgboost").callback
+    return of("XGBClassifier", callbacks=[callbacks.EarlyStopping(rounds=2)])()
+
+
+REFUSED = [
+    (lambda: logged(of("LGBMRegressor")), "Logged replaces 'fit' of LGBMRegressor"),
+    (lambda: logged(of("XGBRegressor")), "Logged replaces 'fit' of XGBRegressor"),
+    (lambda: make_pipeline(StandardScaler(), logged(GradientBoostingRegressor)),
+     "Logged replaces 'fit' of GradientBoostingRegressor"),
+    (lambda: OwnPipeline([("model", GradientBoostingRegressor())]),
+     "OwnPipeline replaces 'predict' of Pipeline"),
+    (OwnScore, "OwnScore replaces 'score' of GradientBoostingRegressor"),
+    (OwnHook, "OwnHook replaces '_raw_predict' of HistGradientBoosting"),
+    (Added, "Added replaces 'predict_proba' of GradientBoostingRegressor"),
+    (Fewer, "Fewer has no parameter 'n_estimators'"),
+    (lambda: TransformedTargetRegressor(GradientBoostingRegressor()),
+     "TransformedTargetRegressor provides no scores"),
+    (RandomForestClassifier, "RandomForestClassifier provides no scores"),
+    (MLPClassifier, "MLPClassifier provides no scores"),
+    (of("LGBMClassifier", pred_early_stop=True), "LGBMClassifier has pred_early_stop"),
+    (of("LGBMClassifier", objective="regression"), "LGBMClassifier has objective='reg"),
+    (of("LGBMRegressor", objective=lambda y, p: (p - y, p)),
+     "LGBMRegressor has a custom objective"),
+    (of("LGBMClassifier", boosting="dart"), "LGBMClassifier has boosting='dart'"),
+    (of("LGBMClassifier", boosting_type="rf"), "LGBMClassifier has boosting_type='rf'"),
+    (of("LGBMClassifier", linear_tree=True), "LGBMClassifier has linear_tree=True"),
+    (of("XGBClassifier", booster="dart"), "XGBClassifier has booster='dart'"),
+    (of("XGBClassifier", objective="multi:softmax"), "XGBClassifier has objective='mu"),
+    (stopping, "XGBClassifier has callbacks with EarlyStopping"),
+    (lambda: pytest.importorskip("xgboost").XGBRFClassifier(), "XGBRFClassifier provi"),
+    (of("CatBoostClassifier", langevin=True), "CatBoostClassifier has langevin=True"),
+]  # fmt: skip
+
+
+def search(model, rounds=10, **more):
+    name = next(name for name in sorted(model.get_params()) if "verb" in name)
+    return BayesSearchCV(model, {name: [0, 1]}, rounds=rounds, **more)
+
+
+@pytest.mark.parametrize(("make", "reason"), REFUSED)
+def test_other_scores_are_refused_by_name_before_any_fit(make, reason):
+    for rounds in (10, "auto"):
+        with pytest.raises(ValueError, match=f"rounds={rounds!r}: {reason}"):
+            search(make(), rounds).fit(X, YR > 1.0)
+
+
+def early_stopping():
+    callback = pytest.importorskip("lightgbm").early_stopping(3, verbose=False)
+    return {"callbacks": [callback]}
+
+
+@pytest.mark.parametrize(
+    ("make", "given"),
+    [
+        (of("LGBMClassifier"), early_stopping),
+        (of("LGBMClassifier"), lambda: {"init_model": "model.txt"}),
+        (of("XGBClassifier"), lambda: {"xgb_model": "model.json"}),
+        (of("CatBoostClassifier"), lambda: {"eval_set": (X, YR > 1.0)}),
+        (GradientBoostingClassifier, lambda: {"monitor": print}),
+    ],
+)
+def test_arguments_of_fit_that_change_the_rounds_are_refused(make, given):
+    ((name, value),) = given().items()
+    for model, prefix in ((make(), ""), (Pipeline([("last", make())]), "last__")):
+        message = f"fit: {prefix}{name} cannot be combined with rounds"
+        with pytest.raises(ValueError, match=message):
+            search(model).fit(X, YR > 1.0, **{f"{prefix}{name}": value})
