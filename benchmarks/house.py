@@ -5,8 +5,9 @@ Usage: ``python benchmarks/house.py [CHECKOUT] [--json FILE | --check | --budget
 Most metrics are computed from the source code. The others are measured in a search of
 five trials, which is run twice, so that imports do not count. ``--check`` fails if
 imports form a circle, a module is loose (at the top level, or imported by no other
-module, and not one of ``LOOSE``), a module has more than ``MAX_LINES`` lines, or a
-subpackage or top-level module ("room") has more code lines than in ``BUDGETS``.
+module, and not one of ``LOOSE``), a module has more than ``MAX_LINES`` lines
+besides docstrings, or a subpackage or top-level module ("room") has more code lines
+than in ``BUDGETS``.
 ``--budgets`` prints this table for the current code.
 """
 
@@ -37,7 +38,7 @@ from scipy.sparse.csgraph import connected_components
 
 PACKAGE = "skbayes"
 LONG_FUNCTION = 60
-MAX_LINES = 600
+MAX_LINES = 500
 LOOSE = {"skbayes.compat"}
 
 # Maximum number of code lines of each room: those of the day of the last change of this
@@ -270,8 +271,10 @@ def problems(root: Path) -> list[str]:
         is_loose = at_top or not (module.is_entry or module.name in imported)
         if is_loose and module.name not in LOOSE:
             found.append(f"loose module: {module.name}")
-        if module.n_lines > MAX_LINES:
-            found.append(f"more than {MAX_LINES} lines: {module.name} {module.n_lines}")
+        # The searches document each of their parameters.
+        n_lines = module.n_lines - len(module.docstring)
+        if n_lines > MAX_LINES:
+            found.append(f"more than {MAX_LINES} lines: {module.name} {n_lines}")
     for name, n in sorted(weights(modules).items()):
         budget = BUDGETS.get(name, 0)
         if n > budget:

@@ -189,6 +189,20 @@ def refused_value(estimator: Any, name: str, value: Any) -> Exception | None:
     return None
 
 
+def check_parameters(
+    search: BaseSearchCV, accepted: Mapping[str, Any], values: Mapping[str, Any]
+) -> None:
+    """Check values that the constructor of a subclass does not accept, but may set."""
+    if get_config().get("skip_parameter_validation"):
+        return
+    set_inside = values.keys() - search.get_params(deep=False)
+    validate_parameter_constraints(
+        dict(accepted),
+        {name: values[name] for name in set_inside},
+        type(search).__name__,
+    )
+
+
 def number_types(estimator: Any, name: str) -> set[Any]:
     """Return the types of a parameter, by its constraints or its default value."""
     constraints = getattr(estimator, "_parameter_constraints", None)
@@ -326,8 +340,9 @@ class TaskTree:
     def fit(self) -> Iterator[None]:
         """Report the whole fit, which is the root task."""
         if HAS_CALLBACKS:
-            n_children = 1 + (self._search.refit is not False)
-            self._root = self._search._init_callback_context(max_subtasks=n_children)
+            search: Any = self._search
+            n_children = 1 + (search.refit is not False)
+            self._root = search._init_callback_context(max_subtasks=n_children)
         with self._task(self._root, **self._data):
             yield
 

@@ -34,11 +34,9 @@ called on new objects, which have not observed the trials.
 from __future__ import annotations
 
 import contextlib
-import inspect
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
@@ -47,28 +45,6 @@ if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
     from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes
     from skbayes.evaluation.run import SearchRun
-
-
-# Default of parameters that have none.
-REQUIRED: Any = inspect.Parameter.empty
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """Parameter of the searches, described in the docstring of its aspect.
-
-    `allowed` are the accepted values, in the format of scikit-learn's parameter
-    constraints, or None for those of the same parameter of GridSearchCV. The `default`
-    is that of all searches whose constructors define no other. If it `changes_trials`,
-    the value is part of the identity of a journal. A value that the fits do not need,
-    such as locks, generators or large data, `is_sent` to no worker.
-    """
-
-    name: str
-    allowed: Any = None
-    default: Any = REQUIRED
-    changes_trials: bool = True
-    is_sent: bool = True
 
 
 def is_given(value: Any) -> bool:
@@ -115,15 +91,14 @@ class FoldAspect:
 class Aspect:
     """Part of an aspect in the process of the search; all hooks have no effect.
 
-    The docstring of an aspect describes its `parameters`, and the attributes of a
-    fitted search that result from them, in sections of numpydoc. These entries are part
-    of the docstrings of the searches. `condition` is an attribute of `SearchRun` that
-    is true if the aspect is on. With None, it is on if one of its parameters is neither
-    None nor False.
+    `parameters` are the parameters of the searches that belong to the aspect, with the
+    values that they accept, in the format of scikit-learn's parameter constraints.
+    `condition` is an attribute of `SearchRun` that is true if the aspect is on. With
+    None, it is on if one of its parameters is neither None nor False.
     """
 
     name: ClassVar[str]
-    parameters: ClassVar[tuple[Parameter, ...]] = ()
+    parameters: ClassVar[Mapping[str, list[Any]]] = {}
     condition: ClassVar[str | None] = None
 
     def __init__(self, run: SearchRun) -> None:
@@ -139,7 +114,7 @@ class Aspect:
     @classmethod
     def is_requested(cls, settings: Mapping[str, Any]) -> bool:
         """Return whether one of the parameters is neither None nor False."""
-        return any(is_given(settings.get(param.name)) for param in cls.parameters)
+        return any(is_given(settings.get(name)) for name in cls.parameters)
 
     @classmethod
     def prepare(

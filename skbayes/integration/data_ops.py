@@ -56,7 +56,7 @@ def skrub_search(data_op: Any, **options: Any) -> Any:
     ['alpha', 'mean_test_score']
     """
     search = data_op.skb.make_randomized_search()
-    search.search = _ChoiceSearch(None, None, **options)
+    search.search = _ChoiceSearch(None, None, **options)  # type: ignore[arg-type]
     return search
 
 

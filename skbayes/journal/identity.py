@@ -65,7 +65,7 @@ def describe_search(
     splits: Sequence[tuple[Any, Any]],
 ) -> dict[str, str]:
     """Describe the parts of a search that determine its trials, by name."""
-    params = search.get_params(deep=False)
+    params = _values(search)
     normal = {
         "trial_limits": _limits,
         # The rule of the configurations is that of the space.
@@ -99,7 +99,7 @@ def describe_search(
 
 def search_facts(search: Any) -> dict[str, Any]:
     """Return facts about a search for readers of its journal, as plain JSON."""
-    params = search.get_params(deep=False)
+    params = _values(search)
     settings = {name: _plain(params.get(name)) for name in _FACTS}
     return {
         "search": type(search).__name__,
@@ -189,6 +189,12 @@ def _qualified(thing: Any) -> str:
     module = getattr(thing, "__module__", None) or ""
     parts = [part for part in module.split(".") if part[:1] != "_" or part[:2] == "__"]
     return ".".join([*filter(None, parts), thing.__qualname__])
+
+
+def _values(search: Any) -> dict[str, Any]:
+    """Return the parameters of a search, without a scorer that objectives determine."""
+    values: dict[str, Any] = search._values()
+    return values if values.get("objectives") is None else {**values, "scoring": None}
 
 
 def _parameters(estimator: Any) -> dict[str, Any]:

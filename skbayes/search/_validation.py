@@ -112,7 +112,7 @@ def check_refit(search: Any) -> None:
         names = ", ".join(map(repr, sorted(RULES)))
         rule = given.get("rule")
         raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.")
-    if choice.rule == "corrected" and "best_score_corrected_" in search._omitted:
+    if choice.rule == "corrected" and not search._corrects_best_score:
         raise ValueError(
             f"refit={choice.rule!r} needs a search with one objective; "
             f"{type(search).__name__} has several."

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import inspect
 import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 from sklearn.base import clone
 from sklearn.utils import indexable
@@ -26,36 +25,27 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results import warm_start as knowledge
-from skbayes.results.frame import FrameAttribute, results_frame
+from skbayes.results.frame import results_frame
 from skbayes.search import _preparation as prepare
 from skbayes.search import _validation as validate
 from skbayes.search import choice
-from skbayes.search._parameters import share_parameters
 from skbayes.search.final_model import FinalModel, check_final_model
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import winner_fits
+from skbayes.search.parameters import SearchParameters
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.spaces.parts import own_values
-from skbayes.utils.did_you_mean import NameHints, replaced_by
 from skbayes.utils.optional import warn_user
-from skbayes.utils.pickled_version import PickledVersion
 
 
-@share_parameters
-class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSearchCV):
+class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     """Base class of all searches with cross-validation.
 
     Delegation, tags, routing and scoring are those of scikit-learn's `BaseSearchCV`.
     Subclasses define `_make_optimizer` and override other hooks if necessary.
 
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
+    The parameters are those of :class:`~skbayes.BayesSearchCV`.
 
     Notes
     -----
@@ -81,15 +71,6 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     15. ``_refitted(model)``: the final model after the refit.
     """
 
-    learning_curves_ = FrameAttribute()
-
-    # Types of attributes that `fit` sets.
-    cv_results_: dict[str, Any]
-    trials_: History
-    best_index_: int
-    best_params_: dict[str, Any]
-    best_score_: float
-
     # Whether `warm_start_from` may list searches on other data.
     _takes_sources = True
 
@@ -105,62 +86,17 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
     # Class of the objective.
     _kind_of_metric = choice.GuidingMetric
 
+    # Whether there is a corrected score of the best trial.
+    _corrects_best_score = True
+
     # Whether `refit` can be "ensemble".
     _has_ensembles = True
 
     # Names of attributes that a subclass sets before it calls `fit`.
     _not_of_fit: tuple[str, ...] = ()
 
-    # Parameters and attributes of the base class that a subclass does not have.
-    _omitted: ClassVar[tuple[str, ...]] = ()
-
     # Name of the parameter with the sizes of training subsets, for messages.
     _subset_parameter = "train_size"
-
-    @abstractmethod
-    def __init__(
-        self, estimator: Any, search_spaces: Any = "auto", **shared: Any
-    ) -> None:
-        self._store(locals())
-
-    def _store(self, arguments: Mapping[str, Any]) -> None:
-        """Set the arguments of a constructor as attributes of the same names.
-
-        Parameters of the base class that a subclass does not have get their defaults.
-        """
-        given = {**arguments, **arguments.get("shared", {})}
-        defaults = inspect.signature(BaseBayesSearchCV.__init__).parameters
-        own = inspect.signature(type(self)).parameters
-        for name, parameter in {**defaults, **own}.items():
-            is_derived = isinstance(getattr(type(self), name, None), property)
-            if name != "self" and not is_derived:
-                setattr(self, name, given.get(name, parameter.default))
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters, as for every estimator.
-
-        Parameters
-        ----------
-        **params : dict
-            Parameters by name.
-
-        Returns
-        -------
-        self : object
-            This search.
-
-        Raises
-        ------
-        ValueError
-            If a name is unknown, or if `warm_start_from` is this search.
-        """
-        known = self._get_param_names()
-        for name in params:
-            if name not in known and (remedy := replaced_by(name, known)):
-                kind = type(self).__name__
-                raise ValueError(f"{kind} has no parameter {name!r}. {remedy}")
-        validate.check_source(self, params.get("warm_start_from"))
-        return super().set_params(**params)
 
     # -- hooks --------------------------------------------------------------------
 
@@ -378,7 +314,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
         """
         plain: Any = super(BaseBayesSearchCV, self._with_plain_refit())
         router = plain.get_metadata_routing()
-        for aspect in aspects.requested(vars(self)):
+        for aspect in aspects.requested(self._values()):
             if (scorer := aspect.scorer(self)) is not None:
                 mapping = MethodMapping().add(caller="fit", callee="score")
                 router.add(method_mapping=mapping, **{aspect.name: scorer})
@@ -424,7 +360,8 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
 
     def _make_run(self, X: Any, y: Any, params: dict) -> SearchRun:
         """Check the arguments, and return the run."""
-        settings = {name: getattr(self, name) for name in self._parameter_constraints}
+        settings = self._values()
+        compat.check_parameters(self, self._accepted_values(), settings)
         validate.check_arguments(self)
         clone(self.estimator)  # detects a wrong estimator before the space is checked
         scorers, refit_metric = compat.resolve_scorers(self._with_plain_refit())
@@ -438,7 +375,7 @@ class BaseBayesSearchCV(NameHints, ResultDisplay, PickledVersion, compat.BaseSea
             check_final_model(self, y)
         notation, untuned, facts = prepare.resolved_spaces(self, X, y)
         notes = {}
-        for aspect in aspects.requested(vars(self)):
+        for aspect in aspects.requested(self._values()):
             notation, note = aspect.prepare(
                 self, notation, objective, y, routed.estimator.fit
             )

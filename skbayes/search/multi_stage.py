@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
-from typing import Any, ClassVar
+from os import PathLike
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from skbayes import compat
-from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, check_train_size
 from skbayes.evaluation.trial import History, TrialState
@@ -19,9 +19,20 @@ from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.stage_correlation import stage_correlation
 from skbayes.results.warm_start import promising
-from skbayes.search._parameters import COUNT, share_parameters
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.choice import results_table
+from skbayes.search.parameters import (
+    COUNT,
+    AnySurrogate,
+    Constraints,
+    CrossValidation,
+    Estimator,
+    InitialPoints,
+    Refit,
+    Scoring,
+    SearchSpaces,
+    Stopper,
+)
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
 from skbayes.surrogates.transfer import MultiFidelity
@@ -35,7 +46,6 @@ BEST_OF = {"last_stage", "all_stages"}
 CHEAP_SHARE = 0.75
 
 
-@share_parameters
 class MultiStageSearchCV(BayesSearchCV):
     r"""Bayesian search that evaluates most trials on a part of the training data.
 
@@ -52,18 +62,25 @@ class MultiStageSearchCV(BayesSearchCV):
 
     Parameters
     ----------
-    {estimator}
-    {search_spaces}
+    estimator : estimator object
+        Estimator to tune. It needs a `score` method unless `scoring` is given.
+    search_spaces : "auto", dict, list of dict, Space or None, default="auto"
+        Search space. A dict maps the name of each hyper-parameter to its possible
+        values: a list or array of values, a scipy distribution, a tuple ``(low, high)``
+        or ``(low, high, "log-uniform")``, or a dimension of :mod:`skbayes.space`. A
+        :class:`~skbayes.space.Choice` contains hyper-parameters that exist only for one
+        of its options. A list of dicts is searched as a single space, with one
+        surrogate and one budget.
+
+        "auto" and None use the space that :func:`skbayes.spaces.default_space` returns
+        for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of this
+        space.
     stages : sequence of float or int, default=(0.3, 1.0)
         Training size of each stage: a fraction in (0, 1] of each split's training set,
         or a number of rows. Sizes must not decrease, and the last one is usually 1.0.
         The rows are drawn once, so all trials of a stage use the same rows. They are a
         subset of the rows of the next stage. Rows are stratified for classifiers, and
         whole groups are drawn with `groups`. All test rows are used in each stage.
-    n_iter : int or sequence of int, default=50
-        Maximum number of trials in all stages together, or a sequence with that of each
-        stage. The stages before the last one share three quarters of an int evenly. A
-        configuration that is tried in two stages counts twice.
     n_promoted : int, default=3
         Number of best configurations of a stage with which the next stage starts, best
         first.
@@ -79,14 +96,144 @@ class MultiStageSearchCV(BayesSearchCV):
         contains. "last_stage" is the last stage with a complete trial. "all_stages" is
         the rule of [1]_. It compares scores of different stages, although scores on
         larger training sets are usually higher.
-    {timeout}
+    n_iter : int or sequence of int, default=50
+        Maximum number of trials in all stages together, or a sequence with that of each
+        stage. The stages before the last one share three quarters of an int evenly. A
+        configuration that is tried in two stages counts twice.
+    timeout : float, str or None, default=None
+        Time limit of the search, without the refit: a number of seconds, or a string
+        such as "90 s", "5 min" or "1h30m". The duration of each trial is predicted by a
+        model. A trial that is expected to exceed the limit is not started. The search
+        then looks for a trial that is expected to finish in time, and ends if there is
+        none. Fits that are still running at the limit are aborted, and their trials are
+        dropped. If no trial was finished, the current parameters of the estimator are
+        the result, without a score, and a warning is issued.
+
+        Each worker runs its fits in a separate process, even if there is only one
+        worker. Running fits cannot be aborted on a cluster, with callbacks in the
+        process of the search, or if they cannot be pickled (see :ref:`timeout`).
 
         No stage begins after the limit. Each stage gets a share of the time that
         remains when it begins, proportional to its number of trials times the size of
         its training sets. Time that it does not use is available to later stages.
         Except for its first trial, a stage does not start a trial that is expected to
         exceed its share.
-    {surrogate}
+    stopper : callable, list of callable or None, default=None
+        Stopping criteria. Each callable is called with the trials so far after every
+        trial. The search ends when one of them returns True; running trials are
+        completed. See :mod:`skbayes.loop` for predefined criteria.
+        With several stages, the trials are those of the current stage, and this stage
+        ends instead of the search.
+    scoring : str, callable, list, tuple, dict or None, default=None
+        Metrics, as for GridSearchCV: one metric, several metrics, or a callable that
+        returns either. None uses the `score` method of the estimator.
+    cv : int, splitter, iterable or None, default=None
+        Cross-validation splits, as for GridSearchCV. They are drawn once and shared by
+        all trials, even if the splitter shuffles without a seed.
+    refit : bool, str, dict or callable, default=True
+        Whether to refit the best configuration on all data. With several metrics, pass
+        the name of the metric that determines the best configuration, or False. A
+        callable receives ``cv_results_`` and returns the index of the row to choose.
+        The search is guided by the metric that is named, or else by the first one.
+
+        "corrected" chooses the current parameters of the estimator, unless the best
+        mean score is still better after the correction of its optimism
+        (``best_score_corrected_``; see :ref:`choice`). With several metrics, pass
+        ``{"rule": "corrected", "metric": "f1"}``.
+
+        "ensemble" averages the predictions of several trials with weights (Caruana et
+        al. 2004). Members are selected from the out-of-fold predictions of the complete
+        trials by the metric of the search. A dict such as ``{"rule": "ensemble",
+        "metric": "roc_auc", "max_members": 5}`` has these options:
+
+        - "metric": metric for the selection, if there are several;
+        - "max_members": maximum number of configurations, by default 10;
+        - "members": "folds" averages the fits of the splits, "refit" fits each
+          configuration on all rows. The default, "auto", is "folds" for three or more
+          splits with each row in most training sets;
+        - "min_gain": increase of the score that another member must exceed, by
+          default 0;
+        - "max_predict_cost": maximum time for predictions, as a multiple of that of the
+          best configuration alone;
+        - "memory_limit": maximum size of the predictions in bytes, by default 1e9. The
+          predictions of the worst trials are dropped, with a warning.
+    constraints : callable, dict, list or None, default=None
+        Rule of the configurations, bounds on outcomes of the fits, or a list of both.
+
+        A callable ``constraints(params) -> bool`` is a rule. Configurations for which
+        it returns False are never tried. If it raises an exception, the search ends
+        with a ValueError.
+
+        A dict contains bounds on outcomes of the fits, such as
+        ``{"model_size": "<= 1e6", "recall": ">= 0.9"}``. The search looks for the best
+        configuration that satisfies all bounds, and refits it. A bound applies to the
+        mean of an outcome over the splits. The name of an outcome is a metric of
+        `scoring`, a scorer of scikit-learn (which is then evaluated in addition to
+        `scoring`), or one of the following:
+
+        - "fit_time", "score_time": seconds of fitting and of scoring;
+        - "cpu_time": seconds of processor time of fitting;
+        - "predict_time": seconds that `predict` takes per row;
+        - "model_size": size of the pickled estimator in bytes;
+        - "n_features": number of features that the fitted estimator uses.
+
+        An outcome with any other name needs a tuple ``(outcome, bound)``. Its first
+        element is one of the names above, a callable ``scorer(estimator, X, y)``, which
+        may request metadata, or a callable ``measure(estimator)`` that returns a number
+        for a fitted estimator. Instead of a single bound, a list of two bounds is
+        accepted, such as ``[">= 10", "<= 20"]``. With `rounds`, metrics and scorers are
+        those of the chosen number of rounds, and all other outcomes those of the
+        complete fit.
+
+        Each outcome is modeled by a Gaussian process. The acquisition function is
+        multiplied by the probability that the bounds are satisfied. If no trial
+        satisfies all bounds, the trial that violates them least is chosen, with a
+        warning. None means no constraints.
+    racing : bool or float, default=False
+        Whether to prune trials. A trial is pruned if, after its first folds, its chance
+        to become the best is less than 20%, or less than the number given, which is
+        below 0.5. Its other folds are not fitted, and it cannot be chosen as the best.
+        Each trial begins with another fold. In 151 recorded searches with five folds,
+        the default threshold needs 56% of the fits and keeps the best trial in 89% of
+        the searches (:ref:`racing`). With `rounds`, a trial can also be pruned within
+        its first fold, after some of the rounds. The fits of a trial run one after the
+        other, so more trials are in progress by default, at most 16.
+    rounds : int, "auto" or None, default=None
+        Maximum number of boosting iterations of the estimator, or of the last step of a
+        pipeline: gradient boosting of scikit-learn, LightGBM, XGBoost or CatBoost. Each
+        fit is scored on its test rows after each of the first 20 rounds, then in steps
+        of 10%. The number of rounds of a trial is the one with the best mean score over
+        the splits. Each split is scored at the number that is best for the other
+        splits. A fit stops early if its score has not improved for many rounds. The
+        number of rounds is not a dimension of the search space; an entry for it is
+        removed from ``search_spaces_``. The rows of ``cv_results_`` contain the chosen
+        number as a parameter. Costs are those of the complete fits.
+
+        "auto" uses the largest value of that entry, or 1000 if there is none. With
+        None, the number of rounds is treated like any other parameter. See
+        :ref:`rounds`.
+    surrogate : str, surrogate object or tuple, default="gp"
+        Model of the scores, given by name or as an instance of a class of
+        :mod:`skbayes.surrogates`, or a tuple of the model and the acquisition function,
+        such as ``("gp", "ucb")``. The models are:
+
+        - "gp": Gaussian process; "gp-additive" in small finite spaces, "gp-warped"
+          otherwise;
+        - "gp-additive", "gp-warped", "gp-matern52", "gp-matern32", "gp-rbf": Gaussian
+          process with a specific kernel or with warped inputs;
+        - "graph": Gaussian field on the graph of all configurations of a finite space;
+        - "trees": ensemble of trees, requires LightGBM;
+        - "tpe": tree-structured Parzen estimator;
+        - "random", "sobol": random or quasi-random search without a model.
+
+        The acquisition function ranks the configurations to try next. It is a name or
+        an instance of a class of :mod:`skbayes.acquisition`:
+
+        - "ei": expected improvement, the default;
+        - "ei-per-second": expected improvement divided by the expected time;
+        - "pi": probability of improvement;
+        - "ucb": upper confidence bound;
+        - "eif": expected influence, only with "graph".
 
         In a stage that also uses the trials of earlier stages, "gp" does not warp the
         inputs.
@@ -94,9 +241,6 @@ class MultiStageSearchCV(BayesSearchCV):
         Configurations with which the first stage starts, as for
         :class:`~skbayes.BayesSearchCV`. Their number is 3 unless an int is given. Later
         stages start with the promoted configurations instead.
-    {stopper}
-        With several stages, the trials are those of the current stage, and the next
-        stage begins.
     warm_start_from : search, dict, data frame, study, path, list or None, default=None
         Results of an earlier search on the same data, scored by the same metric: a
         fitted search, its ``cv_results_``, the path of a journal, or any other source
@@ -105,7 +249,84 @@ class MultiStageSearchCV(BayesSearchCV):
         their scores are not used, since scores on smaller training sets differ.
 
         A list contains searches on other data; they are used in the first stage.
-    {parameters}
+    journal : path, URL or None, default=None
+        File in which every finished trial is recorded. If a search is run again with
+        the same journal, after a crash or with a larger `n_iter`, it continues after
+        the recorded trials. The journal of a different search (estimator, space, data,
+        splits, scoring, options) is rejected. See :func:`skbayes.load_history`.
+
+        With the URL of a database, such as "postgresql://user@host/database#table",
+        several processes or machines can work on the search at the same time: call
+        `fit` in each of them (see :ref:`drivers`). `pre_dispatch` must then be an int,
+        the number of trials that are in progress in all of them together. A URL cannot
+        be combined with `timeout`, with callbacks, or with a `refit` that uses
+        predictions of the trials.
+    n_jobs : int or None, default=None
+        Number of fits that run at the same time. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, which also selects the backend
+        (processes, threads, or a cluster). -1 means using all processors. If
+        `pre_dispatch` is an int, the trials are the same for every `n_jobs`.
+    pre_dispatch : int or str, default="2*n_jobs"
+        Number of trials that are in progress at the same time. Trial k is proposed from
+        the results of the trials up to k - ``n_points_``, so the trials depend on this
+        number and not on timing. The number that was used is stored as ``n_points_``.
+
+        A string is the number of fits that are dispatched in advance, as for
+        GridSearchCV. The number of trials is then 1 with one worker. With more workers,
+        it is ``ceil(1.5 * n_workers / n_splits_) + 1``, which keeps them busy.
+    trial_limits : dict or None, default=None
+        Limits of a trial, such as ``{"time": "5 min", "memory": "2 GB", "gpu": 1}``,
+        or some of them. None means no limits. With limits, each worker runs its fits in
+        a separate process, even if there is only one worker (see :ref:`limits`).
+
+        - "time": limit for the fits of a trial, as a number of seconds or a string. The
+          time that a fit waits for a worker or for the start of a process does not
+          count. The fits of a trial run in groups of as many as there are workers, or
+          one after the other with `racing`. A group takes as long as its longest fit. A
+          fit that is still running at this limit is aborted, and no further fit of the
+          trial is started. The state of the trial is then "timed_out". The surrogate
+          uses the score that is predicted from the completed fits; the trial cannot be
+          chosen as the best. The proposals then depend on measured times.
+        - "memory": limit for a fit, in bytes or as a string such as "500 MiB". The
+          limit applies to the resident memory of the process that runs the fit and of
+          its child processes, including Python and its libraries (about 150 MB). Data
+          that all workers map into memory do not count. A fit that exceeds the limit is
+          aborted, and the state of its trial is "out_of_memory". Otherwise, such a
+          trial is treated like a trial that exceeds its time. Requires psutil, which
+          the extra `limits` installs.
+        - "gpu": number of GPUs that a fit uses. With 0.5, two fits share a GPU. As many
+          fits run at the same time as there are GPUs for them, and
+          ``CUDA_VISIBLE_DEVICES`` contains only those of the fit (see :ref:`gpus`). It
+          has no effect on the trials, except through the number of workers.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the choice of configurations. Pass an int for the same trials in every
+        call of `fit`. With another number of workers, the trials are the same only if
+        `pre_dispatch` is an int.
+    verbose : int or "progress", default=0
+        Verbosity level. With 1 or more, one line is printed per trial: its score, the
+        best score so far, the elapsed time and the estimated remaining time. With 2 or
+        more, the configuration and the messages of GridSearchCV for each fit are
+        printed too. With "progress", a progress bar is shown instead, which is a widget
+        in notebooks; this requires tqdm. Regardless of `verbose`, each trial is logged
+        by the logger ``skbayes``.
+    error_score : "raise" or number, default=np.nan
+        Score of a fit that fails. With "raise", the exception is raised. A trial counts
+        as failed if its mean score is NaN, or if all of its fits fail. The search
+        raises an exception only if every fit fails.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` includes scores on the training sets.
+    return_folds : False, str or list of str, default=False
+        Results of the fits on the splits with the best configuration. If `refit` is a
+        callable, the estimators of all trials are kept until the search ends.
+
+        - "estimators" stores the fitted estimators as ``fold_estimators_``.
+        - The name of a method, such as "predict" or "predict_proba", stores its outputs
+          as ``oof_predictions_``. For each sample, the method is called on the
+          estimator that was fitted without this sample. Requires a `cv` that tests each
+          sample exactly once.
+        - A list contains "estimators", a method, or both. With "all" in the list, the
+          results of all complete trials are also stored. The estimators of all trials
+          are then in memory at the same time.
 
     Attributes
     ----------
@@ -140,7 +361,85 @@ class MultiStageSearchCV(BayesSearchCV):
         Reason for the end of the last stage that began; the values are those of
         :class:`~skbayes.BayesSearchCV`: "n_iter", "timeout", "exhausted", "callback",
         "interrupted", or the reason of the stopper.
-    {attributes}
+    best_estimator_ : estimator
+        Estimator with the best configuration, fitted on all data. Available unless
+        ``refit=False``.
+    best_score_ : float
+        Mean cross-validated score of the best configuration. Available unless `refit`
+        is callable, or ``refit=False`` with several metrics.
+    best_score_corrected_ : float
+        ``best_score_``, corrected for the optimism that results from choosing the best
+        of many trials. It is estimated from the scores of the folds; see
+        :func:`skbayes.results.corrected_best_score`. Available whenever
+        ``best_score_`` is.
+    best_gain_ : float
+        ``best_score_corrected_`` minus the score of the current parameters of the
+        estimator on the same folds; 0 if these are chosen. NaN if they were not tried
+        on the same training rows, or with one split. Available whenever
+        ``best_score_`` is.
+    best_gain_std_ : float
+        Standard error of ``best_gain_``. It includes the overlap of the training sets
+        (Nadeau and Bengio, 2003) and the correction for the selection.
+    own_index_ : int or None
+        Row of the current parameters of the estimator in ``cv_results_``, if they were
+        tried.
+    best_params_ : dict
+        Best configuration. Available unless ``refit=False`` with several metrics.
+    best_index_ : int
+        Row of the best configuration in ``cv_results_``; the first one if several tie.
+    scorer_ : callable or dict of str to callable
+        Scorer of the fits; a dict with several metrics.
+    n_splits_ : int
+        Number of cross-validation splits.
+    ensemble_ : EnsembleResult
+        Members, weights and scores of the ensemble, with ``refit="ensemble"``; see
+        :class:`skbayes.search.EnsembleResult`.
+    refit_time_ : float
+        Seconds used for the refit. Available unless ``refit=False``.
+    total_time_ : float
+        Wall time of `fit` in seconds, including the refit. If the search was continued
+        from its journal, this is the time of the last call of `fit`.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, if the best estimator has them.
+    n_features_in_ : int
+        Number of features seen during `fit`, if the best estimator has this attribute.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if the best estimator has them.
+    search_spaces_ : dict, list of dict, or Space
+        Search space. With "auto", it is a dict whose representation is Python code that
+        you can edit.
+    untuned_ : list of str
+        With "auto", the parts of the estimator that keep their parameters because their
+        class is not known. Otherwise empty.
+    initial_points_ : list of dict
+        Configurations to try first: `initial_points`, or the current parameters of the
+        estimator.
+    trials_ : History
+        All trials in the order in which they were proposed, as
+        :class:`~skbayes.evaluation.Trial`.
+    n_points_ : int
+        Number of trials that were in progress at the same time.
+    target_metric_ : str
+        Metric that guided the search; "score" if there is a single metric.
+    learning_curves_ : DataFrame or dict
+        Scores after each round, if `rounds` is set. The columns are `trial`, `split`,
+        `rounds`, ``test_<metric>`` and, with `return_train_score`, ``train_<metric>``.
+        Without pandas, a dict of arrays.
+    fold_estimators_ : list of estimators
+        Estimators fitted on the splits with the best configuration, if `return_folds`
+        contains "estimators".
+    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        Out-of-fold predictions in the order of the samples, if `return_folds` contains
+        a method.
+    all_fold_estimators_ : list of (list of estimators or None)
+        Estimators fitted on the splits for each row of ``cv_results_``, if
+        `return_folds` contains "all" and "estimators". None for a trial that was not
+        complete.
+    all_oof_predictions_ : list of (ndarray or None)
+        Out-of-fold predictions for each row of ``cv_results_``, if `return_folds`
+        contains "all" and a method.
 
     See Also
     --------
@@ -210,13 +509,24 @@ class MultiStageSearchCV(BayesSearchCV):
     (12, 3)
     """
 
-    _parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("stages", [list, tuple, np.ndarray]),
-        Parameter("n_iter", [COUNT, list, tuple, np.ndarray], 50, changes_trials=False),
-        Parameter("n_promoted", [COUNT]),
-        Parameter("multi_fidelity", ["boolean", compat.StrOptions({"auto"})]),
-        Parameter("best_of", [compat.StrOptions(BEST_OF)], changes_trials=False),
-    )
+    # Parameter whose type differs in a subclass.
+    stages: Any
+
+    # Attributes that `fit` sets.
+    all_cv_results_: dict[str, Any]
+    optimizers_: list[Optimizer]
+    train_fractions_: list[float]
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BayesSearchCV._parameter_constraints,
+        "stages": [list, tuple, np.ndarray],
+        "n_iter": [COUNT, list, tuple, np.ndarray],
+        "n_promoted": [COUNT],
+        "multi_fidelity": ["boolean", compat.StrOptions({"auto"})],
+        "best_of": [compat.StrOptions(BEST_OF)],
+    }
+
+    _without_effect = BayesSearchCV._without_effect | {"best_of"}
 
     stage_correlation_ = FrameAttribute()
 
@@ -225,16 +535,64 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def __init__(
         self,
-        estimator: Any,
-        search_spaces: Any = "auto",
+        estimator: Estimator,
+        search_spaces: SearchSpaces = "auto",
         *,
-        stages: Sequence[float | int] = (0.3, 1.0),
+        stages: Sequence[float] | np.ndarray = (0.3, 1.0),
         n_promoted: int = 3,
-        multi_fidelity: bool | str = "auto",
-        best_of: str = "last_stage",
-        **shared: Any,
+        multi_fidelity: bool | Literal["auto"] = "auto",
+        best_of: Literal["last_stage", "all_stages"] = "last_stage",
+        n_iter: int | Sequence[int] = 50,
+        timeout: float | str | None = None,
+        stopper: Stopper = None,
+        scoring: Scoring = None,
+        cv: CrossValidation = None,
+        refit: Refit = True,
+        constraints: Constraints = None,
+        racing: bool | float = False,
+        rounds: int | Literal["auto"] | None = None,
+        surrogate: AnySurrogate = "gp",
+        initial_points: InitialPoints = "default",
+        warm_start_from: Any = None,
+        journal: str | PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        pre_dispatch: int | str = "2*n_jobs",
+        trial_limits: Mapping[str, float | str | None] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | Literal["progress"] = 0,
+        error_score: float | Literal["raise"] = np.nan,
+        return_train_score: bool = False,
+        return_folds: Literal[False] | str | Sequence[str] = False,
     ) -> None:
-        self._store(locals())
+        super().__init__(
+            estimator,
+            search_spaces,
+            timeout=timeout,
+            stopper=stopper,
+            scoring=scoring,
+            cv=cv,
+            refit=refit,
+            constraints=constraints,
+            racing=racing,
+            rounds=rounds,
+            surrogate=surrogate,
+            initial_points=initial_points,
+            warm_start_from=warm_start_from,
+            journal=journal,
+            n_jobs=n_jobs,
+            pre_dispatch=pre_dispatch,
+            trial_limits=trial_limits,
+            random_state=random_state,
+            verbose=verbose,
+            error_score=error_score,
+            return_train_score=return_train_score,
+            return_folds=return_folds,
+        )
+        self.stages = stages
+        self.n_iter = n_iter
+        self.n_promoted = n_promoted
+        self.multi_fidelity = multi_fidelity
+        self.best_of = best_of
 
     # -- before the first fit -----------------------------------------------------
 

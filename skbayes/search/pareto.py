@@ -6,14 +6,14 @@ import copy
 import warnings
 from collections.abc import Mapping
 from numbers import Integral
-from typing import Any, ClassVar, Self
+from os import PathLike
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.acquisition.hypervolume import choose_point, hypervolumes, is_nondominated
-from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.objectives import Objectives
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.run import SearchRun
@@ -21,13 +21,21 @@ from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import KnownTrial, known_trials
-from skbayes.search._parameters import OF_BEST_SCORE, share_parameters
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import best_attributes, forget_choice, rank, warned_rows
+from skbayes.search.parameters import (
+    AnySurrogate,
+    Constraints,
+    CrossValidation,
+    Estimator,
+    InitialPoints,
+    Refit,
+    SearchSpaces,
+    Stopper,
+)
 from skbayes.utils.optuna_study import study_of
 
 
-@share_parameters
 class ParetoSearchCV(BaseBayesSearchCV):
     """Bayesian search for the Pareto front of several objectives.
 
@@ -45,8 +53,19 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     Parameters
     ----------
-    {estimator}
-    {search_spaces}
+    estimator : estimator object
+        Estimator to tune. It needs a `score` method unless `scoring` is given.
+    search_spaces : "auto", dict, list of dict, Space or None, default="auto"
+        Search space. A dict maps the name of each hyper-parameter to its possible
+        values: a list or array of values, a scipy distribution, a tuple ``(low, high)``
+        or ``(low, high, "log-uniform")``, or a dimension of :mod:`skbayes.space`. A
+        :class:`~skbayes.space.Choice` contains hyper-parameters that exist only for one
+        of its options. A list of dicts is searched as a single space, with one
+        surrogate and one budget.
+
+        "auto" and None use the space that :func:`skbayes.spaces.default_space` returns
+        for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of this
+        space.
     objectives : dict of str to str or tuple
         Two or more objectives by name, each with its direction, "max" or "min". A name
         is that of a scorer, such as "accuracy" (at least one, always with "max"), or
@@ -64,12 +83,34 @@ class ParetoSearchCV(BaseBayesSearchCV):
         of the direction. The second element is one of the names above, a callable
         ``scorer(estimator, X, y)``, or a callable ``measure(estimator)`` that returns a
         number for a fitted estimator.
-    surrogate : str or surrogate object, default="gp"
-        Model of each objective, as for :class:`~skbayes.BayesSearchCV`. "gp" is a
-        Gaussian process. "tpe" supports only a single objective. Trials are chosen by
-        the expected hypervolume improvement.
-    {n_jobs}
-        If fits share a processor, measured times are longer and less comparable.
+    n_iter : int or None, default=50
+        Maximum number of configurations to try. If the search space has at most
+        `n_iter` configurations, each is tried once and the search ends. They are then
+        tried in the order of GridSearchCV, unless `timeout` or `stopper` is set.
+
+        With None, `timeout` or `stopper` ends the search.
+    timeout : float, str or None, default=None
+        Time limit of the search, without the refit: a number of seconds, or a string
+        such as "90 s", "5 min" or "1h30m". The duration of each trial is predicted by a
+        model. A trial that is expected to exceed the limit is not started. The search
+        then looks for a trial that is expected to finish in time, and ends if there is
+        none. Fits that are still running at the limit are aborted, and their trials are
+        dropped. If no trial was finished, the current parameters of the estimator are
+        the result, without a score, and a warning is issued.
+
+        Each worker runs its fits in a separate process, even if there is only one
+        worker. Running fits cannot be aborted on a cluster, with callbacks in the
+        process of the search, or if they cannot be pickled (see :ref:`timeout`).
+    stopper : callable, list of callable or None, default=None
+        Stopping criteria. Each callable is called with the trials so far after every
+        trial. The search ends when one of them returns True; running trials are
+        completed. See :mod:`skbayes.loop` for predefined criteria.
+        The score of a trial is its first objective, negated if it is minimized. Its
+        expected improvement is that of the hypervolume, as a fraction of the box of
+        ``hypervolume_``.
+    cv : int, splitter, iterable or None, default=None
+        Cross-validation splits, as for GridSearchCV. They are drawn once and shared by
+        all trials, even if the splitter shuffles without a seed.
     refit : str, dict, callable or bool, default="knee"
         Point of the front that is fitted on all data and described by the ``best_*``
         attributes:
@@ -83,21 +124,146 @@ class ParetoSearchCV(BaseBayesSearchCV):
         - False: no refit; see :meth:`select`.
 
         The method `score` uses the scorer that is named, or else the first one.
-    {verbose}
-        The score of a trial is its first objective, negated if it is minimized.
-    {random_state}
-        See Notes for measured times.
-    {error_score}
-        A trial with a failed fit has no costs and is never on the front. An exception
-        of the callable of a cost is raised with "raise", and otherwise a warning.
-    {stopper}
-        The score of a trial is its first objective, negated if it is minimized. Its
-        expected improvement is that of the hypervolume, as a fraction of the box of
-        ``hypervolume_``.
+    constraints : callable, dict, list or None, default=None
+        Rule of the configurations, bounds on outcomes of the fits, or a list of both.
+
+        A callable ``constraints(params) -> bool`` is a rule. Configurations for which
+        it returns False are never tried. If it raises an exception, the search ends
+        with a ValueError.
+
+        A dict contains bounds on outcomes of the fits, such as
+        ``{"model_size": "<= 1e6", "recall": ">= 0.9"}``. The search looks for the best
+        configuration that satisfies all bounds, and refits it. A bound applies to the
+        mean of an outcome over the splits. The name of an outcome is a metric of
+        `scoring`, a scorer of scikit-learn (which is then evaluated in addition to
+        `scoring`), or one of the following:
+
+        - "fit_time", "score_time": seconds of fitting and of scoring;
+        - "cpu_time": seconds of processor time of fitting;
+        - "predict_time": seconds that `predict` takes per row;
+        - "model_size": size of the pickled estimator in bytes;
+        - "n_features": number of features that the fitted estimator uses.
+
+        An outcome with any other name needs a tuple ``(outcome, bound)``. Its first
+        element is one of the names above, a callable ``scorer(estimator, X, y)``, which
+        may request metadata, or a callable ``measure(estimator)`` that returns a number
+        for a fitted estimator. Instead of a single bound, a list of two bounds is
+        accepted, such as ``[">= 10", "<= 20"]``. With `rounds`, metrics and scorers are
+        those of the chosen number of rounds, and all other outcomes those of the
+        complete fit.
+
+        Each outcome is modeled by a Gaussian process. The acquisition function is
+        multiplied by the probability that the bounds are satisfied. If no trial
+        satisfies all bounds, the trial that violates them least is chosen, with a
+        warning. None means no constraints.
+    rounds : int, "auto" or None, default=None
+        Maximum number of boosting iterations of the estimator, or of the last step of a
+        pipeline: gradient boosting of scikit-learn, LightGBM, XGBoost or CatBoost. Each
+        fit is scored on its test rows after each of the first 20 rounds, then in steps
+        of 10%. The number of rounds of a trial is the one with the best mean score over
+        the splits. Each split is scored at the number that is best for the other
+        splits. A fit stops early if its score has not improved for many rounds. The
+        number of rounds is not a dimension of the search space; an entry for it is
+        removed from ``search_spaces_``. The rows of ``cv_results_`` contain the chosen
+        number as a parameter. Costs are those of the complete fits.
+
+        "auto" uses the largest value of that entry, or 1000 if there is none. With
+        None, the number of rounds is treated like any other parameter. See
+        :ref:`rounds`.
+    surrogate : str or surrogate object, default="gp"
+        Model of each objective, as for :class:`~skbayes.BayesSearchCV`. "gp" is a
+        Gaussian process. "tpe" supports only a single objective. Trials are chosen by
+        the expected hypervolume improvement.
+    initial_points : "default", int, list or None, default="default"
+        Configurations with which the search starts, before the surrogate is used:
+
+        - "default": the current parameters of the estimator, if they are in the search
+          space and `warm_start_from` has no results on the same data. For some classes
+          of estimators, a few configurations that scored well on other data sets are
+          added, and values that scored well there are proposed more often. In a choice
+          among models, each model is tried once. Further configurations are spread over
+          the space until there are 3 to 8 of them in total, depending on the number of
+          ranges and options in the space, or 8 for "tpe"; see
+          :class:`~skbayes.Optimizer`.
+        - int: as "default", with this number of configurations in total. It does not
+          limit those of "default".
+        - a list of dicts, each with a value for every hyper-parameter that it needs. An
+          int at the end of the list is the total number, as in ``[{"C": 1.0}, 5]``.
+        - None: only configurations that are spread over the space.
     warm_start_from : search, data frame, path or None, default=None
         Results of an earlier search for the same objectives: the fitted search, its
         ``cv_results_``, or the path of its journal. The known front is tried first.
-    {parameters}
+    journal : path, URL or None, default=None
+        File in which every finished trial is recorded. If a search is run again with
+        the same journal, after a crash or with a larger `n_iter`, it continues after
+        the recorded trials. The journal of a different search (estimator, space, data,
+        splits, scoring, options) is rejected. See :func:`skbayes.load_history`.
+
+        With the URL of a database, such as "postgresql://user@host/database#table",
+        several processes or machines can work on the search at the same time: call
+        `fit` in each of them (see :ref:`drivers`). `pre_dispatch` must then be an int,
+        the number of trials that are in progress in all of them together. A URL cannot
+        be combined with `timeout`, with callbacks, or with a `refit` that uses
+        predictions of the trials.
+    n_jobs : int or None, default=None
+        Number of fits that run at the same time. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, which also selects the backend
+        (processes, threads, or a cluster). -1 means using all processors. If
+        `pre_dispatch` is an int, the trials are the same for every `n_jobs`.
+        If fits share a processor, measured times are longer and less comparable.
+    pre_dispatch : int or str, default="2*n_jobs"
+        Number of trials that are in progress at the same time. Trial k is proposed from
+        the results of the trials up to k - ``n_points_``, so the trials depend on this
+        number and not on timing. The number that was used is stored as ``n_points_``.
+
+        A string is the number of fits that are dispatched in advance, as for
+        GridSearchCV. The number of trials is then 1 with one worker. With more workers,
+        it is ``ceil(1.5 * n_workers / n_splits_) + 1``, which keeps them busy.
+    trial_limits : dict or None, default=None
+        Limits of a trial, such as ``{"time": "5 min", "memory": "2 GB", "gpu": 1}``,
+        or some of them. None means no limits. With limits, each worker runs its fits in
+        a separate process, even if there is only one worker (see :ref:`limits`).
+
+        - "time": limit for the fits of a trial, as a number of seconds or a string. The
+          time that a fit waits for a worker or for the start of a process does not
+          count. The fits of a trial run in groups of as many as there are workers, or
+          one after the other with `racing`. A group takes as long as its longest fit. A
+          fit that is still running at this limit is aborted, and no further fit of the
+          trial is started. The state of the trial is then "timed_out". The surrogate
+          uses the score that is predicted from the completed fits; the trial cannot be
+          chosen as the best. The proposals then depend on measured times.
+        - "memory": limit for a fit, in bytes or as a string such as "500 MiB". The
+          limit applies to the resident memory of the process that runs the fit and of
+          its child processes, including Python and its libraries (about 150 MB). Data
+          that all workers map into memory do not count. A fit that exceeds the limit is
+          aborted, and the state of its trial is "out_of_memory". Otherwise, such a
+          trial is treated like a trial that exceeds its time. Requires psutil, which
+          the extra `limits` installs.
+        - "gpu": number of GPUs that a fit uses. With 0.5, two fits share a GPU. As many
+          fits run at the same time as there are GPUs for them, and
+          ``CUDA_VISIBLE_DEVICES`` contains only those of the fit (see :ref:`gpus`). It
+          has no effect on the trials, except through the number of workers.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the choice of configurations. Pass an int for the same trials in every
+        call of `fit`. With another number of workers, the trials are the same only if
+        `pre_dispatch` is an int.
+        See Notes for measured times.
+    verbose : int or "progress", default=0
+        Verbosity level. With 1 or more, one line is printed per trial: its score, the
+        best score so far, the elapsed time and the estimated remaining time. With 2 or
+        more, the configuration and the messages of GridSearchCV for each fit are
+        printed too. With "progress", a progress bar is shown instead, which is a widget
+        in notebooks; this requires tqdm. Regardless of `verbose`, each trial is logged
+        by the logger ``skbayes``.
+        The score of a trial is its first objective, negated if it is minimized.
+    error_score : "raise" or number, default=np.nan
+        Score of a fit that fails. With "raise", the exception is raised. A trial counts
+        as failed if its mean score is NaN, or if all of its fits fail. The search
+        raises an exception only if every fit fails.
+        A trial with a failed fit has no costs and is never on the front. An exception
+        of the callable of a cost is raised with "raise", and otherwise a warning.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` includes scores on the training sets.
 
     Attributes
     ----------
@@ -130,7 +296,55 @@ class ParetoSearchCV(BaseBayesSearchCV):
         Mean score of the chosen point, by the objective that :meth:`score` uses.
     target_metric_ : str
         First objective.
-    {attributes}
+    best_estimator_ : estimator
+        Estimator with the best configuration, fitted on all data. Available unless
+        ``refit=False``.
+    scorer_ : callable or dict of str to callable
+        Scorer of the fits; a dict with several metrics.
+    n_splits_ : int
+        Number of cross-validation splits.
+    ensemble_ : EnsembleResult
+        Members, weights and scores of the ensemble, with ``refit="ensemble"``; see
+        :class:`skbayes.search.EnsembleResult`.
+    refit_time_ : float
+        Seconds used for the refit. Available unless ``refit=False``.
+    total_time_ : float
+        Wall time of `fit` in seconds, including the refit. If the search was continued
+        from its journal, this is the time of the last call of `fit`.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, if the best estimator has them.
+    n_features_in_ : int
+        Number of features seen during `fit`, if the best estimator has this attribute.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if the best estimator has them.
+    search_spaces_ : dict, list of dict, or Space
+        Search space. With "auto", it is a dict whose representation is Python code that
+        you can edit.
+    untuned_ : list of str
+        With "auto", the parts of the estimator that keep their parameters because their
+        class is not known. Otherwise empty.
+    initial_points_ : list of dict
+        Configurations to try first: `initial_points`, or the current parameters of the
+        estimator.
+    trials_ : History
+        All trials in the order in which they were proposed, as
+        :class:`~skbayes.evaluation.Trial`.
+    optimizer_ : Optimizer
+        Optimizer that contains all observations of the search.
+    stop_reason_ : str
+        Reason for the end of the search: "n_iter", "timeout", "exhausted", "callback"
+        (a callback returned True) or "interrupted" (Ctrl-C after at least one trial).
+        The reason "exhausted" means that every configuration was tried, or that no
+        other one that the constraints allow was found. If a stopper ended the search,
+        it is the attribute `reason` of the stopper, or "stopper".
+    n_points_ : int
+        Number of trials that were in progress at the same time.
+    learning_curves_ : DataFrame or dict
+        Scores after each round, if `rounds` is set. The columns are `trial`, `split`,
+        `rounds`, ``test_<metric>`` and, with `return_train_score`, ``train_<metric>``.
+        Without pandas, a dict of arrays.
 
     See Also
     --------
@@ -193,32 +407,73 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     # Searches on other data have no models of additional objectives.
     _takes_sources = False
+    _corrects_best_score = False
 
-    _parameters: ClassVar[tuple[Parameter, ...]] = (
-        # `Objectives` shows the dict to write.
-        Parameter("objectives", "no_validation"),
-        Parameter("refit", ["boolean", str, Mapping, callable], changes_trials=False),
-    )
+    # Attributes that `fit` sets.
+    hypervolume_: np.ndarray
+    pareto_params_: list[dict[str, Any]]
+    reference_point_: np.ndarray
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseBayesSearchCV._parameter_constraints,
+        "objectives": "no_validation",
+        "refit": ["boolean", str, Mapping, callable],
+    }
+    del _parameter_constraints["scoring"]
+    del _parameter_constraints["return_folds"]
+    del _parameter_constraints["racing"]
     # These assume a single objective or a single best trial.
-    _omitted: ClassVar[tuple[str, ...]] = (
-        "scoring",
-        "racing",
-        "return_folds",
-        *OF_BEST_SCORE,
-    )
 
     pareto_front_ = FrameAttribute(with_params=True)
 
     def __init__(
         self,
-        estimator: Any,
-        search_spaces: Any = "auto",
+        estimator: Estimator,
+        search_spaces: SearchSpaces = "auto",
         objectives: Mapping[str, Any] | None = None,
         *,
-        refit: Any = "knee",
-        **shared: Any,
+        n_iter: int | None = 50,
+        timeout: float | str | None = None,
+        stopper: Stopper = None,
+        cv: CrossValidation = None,
+        refit: Refit = "knee",
+        constraints: Constraints = None,
+        rounds: int | Literal["auto"] | None = None,
+        surrogate: AnySurrogate = "gp",
+        initial_points: InitialPoints = "default",
+        warm_start_from: Any = None,
+        journal: str | PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        pre_dispatch: int | str = "2*n_jobs",
+        trial_limits: Mapping[str, float | str | None] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | Literal["progress"] = 0,
+        error_score: float | Literal["raise"] = np.nan,
+        return_train_score: bool = False,
     ) -> None:
-        self._store(locals())
+        super().__init__(
+            estimator,
+            search_spaces,
+            n_iter=n_iter,
+            timeout=timeout,
+            stopper=stopper,
+            cv=cv,
+            refit=refit,
+            constraints=constraints,
+            rounds=rounds,
+            surrogate=surrogate,
+            initial_points=initial_points,
+            warm_start_from=warm_start_from,
+            journal=journal,
+            n_jobs=n_jobs,
+            pre_dispatch=pre_dispatch,
+            trial_limits=trial_limits,
+            random_state=random_state,
+            verbose=verbose,
+            error_score=error_score,
+            return_train_score=return_train_score,
+        )
+        self.objectives = objectives
 
     # -- what is scored -----------------------------------------------------------
 
@@ -229,6 +484,12 @@ class ParetoSearchCV(BaseBayesSearchCV):
             self.estimator, raise_exc=self.error_score == "raise"
         )
 
+    @scoring.setter
+    def scoring(self, scoring: Any) -> None:
+        # The constructor of the base class sets its parameter to None.
+        if scoring is not None:
+            raise AttributeError("ParetoSearchCV has no scoring; set its objectives.")
+
     def _make_objective(self, scorers: Any) -> Objectives:
         objectives = Objectives(self.objectives)
         choice = self._refit_choice()
@@ -236,7 +497,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         return objectives
 
     def _make_optimizer(self, run: SearchRun) -> Optimizer:
-        n = len(self.objectives)
+        n = len(Objectives(self.objectives).names)
         return Optimizer(run.space, **self._settings(run, n_objectives=n))
 
     def _known_results(self, run: SearchRun) -> list[KnownTrial]:

@@ -6,7 +6,8 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from os import PathLike
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -23,13 +24,22 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
-from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.options import oof_method
 from skbayes.evaluation.run import SearchRun
-from skbayes.search._parameters import share_parameters
 from skbayes.search._preparation import parse_initial_points
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
+from skbayes.search.parameters import (
+    AnySurrogate,
+    Constraints,
+    CrossValidation,
+    Estimator,
+    InitialPoints,
+    Refit,
+    Scoring,
+    SearchSpaces,
+    Stopper,
+)
 from skbayes.space import Space
 from skbayes.text.liblinear import LiblinearClassifier
 from skbayes.text.ngrams import NGramVectorizer
@@ -68,7 +78,6 @@ TOL = 0.1
 TOL_OF_PRIMAL = 1e-4
 
 
-@share_parameters
 class TextRepresentationSearchCV(MultiStageSearchCV):
     """Bayesian search over text representations and classifiers.
 
@@ -141,15 +150,45 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         documents or 5%, the larger of the two, and at most four configurations are
         fitted on all documents. If `n_iter` is a sequence, its length, 1 or 2,
         determines the number of stages.
+    n_promoted : int, default=3
+        Number of best configurations of a stage with which the next stage starts, best
+        first.
+    multi_fidelity : bool or "auto", default="auto"
+        Whether the surrogate of a later stage is also fitted to the trials of earlier
+        stages, with the fraction of the training rows as an additional input. With
+        "auto", this is the case if the surrogate is a Gaussian process or "trees". True
+        also enables it for a custom surrogate object, which must support an additional
+        column. With False, each surrogate is fitted to the trials of its stage only, as
+        published.
     n_iter : int or sequence of int, default=30
         Maximum number of trials in all stages together, or of each stage.
-    initial_points : "default", int, list or None, default="default"
-        Configurations with which the search starts, as for
-        :class:`~skbayes.BayesSearchCV`. In the extended space without a custom
-        `estimator`, the initial configurations of this space are always added. In all
-        other cases, "default" is the current configuration of the pipeline, if the
-        space contains it, and None adds no initial configurations.
-    {scoring}
+    timeout : float, str or None, default=None
+        Time limit of the search, without the refit: a number of seconds, or a string
+        such as "90 s", "5 min" or "1h30m". The duration of each trial is predicted by a
+        model. A trial that is expected to exceed the limit is not started. The search
+        then looks for a trial that is expected to finish in time, and ends if there is
+        none. Fits that are still running at the limit are aborted, and their trials are
+        dropped. If no trial was finished, the current parameters of the estimator are
+        the result, without a score, and a warning is issued.
+
+        Each worker runs its fits in a separate process, even if there is only one
+        worker. Running fits cannot be aborted on a cluster, with callbacks in the
+        process of the search, or if they cannot be pickled (see :ref:`timeout`).
+
+        No stage begins after the limit. Each stage gets a share of the time that
+        remains when it begins, proportional to its number of trials times the size of
+        its training sets. Time that it does not use is available to later stages.
+        Except for its first trial, a stage does not start a trial that is expected to
+        exceed its share.
+    stopper : callable, list of callable or None, default=None
+        Stopping criteria. Each callable is called with the trials so far after every
+        trial. The search ends when one of them returns True; running trials are
+        completed. See :mod:`skbayes.loop` for predefined criteria.
+        With several stages, the trials are those of the current stage, and this stage
+        ends instead of the search.
+    scoring : str, callable, list, tuple, dict or None, default=None
+        Metrics, as for GridSearchCV: one metric, several metrics, or a callable that
+        returns either. None uses the `score` method of the estimator.
         Without labels, a callable ``scoring(estimator, X)``.
     cv : int, splitter, iterable or None, default=None
         Cross-validation splits, as for GridSearchCV. None selects the splits of a
@@ -160,7 +199,188 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
           testing;
         - otherwise, 5-fold stratified cross-validation, repeated twice. Most trials are
           evaluated on the first folds only (see `racing`).
-    {parameters}
+    refit : bool, str, dict or callable, default=True
+        Whether to refit the best configuration on all data. With several metrics, pass
+        the name of the metric that determines the best configuration, or False. A
+        callable receives ``cv_results_`` and returns the index of the row to choose.
+        The search is guided by the metric that is named, or else by the first one.
+
+        "corrected" chooses the current parameters of the estimator, unless the best
+        mean score is still better after the correction of its optimism
+        (``best_score_corrected_``; see :ref:`choice`). With several metrics, pass
+        ``{"rule": "corrected", "metric": "f1"}``.
+
+        "ensemble" averages the predictions of several trials with weights (Caruana et
+        al. 2004). Members are selected from the out-of-fold predictions of the complete
+        trials by the metric of the search. A dict such as ``{"rule": "ensemble",
+        "metric": "roc_auc", "max_members": 5}`` has these options:
+
+        - "metric": metric for the selection, if there are several;
+        - "max_members": maximum number of configurations, by default 10;
+        - "members": "folds" averages the fits of the splits, "refit" fits each
+          configuration on all rows. The default, "auto", is "folds" for three or more
+          splits with each row in most training sets;
+        - "min_gain": increase of the score that another member must exceed, by
+          default 0;
+        - "max_predict_cost": maximum time for predictions, as a multiple of that of the
+          best configuration alone;
+        - "memory_limit": maximum size of the predictions in bytes, by default 1e9. The
+          predictions of the worst trials are dropped, with a warning.
+    constraints : callable, dict, list or None, default=None
+        Rule of the configurations, bounds on outcomes of the fits, or a list of both.
+
+        A callable ``constraints(params) -> bool`` is a rule. Configurations for which
+        it returns False are never tried. If it raises an exception, the search ends
+        with a ValueError.
+
+        A dict contains bounds on outcomes of the fits, such as
+        ``{"model_size": "<= 1e6", "recall": ">= 0.9"}``. The search looks for the best
+        configuration that satisfies all bounds, and refits it. A bound applies to the
+        mean of an outcome over the splits. The name of an outcome is a metric of
+        `scoring`, a scorer of scikit-learn (which is then evaluated in addition to
+        `scoring`), or one of the following:
+
+        - "fit_time", "score_time": seconds of fitting and of scoring;
+        - "cpu_time": seconds of processor time of fitting;
+        - "predict_time": seconds that `predict` takes per row;
+        - "model_size": size of the pickled estimator in bytes;
+        - "n_features": number of features that the fitted estimator uses.
+
+        An outcome with any other name needs a tuple ``(outcome, bound)``. Its first
+        element is one of the names above, a callable ``scorer(estimator, X, y)``, which
+        may request metadata, or a callable ``measure(estimator)`` that returns a number
+        for a fitted estimator. Instead of a single bound, a list of two bounds is
+        accepted, such as ``[">= 10", "<= 20"]``.
+
+        Each outcome is modeled by a Gaussian process. The acquisition function is
+        multiplied by the probability that the bounds are satisfied. If no trial
+        satisfies all bounds, the trial that violates them least is chosen, with a
+        warning. None means no constraints.
+    racing : bool or float, default=0.01
+        Whether to prune trials. A trial is pruned if, after its first folds, its chance
+        to become the best is less than 20%, or less than the number given, which is
+        below 0.5. Its other folds are not fitted, and it cannot be chosen as the best.
+        Each trial begins with another fold. In 151 recorded searches with five folds,
+        the default threshold needs 56% of the fits and keeps the best trial in 89% of
+        the searches (:ref:`racing`). The fits of a trial run one after the other, so
+        more trials are in progress by default, at most 16.
+    surrogate : str, surrogate object or tuple, default="gp"
+        Model of the scores, given by name or as an instance of a class of
+        :mod:`skbayes.surrogates`, or a tuple of the model and the acquisition function,
+        such as ``("gp", "ucb")``. The models are:
+
+        - "gp": Gaussian process; "gp-additive" in small finite spaces, "gp-warped"
+          otherwise;
+        - "gp-additive", "gp-warped", "gp-matern52", "gp-matern32", "gp-rbf": Gaussian
+          process with a specific kernel or with warped inputs;
+        - "graph": Gaussian field on the graph of all configurations of a finite space;
+        - "trees": ensemble of trees, requires LightGBM;
+        - "tpe": tree-structured Parzen estimator;
+        - "random", "sobol": random or quasi-random search without a model.
+
+        The acquisition function ranks the configurations to try next. It is a name or
+        an instance of a class of :mod:`skbayes.acquisition`:
+
+        - "ei": expected improvement, the default;
+        - "ei-per-second": expected improvement divided by the expected time;
+        - "pi": probability of improvement;
+        - "ucb": upper confidence bound;
+        - "eif": expected influence, only with "graph".
+
+        In a stage that also uses the trials of earlier stages, "gp" does not warp the
+        inputs.
+    initial_points : "default", int, list or None, default="default"
+        Configurations with which the search starts, as for
+        :class:`~skbayes.BayesSearchCV`. In the extended space without a custom
+        `estimator`, the initial configurations of this space are always added. In all
+        other cases, "default" is the current configuration of the pipeline, if the
+        space contains it, and None adds no initial configurations.
+    warm_start_from : search, dict, data frame, study, path, list or None, default=None
+        Results of an earlier search on the same data, scored by the same metric: a
+        fitted search, its ``cv_results_``, the path of a journal, or any other source
+        that :class:`~skbayes.BayesSearchCV` accepts. The `n_promoted` best known
+        configurations are tried first, or after `initial_points`. With several stages,
+        their scores are not used, since scores on smaller training sets differ.
+
+        A list contains searches on other data; they are used in the first stage.
+    journal : path, URL or None, default=None
+        File in which every finished trial is recorded. If a search is run again with
+        the same journal, after a crash or with a larger `n_iter`, it continues after
+        the recorded trials. The journal of a different search (estimator, space, data,
+        splits, scoring, options) is rejected. See :func:`skbayes.load_history`.
+
+        With the URL of a database, such as "postgresql://user@host/database#table",
+        several processes or machines can work on the search at the same time: call
+        `fit` in each of them (see :ref:`drivers`). `pre_dispatch` must then be an int,
+        the number of trials that are in progress in all of them together. A URL cannot
+        be combined with `timeout`, with callbacks, or with a `refit` that uses
+        predictions of the trials.
+    n_jobs : int or None, default=None
+        Number of fits that run at the same time. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, which also selects the backend
+        (processes, threads, or a cluster). -1 means using all processors. If
+        `pre_dispatch` is an int, the trials are the same for every `n_jobs`.
+    pre_dispatch : int or str, default="2*n_jobs"
+        Number of trials that are in progress at the same time. Trial k is proposed from
+        the results of the trials up to k - ``n_points_``, so the trials depend on this
+        number and not on timing. The number that was used is stored as ``n_points_``.
+
+        A string is the number of fits that are dispatched in advance, as for
+        GridSearchCV. The number of trials is then 1 with one worker. With more workers,
+        it is ``ceil(1.5 * n_workers / n_splits_) + 1``, which keeps them busy.
+    trial_limits : dict or None, default=None
+        Limits of a trial, such as ``{"time": "5 min", "memory": "2 GB", "gpu": 1}``,
+        or some of them. None means no limits. With limits, each worker runs its fits in
+        a separate process, even if there is only one worker (see :ref:`limits`).
+
+        - "time": limit for the fits of a trial, as a number of seconds or a string. The
+          time that a fit waits for a worker or for the start of a process does not
+          count. The fits of a trial run in groups of as many as there are workers, or
+          one after the other with `racing`. A group takes as long as its longest fit. A
+          fit that is still running at this limit is aborted, and no further fit of the
+          trial is started. The state of the trial is then "timed_out". The surrogate
+          uses the score that is predicted from the completed fits; the trial cannot be
+          chosen as the best. The proposals then depend on measured times.
+        - "memory": limit for a fit, in bytes or as a string such as "500 MiB". The
+          limit applies to the resident memory of the process that runs the fit and of
+          its child processes, including Python and its libraries (about 150 MB). Data
+          that all workers map into memory do not count. A fit that exceeds the limit is
+          aborted, and the state of its trial is "out_of_memory". Otherwise, such a
+          trial is treated like a trial that exceeds its time. Requires psutil, which
+          the extra `limits` installs.
+        - "gpu": number of GPUs that a fit uses. With 0.5, two fits share a GPU. As many
+          fits run at the same time as there are GPUs for them, and
+          ``CUDA_VISIBLE_DEVICES`` contains only those of the fit (see :ref:`gpus`). It
+          has no effect on the trials, except through the number of workers.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the choice of configurations. Pass an int for the same trials in every
+        call of `fit`. With another number of workers, the trials are the same only if
+        `pre_dispatch` is an int.
+    verbose : int or "progress", default=0
+        Verbosity level. With 1 or more, one line is printed per trial: its score, the
+        best score so far, the elapsed time and the estimated remaining time. With 2 or
+        more, the configuration and the messages of GridSearchCV for each fit are
+        printed too. With "progress", a progress bar is shown instead, which is a widget
+        in notebooks; this requires tqdm. Regardless of `verbose`, each trial is logged
+        by the logger ``skbayes``.
+    error_score : "raise" or number, default=np.nan
+        Score of a fit that fails. With "raise", the exception is raised. A trial counts
+        as failed if its mean score is NaN, or if all of its fits fail. The search
+        raises an exception only if every fit fails.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` includes scores on the training sets.
+    return_folds : False, str or list of str, default=False
+        Results of the fits on the splits with the best configuration. If `refit` is a
+        callable, the estimators of all trials are kept until the search ends.
+
+        - "estimators" stores the fitted estimators as ``fold_estimators_``.
+        - The name of a method, such as "predict" or "predict_proba", stores its outputs
+          as ``oof_predictions_``. For each sample, the method is called on the
+          estimator that was fitted without this sample. Requires a `cv` that tests each
+          sample exactly once.
+        - A list contains "estimators", a method, or both. With "all" in the list, the
+          results of all complete trials are also stored. The estimators of all trials
+          are then in memory at the same time.
 
     Attributes
     ----------
@@ -170,13 +390,91 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         snowballstemmer if a stemmer was chosen, but neither liblinear-official nor
         stop-words. Another version of skbayes issues a warning. The pickle contains no
         documents, trials or counts.
-    {all_cv_results_}
+    all_cv_results_ : dict of str to ndarray
+        Results of all stages with one row per trial, in the order in which the trials
+        were made. There are no columns of ranks, because scores of different stages are
+        not comparable.
     cv_results_ : dict of str to ndarray
         Results with one row per trial of the last stage and the columns of
         GridSearchCV.
     n_splits_ : int
         Number of splits; 1 with `dev` and without `cv`.
-    {attributes}
+    best_score_ : float
+        Mean cross-validated score of the best configuration. Available unless `refit`
+        is callable, or ``refit=False`` with several metrics.
+    best_score_corrected_ : float
+        ``best_score_``, corrected for the optimism that results from choosing the best
+        of many trials. It is estimated from the scores of the folds; see
+        :func:`skbayes.results.corrected_best_score`. Available whenever
+        ``best_score_`` is.
+    best_gain_ : float
+        ``best_score_corrected_`` minus the score of the current parameters of the
+        estimator on the same folds; 0 if these are chosen. NaN if they were not tried
+        on the same training rows, or with one split. Available whenever
+        ``best_score_`` is.
+    best_gain_std_ : float
+        Standard error of ``best_gain_``. It includes the overlap of the training sets
+        (Nadeau and Bengio, 2003) and the correction for the selection.
+    own_index_ : int or None
+        Row of the current parameters of the estimator in ``cv_results_``, if they were
+        tried.
+    best_params_ : dict
+        Best configuration. Available unless ``refit=False`` with several metrics.
+    best_index_ : int
+        Row of the best configuration in ``cv_results_``; the first one if several tie.
+    scorer_ : callable or dict of str to callable
+        Scorer of the fits; a dict with several metrics.
+    ensemble_ : EnsembleResult
+        Members, weights and scores of the ensemble, with ``refit="ensemble"``; see
+        :class:`skbayes.search.EnsembleResult`.
+    refit_time_ : float
+        Seconds used for the refit. Available unless ``refit=False``.
+    total_time_ : float
+        Wall time of `fit` in seconds, including the refit. If the search was continued
+        from its journal, this is the time of the last call of `fit`.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, if the best estimator has them.
+    n_features_in_ : int
+        Number of features seen during `fit`, if the best estimator has this attribute.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if the best estimator has them.
+    search_spaces_ : dict, list of dict, or Space
+        Search space. With "auto", it is a dict whose representation is Python code that
+        you can edit.
+    untuned_ : list of str
+        With "auto", the parts of the estimator that keep their parameters because their
+        class is not known. Otherwise empty.
+    initial_points_ : list of dict
+        Configurations to try first: `initial_points`, or the current parameters of the
+        estimator.
+    trials_ : History
+        All trials in the order in which they were proposed, as
+        :class:`~skbayes.evaluation.Trial`.
+    optimizer_ : Optimizer
+        Optimizer of the last stage, with all of its observations.
+    stop_reason_ : str
+        Reason for the end of the last stage that began; the values are those of
+        :class:`~skbayes.BayesSearchCV`: "n_iter", "timeout", "exhausted", "callback",
+        "interrupted", or the reason of the stopper.
+    n_points_ : int
+        Number of trials that were in progress at the same time.
+    target_metric_ : str
+        Metric that guided the search; "score" if there is a single metric.
+    fold_estimators_ : list of estimators
+        Estimators fitted on the splits with the best configuration, if `return_folds`
+        contains "estimators".
+    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        Out-of-fold predictions in the order of the samples, if `return_folds` contains
+        a method.
+    all_fold_estimators_ : list of (list of estimators or None)
+        Estimators fitted on the splits for each row of ``cv_results_``, if
+        `return_folds` contains "all" and "estimators". None for a trial that was not
+        complete.
+    all_oof_predictions_ : list of (ndarray or None)
+        Out-of-fold predictions for each row of ``cv_results_``, if `return_folds`
+        contains "all" and a method.
 
     See Also
     --------
@@ -211,25 +509,29 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     ['vectorizer', 'classifier']
     """
 
-    _parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("estimator", "no_validation"),
-        Parameter(
-            "search_spaces",
-            [Mapping, list, tuple, Space, compat.StrOptions({"auto"}), None],
-        ),
-        # Trials depend on these by the documents, the splits and the search space.
-        Parameter(
-            "space", [compat.StrOptions(set(SPACES)), None], changes_trials=False
-        ),
-        Parameter(
-            "dev", [tuple, list, Mapping, None], changes_trials=False, is_sent=False
-        ),
-        Parameter("language", [str, None], changes_trials=False),
-        Parameter("stages", [list, tuple, np.ndarray, compat.StrOptions({"auto"})]),
-    )
-    # LIBLINEAR has no rounds. The best trial is one of the last stage.
-    _omitted: ClassVar[tuple[str, ...]] = ("rounds", "best_of")
-    best_of = "last_stage"
+    dev: Any
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **MultiStageSearchCV._parameter_constraints,
+        "estimator": "no_validation",
+        "search_spaces": [
+            Mapping,
+            list,
+            tuple,
+            Space,
+            compat.StrOptions({"auto"}),
+            None,
+        ],
+        "space": [compat.StrOptions(set(SPACES)), None],
+        "dev": [tuple, list, Mapping, None],
+        "language": [str, None],
+        "stages": [list, tuple, np.ndarray, compat.StrOptions({"auto"})],
+    }
+    del _parameter_constraints["best_of"]
+    del _parameter_constraints["rounds"]
+
+    _without_effect = MultiStageSearchCV._without_effect | {"space", "dev", "language"}
+    _not_sent = MultiStageSearchCV._not_sent | {"dev"}
 
     _n_initial_points = "auto"
     _cache_limit = 4e9
@@ -241,18 +543,66 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
 
     def __init__(
         self,
-        estimator: Any = None,
-        search_spaces: Any = None,
+        estimator: Estimator | None = None,
+        search_spaces: SearchSpaces = None,
         *,
-        space: str | None = "extended",
-        dev: Any = None,
+        space: Literal["extended", "paper"] | None = "extended",
+        dev: tuple[Any, Any] | list[Any] | Mapping[str, Any] | None = None,
         language: str | None = "english",
-        stages: Sequence[float | int] | str = "auto",
+        stages: Sequence[float] | np.ndarray | Literal["auto"] = "auto",
+        n_promoted: int = 3,
+        multi_fidelity: bool | Literal["auto"] = "auto",
         n_iter: int | Sequence[int] = 30,
+        timeout: float | str | None = None,
+        stopper: Stopper = None,
+        scoring: Scoring = None,
+        cv: CrossValidation = None,
+        refit: Refit = True,
+        constraints: Constraints = None,
         racing: bool | float = 0.01,
-        **shared: Any,
+        surrogate: AnySurrogate = "gp",
+        initial_points: InitialPoints = "default",
+        warm_start_from: Any = None,
+        journal: str | PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        pre_dispatch: int | str = "2*n_jobs",
+        trial_limits: Mapping[str, float | str | None] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | Literal["progress"] = 0,
+        error_score: float | Literal["raise"] = np.nan,
+        return_train_score: bool = False,
+        return_folds: Literal[False] | str | Sequence[str] = False,
     ) -> None:
-        self._store(locals())
+        super().__init__(
+            estimator,  # type: ignore[arg-type]  # None is the default classifier
+            search_spaces,
+            n_promoted=n_promoted,
+            multi_fidelity=multi_fidelity,
+            n_iter=n_iter,
+            timeout=timeout,
+            stopper=stopper,
+            scoring=scoring,
+            cv=cv,
+            refit=refit,
+            constraints=constraints,
+            racing=racing,
+            surrogate=surrogate,
+            initial_points=initial_points,
+            warm_start_from=warm_start_from,
+            journal=journal,
+            n_jobs=n_jobs,
+            pre_dispatch=pre_dispatch,
+            trial_limits=trial_limits,
+            random_state=random_state,
+            verbose=verbose,
+            error_score=error_score,
+            return_train_score=return_train_score,
+            return_folds=return_folds,
+        )
+        self.stages = stages
+        self.space = space
+        self.dev = dev
+        self.language = language
 
     if not TYPE_CHECKING:  # otherwise, type checkers would accept any attribute
 

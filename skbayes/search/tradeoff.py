@@ -7,14 +7,13 @@ import functools
 from collections.abc import Callable, Mapping, Sequence
 from numbers import Real
 from os import PathLike
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.acquisition.tradeoff import RULES, envelope, relative_costs
-from skbayes.evaluation.aspect import Parameter
 from skbayes.evaluation.costs import trial_cost, trial_costs
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity, check_train_size
@@ -23,12 +22,6 @@ from skbayes.loop.stages import Outcome, Stage
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import KnownTrial, journal_trials, known_trials
-from skbayes.search._parameters import (
-    ANY_SURROGATE,
-    OF_BEST_SCORE,
-    share_parameters,
-    surrogate_parameter,
-)
 from skbayes.search._preparation import drawn_from
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import (
@@ -37,6 +30,19 @@ from skbayes.search.choice import (
     best_row,
     forget_choice,
     rank,
+)
+from skbayes.search.parameters import (
+    ANY_SURROGATE,
+    Constraints,
+    CrossValidation,
+    Estimator,
+    InitialPoints,
+    Refit,
+    Scoring,
+    SearchSpaces,
+    Stopper,
+    TradeoffSurrogate,
+    with_acquisition,
 )
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
@@ -47,7 +53,6 @@ from skbayes.utils.ranking import best_first, least_violating
 SIZE = "train_size"
 
 
-@share_parameters
 class TradeoffSearchCV(BaseBayesSearchCV):
     r"""Bayesian search for the best score minus a multiple of the cost.
 
@@ -65,8 +70,19 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     Parameters
     ----------
-    {estimator}
-    {search_spaces}
+    estimator : estimator object
+        Estimator to tune. It needs a `score` method unless `scoring` is given.
+    search_spaces : "auto", dict, list of dict, Space or None, default="auto"
+        Search space. A dict maps the name of each hyper-parameter to its possible
+        values: a list or array of values, a scipy distribution, a tuple ``(low, high)``
+        or ``(low, high, "log-uniform")``, or a dimension of :mod:`skbayes.space`. A
+        :class:`~skbayes.space.Choice` contains hyper-parameters that exist only for one
+        of its options. A list of dicts is searched as a single space, with one
+        surrogate and one budget.
+
+        "auto" and None use the space that :func:`skbayes.spaces.default_space` returns
+        for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of this
+        space.
     tradeoff : float, default=0.5
         Weight of the relative cost, 0 or more. A typical fit on all of the data has a
         relative cost of 1. For example, with 0.1 a configuration of cost 0 is preferred
@@ -93,7 +109,95 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     score_range : tuple of (float, float), default=None
         Scores that correspond to 0 and 1, such as ``(-1.0, 0.0)`` for a negated loss
         that is never above 1. With None, all scores must be between 0 and 1.
-    {n_iter}
+    cost_scale : {"auto", "log", "raw"}, default="auto"
+        Scale on which the model of the cost assumes a normal distribution: the
+        logarithm ("log") or the cost itself ("raw"). "auto" uses the scale that
+        predicts the known costs better.
+    all_tradeoffs : bool, default=False
+        Whether to choose trials for all tradeoffs. Each trial is then chosen for a
+        random tradeoff, drawn from 0.001 to 1 uniformly on a logarithmic scale.
+        `tradeoff` determines only the configuration that is chosen at the end.
+    n_iter : int or None, default=20
+        Maximum number of configurations to try. If the search space has at most
+        `n_iter` configurations, each is tried once and the search ends. They are then
+        tried in the order of GridSearchCV, unless `timeout` or `stopper` is set.
+
+        With None, `timeout` or `stopper` ends the search.
+    timeout : float, str or None, default=None
+        Time limit of the search, without the refit: a number of seconds, or a string
+        such as "90 s", "5 min" or "1h30m". The duration of each trial is predicted by a
+        model. A trial that is expected to exceed the limit is not started. The search
+        then looks for a trial that is expected to finish in time, and ends if there is
+        none. Fits that are still running at the limit are aborted, and their trials are
+        dropped. If no trial was finished, the current parameters of the estimator are
+        the result, without a score, and a warning is issued.
+
+        Each worker runs its fits in a separate process, even if there is only one
+        worker. Running fits cannot be aborted on a cluster, with callbacks in the
+        process of the search, or if they cannot be pickled (see :ref:`timeout`).
+    stopper : callable, list of callable or None, default=None
+        Stopping criteria. Each callable is called with the trials so far after every
+        trial. The search ends when one of them returns True; running trials are
+        completed. See :mod:`skbayes.loop` for predefined criteria.
+        They use only the scores.
+    scoring : str, callable, list, tuple, dict or None, default=None
+        Metrics, as for GridSearchCV: one metric, several metrics, or a callable that
+        returns either. None uses the `score` method of the estimator.
+    cv : int, splitter, iterable or None, default=None
+        Cross-validation splits, as for GridSearchCV. They are drawn once and shared by
+        all trials, even if the splitter shuffles without a seed.
+    refit : bool, str, dict or callable, default=True
+        Whether to fit the chosen configuration on the chosen fraction of all data. With
+        several metrics, it is the name of the metric that determines the best
+        configuration, or False. A callable receives ``cv_results_`` and returns the
+        index of the row to choose.
+    constraints : callable, dict, list or None, default=None
+        Rule of the configurations, bounds on outcomes of the fits, or a list of both.
+
+        A callable ``constraints(params) -> bool`` is a rule. Configurations for which
+        it returns False are never tried. If it raises an exception, the search ends
+        with a ValueError.
+
+        A dict contains bounds on outcomes of the fits, such as
+        ``{"model_size": "<= 1e6", "recall": ">= 0.9"}``. The search looks for the best
+        configuration that satisfies all bounds, and refits it. A bound applies to the
+        mean of an outcome over the splits. The name of an outcome is a metric of
+        `scoring`, a scorer of scikit-learn (which is then evaluated in addition to
+        `scoring`), or one of the following:
+
+        - "fit_time", "score_time": seconds of fitting and of scoring;
+        - "cpu_time": seconds of processor time of fitting;
+        - "predict_time": seconds that `predict` takes per row;
+        - "model_size": size of the pickled estimator in bytes;
+        - "n_features": number of features that the fitted estimator uses.
+
+        An outcome with any other name needs a tuple ``(outcome, bound)``. Its first
+        element is one of the names above, a callable ``scorer(estimator, X, y)``, which
+        may request metadata, or a callable ``measure(estimator)`` that returns a number
+        for a fitted estimator. Instead of a single bound, a list of two bounds is
+        accepted, such as ``[">= 10", "<= 20"]``. With `rounds`, metrics and scorers are
+        those of the chosen number of rounds, and all other outcomes those of the
+        complete fit.
+
+        Each outcome is modeled by a Gaussian process. The acquisition function is
+        multiplied by the probability that the bounds are satisfied. If no trial
+        satisfies all bounds, the trial that violates them least is chosen, with a
+        warning. None means no constraints.
+        The dict that a rule receives includes "train_size".
+    rounds : int, "auto" or None, default=None
+        Maximum number of boosting iterations of the estimator, or of the last step of a
+        pipeline: gradient boosting of scikit-learn, LightGBM, XGBoost or CatBoost. Each
+        fit is scored on its test rows after each of the first 20 rounds, then in steps
+        of 10%. The number of rounds of a trial is the one with the best mean score over
+        the splits. Each split is scored at the number that is best for the other
+        splits. A fit stops early if its score has not improved for many rounds. The
+        number of rounds is not a dimension of the search space; an entry for it is
+        removed from ``search_spaces_``. The rows of ``cv_results_`` contain the chosen
+        number as a parameter. Costs are those of the complete fits.
+
+        "auto" uses the largest value of that entry, or 1000 if there is none. With
+        None, the number of rounds is treated like any other parameter. See
+        :ref:`rounds`.
     surrogate : str, surrogate object or tuple, default="gp"
         Model of the scores, as for :class:`~skbayes.BayesSearchCV`. "tpe" is not
         supported, since it does not predict scores. Costs are modeled by a separate
@@ -104,28 +208,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         - "paper": expected improvement of the score minus `tradeoff` times the expected
           excess of the cost over the smallest one, as published. It selects the
           cheapest fits once no large improvement is expected.
-    cost_scale : {"auto", "log", "raw"}, default="auto"
-        Scale on which the model of the cost assumes a normal distribution: the
-        logarithm ("log") or the cost itself ("raw"). "auto" uses the scale that
-        predicts the known costs better.
-    all_tradeoffs : bool, default=False
-        Whether to choose trials for all tradeoffs. Each trial is then chosen for a
-        random tradeoff, drawn from 0.001 to 1 uniformly on a logarithmic scale.
-        `tradeoff` determines only the configuration that is chosen at the end.
     initial_points : "default", int, list or None, default="default"
         Configurations with which the search starts, as for
         :class:`~skbayes.BayesSearchCV`. Their number is 3 unless an int is given.
-    {constraints}
-        The dict that a rule receives includes "train_size".
-    refit : bool, str, dict or callable, default=True
-        Whether to fit the chosen configuration on the chosen fraction of all data. With
-        several metrics, it is the name of the metric that determines the best
-        configuration, or False. A callable receives ``cv_results_`` and returns the
-        index of the row to choose.
-    {random_state}
-        The costs must be the same, too, which is not the case for measured times.
-    {stopper}
-        They use only the scores.
     warm_start_from : search, dict, data frame, study, path or None, default=None
         Results of an earlier search, scored by the same metric: a fitted search, its
         ``cv_results_``, a data frame of these, the path of a journal, or an Optuna
@@ -135,7 +220,85 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         costs if the `cost` was the same; in a journal, only costs with a name are kept.
         Trials of other searches are used as trials on the largest size with unknown
         cost. The configuration with the best score is tried first.
-    {parameters}
+    journal : path, URL or None, default=None
+        File in which every finished trial is recorded. If a search is run again with
+        the same journal, after a crash or with a larger `n_iter`, it continues after
+        the recorded trials. The journal of a different search (estimator, space, data,
+        splits, scoring, options) is rejected. See :func:`skbayes.load_history`.
+
+        With the URL of a database, such as "postgresql://user@host/database#table",
+        several processes or machines can work on the search at the same time: call
+        `fit` in each of them (see :ref:`drivers`). `pre_dispatch` must then be an int,
+        the number of trials that are in progress in all of them together. A URL cannot
+        be combined with `timeout`, with callbacks, or with a `refit` that uses
+        predictions of the trials.
+    n_jobs : int or None, default=None
+        Number of fits that run at the same time. None means 1 unless in a
+        :obj:`joblib.parallel_config` context, which also selects the backend
+        (processes, threads, or a cluster). -1 means using all processors. If
+        `pre_dispatch` is an int, the trials are the same for every `n_jobs`.
+    pre_dispatch : int or str, default="2*n_jobs"
+        Number of trials that are in progress at the same time. Trial k is proposed from
+        the results of the trials up to k - ``n_points_``, so the trials depend on this
+        number and not on timing. The number that was used is stored as ``n_points_``.
+
+        A string is the number of fits that are dispatched in advance, as for
+        GridSearchCV. The number of trials is then 1 with one worker. With more workers,
+        it is ``ceil(1.5 * n_workers / n_splits_) + 1``, which keeps them busy.
+    trial_limits : dict or None, default=None
+        Limits of a trial, such as ``{"time": "5 min", "memory": "2 GB", "gpu": 1}``,
+        or some of them. None means no limits. With limits, each worker runs its fits in
+        a separate process, even if there is only one worker (see :ref:`limits`).
+
+        - "time": limit for the fits of a trial, as a number of seconds or a string. The
+          time that a fit waits for a worker or for the start of a process does not
+          count. The fits of a trial run in groups of as many as there are workers, or
+          one after the other with `racing`. A group takes as long as its longest fit. A
+          fit that is still running at this limit is aborted, and no further fit of the
+          trial is started. The state of the trial is then "timed_out". The surrogate
+          uses the score that is predicted from the completed fits; the trial cannot be
+          chosen as the best. The proposals then depend on measured times.
+        - "memory": limit for a fit, in bytes or as a string such as "500 MiB". The
+          limit applies to the resident memory of the process that runs the fit and of
+          its child processes, including Python and its libraries (about 150 MB). Data
+          that all workers map into memory do not count. A fit that exceeds the limit is
+          aborted, and the state of its trial is "out_of_memory". Otherwise, such a
+          trial is treated like a trial that exceeds its time. Requires psutil, which
+          the extra `limits` installs.
+        - "gpu": number of GPUs that a fit uses. With 0.5, two fits share a GPU. As many
+          fits run at the same time as there are GPUs for them, and
+          ``CUDA_VISIBLE_DEVICES`` contains only those of the fit (see :ref:`gpus`). It
+          has no effect on the trials, except through the number of workers.
+    random_state : int, RandomState instance or None, default=None
+        Seed for the choice of configurations. Pass an int for the same trials in every
+        call of `fit`. With another number of workers, the trials are the same only if
+        `pre_dispatch` is an int.
+        The costs must be the same, too, which is not the case for measured times.
+    verbose : int or "progress", default=0
+        Verbosity level. With 1 or more, one line is printed per trial: its score, the
+        best score so far, the elapsed time and the estimated remaining time. With 2 or
+        more, the configuration and the messages of GridSearchCV for each fit are
+        printed too. With "progress", a progress bar is shown instead, which is a widget
+        in notebooks; this requires tqdm. Regardless of `verbose`, each trial is logged
+        by the logger ``skbayes``.
+    error_score : "raise" or number, default=np.nan
+        Score of a fit that fails. With "raise", the exception is raised. A trial counts
+        as failed if its mean score is NaN, or if all of its fits fail. The search
+        raises an exception only if every fit fails.
+    return_train_score : bool, default=False
+        Whether ``cv_results_`` includes scores on the training sets.
+    return_folds : False, str or list of str, default=False
+        Results of the fits on the splits with the best configuration. If `refit` is a
+        callable, the estimators of all trials are kept until the search ends.
+
+        - "estimators" stores the fitted estimators as ``fold_estimators_``.
+        - The name of a method, such as "predict" or "predict_proba", stores its outputs
+          as ``oof_predictions_``. For each sample, the method is called on the
+          estimator that was fitted without this sample. Requires a `cv` that tests each
+          sample exactly once.
+        - A list contains "estimators", a method, or both. With "all" in the list, the
+          results of all complete trials are also stored. The estimators of all trials
+          are then in memory at the same time.
 
     Attributes
     ----------
@@ -165,7 +328,74 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     train_fractions_ : list of float
         Fraction of the training rows for each size in ascending order, averaged over
         the splits.
-    {attributes}
+    best_score_ : float
+        Mean cross-validated score of the best configuration. Available unless `refit`
+        is callable, or ``refit=False`` with several metrics.
+    best_params_ : dict
+        Best configuration. Available unless ``refit=False`` with several metrics.
+    best_index_ : int
+        Row of the best configuration in ``cv_results_``; the first one if several tie.
+    scorer_ : callable or dict of str to callable
+        Scorer of the fits; a dict with several metrics.
+    n_splits_ : int
+        Number of cross-validation splits.
+    ensemble_ : EnsembleResult
+        Members, weights and scores of the ensemble, with ``refit="ensemble"``; see
+        :class:`skbayes.search.EnsembleResult`.
+    refit_time_ : float
+        Seconds used for the refit. Available unless ``refit=False``.
+    total_time_ : float
+        Wall time of `fit` in seconds, including the refit. If the search was continued
+        from its journal, this is the time of the last call of `fit`.
+    multimetric_ : bool
+        Whether there are several metrics.
+    classes_ : ndarray of shape (n_classes,)
+        Class labels, if the best estimator has them.
+    n_features_in_ : int
+        Number of features seen during `fit`, if the best estimator has this attribute.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of the features, if the best estimator has them.
+    search_spaces_ : dict, list of dict, or Space
+        Search space. With "auto", it is a dict whose representation is Python code that
+        you can edit.
+    untuned_ : list of str
+        With "auto", the parts of the estimator that keep their parameters because their
+        class is not known. Otherwise empty.
+    initial_points_ : list of dict
+        Configurations to try first: `initial_points`, or the current parameters of the
+        estimator.
+    trials_ : History
+        All trials in the order in which they were proposed, as
+        :class:`~skbayes.evaluation.Trial`.
+    optimizer_ : Optimizer
+        Optimizer that contains all observations of the search.
+    stop_reason_ : str
+        Reason for the end of the search: "n_iter", "timeout", "exhausted", "callback"
+        (a callback returned True) or "interrupted" (Ctrl-C after at least one trial).
+        The reason "exhausted" means that every configuration was tried, or that no
+        other one that the constraints allow was found. If a stopper ended the search,
+        it is the attribute `reason` of the stopper, or "stopper".
+    n_points_ : int
+        Number of trials that were in progress at the same time.
+    target_metric_ : str
+        Metric that guided the search; "score" if there is a single metric.
+    learning_curves_ : DataFrame or dict
+        Scores after each round, if `rounds` is set. The columns are `trial`, `split`,
+        `rounds`, ``test_<metric>`` and, with `return_train_score`, ``train_<metric>``.
+        Without pandas, a dict of arrays.
+    fold_estimators_ : list of estimators
+        Estimators fitted on the splits with the best configuration, if `return_folds`
+        contains "estimators".
+    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
+        Out-of-fold predictions in the order of the samples, if `return_folds` contains
+        a method.
+    all_fold_estimators_ : list of (list of estimators or None)
+        Estimators fitted on the splits for each row of ``cv_results_``, if
+        `return_folds` contains "all" and "estimators". None for a trial that was not
+        complete.
+    all_oof_predictions_ : list of (ndarray or None)
+        Out-of-fold predictions for each row of ``cv_results_``, if `return_folds`
+        contains "all" and a method.
 
     See Also
     --------
@@ -246,19 +476,27 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     # Searches on other data have no models of the cost.
     _takes_sources = False
+    _corrects_best_score = False
 
-    _parameters: ClassVar[tuple[Parameter, ...]] = (
-        Parameter("tradeoff", [compat.Interval(Real, 0, None, closed="left")]),
-        Parameter("train_sizes", [list, tuple, np.ndarray]),
-        Parameter("cost", [str, callable]),
-        Parameter("score_range", [tuple, list, None]),
-        surrogate_parameter(ANY_SURROGATE, RULES),
-        Parameter("cost_scale", [compat.StrOptions({"auto", "log", "raw"})]),
-        Parameter("all_tradeoffs", ["boolean"]),
-    )
+    # Attributes that `fit` sets.
+    best_cost_: float
+    best_train_fraction_: float
+    train_fractions_: list[float]
+    _subset_seed: int
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **BaseBayesSearchCV._parameter_constraints,
+        "tradeoff": [compat.Interval(Real, 0, None, closed="left")],
+        "train_sizes": [list, tuple, np.ndarray],
+        "cost": [str, callable],
+        "score_range": [tuple, list, None],
+        "surrogate": with_acquisition(ANY_SURROGATE, RULES),
+        "cost_scale": [compat.StrOptions({"auto", "log", "raw"})],
+        "all_tradeoffs": ["boolean"],
+    }
+    del _parameter_constraints["racing"]
     # A trial with a low score can have the best tradeoff. A corrected score would have
     # to be that of the tradeoff.
-    _omitted: ClassVar[tuple[str, ...]] = ("racing", *OF_BEST_SCORE)
 
     tradeoff_curve_ = FrameAttribute(with_params=True)
 
@@ -270,19 +508,66 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     def __init__(
         self,
-        estimator: Any,
-        search_spaces: Any = "auto",
+        estimator: Estimator,
+        search_spaces: SearchSpaces = "auto",
         *,
         tradeoff: float = 0.5,
-        train_sizes: Sequence[float | int] = (0.2, 0.4, 0.6, 0.8, 1.0),
+        train_sizes: Sequence[float] | np.ndarray = (0.2, 0.4, 0.6, 0.8, 1.0),
         cost: str | Callable[[Any], float] = "fit_time",
-        score_range: tuple[float, float] | None = None,
-        n_iter: int = 20,
-        cost_scale: str = "auto",
+        score_range: Sequence[float] | None = None,
+        cost_scale: Literal["auto", "log", "raw"] = "auto",
         all_tradeoffs: bool = False,
-        **shared: Any,
+        n_iter: int | None = 20,
+        timeout: float | str | None = None,
+        stopper: Stopper = None,
+        scoring: Scoring = None,
+        cv: CrossValidation = None,
+        refit: Refit = True,
+        constraints: Constraints = None,
+        rounds: int | Literal["auto"] | None = None,
+        surrogate: TradeoffSurrogate = "gp",
+        initial_points: InitialPoints = "default",
+        warm_start_from: Any = None,
+        journal: str | PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        pre_dispatch: int | str = "2*n_jobs",
+        trial_limits: Mapping[str, float | str | None] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | Literal["progress"] = 0,
+        error_score: float | Literal["raise"] = np.nan,
+        return_train_score: bool = False,
+        return_folds: Literal[False] | str | Sequence[str] = False,
     ) -> None:
-        self._store(locals())
+        super().__init__(
+            estimator,
+            search_spaces,
+            n_iter=n_iter,
+            timeout=timeout,
+            stopper=stopper,
+            scoring=scoring,
+            cv=cv,
+            refit=refit,
+            constraints=constraints,
+            rounds=rounds,
+            surrogate=surrogate,
+            initial_points=initial_points,
+            warm_start_from=warm_start_from,
+            journal=journal,
+            n_jobs=n_jobs,
+            pre_dispatch=pre_dispatch,
+            trial_limits=trial_limits,
+            random_state=random_state,
+            verbose=verbose,
+            error_score=error_score,
+            return_train_score=return_train_score,
+            return_folds=return_folds,
+        )
+        self.tradeoff = tradeoff
+        self.train_sizes = train_sizes
+        self.cost = cost
+        self.score_range = score_range
+        self.cost_scale = cost_scale
+        self.all_tradeoffs = all_tradeoffs
 
     # -- what may be proposed -----------------------------------------------------
 

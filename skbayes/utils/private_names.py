@@ -16,11 +16,11 @@ import warnings
 from concurrent.futures import BrokenExecutor
 from numbers import Real
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 import joblib
 import sklearn
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 
@@ -61,9 +61,45 @@ def _do_nothing(*args: Any, **kwargs: Any) -> None:
     pass
 
 
-BaseSearchCV = _ancestor(
-    GridSearchCV, "BaseSearchCV", GridSearchCV, "the base class of searches"
-)
+# mypy takes this for True. For mypy, the classes of scikit-learn are of type Any, and a
+# class that derives from one of them would have every attribute.
+MYPY = False
+
+if TYPE_CHECKING:
+
+    class _SearchMethods:
+        """Public methods of the base class, for type checkers and editors."""
+
+        @property
+        def classes_(self) -> Any: ...
+        @property
+        def n_features_in_(self) -> int: ...
+        def decision_function(self, X: Any) -> Any: ...
+        def get_metadata_routing(self) -> Any: ...
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def inverse_transform(self, X: Any) -> Any: ...
+        def predict(self, X: Any) -> Any: ...
+        def predict_log_proba(self, X: Any) -> Any: ...
+        def predict_proba(self, X: Any) -> Any: ...
+        def score(self, X: Any, y: Any = None, **params: Any) -> float: ...
+        def score_samples(self, X: Any) -> Any: ...
+        def set_params(self, **params: Any) -> Self: ...
+        def transform(self, X: Any) -> Any: ...
+
+    if MYPY:
+
+        class BaseSearchCV(_SearchMethods):
+            """Base class for mypy."""
+
+    else:
+
+        class BaseSearchCV(_SearchMethods, BaseEstimator):
+            """Base class for others."""
+
+else:
+    BaseSearchCV = _ancestor(
+        GridSearchCV, "BaseSearchCV", GridSearchCV, "the base class of searches"
+    )
 LinearClassifierMixin = _ancestor(
     LogisticRegression,
     "LinearClassifierMixin",

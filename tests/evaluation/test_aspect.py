@@ -19,7 +19,6 @@ from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.aspects import registry
 from skbayes.evaluation.fold import run_folds
 from skbayes.evaluation.trial import FoldResult, History, Trial
-from skbayes.search._parameters import share_parameters
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"max_depth": (1, 8), "min_samples_leaf": (1, 9)}
@@ -49,17 +48,20 @@ def with_peak_memory(monkeypatch):
     """Add the aspect to the list, as a contributor would by one line."""
     monkeypatch.setattr(registry, "ASPECTS", (*registry.ASPECTS, PeakMemory))
 
-    @share_parameters
     class Search(BayesSearchCV):
-        """Search that is made after the aspect was added.
+        """Search with the lines that the parameter adds, in a subclass."""
 
-        Parameters
-        ----------
-        {parameters}
-        """
+        _parameter_constraints = {
+            **BayesSearchCV._parameter_constraints,
+            **PeakMemory.parameters,
+        }
+        _without_effect = BayesSearchCV._without_effect | {"peak_memory"}
 
-        def __init__(self, estimator, search_spaces="auto", **shared):
-            self._store(locals())
+        def __init__(
+            self, estimator, search_spaces="auto", *, peak_memory=False, **kwargs
+        ):
+            super().__init__(estimator, search_spaces, **kwargs)
+            self.peak_memory = peak_memory
 
     monkeypatch.setitem(globals(), "BayesSearchCV", Search)
     Search.__qualname__ = "BayesSearchCV"  # can be pickled
@@ -110,7 +112,7 @@ def test_a_journal_keeps_what_a_new_aspect_measured(with_peak_memory, tmp_path):
 
 
 def test_a_new_aspect_adds_a_parameter(with_peak_memory):
-    assert "peak_memory : bool, default=False" in with_peak_memory.__doc__
+    assert with_peak_memory(None, peak_memory=True).get_params()["peak_memory"]
     assert not search().peak_memory
     with pytest.raises(ValueError, match="'peak_memory' parameter"):
         search(peak_memory=2).fit(X, y)
@@ -209,6 +211,6 @@ def test_every_public_method_is_a_hook(kind):
 
 def test_names_of_aspects_and_parameters_are_unique():
     names = [kind.name for kind in registry.ASPECTS]
-    parameters = [param.name for kind in registry.ASPECTS for param in kind.parameters]
+    parameters = [name for kind in registry.ASPECTS for name in kind.parameters]
     assert len(set(names)) == len(names)
     assert len(set(parameters)) == len(parameters)

@@ -65,15 +65,11 @@ def _grid_size(grid) -> int:
 def _install(original: type, spaces: str, **more) -> type:
     """Replace a search by BayesSearchCV with its name and constructor.
 
-    The constructor only sets its arguments; the other parameters are attributes of the
-    class, and the space is the parameter `spaces`.
+    The constructor has the parameters of the original. The space is the parameter
+    `spaces`, and the other parameters of BayesSearchCV keep their defaults.
     """
     signature = inspect.signature(original.__init__)
-    defaults = {
-        name: parameter.default
-        for name, parameter in inspect.signature(BayesSearchCV).parameters.items()
-        if parameter.default is not inspect.Parameter.empty
-    }
+    known = inspect.signature(BayesSearchCV).parameters
 
     @functools.wraps(original.__init__)
     def init(self, *args, **kwargs):
@@ -82,12 +78,13 @@ def _install(original: type, spaces: str, **more) -> type:
         given = signature.bind(self, *args, **kwargs)
         given.apply_defaults()
         del given.arguments["self"]
-        vars(self).update(given.arguments)
+        setattr(self, spaces, given.arguments[spaces])
+        shared = {n: value for n, value in given.arguments.items() if n in known}
+        BayesSearchCV.__init__(self, **shared)
 
     members = {
-        **defaults,
         **more,
-        "search_spaces": property(operator.attrgetter(spaces)),
+        "search_spaces": _derived(operator.attrgetter(spaces)),
         "_parameter_constraints": {
             **BayesSearchCV._parameter_constraints,
             spaces: [dict, list],
@@ -101,12 +98,17 @@ def _install(original: type, spaces: str, **more) -> type:
     return cls
 
 
+def _derived(value) -> property:
+    """Return a property that the constructor of the base class does not set."""
+    return property(value, lambda self, default: None)
+
+
 # At import, because the workers of joblib must find the classes here too.
 ADAPTERS: tuple[type, ...] = ()
 if os.environ.get("DROP_IN_SEARCH"):
     from skbayes import BayesSearchCV
 
-    size = property(lambda self: _grid_size(self.param_grid))
+    size = _derived(lambda self: _grid_size(self.param_grid))
     ADAPTERS = (
         _install(model_selection.GridSearchCV, "param_grid", n_iter=size),
         _install(model_selection.RandomizedSearchCV, "param_distributions"),

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
+from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.trial import History
 
@@ -34,18 +34,10 @@ class _FoldPeak(FoldAspect):
 
 
 class PeakMemory(Aspect):
-    """Peak memory of the fits.
-
-    Parameters
-    ----------
-    peak_memory : bool, default=False
-        Whether ``cv_results_`` has the column `mean_peak_memory`, in bytes.
-    """
+    """Peak memory of the fits."""
 
     name = "peak_memory"
-    parameters = (
-        Parameter("peak_memory", ["boolean"], default=False, changes_trials=False),
-    )
+    parameters = {"peak_memory": ["boolean"]}
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that measures a fit."""

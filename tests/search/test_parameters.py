@@ -3,13 +3,20 @@
 import inspect
 import re
 
+import numpy as np
 import pytest
 from every_search import SEARCHES, X, small_search, y
 from sklearn.svm import SVC
 
-from skbayes import BayesSearchCV
+from skbayes import (
+    BayesSearchCV,
+    HyperTuneSearchCV,
+    MultiStageSearchCV,
+    ParetoSearchCV,
+    TextRepresentationSearchCV,
+    TradeoffSearchCV,
+)
 from skbayes.acquisition import ExpectedImprovement, ProbabilityOfImprovement
-from skbayes.evaluation.aspect import Aspect, Parameter
 from skbayes.evaluation.aspects import registry
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.options import (
@@ -18,13 +25,6 @@ from skbayes.evaluation.options import (
     returns_estimators,
 )
 from skbayes.loop.stopping import NoImprovement
-from skbayes.search import BaseBayesSearchCV
-from skbayes.search._parameters import (
-    SHARED,
-    SharedEntries,
-    parameters_of,
-    share_parameters,
-)
 from skbayes.search._preparation import parse_initial_points
 from skbayes.utils.did_you_mean import REPLACED
 
@@ -35,7 +35,7 @@ def parameters(kind):
 
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_the_number_of_parameters(kind):
-    assert len(parameters(kind)) <= (24 if kind is BayesSearchCV else 30)
+    assert len(parameters(kind)) <= (23 if kind is BayesSearchCV else 30)
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
@@ -151,142 +151,86 @@ def test_return_folds():
         oof_method(True)
 
 
-ALL = [BaseBayesSearchCV, *BaseBayesSearchCV.__subclasses__()]
+ENTRY = re.compile(r"^    (\w+) : (.*(?:\n+ {8}.*)*)", re.MULTILINE)
+
+# Entries of one search that differ from those of BayesSearchCV. All others are equal.
+DIFFERENT = {
+    MultiStageSearchCV: (
+        "n_iter timeout surrogate initial_points stopper warm_start_from "
+        "cv_results_ optimizer_ stop_reason_"
+    ),
+    HyperTuneSearchCV: (
+        "n_iter timeout surrogate initial_points pre_dispatch stopper "
+        "warm_start_from cv_results_ best_params_"
+    ),
+    TradeoffSearchCV: (
+        "n_iter surrogate initial_points constraints refit random_state stopper "
+        "warm_start_from cv_results_ best_estimator_"
+    ),
+    ParetoSearchCV: (
+        "n_iter surrogate n_jobs refit verbose random_state error_score stopper "
+        "warm_start_from cv_results_ best_index_ best_params_ best_score_ "
+        "target_metric_"
+    ),
+    TextRepresentationSearchCV: (
+        "estimator search_spaces n_iter initial_points scoring cv constraints racing "
+        "timeout surrogate stopper warm_start_from best_estimator_ cv_results_ "
+        "n_splits_ optimizer_ stop_reason_"
+    ),
+}
 
 
-def n_entries(name, doc):
-    return len(re.findall(rf"^    {name} : .*$", doc, re.MULTILINE))
+def entries(kind):
+    """Return the entries of the docstring: of parameters, and of attributes."""
+    _, parameters, attributes = re.split("Parameters\n|Attributes\n", kind.__doc__)
+    rest = attributes.partition("    See Also\n")[0]
+    return dict(ENTRY.findall(parameters)), dict(ENTRY.findall(rest))
 
 
-ALL_ENTRIES = """Search.
-
-    Parameters
-    ----------
-    {parameters}
-
-    Attributes
-    ----------
-    {attributes}
-    """
+def in_docstring(value):
+    return "np.nan" if value is np.nan else repr(value).replace("'", '"')
 
 
-class _Speed(Aspect):
-    """Speed of the fits.
-
-    Parameters
-    ----------
-    speed : int, default=3
-        Speed, > 0.
-
-    Attributes
-    ----------
-    speed_ : float
-        Speed of the best fit.
-    """
-
-    name = "speed"
-    parameters = (Parameter("speed", [int], default=3, changes_trials=False),)
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_the_docstring_describes_the_signature(kind):
+    signature, (documented, _) = parameters(kind), entries(kind)
+    assert list(documented) == list(signature)  # also in this order
+    assert set(kind._parameter_constraints) == set(signature)
+    for name, parameter in signature.items():
+        kind_and_default = documented[name].partition("\n")[0]
+        _, _, default = kind_and_default.rpartition(", default=")
+        if parameter.default is parameter.empty or name == "objectives":
+            assert "default=" not in kind_and_default
+        else:
+            assert default == in_docstring(parameter.default)
 
 
-@pytest.mark.parametrize("search", ALL, ids=lambda one: one.__name__)
-def test_signature_constraints_and_docstring_have_the_same_parameters(search):
-    assert not re.findall(r"^ *\{\w+\}$", search.__doc__, re.MULTILINE)
-    names = set(inspect.signature(search).parameters)
-    assert names == set(search._parameter_constraints) == set(parameters_of(search))
-    for name in names:
-        assert n_entries(name, search.__doc__) == 1
-    if inspect.isabstract(search):
-        return
-    # The constructor stores its arguments, and checks nothing.
-    sentinels = {name: object() for name in names}
-    made = search(**sentinels)
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_the_constructor_stores_its_arguments_and_checks_nothing(kind):
+    sentinels = {name: object() for name in parameters(kind)}
+    made = kind(**sentinels)
     assert all(getattr(made, name) is value for name, value in sentinels.items())
-    assert set(made.get_params(deep=False)) == names
+    assert made.get_params(deep=False) == sentinels
 
 
-def test_every_shared_parameter_has_an_entry():
-    sources = [(aspect, aspect.parameters) for aspect in registry.ASPECTS]
-    for source, parameters in [(SharedEntries, SHARED), *sources]:
-        for param in parameters:
-            assert n_entries(param.name, source.__doc__)
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_attributes_of_a_fitted_search_have_types(kind):
+    declared = [getattr(base, "__annotations__", {}) for base in kind.__mro__]
+    annotated = {name for some in declared for name in some}
+    for name in entries(kind)[1]:
+        assert name in annotated or hasattr(kind, name), name
 
 
-def test_a_parameter_of_an_aspect_is_a_parameter_of_the_searches(monkeypatch):
-    monkeypatch.setattr(registry, "ASPECTS", (*registry.ASPECTS, _Speed))
-
-    @share_parameters
-    class Fast(BayesSearchCV):
-        __doc__ = ALL_ENTRIES
-
-        def __init__(self, estimator, *, n_iter=7, **shared):
-            self._store(locals())
-
-    @share_parameters
-    class Slow(Fast):
-        __doc__ = ALL_ENTRIES
-
-        _omitted = ("speed",)
-
-        def __init__(self, estimator, **shared):
-            self._store(locals())
-
-    search = Fast(None)
-    assert search.speed == 3 and search.n_iter == 7
-    assert Fast(None, speed=5).get_params()["speed"] == 5
-    assert Fast._parameter_constraints["speed"] == [int]
-    assert "speed" in Fast._without_effect
-    assert "Speed, > 0." in Fast.__doc__ and "speed_ : float" in Fast.__doc__
-    assert "n_iter : int or None, default=7" in Fast.__doc__
-    assert "speed" not in inspect.signature(Slow).parameters
-    assert "peed" not in Slow.__doc__
-    assert Slow(None).n_iter == 7
-    with pytest.raises(TypeError, match="Slow has no parameter 'speed'"):
-        Slow(None, speed=1)
+@pytest.mark.parametrize("kind", DIFFERENT)
+def test_shared_entries_of_the_docstrings_are_equal(kind):
+    different = set()
+    for own, shared in zip(entries(kind), entries(BayesSearchCV), strict=True):
+        different |= {n for n in own.keys() & shared.keys() if own[n] != shared[n]}
+    assert different == set(DIFFERENT[kind].split())
 
 
-def test_the_nearest_class_supplies_an_entry():
-    @share_parameters
-    class First:
-        """Have an entry of its own.
-
-        Parameters
-        ----------
-        cv : int
-            Its own.
-        {n_jobs}
-        """
-
-        def __init__(self, estimator, *, cv=5, **shared):
-            self._store(locals())
-
-    @share_parameters
-    class Second(First):
-        """Take the entries.
-
-        Parameters
-        ----------
-        {cv}
-        {n_jobs}
-        """
-
-        def __init__(self, estimator, *, cv=5, **shared):
-            self._store(locals())
-
-    assert "cv : int\n" in Second.__doc__ and "Its own." in Second.__doc__
-    shared = re.search(r"n_jobs : .*\n(?: {8}.*\n)+", SharedEntries.__doc__)[0]
-    for line in shared.splitlines():
-        assert line.strip() in Second.__doc__
-
-
-def test_a_name_without_an_entry_is_an_error():
-    with pytest.raises(KeyError, match="no_such_parameter"):
-
-        @share_parameters
-        class Wrong:
-            """Refer to nothing.
-
-            {no_such_parameter}
-            """
-
-            def __init__(self, **shared):
-                self._store(locals())
+def test_an_aspect_declares_what_its_parameters_accept():
+    for aspect in registry.ASPECTS:
+        for name, accepted in aspect.parameters.items():
+            assert BayesSearchCV._parameter_constraints[name] is accepted
+            assert name in parameters(BayesSearchCV)

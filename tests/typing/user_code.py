@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any, assert_type
 
 import numpy as np
 from scipy.stats import loguniform, randint
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.metrics import accuracy_score, make_scorer
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,8 +25,10 @@ from skbayes import (
     MultiStageSearchCV,
     Optimizer,
     ParetoSearchCV,
+    TextRepresentationSearchCV,
     TradeoffSearchCV,
 )
+from skbayes.acquisition import ExpectedImprovement
 from skbayes.evaluation.trial import History, Trial
 from skbayes.inspection import (
     ConvergenceDisplay,
@@ -34,6 +38,8 @@ from skbayes.inspection import (
 from skbayes.loop.stopping import NoImprovement, TargetScore
 from skbayes.results.scores import OneStandardError
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
+from skbayes.spaces import default_space
+from skbayes.spaces.model_choice import models
 from skbayes.surrogates import GaussianProcess
 
 X, y = load_iris(return_X_y=True)
@@ -43,7 +49,7 @@ pipeline = Pipeline([("scale", StandardScaler()), ("model", SVC())])
 def notations() -> list[float]:
     """Use all notations of a space."""
     choice = Choice({"poly": {"degree": [2, 3]}, "rbf": {"gamma": (0.01, 0.1)}})
-    spaces = [
+    spaces: list[Any] = [
         {"C": [0.1, 1, 10], "kernel": ["linear", "rbf"]},
         {"C": np.logspace(-2, 2, 5)},
         {"C": (0.1, 10.0), "degree": (2, 4)},
@@ -141,6 +147,68 @@ def ask_and_tell() -> float:
     return float(best["x"])
 
 
+def scorer(estimator: Any, X: Any, y: Any) -> float:
+    """Return a score, as a function that scikit-learn calls."""
+    return float(estimator.score(X, y))
+
+
+def arguments() -> list[object]:
+    """Construct each search with values of every type that it accepts."""
+    space = {"C": [0.1, 1.0]}
+    folds = StratifiedKFold(3)
+    pairs = [(np.arange(100), np.arange(100, 150))]
+    common: list[object] = [
+        BayesSearchCV(SVC()),
+        BayesSearchCV(pipeline, "auto", n_iter=None, timeout="5 min"),
+        BayesSearchCV(SVC(), None, timeout=3, n_jobs=-1, verbose="progress"),
+        BayesSearchCV(SVC(), [space, {"C": (1, 9)}], cv=folds.split(X, y)),
+        BayesSearchCV(SVC(), Space([space]), cv=pairs, pre_dispatch=4),
+        BayesSearchCV(SVC(), default_space(SVC()), cv=folds, journal=Path("run.db")),
+        BayesSearchCV(*models(X, y), timeout=60.0, random_state=0),
+        BayesSearchCV(SVC(), space, surrogate="tpe", verbose=2, error_score="raise"),
+        BayesSearchCV(SVC(), space, surrogate=("gp-rbf", "ucb"), error_score=0),
+        BayesSearchCV(
+            SVC(), space, surrogate=(GaussianProcess(), ExpectedImprovement())
+        ),
+        BayesSearchCV(SVC(), space, scoring="roc_auc", refit="ensemble"),
+        BayesSearchCV(SVC(), space, scoring=("f1", "recall"), refit="f1"),
+        BayesSearchCV(SVC(), space, scoring={"a": "f1", "b": scorer}, refit=False),
+        BayesSearchCV(SVC(), space, scoring=scorer, refit={"rule": "ensemble"}),
+        BayesSearchCV(SVC(), space, scoring=make_scorer(accuracy_score)),
+        BayesSearchCV(SVC(), space, refit=lambda results: 0, racing=0.1),
+        BayesSearchCV(SVC(), space, initial_points=[{"C": 1.0}, 5], racing=True),
+        BayesSearchCV(SVC(), space, initial_points=5, rounds="auto"),
+        BayesSearchCV(SVC(), space, initial_points=None, rounds=100),
+        BayesSearchCV(SVC(), space, constraints={"model_size": "<= 1e6"}),
+        BayesSearchCV(SVC(), space, constraints=[lambda params: True, {"f1": ">= 0"}]),
+        BayesSearchCV(SVC(), space, stopper=lambda trials: len(trials) > 3),
+        BayesSearchCV(SVC(), space, return_folds=["estimators", "predict"]),
+        BayesSearchCV(SVC(), space, return_folds="predict", return_train_score=True),
+        BayesSearchCV(SVC(), space, trial_limits={"time": "5 min", "memory": 1e9}),
+        BayesSearchCV(SVC(), space, random_state=np.random.RandomState(0)),
+    ]
+    limits: dict[str, str] = {"time": "5 min"}
+    others: list[object] = [
+        MultiStageSearchCV(SVC(), space, stages=[0.3, 1.0], n_iter=(9, 3)),
+        MultiStageSearchCV(SVC(), space, stages=(100, 1.0), trial_limits=limits),
+        MultiStageSearchCV(SVC(), space, multi_fidelity=True, best_of="all_stages"),
+        HyperTuneSearchCV(SVC(), space, complexity={"C": +1}, n_small_iter=3),
+        HyperTuneSearchCV(SVC(), space, complexity=None, surrogate=("gp", "ei")),
+        TradeoffSearchCV(SVC(), space, cost=lambda model: 1.0, train_sizes=[50, 100]),
+        TradeoffSearchCV(SVC(), space, surrogate=("gp", "paper"), score_range=(-1, 0)),
+        ParetoSearchCV(SVC(), space, {"f1": "max", "n": ("min", scorer)}),
+        ParetoSearchCV(
+            SVC(), objectives={"f1": "max", "fit_time": "min"}, refit="knee"
+        ),
+        ParetoSearchCV(SVC(), space, {"f1": "max"}, refit={"f1": 1.0}),
+        TextRepresentationSearchCV(),
+        TextRepresentationSearchCV(SVC(), space, space=None, dev=(["a"], [1])),
+        TextRepresentationSearchCV(dev={"texts": [], "labels": []}, stages=(0.5, 1.0)),
+        TextRepresentationSearchCV(language=None, n_iter=(9, 3), stages="auto"),
+    ]
+    return common + others
+
+
 if __name__ == "__main__":
     print(skbayes.__version__, notations(), results(), other_searches())
-    print(pictures(), ask_and_tell())
+    print(pictures(), ask_and_tell(), len(arguments()))

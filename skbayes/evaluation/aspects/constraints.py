@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.metrics import check_scoring
 
 from skbayes import compat
-from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
+from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.constraints import (
     Constraints,
     parse_constraints,
@@ -82,53 +82,10 @@ def _parsed(search: Any, objective: Any) -> Constraints | None:
 
 
 class OutcomeConstraints(Aspect):
-    """Bounds on outcomes; feasible trials are preferred.
-
-    Parameters
-    ----------
-    constraints : callable, dict, list or None, default=None
-        Rule of the configurations, bounds on outcomes of the fits, or a list of both.
-
-        A callable ``constraints(params) -> bool`` is a rule. Configurations for which
-        it returns False are never tried. If it raises an exception, the search ends
-        with a ValueError.
-
-        A dict contains bounds on outcomes of the fits, such as
-        ``{"model_size": "<= 1e6", "recall": ">= 0.9"}``. The search looks for the best
-        configuration that satisfies all bounds, and refits it. A bound applies to the
-        mean of an outcome over the splits. The name of an outcome is a metric of
-        `scoring`, a scorer of scikit-learn (which is then evaluated in addition to
-        `scoring`), or one of the following:
-
-        - "fit_time", "score_time": seconds of fitting and of scoring;
-        - "cpu_time": seconds of processor time of fitting;
-        - "predict_time": seconds that `predict` takes per row;
-        - "model_size": size of the pickled estimator in bytes;
-        - "n_features": number of features that the fitted estimator uses.
-
-        An outcome with any other name needs a tuple ``(outcome, bound)``. Its first
-        element is one of the names above, a callable ``scorer(estimator, X, y)``, which
-        may request metadata, or a callable ``measure(estimator)`` that returns a number
-        for a fitted estimator. Instead of a single bound, a list of two bounds is
-        accepted, such as ``[">= 10", "<= 20"]``. With `rounds`, metrics and scorers are
-        those of the chosen number of rounds, and all other outcomes those of the
-        complete fit.
-
-        Each outcome is modeled by a Gaussian process. The acquisition function is
-        multiplied by the probability that the bounds are satisfied. If no trial
-        satisfies all bounds, the trial that violates them least is chosen, with a
-        warning. None means no constraints.
-    """
+    """Bounds on outcomes; feasible trials are preferred."""
 
     name = "constraints"
-    parameters = (
-        Parameter(
-            "constraints",
-            [callable, Mapping, list, tuple, None],
-            default=None,
-            is_sent=False,
-        ),
-    )
+    parameters = {"constraints": [callable, Mapping, list, tuple, None]}
     condition = "constraints"
 
     def __init__(self, run: SearchRun) -> None:

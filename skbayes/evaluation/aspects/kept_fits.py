@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
-from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
+from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
 from skbayes.evaluation.options import oof_method, returns_all, several_outputs
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
@@ -30,49 +30,10 @@ class _FoldFits(FoldAspect):
 
 
 class KeptFits(Aspect):
-    """Fitted estimators of the best trial, or of all trials.
-
-    Parameters
-    ----------
-    return_folds : False, str or list of str, default=False
-        Results of the fits on the splits with the best configuration. If `refit` is a
-        callable, the estimators of all trials are kept until the search ends.
-
-        - "estimators" stores the fitted estimators as ``fold_estimators_``.
-        - The name of a method, such as "predict" or "predict_proba", stores its outputs
-          as ``oof_predictions_``. For each sample, the method is called on the
-          estimator that was fitted without this sample. Requires a `cv` that tests each
-          sample exactly once.
-        - A list contains "estimators", a method, or both. With "all" in the list, the
-          results of all complete trials are also stored. The estimators of all trials
-          are then in memory at the same time.
-
-    Attributes
-    ----------
-    fold_estimators_ : list of estimators
-        Estimators fitted on the splits with the best configuration, if `return_folds`
-        contains "estimators".
-    oof_predictions_ : ndarray of shape (n_samples,) or (n_samples, n_columns)
-        Out-of-fold predictions in the order of the samples, if `return_folds` contains
-        a method.
-    all_fold_estimators_ : list of (list of estimators or None)
-        Estimators fitted on the splits for each row of ``cv_results_``, if
-        `return_folds` contains "all" and "estimators". None for a trial that was not
-        complete.
-    all_oof_predictions_ : list of (ndarray or None)
-        Out-of-fold predictions for each row of ``cv_results_``, if `return_folds`
-        contains "all" and a method.
-    """
+    """Fitted estimators of the best trial, or of all trials."""
 
     name = "kept_fits"
-    parameters = (
-        Parameter(
-            "return_folds",
-            ["boolean", str, list, tuple],
-            default=False,
-            changes_trials=False,
-        ),
-    )
+    parameters = {"return_folds": ["boolean", str, list, tuple]}
     condition = "keeps_fits"
 
     def __init__(self, run: SearchRun) -> None:

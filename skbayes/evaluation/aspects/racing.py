@@ -6,7 +6,7 @@ from numbers import Real
 from typing import TYPE_CHECKING
 
 from skbayes import compat
-from skbayes.evaluation.aspect import Aspect, Parameter
+from skbayes.evaluation.aspect import Aspect
 from skbayes.evaluation.fold import Outcomes
 from skbayes.evaluation.trial import TrialState
 
@@ -15,28 +15,12 @@ if TYPE_CHECKING:
 
 
 class Racing(Aspect):
-    """Comparison of the first folds of a trial with the best complete trial.
-
-    Parameters
-    ----------
-    racing : bool or float, default=False
-        Whether to prune trials. A trial is pruned if, after its first folds, its chance
-        to become the best is less than 20%, or less than the number given, which is
-        below 0.5. Its other folds are not fitted, and it cannot be chosen as the best.
-        Each trial begins with another fold. In 151 recorded searches with five folds,
-        the default threshold needs 56% of the fits and keeps the best trial in 89% of
-        the searches (:ref:`racing`). The fits of a trial run one after the other, so
-        more trials are in progress by default, at most 16.
-    """
+    """Comparison of the first folds of a trial with the best complete trial."""
 
     name = "racing"
-    parameters = (
-        Parameter(
-            "racing",
-            ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")],
-            default=False,
-        ),
-    )
+    parameters = {
+        "racing": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")]
+    }
 
     def folds_at_a_time(self, n_workers: int) -> float:
         """Return 1."""

@@ -38,6 +38,14 @@ def aspects_of(run: SearchRun) -> list[Aspect]:
     return [aspect(run) for aspect in ASPECTS if aspect.is_on(run)]
 
 
+def parameters() -> dict[str, list[Any]]:
+    """Return the values that the parameters of the aspects accept, by name."""
+    found: dict[str, list[Any]] = {}
+    for aspect in ASPECTS:
+        found |= aspect.parameters
+    return found
+
+
 def requested(settings: Mapping[str, Any]) -> list[type[Aspect]]:
     """Return the aspects whose parameters are set."""
     return [aspect for aspect in ASPECTS if aspect.is_requested(settings)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skbayes import compat
-from skbayes.evaluation.aspect import Aspect, FoldAspect, Parameter
+from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes, wrapped_fit
 from skbayes.evaluation.learning_curves import (
     choose_by_others,
@@ -73,45 +73,16 @@ class _FoldRounds(FoldAspect):
 
 
 class Rounds(Aspect):
-    """Number of rounds that is best for a trial, from the curves of its folds.
-
-    Parameters
-    ----------
-    rounds : int, "auto" or None, default=None
-        Maximum number of boosting iterations of the estimator, or of the last step of a
-        pipeline: gradient boosting of scikit-learn, LightGBM, XGBoost or CatBoost. Each
-        fit is scored on its test rows after each of the first 20 rounds, then in steps
-        of 10%. The number of rounds of a trial is the one with the best mean score over
-        the splits. Each split is scored at the number that is best for the other
-        splits. A fit stops early if its score has not improved for many rounds. The
-        number of rounds is not a dimension of the search space; an entry for it is
-        removed from ``search_spaces_``. The rows of ``cv_results_`` contain the chosen
-        number as a parameter. Costs are those of the complete fits.
-
-        "auto" uses the largest value of that entry, or 1000 if there is none. With
-        None, the number of rounds is treated like any other parameter. See
-        :ref:`rounds`.
-
-    Attributes
-    ----------
-    learning_curves_ : DataFrame or dict
-        Scores after each round, if `rounds` is set. The columns are `trial`, `split`,
-        `rounds`, ``test_<metric>`` and, with `return_train_score`, ``train_<metric>``.
-        Without pandas, a dict of arrays.
-    """
+    """Number of rounds that is best for a trial, from the curves of its folds."""
 
     name = "rounds"
-    parameters = (
-        Parameter(
-            "rounds",
-            [
-                compat.Interval(Integral, 1, None, closed="left"),
-                compat.StrOptions({"auto"}),
-                None,
-            ],
-            default=None,
-        ),
-    )
+    parameters = {
+        "rounds": [
+            compat.Interval(Integral, 1, None, closed="left"),
+            compat.StrOptions({"auto"}),
+            None,
+        ]
+    }
 
     @classmethod
     def prepare(

@@ -1,0 +1,344 @@
+"""Parameters of the searches: types, accepted values, and the base constructor."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, ClassVar, Literal, Protocol, Self
+
+import numpy as np
+
+from skbayes import compat
+from skbayes.acquisition.improvement import Acquisition
+from skbayes.acquisition.influence import ExpectedInfluence
+from skbayes.evaluation.aspects import registry as aspects
+from skbayes.evaluation.trial import History
+from skbayes.optimizer.optimizer import Optimizer
+from skbayes.results.frame import FrameAttribute
+from skbayes.search import _validation as validate
+from skbayes.search.combination import EnsembleResult
+from skbayes.space import Space
+from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.surrogates.registry import registry
+from skbayes.utils.did_you_mean import NameHints, replaced_by, surrogate_elsewhere
+from skbayes.utils.pickled_version import PickledVersion
+
+# -- types ----------------------------------------------------------------------------
+
+
+class Estimator(Protocol):
+    """Object with the parameters of an estimator of scikit-learn."""
+
+    def get_params(self, deep: bool = True) -> Any:
+        """Return the parameters."""
+
+    def set_params(self, **params: Any) -> Any:
+        """Set parameters."""
+
+
+class Splitter(Protocol):
+    """Object that splits data, such as KFold."""
+
+    @property
+    def split(self) -> Callable[..., Any]:
+        """Method that yields pairs of training and test rows."""
+
+    @property
+    def get_n_splits(self) -> Callable[..., Any]:
+        """Method that returns the number of splits."""
+
+
+class CustomSurrogate(Protocol):
+    """Object with the methods of a surrogate."""
+
+    @property
+    def fit(self) -> Callable[..., Any]:
+        """Method that fits the model to scores."""
+
+    @property
+    def predict(self) -> Callable[..., Any]:
+        """Method that predicts scores."""
+
+    @property
+    def condition(self) -> Callable[..., Any]:
+        """Method that adds pending configurations."""
+
+
+SearchSpaces = (
+    Literal["auto"] | Mapping[str, Any] | Sequence[Mapping[str, Any]] | Space | None
+)
+InitialPoints = (
+    Literal["default"]
+    | int
+    | Sequence[Mapping[str, Any] | int]
+    | Mapping[str, Any]
+    | None
+)
+Scoring = str | Callable[..., Any] | Sequence[str] | Mapping[str, Any] | None
+Refit = bool | str | Mapping[str, Any] | Callable[..., Any]
+CrossValidation = int | Splitter | Iterable[tuple[Any, Any] | list[Any]] | None
+Constraints = (
+    Callable[..., Any]
+    | Mapping[str, Any]
+    | Sequence[Callable[..., Any] | Mapping[str, Any]]
+    | None
+)
+Stopper = Callable[..., Any] | Sequence[Callable[..., Any]] | None
+
+SurrogateName = Literal[
+    "gp",
+    "gp-additive",
+    "gp-warped",
+    "gp-matern52",
+    "gp-matern32",
+    "gp-rbf",
+    "graph",
+    "trees",
+    "tpe",
+    "random",
+    "sobol",
+]
+AcquisitionName = Literal["ei", "ei-per-second", "pi", "ucb", "eif"]
+SignedName = Literal["gp", "gp-matern52", "gp-rbf"]
+
+_Model = SurrogateName | CustomSurrogate | ParzenEstimator
+AnySurrogate = _Model | tuple[_Model, AcquisitionName | Acquisition | ExpectedInfluence]
+SignedSurrogate = (
+    SignedName | tuple[SignedName, Literal["ei", "pi", "ucb"] | Acquisition]
+)
+TradeoffSurrogate = _Model | tuple[_Model, Literal["ei-tradeoff", "paper"]]
+
+
+# -- accepted values, in scikit-learn's format ----------------------------------------
+
+COUNT = compat.Interval(Integral, 1, None, closed="left")
+FROM_0 = compat.Interval(Integral, 0, None, closed="left")
+POSITIVE = compat.Interval(Real, 0, None, closed="neither")
+
+# Surrogates by name, and user-defined ones.
+ANY_SURROGATE = [
+    compat.StrOptions(set(registry)),
+    compat.HasMethods(["fit", "predict", "condition"]),
+]
+
+
+class _WithAcquisition(compat.HasMethods):
+    """Tuples of a surrogate and an acquisition function, given by name or class.
+
+    It is the last constraint. Its errors translate the names of other libraries.
+    """
+
+    def __init__(
+        self, surrogates: list[Any], names: Collection[str], kinds: tuple[type, ...]
+    ) -> None:
+        super().__init__([])
+        self.surrogates, self.names, self.kinds = surrogates, names, kinds
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        is_pair = isinstance(val, tuple) and len(val) == 2
+        surrogate, acquisition = val if is_pair else (val, None)
+        ours = self.surrogates[0].options  # the first one lists the names
+        if isinstance(surrogate, str):
+            if name := surrogate_elsewhere(surrogate, ours):
+                raise ValueError(f"surrogate: {surrogate!r} is called {name!r} here.")
+        if not is_pair:
+            return False
+        is_name = isinstance(acquisition, str) and acquisition in self.names
+        if not is_name and not isinstance(acquisition, self.kinds):
+            listed = ", ".join(map(repr, sorted(self.names)))
+            raise ValueError(
+                f"surrogate: {acquisition!r} is not an acquisition function. It must "
+                f"be one of {listed}{' or an acquisition object' * bool(self.kinds)}."
+            )
+        return any(
+            isinstance(surrogate, known)
+            if isinstance(known, type)
+            else known.is_satisfied_by(surrogate)
+            for known in self.surrogates
+        )
+
+    def __str__(self) -> str:
+        return "a tuple of a surrogate and an acquisition function"
+
+
+def with_acquisition(
+    surrogates: list[Any], names: Collection[str], kinds: tuple[type, ...] = ()
+) -> list[Any]:
+    """Return the accepted values: a surrogate, or a tuple with an acquisition."""
+    return [*surrogates, _WithAcquisition(surrogates, names, kinds)]
+
+
+# -- base class -----------------------------------------------------------------------
+
+
+class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
+    """Constructor and attributes that all searches have.
+
+    A subclass sets its own parameters and calls this constructor with the others, as
+    in scikit-learn. :class:`~skbayes.BayesSearchCV` describes them.
+    """
+
+    learning_curves_ = FrameAttribute()
+
+    # Parameters whose types differ among the searches.
+    estimator: Any
+    n_iter: Any
+
+    # Attributes that `fit` sets.
+    best_estimator_: Any
+    best_index_: int
+    best_params_: dict[str, Any]
+    best_score_: float
+    cv_results_: dict[str, Any]
+    ensemble_: EnsembleResult
+    feature_names_in_: np.ndarray
+    fold_estimators_: list[Any]
+    all_fold_estimators_: list[list[Any] | None]
+    oof_predictions_: np.ndarray
+    all_oof_predictions_: list[np.ndarray | None]
+    initial_points_: list[dict[str, Any]]
+    multimetric_: bool
+    n_points_: int
+    n_splits_: int
+    optimizer_: Optimizer
+    refit_time_: float
+    scorer_: Any
+    search_spaces_: Any
+    stop_reason_: str
+    target_metric_: str
+    total_time_: float
+    trials_: History
+    untuned_: list[str]
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [compat.HasMethods(["fit"])],
+        "n_jobs": [Integral, None],
+        "cv": ["cv_object"],
+        "error_score": [compat.StrOptions({"raise"}), Real],
+        "return_train_score": ["boolean"],
+        # `fit` checks some parameters with more detailed messages.
+        "search_spaces": "no_validation",
+        "n_iter": [COUNT, None],
+        "timeout": [POSITIVE, str, None],
+        "surrogate": ANY_SURROGATE,
+        "initial_points": [
+            compat.StrOptions({"default"}),
+            *(FROM_0, list, tuple, Mapping, None),
+        ],
+        "scoring": [str, callable, list, tuple, dict, None],
+        "refit": ["boolean", str, Mapping, callable],
+        "verbose": ["verbose", compat.StrOptions({"progress"})],
+        "pre_dispatch": [COUNT, str],
+        "random_state": ["random_state"],
+        "stopper": "no_validation",
+        "warm_start_from": "no_validation",
+        "journal": [str, PathLike, None],
+        **aspects.parameters(),
+    }
+
+    # Parameters that do not change the trials, so that the identity of a journal does
+    # not contain them. A subclass extends this set, and the next one.
+    _without_effect: ClassVar[frozenset[str]] = frozenset(
+        {
+            *("n_iter", "timeout", "n_jobs", "refit", "verbose", "pre_dispatch"),
+            *("random_state", "stopper", "journal", "return_folds"),
+        }
+    )
+
+    # Attributes that are not sent to workers: locks, generators, or large data.
+    _not_sent: ClassVar[frozenset[str]] = frozenset(
+        {"cv", "stopper", "warm_start_from", "constraints", "_prior"}
+    )
+
+    @abstractmethod
+    def __init__(
+        self,
+        estimator: Estimator,
+        search_spaces: SearchSpaces = "auto",
+        *,
+        n_iter: int | None = 50,
+        timeout: float | str | None = None,
+        stopper: Stopper = None,
+        scoring: Scoring = None,
+        cv: CrossValidation = None,
+        refit: Refit = True,
+        constraints: Constraints = None,
+        racing: bool | float = False,
+        rounds: int | Literal["auto"] | None = None,
+        surrogate: AnySurrogate | TradeoffSurrogate = "gp",
+        initial_points: InitialPoints = "default",
+        warm_start_from: Any = None,
+        journal: str | PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        pre_dispatch: int | str = "2*n_jobs",
+        trial_limits: Mapping[str, float | str | None] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int | Literal["progress"] = 0,
+        error_score: float | Literal["raise"] = np.nan,
+        return_train_score: bool = False,
+        return_folds: Literal[False] | str | Sequence[str] = False,
+    ) -> None:
+        self.estimator = estimator
+        self.search_spaces = search_spaces
+        self.n_iter = n_iter
+        self.timeout = timeout
+        self.stopper = stopper
+        self.scoring = scoring
+        self.cv = cv
+        self.refit = refit
+        self.constraints = constraints
+        self.racing = racing
+        self.rounds = rounds
+        self.surrogate = surrogate
+        self.initial_points = initial_points
+        self.warm_start_from = warm_start_from
+        self.journal = journal
+        self.n_jobs = n_jobs
+        self.pre_dispatch = pre_dispatch
+        self.trial_limits = trial_limits
+        self.random_state = random_state
+        self.verbose = verbose
+        self.error_score = error_score
+        self.return_train_score = return_train_score
+        self.return_folds = return_folds
+
+    def _values(self) -> dict[str, Any]:
+        """Return the values of all parameters, also of those that a subclass lacks."""
+        values = {name: getattr(self, name) for name in self._accepted_values()}
+        return values | self.get_params(deep=False)
+
+    @classmethod
+    def _accepted_values(cls) -> dict[str, Any]:
+        """Return what the parameters of this class and its base classes accept."""
+        accepted: dict[str, Any] = {}
+        for kind in reversed(cls.__mro__):
+            accepted |= vars(kind).get("_parameter_constraints", {})
+        return accepted
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters, as for every estimator.
+
+        Parameters
+        ----------
+        **params : dict
+            Parameters by name.
+
+        Returns
+        -------
+        self : object
+            This search.
+
+        Raises
+        ------
+        ValueError
+            If a name is unknown, or if `warm_start_from` is this search.
+        """
+        known = self.get_params(deep=False)
+        for name in params:
+            if name not in known and (remedy := replaced_by(name, known)):
+                kind = type(self).__name__
+                raise ValueError(f"{kind} has no parameter {name!r}. {remedy}")
+        validate.check_source(self, params.get("warm_start_from"))
+        return super().set_params(**params)
