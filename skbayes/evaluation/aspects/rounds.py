@@ -153,12 +153,11 @@ class Rounds(Aspect):
         return {"rounds": [trial.rounds or 0 for trial in history]}
 
     def attributes(self, history: History) -> dict[str, Any]:
-        """Return the curves of all folds, with one row per number of rounds."""
+        """Return the curves of all folds, up to the end of the shortest of a trial."""
         columns: dict[str, list[Any]] = {}
         for trial in history:
-            for split, fold in enumerate(trial.folds):
-                for name, values in _curve_columns(trial.number, split, fold).items():
-                    columns.setdefault(name, []).append(np.asarray(values))
+            for name, values in _curve_columns(trial):
+                columns.setdefault(name, []).append(np.asarray(values))
         joined = {name: np.concatenate(parts) for name, parts in columns.items()}
         return {"learning_curves_": joined}
 
@@ -191,18 +190,21 @@ def _scores_at(
     }
 
 
-def _curve_columns(number: int, split: int, fold: FoldResult) -> dict[str, Any]:
-    """Return the columns of one fold; none without curves."""
-    test = fold.extras.get("curves")
-    if not test:
-        return {}
-    n_points = len(next(iter(test.values())))
-    columns = {
-        "trial": [number] * n_points,
-        "split": [split] * n_points,
-        "rounds": round_grid(fold.extras["max_rounds"])[:n_points],
+def _curve_columns(trial: Trial) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of the columns of `learning_curves_`, by their names."""
+    tests = {
+        split: fold.extras["curves"]
+        for split, fold in enumerate(trial.folds)
+        if "curves" in fold.extras
     }
-    for kind, curves in (("test", test), ("train", fold.extras.get("train_curves"))):
-        for metric, curve in (curves or {}).items():
-            columns[f"{kind}_{metric}"] = curve
-    return columns
+    n = min(
+        (len(curve) for test in tests.values() for curve in test.values()), default=0
+    )
+    for split, test in tests.items():
+        extras = trial.folds[split].extras
+        yield "trial", [trial.number] * n
+        yield "split", [split] * n
+        yield "rounds", round_grid(extras["max_rounds"])[:n]
+        for kind, curves in (("test", test), ("train", extras.get("train_curves", {}))):
+            for metric, curve in curves.items():
+                yield f"{kind}_{metric}", curve[:n]

@@ -160,25 +160,9 @@ def _show(stages: Callable, model: Any, watch: Any, begin: int = 0) -> bool:
 
 
 class _StagedBoosting(Booster):
-    """Boosting of scikit-learn, which is fitted in parts by warm starts.
-
-    It provides raw predictions after each round.
-    """
+    """Boosting of scikit-learn, which provides raw predictions after each round."""
 
     ties_are_positive = False
-
-    def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
-        cap, done, end = int(watch.grid[-1]), 0, FIRST_PART
-        model.set_params(warm_start=True)
-        try:
-            while done < cap:
-                end = min(end, cap)
-                model.set_params(**{self.parameter(model): end}).fit(X, y, **params)
-                if _show(self._stages, model, watch, done):
-                    return
-                done, end = end, int(GROWTH * end)
-        finally:
-            model.set_params(warm_start=False)
 
     def _stages(self, model: Any, X: Any) -> Iterator[Stage]:
         if is_classifier(model):
@@ -202,20 +186,44 @@ class _StagedBoosting(Booster):
 
 
 class _GradientBoosting(_StagedBoosting):
-    """Gradient boosting."""
+    """Gradient boosting, observed during the fit."""
 
     names = ("GradientBoostingClassifier", "GradientBoostingRegressor")
     required = MappingProxyType({"n_iter_no_change": None})
     unsuited_fit_params = ("monitor",)
     ties_are_positive = True
 
+    def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
+        by_set: list[Iterator[Stage]] = []
+
+        def monitor(i: int, estimator: Any, variables: Any) -> bool:
+            # Predictions are computed on request, from the existing trees.
+            if not by_set:
+                by_set.extend(self._stages(model, rows) for rows in watch.sets)
+            return bool(watch(i + 1, [next(stages) for stages in by_set]))
+
+        model.fit(X, y, monitor=monitor, **params)
+
 
 class _HistBoosting(_StagedBoosting):
-    """Histogram boosting."""
+    """Histogram boosting, fitted in parts by warm starts."""
 
     names = ("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
     round_names = ("max_iter",)
     required = MappingProxyType({"early_stopping": False})
+
+    def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
+        cap, done, end = int(watch.grid[-1]), 0, FIRST_PART
+        model.set_params(warm_start=True)
+        try:
+            while done < cap:
+                end = min(end, cap)
+                model.set_params(max_iter=end).fit(X, y, **params)
+                if _show(self._stages, model, watch, done):
+                    return
+                done, end = end, int(GROWTH * end)
+        finally:
+            model.set_params(warm_start=False)
 
 
 # -- other libraries -------------------------------------------------------------------
