@@ -27,6 +27,9 @@ EDGE = 0.01
 # hyper-parameter.
 FEW, FEW_EACH = 10, 5
 
+# Minimum number of changes of one value without a change of the score.
+LEAST_CHANGES = 3
+
 # Minimum number of trials for detecting that a hyper-parameter has no effect, and
 # maximum number used; more only add computing time.
 LEAST_FOR_EFFECT, MOST_FOR_EFFECT = 30, 500
@@ -83,9 +86,10 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     Notes
     -----
     A wider range is suggested only if the scikit-learn estimator accepts its values.
-    Effects of hyper-parameters are assessed if there are at least 30 trials. A
-    hyper-parameter has no visible effect if a random forest predicts the ranks of the
-    scores and uses the hyper-parameter no more than columns of random numbers.
+    A hyper-parameter has no visible effect if at least three changes of its value
+    alone never changed the score. With at least 30 trials, this also
+    applies if a random forest predicts the ranks of the scores and uses the
+    hyper-parameter no more than columns of random numbers.
 
     Examples
     --------
@@ -104,7 +108,9 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
         return []
     sentences: list[str] = []
     if record.space is not None and not record.directions:
-        inert = _without_effect(record, record.space)
+        inert = _never_changed(record, record.space)
+        more = _without_effect(record, record.space)
+        inert += [name for name in more if name not in inert]
         model = _model(source, record.params[record.best])
         sentences += _edges(record, record.space, record.best, model, inert)
         if inert:
@@ -215,6 +221,30 @@ def _is_limit(model: Any, name: str, end: Any, wider: Any) -> bool:
 # -- effects --------------------------------------------------------------------------
 
 
+def _never_changed(record: SearchRecord, space: Space) -> list[str]:
+    """Return the hyper-parameters of which no change of the value changed the score.
+
+    Trials are compared that differ in this hyper-parameter only.
+    """
+    rows = np.flatnonzero(record.comparable)
+    X = np.nan_to_num(space.encode([record.params[i] for i in rows]), nan=-1.0)
+    score, found = record.score[rows], []
+    if np.ptp(score) == 0.0:  # reported as a tie
+        return []
+    n_tried = len(np.unique(X, axis=0))
+    for place, column in enumerate(space.columns):
+        others = np.delete(X, place, axis=1)
+        _, group, sizes = np.unique(
+            others, axis=0, return_inverse=True, return_counts=True
+        )
+        by_group = score[np.argsort(group.ravel(), kind="stable")]
+        spreads = map(np.ptp, np.split(by_group, np.cumsum(sizes)[:-1]))
+        never = n_tried - len(sizes) >= LEAST_CHANGES and not any(spreads)
+        if column.name is not None and never:
+            found.append(column.name)
+    return found
+
+
 def _without_effect(record: SearchRecord, space: Space) -> list[str]:
     """Return the hyper-parameters that a forest uses no more than shuffled columns."""
     rows = np.flatnonzero(record.comparable)
@@ -300,10 +330,13 @@ def _ties(record: SearchRecord, best: int) -> str | None:
     n_tied, shown = int(np.sum(scores == scores.max())), record.shown[best]
     if n_tied < 2:
         return None
-    if n_tied == len(scores) and n_tied >= FEW:
+    if n_tied == len(scores) and n_tied > LEAST_CHANGES:
+        pairs = {(k, repr(v)) for params in record.params for k, v in params.items()}
+        tried = Counter(name for name, _ in pairs)
+        names = ", ".join(name for name in sorted(tried) if tried[name] > 1)
         return (
             f"All {n_tied} trials have the same score, {shown:.4g}: no value that was "
-            "tried changes it."
+            f"tried of {names} changes it."
         )
     return (
         f"{n_tied} trials share the best score, {shown:.4g}: more splits or a finer "
