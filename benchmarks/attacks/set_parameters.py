@@ -1,0 +1,600 @@
+"""Default spaces beside each parameter that a user may set.
+
+    python benchmarks/attacks/set_parameters.py before|after --only 'xgboost|LGBM'
+
+For each class of the catalog, each of its parameters is set to legal values that are
+not the default. The default space of this estimator is built, and the estimator is
+fitted once with each option of the space and with both ends of each range. An option
+fails if the fit fails, although it succeeds without the set parameter ("refused"), if
+the set parameter has no effect on the predictions, although it has one without the
+option ("void"), or if no value of a searched parameter has an effect, although one has
+without the set parameter ("no effect").
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+import argparse
+import contextlib
+import importlib
+import inspect
+import itertools
+import json
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.utils import all_estimators
+
+from skbayes.space import Choice, Ordinal
+from skbayes.space.notation import pairs_of
+from skbayes.spaces.catalog import CATALOG, DataFacts
+from skbayes.spaces.parts import own_values, parts_of, space_of
+
+RESULTS = Path(__file__).resolve().parents[1] / "results" / "attacks"
+
+# Parameters that have no effect on predictions, or only through chance or precision.
+TECHNICAL = {
+    *("n_jobs", "random_state", "verbose", "verbosity", "cache_size", "copy", "copy_X"),
+    *("memory", "warm_start", "thread_count", "random_seed", "tol", "max_iter", "eps"),
+    *("copy_x", "check_input", "check_inverse", "working_memory", "transform_n_jobs"),
+    *("leaf_size", "batch_size", "n_restarts_optimizer"),
+}
+
+# Fits must be short. The value of a set parameter is kept.
+SHORT = {
+    **dict.fromkeys(("n_estimators", "iterations"), 5),
+    **{"n_init": 1, "max_no_improvement": 3},
+}
+
+# Number of values of a parameter that are tried.
+MOST_VALUES = 8
+
+LEGAL: dict[str, dict[str, list[Any]]] = {
+    "xgboost": {
+        "booster": ["gblinear", "dart", "gbtree"],
+        "max_depth": [2, 3],
+        "max_leaves": [4],
+        "max_bin": [8],
+        "grow_policy": ["lossguide"],
+        "learning_rate": [0.7],
+        "n_estimators": [7],
+        "tree_method": ["exact", "approx", "hist"],
+        "gamma": [0.5],
+        "min_child_weight": [3.0],
+        "max_delta_step": [0.5],
+        "subsample": [0.6],
+        "sampling_method": ["uniform"],
+        "colsample_bytree": [0.5],
+        "colsample_bylevel": [0.5],
+        "colsample_bynode": [0.5],
+        "reg_alpha": [0.7],
+        "reg_lambda": [3.0],
+        "scale_pos_weight": [3.0],
+        "base_score": [0.3],
+        "num_parallel_tree": [3],
+        "monotone_constraints": ["(0,0,1,1)", (0, 0, -1, -1), {0: 1, 2: -1}],
+        "interaction_constraints": ["[[0, 1], [2, 3]]", [[0, 1], [2, 3]]],
+        "importance_type": ["weight", "gain"],
+        "feature_weights": [np.array([1.0, 1.0, 0.1, 0.1])],
+        "multi_strategy": ["multi_output_tree"],
+        "missing": [0.0],
+        "enable_categorical": [True],
+        "objective": ["reg:absoluteerror", "reg:gamma", "count:poisson"],
+        # Names of **kwargs.
+        "eta": [0.7],
+        "alpha": [0.7],
+        "lambda": [3.0],
+        "min_split_loss": [0.5],
+        "rate_drop": [0.5],
+        "skip_drop": [0.5],
+        "updater": ["shotgun", "coord_descent", "grow_colmaker"],
+        "feature_selector": ["shuffle", "cyclic"],
+        "refresh_leaf": [0],
+        "process_type": ["default"],
+        "max_cached_hist_node": [100],
+    },
+    "lightgbm": {
+        "boosting_type": ["goss", "dart", "rf"],
+        "num_leaves": [5],
+        "max_depth": [1, 2, 3],
+        "learning_rate": [0.3],
+        "n_estimators": [7],
+        "subsample_for_bin": [20],
+        "objective": ["regression_l1", "huber", "binary", "multiclassova"],
+        "class_weight": ["balanced"],
+        "min_split_gain": [0.2],
+        "min_child_weight": [2.0],
+        "min_child_samples": [5],
+        "subsample": [0.6],
+        "subsample_freq": [1, 2],
+        "colsample_bytree": [0.5],
+        "reg_alpha": [0.5],
+        "reg_lambda": [0.5],
+        "importance_type": ["gain"],
+        # Names of **kwargs.
+        "feature_fraction": [0.5],
+        "bagging_fraction": [0.6],
+        "bagging_freq": [1],
+        "lambda_l1": [0.5],
+        "lambda_l2": [0.5],
+        "min_data_in_leaf": [5],
+        "num_iterations": [7],
+        "eta": [0.3],
+        "num_leaf": [5],
+        "monotone_constraints": [[0, 0, 1, 1], [0, 0, -1, -1]],
+        "interaction_constraints": [[[0, 1], [2, 3]]],
+        "data_sample_strategy": ["goss"],
+        "boosting": ["goss", "dart"],
+        "linear_tree": [True],
+        "extra_trees": [True],
+        "path_smooth": [1.0],
+        "max_bin": [8],
+        "feature_fraction_bynode": [0.5],
+        "top_rate": [0.5],
+        "other_rate": [0.3],
+        "drop_rate": [0.5],
+        "max_delta_step": [0.5],
+        "pos_bagging_fraction": [0.5],
+        "neg_bagging_fraction": [0.5],
+        "is_unbalance": [True],
+        "scale_pos_weight": [3.0],
+        "use_quantized_grad": [True],
+        "bagging_by_query": [True],
+        "force_col_wise": [True],
+        "cegb_tradeoff": [2.0],
+    },
+    "catboost": {
+        "iterations": [7],
+        "n_estimators": [7],
+        "num_boost_round": [7],
+        "num_trees": [7],
+        "learning_rate": [0.3],
+        "eta": [0.3],
+        "depth": [3],
+        "max_depth": [3],
+        "l2_leaf_reg": [9.0],
+        "reg_lambda": [9.0],
+        "rsm": [0.5],
+        "colsample_bylevel": [0.5],
+        "random_strength": [5.0],
+        "border_count": [8],
+        "max_bin": [8],
+        "grow_policy": ["Lossguide", "Depthwise"],
+        "max_leaves": [5],
+        "num_leaves": [5],
+        "min_data_in_leaf": [9],
+        "min_child_samples": [9],
+        "bootstrap_type": ["Bayesian", "Bernoulli", "MVS", "No"],
+        "bagging_temperature": [3.0],
+        "subsample": [0.5],
+        "boosting_type": ["Ordered", "Plain"],
+        "score_function": ["L2", "Cosine"],
+        "leaf_estimation_iterations": [3],
+        "leaf_estimation_method": ["Gradient", "Simple", "Newton"],
+        "model_shrink_rate": [0.2],
+        "model_shrink_mode": ["Decreasing"],
+        "langevin": [True],
+        "posterior_sampling": [True],
+        "boost_from_average": [True],
+        "monotone_constraints": [[0, 0, 1, 1], "(0,0,-1,-1)"],
+        "feature_weights": [[1.0, 1.0, 0.1, 0.1]],
+        "penalties_coefficient": [3.0],
+        "random_score_type": ["Gumbel"],
+        "auto_class_weights": ["Balanced"],
+        "scale_pos_weight": [3.0],
+        "class_weights": [[1.0, 2.0], [1.0, 2.0, 3.0]],
+        "has_time": [True],
+        "sampling_frequency": ["PerTree"],
+        "sampling_unit": ["Object"],
+        "loss_function": ["MAE", "RMSE", "MultiClassOneVsAll", "CrossEntropy"],
+        "objective": ["MAE"],
+        "eval_metric": ["AUC"],
+        "od_type": ["Iter"],
+        "nan_mode": ["Max"],
+        "ignored_features": [[0]],
+        "one_hot_max_size": [3],
+        "target_border": [1.5],
+    },
+}
+
+# Metrics of rows of booleans.
+BINARY = (
+    *("dice", "jaccard", "rogerstanimoto", "russellrao", "sokalmichener", "yule"),
+    *("sokalsneath", "hamming"),
+)
+
+# Legal values of parameters whose constraints do not tell one.
+SPECIAL: dict[str, list[Any]] = {
+    "class_weight": ["balanced", {0: 2.0, 1: 1.0}],
+    "monotonic_cst": [[0, 0, 1, 1]],
+    "interaction_cst": ["pairwise", "no_interactions", [[0, 1], [2, 3]]],
+    "categorical_features": [[0]],
+    "priors": [[0.5, 0.5], [0.2, 0.3, 0.5]],
+    "weights": [[1.0, 2.0]],
+    "metric": ["manhattan", "chebyshev", "cosine", "euclidean"],
+    "hidden_layer_sizes": [(3,)],
+    "covariance_estimator": ["oas"],
+    "kernel": ["linear", "poly", "rbf", "sigmoid", "laplacian", "cosine", "gp"],
+    "vocabulary": [["aa", "bb", "cc"]],
+    "stop_words": [["aa"]],
+    "max_features": [2, 0.5, "sqrt", "log2"],
+    "max_samples": [0.5, 20],
+    "n_components": [1, 3, 0.9],
+    "init": ["random", "k-means++", "pca"],
+    "sampling_strategy": [1.0, 0.9, "all", "not majority", "minority"],
+    "target_type": ["binary", "continuous"],
+    "C": [2.0, np.inf],
+    "l1_ratio": [0.0, 0.5, 1.0],
+}
+
+
+def legal_values(estimator: Any, package: str, name: str) -> Iterator[Any]:
+    """Yield values of a parameter that may be legal, without the default."""
+    if package in LEGAL:
+        yield from LEGAL[package].get(name, ())
+        return
+    default = getattr(estimator, name)
+    values: list[Any] = list(SPECIAL.get(name, ()))
+    constraints = getattr(estimator, "_parameter_constraints", {}).get(name, [])
+    for kind in constraints if isinstance(constraints, list) else []:
+        if options := getattr(kind, "options", None):
+            values += sorted(options, key=repr)
+        elif hasattr(kind, "closed"):
+            whole = "Integral" in str(kind.type)
+            low = -5 if kind.left is None else kind.left
+            high = low + 10 if kind.right is None else kind.right
+            number = isinstance(default, int | float) and np.isfinite(default)
+            # Larger values of thresholds would leave constant models.
+            middle = low + 0.1 * (high - low) if 0 < high < 1e6 else 0.01
+            tried = [default * 2, default * 0.5] if number and default else [middle]
+            tried += [2, 3] if whole else []
+            for value in tried:
+                value = int(value) if whole else float(value)
+                if kind.__contains__(value):
+                    values.append(value)
+        elif kind is None:
+            values.append(None)
+        elif kind in ("boolean", bool) or kind == "verbose":
+            values += [True, False]
+    seen = [repr(default), *map(repr, BINARY)]
+    for value in values:
+        if repr(value) not in seen:
+            seen.append(repr(value))
+            yield value
+
+
+# -- estimators and data ---------------------------------------------------------------
+
+
+def make(package: str, name: str) -> Any:
+    """Return an estimator of a class of the catalog, or None in other releases."""
+    known = dict(all_estimators())
+    kind = known.get(name) if package == "sklearn" else None
+    modules = {
+        "skbayes": ["skbayes.text"],
+        "imblearn": [f"imblearn.{m}sampling" for m in ("over_", "under_")],
+    }
+    modules["imblearn"] += ["imblearn.combine", "imblearn"]
+    for module in modules.get(package, [package]) if package != "sklearn" else []:
+        with contextlib.suppress(ImportError):
+            kind = kind or getattr(importlib.import_module(module), name, None)
+    if kind is None:
+        return None
+    inner = known["DecisionTreeClassifier" if "ase" in name else "LogisticRegression"]()
+    if name.endswith("Regressor"):
+        inner = known["Ridge"]()
+    named = name.startswith(("Voting", "Stacking", "Pipeline", "FeatureUnion"))
+    try:
+        return kind(**{"categorical_features": [0]} if name == "SMOTENC" else {})
+    except TypeError:
+        if name == "SelfTrainingClassifier":
+            return kind(inner)
+        if name == "FeatureUnion":
+            inner = known["PCA"]()
+        if name == "ColumnTransformer":
+            return kind([("a", known["PCA"](), [0, 1])])
+        return kind([("a", inner)] if named else inner)
+
+
+def data_sets(name: str) -> Iterator[tuple[Any, Any]]:
+    """Yield data for a class, of which the first that it can be fitted to is used."""
+    X, y = load_iris(return_X_y=True)
+    X = np.round(X + np.random.default_rng(0).normal(0, 0.3, X.shape), 2)
+    if name in ("MultinomialNB", "ComplementNB", "CategoricalNB", "NMF"):
+        X = np.abs(np.round(X))
+    if "Encoder" in name:
+        X = np.round(X)
+    if "Imputer" in name:
+        X[::7, 1] = np.nan
+    words = [
+        " ".join("abcdefg"[(k * j) % 7] * 2 for j in range(1, 2 + k % 9))
+        for k in range(60)
+    ]
+    if "Vectorizer" in name:
+        yield words, np.arange(60) % 2
+    rows = np.r_[0:20, 50:90, 100:125]
+    two = rows[rows >= 50]
+    if name == "IsotonicRegression":
+        yield X[:, 0], X[:, 1]
+    if name.startswith("MultiTask") or name in ("MultiOutputRegressor",):
+        yield X[rows], X[rows][:, :2]
+    if "Regress" in name and "Logistic" not in name or name in ("SVR", "NuSVR"):
+        yield X[rows], np.abs(X[rows][:, 3] + 0.3 * X[rows][:, 0] ** 2)
+    if name in ("MultiOutputClassifier", "ClassifierChain"):
+        yield X[rows], np.c_[y[rows] > 0, y[rows] > 1].astype(int)
+    yield X[two], (y[two] > 1).astype(int)
+    yield X[rows], y[rows]
+
+
+def output(model: Any, X: Any, y: Any) -> Any:
+    """Return what a fitted model predicts."""
+    if hasattr(model, "fit_resample"):
+        found = model.fit_resample(X, y)
+        return np.c_[np.asarray(found[0]), found[1]]
+    model.fit(X, y)
+    if isinstance(X, np.ndarray) and X.ndim == 2 and not isinstance(X[0, 0], str):
+        X = X + np.tile([0.05, -0.1], X.shape[1])[: X.shape[1]] * (X % 1 != 0)
+    for method in ("predict_proba", "decision_function", "predict", "transform"):
+        if hasattr(model, method):
+            found = getattr(model, method)(X)
+            break
+    else:
+        found = model.score_samples(X) if hasattr(model, "score_samples") else None
+        found = model.labels_ if found is None else found
+    if isinstance(found, list):
+        found = np.hstack(found)
+    if sparse.issparse(found):
+        found = found.toarray()
+    return np.asarray(found)
+
+
+def fitted(estimator: Any, params: dict[str, Any], X: Any, y: Any) -> Any:
+    """Return the predictions, or the exception of a fit."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return output(clone(estimator).set_params(**params), X, y)
+        except Exception as error:
+            return error
+
+
+def failed(result: Any) -> bool:
+    return isinstance(result, Exception)
+
+
+def same(first: Any, second: Any) -> bool:
+    if first.shape != second.shape:
+        return False
+    if first.dtype.kind == "f":
+        return bool(np.allclose(first, second, 1e-9, 1e-12, equal_nan=True))
+    return bool(np.all(first == second))
+
+
+# -- configurations --------------------------------------------------------------------
+
+
+def own_configuration(space: Any, own: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration with the own values, or the first ones."""
+    found: dict[str, Any] = {}
+    for name, notation in space.items():
+        values = values_of(notation)
+        value = own.get(name)
+        keys = list(map(repr, values))
+        inside = isinstance(notation, tuple) and isinstance(value, int | float)
+        inside = inside and notation[0] <= value <= notation[1]
+        found[name] = value if repr(value) in keys or inside else values[0]
+        if isinstance(notation, Choice):
+            subs = {repr(option): sub for option, sub in pairs_of(notation)}
+            found |= own_configuration(subs[repr(found[name])], own)
+    return found
+
+
+def values_of(notation: Any) -> list[Any]:
+    """Return the options of a notation, or the ends of a range."""
+    if isinstance(notation, Choice):
+        return [option for option, _ in pairs_of(notation)]
+    if isinstance(notation, tuple):
+        low, high = notation[:2]
+        if isinstance(low, int):
+            return [low, (low + high) // 2, high]
+        return [low, high, low + 0.3 * (high - low)]
+    if isinstance(notation, Ordinal):
+        values = list(notation.values)
+        few = [v for v in values if not isinstance(v, int | float)]
+        return [values[0], *few, values[len(values) // 2], values[-1]]
+    return list(notation)
+
+
+def deviations(
+    space: Any, own: dict[str, Any], base: dict[str, Any]
+) -> Iterator[tuple[str, Any, dict[str, Any], bool]]:
+    """Yield (name, value, configuration, whether it is an option) for each value."""
+    for name, notation in space.items():
+        ordered = isinstance(notation, tuple | Ordinal)
+        if isinstance(notation, Choice):
+            below = {inner for _, sub in pairs_of(notation) for inner in names_of(sub)}
+            kept = {k: v for k, v in base.items() if k not in below}
+            for option, sub in pairs_of(notation):
+                config = {**kept, name: option, **own_configuration(sub, own)}
+                yield name, option, config, True
+                yield from deviations(sub, own, config)
+            continue
+        for value in values_of(notation):
+            yield name, value, {**base, name: value}, not ordered
+
+
+def names_of(space: Any) -> Iterator[str]:
+    """Yield all names of a space."""
+    for name, notation in space.items():
+        yield name
+        if isinstance(notation, Choice):
+            for _, sub in pairs_of(notation):
+                yield from names_of(sub)
+
+
+# -- attack ----------------------------------------------------------------------------
+
+
+def attack(package: str, name: str) -> tuple[Counter, list[str]]:
+    """Return the counts and the failures of a class."""
+    counts: Counter = Counter(classes=1)
+    plain = make(package, name)
+    if plain is None:
+        return Counter(), []
+    params = plain.get_params(deep=False)
+    signature = inspect.signature(type(plain).__init__).parameters
+    quiet = {"verbose": 0, "allow_writing_files": False, "thread_count": 1}
+    if package == "catboost":
+        plain.set_params(**quiet, random_seed=0)
+    if package == "lightgbm":
+        plain.set_params(verbose=-1, n_jobs=1)
+    if "random_state" in params or package == "xgboost":
+        plain.set_params(random_state=0)
+    listed = LEGAL.get(package) or params
+    short = {k: v for k, v in SHORT.items() if k in listed and k in signature}
+    if package == "xgboost":
+        short = {"n_estimators": 5}
+    if package == "catboost":
+        short = {"iterations": 5}
+    found: list[str] = []
+    ranker = name.endswith("Ranker")
+    if ranker or name in ("DictVectorizer", "MultiLabelBinarizer", "CatBoost"):
+        return Counter(), []
+    data = [d for d in data_sets(name) if not failed(fitted(plain, short, *d))]
+    if not data:
+        return Counter(unfitted=1), [
+            f"{name}: {fitted(plain, short, X, y)!r}" for X, y in data_sets(name)
+        ]
+    for parameter in listed:
+        if parameter in quiet or parameter in ("random_state", "random_seed", "n_jobs"):
+            continue
+        if package in LEGAL and parameter not in params and package != "catboost":
+            if "kwargs" not in signature and parameter not in signature:
+                continue
+        values = legal_values(plain, package, parameter)
+        for value in itertools.islice(values, MOST_VALUES):
+            for X, y in data:
+                one = Beside(plain, short, parameter, value, X, y)
+                if one.is_legal:
+                    counts["values"] += 1
+                    for kind, text in one.failures(counts):
+                        counts[kind] += 1
+                        found.append(f"{kind}: {name}({parameter}={value!r}) {text}")
+                    break
+    return counts, found
+
+
+class Beside:
+    """Estimator with a set parameter, and its default space."""
+
+    def __init__(
+        self, plain: Any, short: dict, parameter: str, value: Any, X: Any, y: Any
+    ) -> None:
+        self.data = X, y
+        self.parameter, self.value = parameter, value
+        groups = [
+            {"n_estimators", "iterations", "num_boost_round", "num_trees"},
+            {"n_estimators", "num_iterations"},
+        ]
+        aliases = {n for group in groups if parameter in group for n in group}
+        self.short = {k: v for k, v in short.items() if k not in {parameter, *aliases}}
+        self.plain = plain
+        self.set = clone(plain).set_params(**{parameter: value})
+        self.own = fitted(self.set, self.short, X, y)
+        self.default = fitted(plain, self.short, X, y)
+        self.is_legal = not failed(self.own) and not failed(self.default)
+
+    def run(self, estimator: Any, config: dict) -> Any:
+        """Return the predictions with a configuration, or the exception."""
+        kept = {k: v for k, v in self.short.items() if k not in config or k in SHORT}
+        return fitted(estimator, {**config, **kept}, *self.data)
+
+    def failures(self, counts: Counter) -> Iterator[tuple[str, str]]:
+        """Yield the kind and the description of each failure."""
+        X, y = self.data
+        try:
+            facts = DataFacts.of(X, y, 1.0)
+            space = space_of(parts_of(self.set, facts))
+        except Exception as error:
+            yield "refused", f"no space: {error!r}"
+            return
+        own = own_values(self.set)
+        base = own_configuration(space, own)
+        searched = set(names_of(space))
+        seen: dict[tuple, list] = {}
+        for name, value, config, is_option in deviations(space, own, base):
+            counts["fits"] += 1
+            result = self.run(self.set, config)
+            plain = self.run(self.plain, config)
+            label = f"option {name}={value!r}"
+            if failed(result):
+                kind = "always" if failed(plain) else "refused"
+                yield kind, f"{label}: {str(result)[:100]!r}"
+                continue
+            path = tuple(
+                (k, repr(v))
+                for k, v in config.items()
+                if k != name and base.get(k, v) is not v
+            )
+            seen.setdefault((name, path), []).append((result, plain))
+            if (
+                is_option
+                and self.parameter != name
+                and self.parameter not in config
+                and self.parameter not in TECHNICAL
+                and not failed(plain)
+                and not same(self.own, self.default)
+                and same(result, plain)
+            ):
+                inner = " (searched)" if self.parameter in searched else ""
+                yield "void", f"{label}{inner}"
+        for (name, path), results in seen.items():
+            skipped = {name, self.parameter} & {*SHORT, *TECHNICAL}
+            if name == self.parameter or len(results) < 2 or skipped:
+                continue
+            beside, alone = zip(*results, strict=True)
+            if any(map(failed, alone)):
+                continue
+            if all(same(beside[0], one) for one in beside[1:]) and not all(
+                same(alone[0], one) for one in alone[1:]
+            ):
+                yield "no effect", f"searched {name} under {dict(path)}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "when", choices=("before", "after"), help="release, for the file"
+    )
+    parser.add_argument("--only", default="", help="regular expression of classes")
+    parser.add_argument("--jobs", type=int, default=1)
+    args = parser.parse_args()
+    chosen = [key for key in sorted(CATALOG) if re.search(args.only, ".".join(key))]
+    tasks = (delayed(attack)(*key) for key in chosen)
+    done = Parallel(args.jobs, return_as="generator")(tasks)
+    table: dict[str, Counter] = {}
+    for (package, _), (counts, failures) in zip(chosen, done, strict=True):
+        table.setdefault(package, Counter()).update(counts)
+        print(*failures, sep="\n", end="\n" * bool(failures), flush=True)
+    for package, counts in table.items():
+        print(package, dict(counts))
+    if not args.only:
+        path = RESULTS / f"set_parameters-{args.when}.json"
+        path.write_text(json.dumps(table, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
