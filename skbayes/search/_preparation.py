@@ -44,7 +44,12 @@ from skbayes.results.warm_start import is_list_of_sources
 from skbayes.search.out_of_fold import check_partition
 from skbayes.space import OptimumPrior, Space
 from skbayes.spaces.catalog import DataFacts, n_samples_of
-from skbayes.spaces.default import reason_not_tuned, space_of_parts, unknown_parts
+from skbayes.spaces.default import (
+    reason_not_tuned,
+    space_of_parts,
+    unknown_parts,
+    with_names,
+)
 from skbayes.spaces.learned_prior import learned_prior
 from skbayes.spaces.parts import owner_of, parts_of
 from skbayes.tracking.autolog import autologged
@@ -111,7 +116,7 @@ def _resolved(search: Any, changes: dict, facts: Facts) -> tuple[Any, list[str]]
         return changes, []
     known = facts()
     parts = parts_of(search.estimator, known)
-    space = space_of_parts(parts, known)
+    space = with_names(space_of_parts(parts, known), parts, changes)
     _check_removed(search, space, changes)
     if (reason := reason_not_tuned(parts)) and not changes:
         warn_user(reason)

@@ -6,7 +6,6 @@ import inspect
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,8 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.journal.database import display_name, is_url
 from skbayes.loop.stages import Stage
 from skbayes.space import Column, Space
-from skbayes.spaces.parts import owner_of
+from skbayes.spaces.names import check_aliases, check_name, warn_of_integers
+from skbayes.spaces.parts import is_estimator, owner_of
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
@@ -260,8 +260,26 @@ def check_configurations(run: SearchRun, stage: Stage) -> None:
     sample = [stage.assign(0, dict(p))[0] for p in run.space.covering_sample()]
     check_candidates(run.estimator, sample)
     models = [configured(run.estimator, params) for params in sample]
+    check_names(run.estimator, sample, models)
     check_values(run.space, sample, models)
     check_responses(models, run.scorers, run.settings.get("scoring"))
+
+
+def check_names(
+    estimator: Any, sample: Sequence[Mapping[str, Any]], models: Sequence[Any]
+) -> None:
+    """Check the names of the parameters of a sample with those of its models."""
+    checked: set[tuple[str, type]] = set()
+    for params, model in zip(sample, models, strict=True):
+        parts = model.get_params()
+        for name in params:
+            prefix = name.rpartition("__")[0]
+            owner = parts.get(prefix) if prefix else model
+            if is_estimator(owner):
+                check_aliases(name, owner)
+                if (name, type(owner)) not in checked:
+                    checked.add((name, type(owner)))
+                    check_name(name, owner, owner_of(estimator, name)[0])
 
 
 def check_values(
@@ -284,7 +302,8 @@ def check_values(
             if column.name not in params or place in accepted:
                 continue
             if getattr(column.dimension, "is_pair", False) and place not in refused:
-                _warn_of_integers(model, column)
+                owner, _ = owner_of(model, column.name)
+                warn_of_integers(column.name, owner, column.dimension)
             complaint = _complaint(model, column)
             if complaint is None:
                 accepted.add(place)
@@ -293,22 +312,6 @@ def check_values(
     for place, complaint in refused.items():
         if place not in accepted:
             raise ValueError(complaint)
-
-
-def _warn_of_integers(model: Any, column: Column) -> None:
-    """Warn of a pair of integers as the range of a real parameter."""
-    assert column.name is not None
-    owner, leaf = owner_of(model, column.name)
-    types = compat.number_types(owner, leaf)
-    if Integral in types or Real not in types:
-        return
-    low, high = column.dimension.low, column.dimension.high  # type: ignore[attr-defined]
-    tail = ", 'log-uniform'" if column.dimension.is_log else ""
-    warn_user(
-        f"Parameter {column.name!r}: ({low}, {high}{tail}) contains only integers, but "
-        f"{type(owner).__name__} accepts any real number. Write ({float(low)}, "
-        f"{float(high)}{tail}), or Integer({low}, {high}{tail}) to try only integers."
-    )
 
 
 def check_responses(models: Sequence[Any], scorers: Any, scoring: Any = None) -> None:

@@ -13,7 +13,9 @@ from skbayes.space.lists import OptionKey, Ordinal
 from skbayes.space.notation import Choice, pairs_of, parse_spaces, with_sub_spaces
 from skbayes.spaces import learners, transformers, trees  # noqa: F401
 from skbayes.spaces.catalog import DataFacts, Notation
-from skbayes.spaces.parts import Part, is_k_means, parts_of, space_of
+from skbayes.spaces.conflicts import names_in
+from skbayes.spaces.names import names_of
+from skbayes.spaces.parts import Part, is_k_means, parts_of, renamed, space_of
 
 # Fraction of training rows in the default cross-validation of GridSearchCV.
 TRAIN_SHARE = 0.8
@@ -312,6 +314,21 @@ def space_of_parts(parts: list[Part], facts: DataFacts) -> EditableSpace:
     if not space:
         raise _nothing_known(parts)
     return space
+
+
+def with_names(
+    space: EditableSpace, parts: list[Part], changes: Mapping[str, Any]
+) -> EditableSpace:
+    """Return a space with the names that changes use, if a parameter has several."""
+    used = {}
+    for part in parts:
+        for name in names_in(part.space):
+            for other in names_of(part.estimator, name.removeprefix(part.prefix)):
+                if part.prefix + other in changes and name not in changes:
+                    used[name] = part.prefix + other
+    named = EditableSpace(renamed(space, lambda name: used.get(name, name)))
+    named.facts = space.facts
+    return named
 
 
 def unknown_parts(parts: list[Part]) -> list[str]:

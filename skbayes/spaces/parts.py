@@ -20,6 +20,8 @@ from skbayes.spaces.catalog import (
     Params,
     find,
 )
+from skbayes.spaces.conflicts import names_in, without_conflicts
+from skbayes.spaces.names import name_in_use, set_parameters
 
 SCALERS = (
     *("MaxAbsScaler", "MinMaxScaler", "PowerTransformer", "QuantileTransformer"),
@@ -176,8 +178,17 @@ def _space(part: Part, entry: KnownClass) -> Notation:
     if not _classifies(part.estimator):
         facts = dataclasses.replace(facts, imbalanced=False)
     params = own_params(part.estimator, entry)
-    space = with_own_values(entry.build(params, facts), params, entry.stands_for)
-    return renamed(space, lambda name: part.prefix + name)
+    space = entry.build(params, facts)
+    in_use = {name: name_in_use(part.estimator, name) for name in names_in(space)}
+    params.update(
+        {name: params[other] for name, other in in_use.items() if other != name}
+    )
+    space = with_own_values(space, params, entry.stands_for)
+    set_by_user = set_parameters(part.estimator)
+    set_by_user |= {name for name, other in in_use.items() if other in set_by_user}
+    params = _OwnParams(_effective(params, entry.stands_for))
+    space = without_conflicts(space, params, set_by_user, entry)
+    return renamed(space, lambda name: part.prefix + in_use[name])
 
 
 class _OwnParams(dict):

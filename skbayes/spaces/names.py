@@ -1,0 +1,258 @@
+"""Names and types of parameters, by which search spaces are checked.
+
+Boosting libraries accept several names of one parameter, and any unknown name.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from numbers import Integral, Real
+from typing import Any
+
+from skbayes import compat
+from skbayes.utils.did_you_mean import did_you_mean
+from skbayes.utils.optional import warn_user
+
+# Names of one parameter. If several are set, the first one has an effect, or the fit
+# fails. The names in the constructor of LightGBM are always set.
+ALIASES: dict[str, list[tuple[str, ...]]] = {
+    "lightgbm": [
+        (
+            *("num_iterations", "num_iteration", "n_iter", "num_tree", "num_trees"),
+            *("num_round", "num_rounds", "nrounds", "num_boost_round", "max_iter"),
+            "n_estimators",
+        ),
+        ("learning_rate", "shrinkage_rate", "eta"),
+        ("num_leaves", "num_leaf", "max_leaves", "max_leaf", "max_leaf_nodes"),
+        (
+            *("min_data_in_leaf", "min_child_samples", "min_data_per_leaf"),
+            *("min_data", "min_samples_leaf"),
+        ),
+        (
+            *("min_sum_hessian_in_leaf", "min_child_weight", "min_hessian"),
+            *("min_sum_hessian_per_leaf", "min_sum_hessian"),
+        ),
+        ("bagging_fraction", "subsample", "sub_row", "bagging"),
+        ("bagging_freq", "subsample_freq"),
+        ("feature_fraction", "colsample_bytree", "sub_feature"),
+        ("feature_fraction_bynode", "sub_feature_bynode", "colsample_bynode"),
+        ("lambda_l1", "reg_alpha", "l1_regularization"),
+        ("lambda_l2", "reg_lambda", "lambda", "l2_regularization"),
+        ("min_gain_to_split", "min_split_gain"),
+        ("boosting", "boosting_type", "boost"),
+        ("max_delta_step", "max_tree_output", "max_leaf_output"),
+        ("drop_rate", "rate_drop"),
+        ("max_bin", "max_bins"),
+    ],
+    "xgboost": [
+        ("learning_rate", "eta"),
+        ("min_split_loss", "gamma"),
+        ("reg_lambda", "lambda"),
+        ("reg_alpha", "alpha"),
+    ],
+    "catboost": [
+        ("num_trees", "num_boost_round", "n_estimators", "iterations"),
+        ("eta", "learning_rate"),
+        ("max_depth", "depth"),
+        ("reg_lambda", "l2_leaf_reg"),
+        ("colsample_bylevel", "rsm"),
+        ("max_bin", "border_count"),
+        ("num_leaves", "max_leaves"),
+        ("min_child_samples", "min_data_in_leaf"),
+        ("objective", "loss_function"),
+    ],
+}
+
+# Similarity from which an unknown name is probably a misspelled one.
+SIMILAR = 0.8
+
+# Words in the names of numbers that are surely whole.
+WHOLE = (
+    *("n", "num", "k", "depth", "degree", "leaf", "leaves", "iter", "iterations"),
+    *("neighbors", "estimators", "components", "epochs", "bin", "bins", "units"),
+    *("layers", "steps", "trees", "count", "freq", "rounds", "seed", "state"),
+)
+
+
+def parameters_of(estimator: Any) -> dict[str, inspect.Parameter]:
+    """Return the parameters of a constructor, and those that its ``**kwargs`` reach."""
+    found: dict[str, inspect.Parameter] = {}
+    for cls in type(estimator).__mro__:
+        if "__init__" not in vars(cls):
+            continue
+        own = inspect.signature(cls.__init__).parameters
+        found = {n: p for n, p in own.items() if p.kind is not p.VAR_KEYWORD} | found
+        if not any(p.kind is p.VAR_KEYWORD for p in own.values()):
+            break
+    return found
+
+
+def names_of(estimator: Any, name: str) -> tuple[str, ...]:
+    """Return all names of a parameter, which is usually one."""
+    known = ALIASES.get(_package(estimator), ())
+    return next((names for names in known if name in names), (name,))
+
+
+def _package(estimator: Any) -> str:
+    """Return the package of a class, or of a base class, that has aliases; or ""."""
+    packages = [cls.__module__.partition(".")[0] for cls in type(estimator).__mro__]
+    return next((package for package in packages if package in ALIASES), "")
+
+
+def set_parameters(estimator: Any) -> set[str]:
+    """Return the names of the parameters that have another value than their default.
+
+    In boosting libraries, None is the default of all parameters.
+    """
+    known, boosts = parameters_of(estimator), _package(estimator) != ""
+    found = set()
+    for name, value in estimator.get_params(deep=False).items():
+        default = None if boosts else inspect.Parameter.empty
+        if name in known and not (boosts and value is None):
+            default = known[name].default
+        if value is not default and repr(value) != repr(default):
+            found.add(name)
+    return found
+
+
+def is_set(estimator: Any, name: str) -> bool:
+    """Return whether a parameter has another value than its default."""
+    return name in set_parameters(estimator)
+
+
+def name_in_use(estimator: Any, name: str) -> str:
+    """Return the name under which the user has set a parameter, or the name itself."""
+    names = names_of(estimator, name)
+    others = [other for other in names if other != name and is_set(estimator, other)]
+    if not others or is_set(estimator, name):
+        return name
+    # LightGBM ignores names after those of its constructor.
+    constructed = _default(estimator, name) is not None
+    precedes = names.index(others[0]) < names.index(name)
+    return others[0] if precedes or not constructed else name
+
+
+def _default(estimator: Any, name: str) -> Any:
+    known = parameters_of(estimator).get(name)
+    return None if known is None or known.default is known.empty else known.default
+
+
+def check_aliases(name: str, owner: Any) -> None:
+    """Raise ValueError if another name of a searched parameter of `owner` is set."""
+    prefix, leaf, kind = _split(name, owner)
+    names = names_of(owner, leaf)
+    for other in names:
+        if other != leaf and is_set(owner, other):
+            raise ValueError(
+                f"search_spaces names {name!r}, and {prefix + other!r} is set to "
+                f"{owner.get_params(deep=False)[other]!r}: these are two names of one "
+                f"parameter of {kind}. Use one of them."
+            )
+    for other in names[: names.index(leaf)]:
+        if _default(owner, other) is not None:
+            raise ValueError(
+                f"search_spaces names {name!r}, which {kind} ignores: it always sets "
+                f"{prefix + other!r}, another name of the parameter. Write "
+                f"{prefix + other!r}."
+            )
+
+
+def check_name(name: str, owner: Any, before: Any) -> None:
+    """Warn of a name that is similar to a parameter in an estimator's constructor.
+
+    Before the name was set, the estimator was `before`. ValueError is raised if the
+    class refuses unknown names in `fit`.
+    """
+    prefix, leaf, kind = _split(name, owner)
+    known, open_ended = parameters_of(owner), _takes_any_name(owner)
+    listed = leaf in known or len(names_of(owner, leaf)) > 1
+    if listed or not (open_ended or _package(owner) == "catboost"):
+        return
+    if type(before) is type(owner) and leaf in before.get_params():
+        return
+    if not open_ended:
+        raise ValueError(
+            f"search_spaces names {name!r}, which {kind} does not have."
+            f"{did_you_mean(leaf, known)}"
+        )
+    close = difflib.get_close_matches(leaf, known, n=1, cutoff=SIMILAR)
+    if close:
+        warn_user(
+            f"search_spaces names {name!r}, which is not a parameter in the "
+            f"constructor of {kind} and may have no effect. Did you mean "
+            f"{prefix + close[0]!r}?"
+        )
+
+
+def _split(name: str, owner: Any) -> tuple[str, str, str]:
+    """Return the prefix of a name, its last part, and the name of the class."""
+    leaf = name.rpartition("__")[2]
+    return name.removesuffix(leaf), leaf, type(owner).__name__
+
+
+def _takes_any_name(estimator: Any) -> bool:
+    own = inspect.signature(type(estimator).__init__).parameters.values()
+    return any(parameter.kind is parameter.VAR_KEYWORD for parameter in own)
+
+
+# -- types of numbers ------------------------------------------------------------------
+
+
+def number_types(estimator: Any, name: str) -> set[Any]:
+    """Return the types of a parameter that its class declares; empty if unknown.
+
+    They are in its constraints, its annotation, or its documentation, or that of the
+    default value.
+    """
+    if found := compat.number_types(estimator, name):
+        return found
+    known = parameters_of(estimator)
+    for other in names_of(estimator, name):
+        parameter = known.get(other)
+        default = None if parameter is None else parameter.default
+        if parameter is not None and parameter.annotation is not parameter.empty:
+            found |= _types_in(str(parameter.annotation))
+        found |= _types_in(_documented(estimator, other))
+        whole = isinstance(default, int) and default not in (0, 1)
+        if whole or isinstance(default, str | bool):
+            found = found or {type(default)}
+    return found
+
+
+def _types_in(text: str) -> set[Any]:
+    """Return the types of numbers in an annotation or a description."""
+    text = re.sub(r"default.*", "", text)
+    words = {Real: r"float\w*|Real|double|number", Integral: r"int|integer|Int\w*"}
+    return {kind for kind, word in words.items() if re.search(rf"\b({word})\b", text)}
+
+
+def _documented(estimator: Any, name: str) -> str:
+    """Return the type of a parameter in the docstrings of an estimator's class."""
+    entry = rf"^\s*(?:\w+, )*{re.escape(name)}(?:, \w+)*\s*[:(]\s*(.+)$"
+    for cls in type(estimator).__mro__[:-1]:
+        for text in (cls.__doc__, cls.__init__.__doc__):
+            if match := re.search(entry, text or "", re.MULTILINE):
+                return match[1]
+    return ""
+
+
+def warn_of_integers(name: str, owner: Any, dimension: Any) -> None:
+    """Warn of a pair of integers as the range of a parameter that may be real."""
+    leaf = name.rpartition("__")[2]
+    types, kind = number_types(owner, leaf), type(owner).__name__
+    if types and (Integral in types or Real not in types):
+        return
+    if not types and not set(leaf.lower().split("_")).isdisjoint(WHOLE):
+        return
+    low, high = dimension.low, dimension.high
+    tail = ", 'log-uniform'" if dimension.is_log else ""
+    accepts = f"but {kind} accepts any real number. Write"
+    if not types:
+        accepts = f"and {kind} does not declare a type. If it accepts any number, write"
+    warn_user(
+        f"Parameter {name!r}: ({low}, {high}{tail}) contains only integers, {accepts} "
+        f"({float(low)}, {float(high)}{tail}), or Integer({low}, {high}{tail}) to try "
+        "only integers."
+    )

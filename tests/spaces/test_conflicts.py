@@ -1,0 +1,172 @@
+"""Default spaces beside parameters that the user has set."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.ensemble import BaggingClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils import all_estimators
+
+from skbayes import BayesSearchCV
+from skbayes.space import Choice, Space
+from skbayes.space.notation import pairs_of
+from skbayes.spaces import default_space
+from skbayes.spaces.catalog import CATALOG, DataFacts
+from skbayes.spaces.conflicts import CONFLICTS, names_in
+from skbayes.spaces.parts import parts_of, space_of
+
+SKLEARN = dict(all_estimators())
+X, y = load_iris(return_X_y=True)
+X, y = X[50::2], (y[50::2] > 1).astype(int)
+KNOTS = np.linspace(X.min(axis=0), X.max(axis=0), 5)
+
+
+def _make(name, **params):
+    if name in SKLEARN:
+        return SKLEARN[name](**params)
+    package = "xgboost" if name.startswith("XGB") else "lightgbm"
+    module = pytest.importorskip(package)
+    quiet = {"n_jobs": 1} | ({"verbose": -1} if package == "lightgbm" else {})
+    return getattr(module, name)(**{"n_estimators": 3, **quiet, **params})
+
+
+def _space(estimator):
+    return space_of(parts_of(estimator, DataFacts.of(X, y)))
+
+
+def _options(space, name):
+    if name not in names_in(space):
+        return []
+    found = space.get(name)
+    return found.dimension.values if isinstance(found, Choice) else [found]
+
+
+GBLINEAR = [
+    {"monotone_constraints": (1, 0, 0, 0)},
+    {"monotone_constraints": "(1,0,0,0)"},
+    {"interaction_constraints": [[0, 1], [2, 3]]},
+    *({"max_depth": 3}, {"max_leaves": 4}, {"subsample": 0.5}, {"gamma": 0.5}),
+    *({"tree_method": "exact"}, {"grow_policy": "lossguide"}, {"max_bin": 8}),
+    *({"min_split_loss": 0.5}, {"num_parallel_tree": 2}, {"enable_categorical": True}),
+    *({"colsample_bynode": 0.5}, {"max_delta_step": 1.0}, {"importance_type": "gain"}),
+]
+
+
+@pytest.mark.parametrize("name", ["XGBClassifier", "XGBRegressor"])
+@pytest.mark.parametrize("params", GBLINEAR, ids=str)
+def test_parameters_of_trees_leave_no_linear_booster(name, params):
+    estimator = _make(name, **params)
+    for wrapped in (
+        estimator,
+        Pipeline([("m", estimator)]),
+        BaggingClassifier(estimator),
+    ):
+        assert "gblinear" not in repr(default_space(wrapped, X, y))
+    assert "gblinear" in repr(default_space(_make(name, reg_alpha=0.5), X, y))
+
+
+# Class, set parameters, searched parameter, and the options that are left.
+LEFT = [
+    ("RandomForestClassifier", {"max_samples": 0.5}, "bootstrap", []),
+    ("RandomForestRegressor", {"max_samples": 20}, "bootstrap", []),
+    ("ExtraTreesClassifier", {"max_samples": 9, "bootstrap": True}, "bootstrap", []),
+    ("XGBRegressor", {"booster": "dart", "rate_drop": 0.5}, "booster", []),
+    ("XGBRegressor", {"booster": "dart"}, "booster", ["gbtree", "gblinear", "dart"]),
+    (
+        *("XGBRegressor", {"booster": "gblinear", "feature_selector": "cyclic"}),
+        *("booster", []),
+    ),
+    *(
+        ("LGBMClassifier", params, "subsample", [])
+        for params in (
+            {"boosting_type": "goss"},
+            {"data_sample_strategy": "goss"},
+            {"boosting": "goss"},
+            {"pos_bagging_fraction": 0.5, "neg_bagging_fraction": 0.5},
+            {"boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1},
+        )
+    ),
+    ("LGBMClassifier", {"subsample": 0.5, "subsample_freq": 1}, "subsample_freq", []),
+    ("LGBMRegressor", {"boosting_type": "rf"}, "learning_rate", []),
+    ("LGBMRegressor", {"max_depth": 2}, "num_leaves", []),
+    ("HistGradientBoostingClassifier", {"max_depth": 2}, "max_leaf_nodes", []),
+    ("DecisionTreeClassifier", {"max_leaf_nodes": 2}, "max_depth", []),
+    ("LinearSVC", {"penalty": "l1"}, "loss", []),
+    ("SVC", {"gamma": 0.1}, "kernel", ["rbf", "poly"]),
+    (
+        *("LinearDiscriminantAnalysis", {"solver": "lsqr", "shrinkage": 0.5}),
+        *("solver", []),
+    ),
+    ("BernoulliNB", {"class_prior": [0.5, 0.5]}, "fit_prior", []),
+    ("FastICA", {"whiten": False}, "n_components", []),
+    (
+        "SplineTransformer",
+        {"knots": KNOTS},
+        "n_knots",
+        [],
+    ),
+    ("SplineTransformer", {"extrapolation": "periodic"}, "n_knots", []),
+    ("KMeans", {"n_clusters": 2, "init": X[:2]}, "n_clusters", []),
+    ("GaussianMixture", {"means_init": X[:1]}, "n_components", []),
+    ("GaussianMixture", {"precisions_init": [np.eye(4)]}, "covariance_type", []),
+    ("TfidfVectorizer", {"vocabulary": ["aa"]}, "ngram_range", []),
+    ("TfidfVectorizer", {"smooth_idf": False}, "use_idf", []),
+    ("HashingVectorizer", {"alternate_sign": False}, "binary", []),
+    ("SGDClassifier", {"penalty": "elasticnet", "l1_ratio": 0.5}, "penalty", []),
+    ("SpectralClustering", {"gamma": 2.0}, "affinity", []),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "params", "searched", "left"), LEFT, ids=lambda one: str(one)[:30]
+)
+def test_what_conflicts_with_a_set_parameter_is_not_searched(
+    name, params, searched, left
+):
+    estimator = _make(name, **params)
+    steps = Pipeline([("m", estimator)])
+    for prefix, one in (("", estimator), ("m__", steps)):
+        space = _space(one)
+        assert list(_options(space, prefix + searched)) == left
+    data = ["aa bb", "aa cc"] * 20 if "Vectorizer" in name else X
+    plain = clone(estimator).set_params(n_components=2) if name == "FastICA" else None
+    for config in Space.from_notation(_space(estimator)).covering_sample():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            clone(plain or estimator).set_params(**config).fit(data, y[: len(data)])
+
+
+def test_the_space_of_defaults_has_all_options():
+    for name, params, searched, _ in LEFT:
+        default = _space(_make(name))
+        assert searched in names_in(default) or "solver" in params, name
+
+
+def test_an_option_of_a_step_keeps_what_its_estimator_demands():
+    forest = SKLEARN["RandomForestClassifier"](max_samples=0.5)
+    steps = Pipeline([("m", SKLEARN["GaussianNB"]())])
+    space = default_space(steps, X, y) | {"m": [SKLEARN["GaussianNB"](), forest]}
+    opened = dict((type(o).__name__, sub) for o, sub in pairs_of(space["m"]))
+    assert "m__bootstrap" not in names_in(opened["RandomForestClassifier"])
+    assert "m__max_samples" in opened["RandomForestClassifier"]
+
+
+def test_a_monotonic_constraint_holds_in_the_best_model():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    y = -2.0 * X[:, 0] + X[:, 1]
+    estimator = _make("XGBRegressor", monotone_constraints=(1, 0, 0))
+    search = BayesSearchCV(estimator, "auto", n_iter=6, cv=2, random_state=0).fit(X, y)
+    rows = np.zeros((20, 3))
+    rows[:, 0] = np.linspace(-3.0, 3.0, 20)
+    assert np.all(np.diff(search.predict(rows)) >= 0.0)
+
+
+def test_the_table_names_classes_and_parameters_that_exist():
+    known = {name for _, name in CATALOG}
+    for conflict in CONFLICTS:
+        assert set(conflict.classes.split()) <= known
+        assert bool(conflict.unless) != bool(conflict.beside)

@@ -1,0 +1,298 @@
+"""Names and types of parameters in search spaces."""
+
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.ensemble import BaggingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+
+from skbayes import BayesSearchCV
+from skbayes.evaluation.fold import configured
+from skbayes.search._preparation import resolved_spaces
+from skbayes.search._validation import check_names, check_values
+from skbayes.space import Choice, Integer, Space
+from skbayes.spaces import default_space
+from skbayes.spaces.names import number_types
+
+X = np.random.default_rng(0).normal(size=(30, 2))
+y = np.arange(30) % 2
+
+
+def _check(estimator, notation):
+    """Run the checks of a search before the first fit."""
+    space = Space.from_notation(notation)
+    sample = space.covering_sample()
+    models = [configured(estimator, params) for params in sample]
+    check_names(estimator, sample, models)
+    check_values(space, sample, models)
+
+
+def _boosting(package, **params):
+    module = pytest.importorskip(package)
+    names = {"lightgbm": "LGBM", "xgboost": "XGB", "catboost": "CatBoost"}
+    return getattr(module, f"{names[package]}Classifier")(**params)
+
+
+WRAPPED = {
+    "alone": ("", lambda one: one),
+    "pipeline": (
+        "model__",
+        lambda one: Pipeline([("s", "passthrough"), ("model", one)]),
+    ),
+    "meta-estimator": ("estimator__", OneVsRestClassifier),
+    "nested": (
+        "b__estimator__",
+        lambda one: Pipeline([("b", BaggingClassifier(one, n_estimators=2))]),
+    ),
+}
+wrapped = pytest.mark.parametrize("place", WRAPPED)
+MISSPELLED = [
+    *(("lightgbm", "num_leafs", "num_leaves"), ("xgboost", "max_dept", "max_depth")),
+    *(("lightgbm", "colsample_by_tree", "colsample_bytree"),),
+    *(
+        ("xgboost", "learning_rat", "learning_rate"),
+        ("xgboost", "sub_sample", "subsample"),
+    ),
+]
+
+
+@wrapped
+@pytest.mark.parametrize(("package", "name", "meant"), MISSPELLED)
+def test_a_name_that_is_close_to_a_parameter_gets_a_warning(
+    package, name, meant, place
+):
+    prefix, wrap = WRAPPED[place]
+    estimator = wrap(_boosting(package))
+    with pytest.warns(UserWarning, match=f"'{prefix}{name}'.*mean '{prefix}{meant}'"):
+        _check(estimator, {f"{prefix}{name}": [2, 30]})
+    choice = Choice({5: {}, 9: {f"{prefix}{name}": [2, 30]}})
+    with pytest.warns(UserWarning, match=f"'{prefix}{name}'"):
+        _check(estimator, {f"{prefix}n_estimators": choice})
+    # A name that the user has set is known.
+    own = wrap(_boosting(package, **{name: 2}))
+    _check(own, {f"{prefix}{name}": [2, 30]})
+
+
+def test_a_misspelled_name_in_a_choice_among_models_gets_a_warning():
+    boosting = _boosting("lightgbm")
+    pipeline = Pipeline([("model", LogisticRegression())])
+    space = [
+        {"model": [LogisticRegression()], "model__C": [1.0, 2.0]},
+        {"model": [boosting], "model__num_leafs": [2, 30]},
+    ]
+    with pytest.warns(UserWarning, match="'model__num_leafs'"):
+        _check(pipeline, space)
+
+
+def test_unknown_names_that_catboost_refuses_are_an_error():
+    with pytest.raises(ValueError, match="'dept'.*Did you mean 'depth'"):
+        _check(_boosting("catboost"), {"dept": [2, 3]})
+
+
+NATIVE = {
+    "lightgbm": "max_bin path_smooth extra_trees cat_smooth cat_l2 linear_lambda "
+    "top_rate other_rate min_data_in_bin max_cat_threshold skip_drop max_drop "
+    "neg_bagging_fraction feature_fraction_bynode num_class cegb_tradeoff is_unbalance",
+    "xgboost": "rate_drop one_drop skip_drop normalize_type sample_type updater top_k "
+    "tweedie_variance_power quantile_alpha huber_slope seed nthread num_class alpha "
+    "refresh_leaf process_type max_cached_hist_node eta",
+    "catboost": "bagging_temperature model_size_reg one_hot_max_size rsm",
+}
+
+
+@pytest.mark.parametrize("package", NATIVE)
+def test_native_names_are_accepted_in_silence(package):
+    estimator = _boosting(package)
+    for name in NATIVE[package].split():
+        _check(estimator, {name: [0.25, 0.5]})
+
+
+PAIRS = [
+    ("lightgbm", "feature_fraction", "colsample_bytree"),
+    ("lightgbm", "min_data_in_leaf", "min_child_samples"),
+    ("lightgbm", "lambda_l2", "reg_lambda"),
+    ("xgboost", "eta", "learning_rate"),
+    ("xgboost", "alpha", "reg_alpha"),
+    ("xgboost", "min_split_loss", "gamma"),
+    ("catboost", "max_depth", "depth"),
+    ("catboost", "n_estimators", "iterations"),
+    ("catboost", "num_trees", "n_estimators"),
+]
+
+
+@wrapped
+@pytest.mark.parametrize(("package", "first", "second"), PAIRS)
+def test_two_names_of_one_parameter_are_refused(package, first, second, place):
+    prefix, wrap = WRAPPED[place]
+    for own, other in ((first, second), (second, first)):
+        estimator = wrap(_boosting(package, **{own: 3}))
+        with pytest.raises(ValueError, match=f"'{prefix}{other}'.*'{prefix}{own}' is"):
+            _check(estimator, {f"{prefix}{other}": [2, 4]})
+        option = Choice([(estimator, {f"m__{prefix}{other}": [2, 4]})])
+        with pytest.raises(ValueError, match="two names of one parameter"):
+            _check(Pipeline([("m", LogisticRegression())]), {"m": option})
+        _check(wrap(_boosting(package, **{own: 3})), {f"{prefix}{own}": [2, 4]})
+    both = {f"{prefix}{first}": [2, 4], f"{prefix}{second}": [2, 4]}
+    with pytest.raises(ValueError, match="two names of one parameter"):
+        _check(wrap(_boosting(package)), both)
+    # In different configurations, each has its own name.
+    _check(wrap(_boosting(package)), [{name: both[name]} for name in both])
+
+
+@pytest.mark.parametrize("name", ["num_leaf", "eta", "sub_feature", "max_leaf_nodes"])
+def test_names_that_lightgbm_ignores_are_refused(name):
+    with pytest.raises(ValueError, match=f"'{name}', which LGBMClassifier ignores"):
+        _check(_boosting("lightgbm"), {name: [2, 4]})
+
+
+@wrapped
+@pytest.mark.parametrize(
+    ("package", "own", "value", "name"),
+    [
+        ("lightgbm", "feature_fraction", 0.5, "colsample_bytree"),
+        ("lightgbm", "bagging_fraction", 0.5, "subsample"),
+        ("lightgbm", "num_trees", 7, "n_estimators"),
+        ("xgboost", "eta", 0.7, "learning_rate"),
+        ("xgboost", "lambda", 0.7, "reg_lambda"),
+        ("catboost", "max_depth", 3, "depth"),
+        ("catboost", "eta", 0.2, "learning_rate"),
+    ],
+)
+def test_the_default_space_has_the_name_that_is_set(package, own, value, name, place):
+    prefix, wrap = WRAPPED[place]
+    estimator = wrap(_boosting(package, **{own: value}))
+    space = default_space(estimator, X, y)
+    assert f"'{prefix}{name}'" not in repr(dict(space)).replace('"', "'")
+    assert f"{prefix}{own}" in repr(dict(space))
+    _check(estimator, dict(space))
+
+
+@pytest.mark.parametrize(("package", "first", "second"), PAIRS)
+def test_an_entry_takes_the_place_of_its_other_name(package, first, second):
+    estimator = _boosting(package)
+    for name in (first, second):
+        search = BayesSearchCV(estimator, {"auto": True, name: [2, 4]})
+        spaces, _, _ = resolved_spaces(search, X, y)
+        _check(estimator, spaces)
+
+
+@pytest.mark.parametrize("name", ["num_leafs", "feature_fraction", "subsample"])
+def test_a_search_checks_names_before_the_first_fit(name):
+    boosting = _boosting("lightgbm", colsample_bytree=0.5, verbose=-1, n_estimators=1)
+    space = {name: (0, 1) if name == "subsample" else [0.25, 0.5]}
+    search = BayesSearchCV(boosting, space, n_iter=2, cv=2)
+    if name == "feature_fraction":
+        with pytest.raises(ValueError, match="two names of one parameter"):
+            search.fit(X, y)
+        assert not hasattr(search, "trials_")
+        return
+    match = "Did you mean 'num_leaves'" if name == "num_leafs" else "only integers"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with pytest.warns(UserWarning, match=match):
+            search.set_params(error_score=0.0).fit(X, y)
+
+
+# -- types of numbers ------------------------------------------------------------------
+
+
+class Own(ClassifierMixin, BaseEstimator):
+    """Estimator with parameters of several types.
+
+    Parameters
+    ----------
+    documented : float, default=1
+        Number.
+    counted : int or None, default=None
+        Number.
+    first, second : float
+        Numbers.
+    """
+
+    def __init__(
+        self,
+        documented=1,
+        counted=None,
+        first=None,
+        second=None,
+        real: float = 1,
+        optional: "float | None" = None,
+        whole: int | None = None,
+        either: int | float = 1,
+        default=0.5,
+        three=3,
+        unknown=None,
+        one=1,
+        zero=0,
+        n_parts=None,
+        max_depth=None,
+        flag=False,
+    ):
+        for name, value in list(locals().items()):
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
+
+    def fit(self, X, y):
+        return self
+
+
+class Child(Own):
+    def __init__(self, more=None, **kwargs):
+        super().__init__(**kwargs)
+        self.more = more
+
+
+REAL = ("documented", "first", "second", "real", "optional", "default")
+SILENT = ("counted", "whole", "either", "three", "n_parts", "max_depth", "flag")
+
+
+@pytest.mark.parametrize("wrap", [lambda one: one, lambda one: make_pipeline(one)])
+@pytest.mark.parametrize("name", [*REAL, *SILENT, "unknown", "one", "zero"])
+def test_pairs_of_integers_for_an_own_estimator(name, wrap):
+    estimator = wrap(Own())
+    full = name if isinstance(estimator, Own) else f"own__{name}"
+    if name in SILENT:
+        _check(estimator, {full: (0, 1)})
+        return
+    known = "accepts any real number" if name in REAL else "does not declare a type"
+    with pytest.warns(UserWarning, match=rf"{full}'.*{known}.*\(0\.0, 1\.0\)"):
+        _check(estimator, {full: (0, 1)})
+    _check(estimator, {full: Integer(0, 1)})
+    _check(estimator, {full: (0.0, 1.0)})
+
+
+def test_types_are_found_behind_keywords():
+    assert number_types(Child(), "real") == number_types(Own(), "real")
+    assert number_types(Child(), "more") == set()
+
+
+@wrapped
+@pytest.mark.parametrize(
+    ("package", "name"),
+    [
+        *(("xgboost", name) for name in ("gamma", "subsample", "eta", "reg_alpha")),
+        *(("catboost", name) for name in ("subsample", "rsm", "l2_leaf_reg")),
+        *(("lightgbm", name) for name in ("subsample", "feature_fraction")),
+    ],
+)
+def test_pairs_of_integers_for_real_parameters_of_boosting(package, name, place):
+    prefix, wrap = WRAPPED[place]
+    with pytest.warns(UserWarning, match=rf"{name}'.*only integers.*\(0\.0, 1\.0\)"):
+        _check(wrap(_boosting(package)), {f"{prefix}{name}": (0, 1)})
+
+
+@pytest.mark.parametrize(
+    ("package", "names"),
+    [
+        ("xgboost", "max_depth n_estimators max_leaves max_bin num_parallel_tree"),
+        ("catboost", "depth iterations max_depth n_estimators border_count max_leaves"),
+        ("lightgbm", "num_leaves n_estimators max_depth min_data_in_leaf max_bin"),
+    ],
+)
+def test_pairs_of_integers_for_whole_parameters_of_boosting(package, names):
+    for name in names.split():
+        _check(_boosting(package), {name: (2, 5)})
