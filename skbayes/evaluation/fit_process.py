@@ -27,6 +27,7 @@ from typing import Any
 import cloudpickle
 import joblib
 import numpy as np
+from numpy.random import mtrand
 from sklearn import config_context, get_config
 
 from skbayes import compat
@@ -106,15 +107,15 @@ class Caught:
         module = sys.modules.get(self.module or "")
         if module is not None:
             registry = vars(module).setdefault("__warningregistry__", {})
-        # CPython drops warnings of the module None. Without one, it uses the file name.
-        name = {} if self.module is None else {"module": self.module}
+        # CPython drops warnings of the module None. By default, the file has its name.
+        name = self.module or self.filename.removesuffix(".py")
         warnings.warn_explicit(
             self.message,
             type(self.message),
             self.filename,
             self.line,
+            module=name,
             registry=registry,
-            **name,
         )
 
 
@@ -147,8 +148,8 @@ def set_random_states(states: bytes) -> None:
     of_python, of_numpy = pickle.loads(states)
     random.setstate(of_python)
     kind = of_numpy["bit_generator"]
-    if type(np.random.get_bit_generator()).__name__ != kind:
-        np.random.set_bit_generator(getattr(np.random, kind)())
+    if type(mtrand.get_bit_generator()).__name__ != kind:
+        mtrand.set_bit_generator(getattr(np.random, kind)())
     np.random.set_state(of_numpy)
 
 
