@@ -50,9 +50,17 @@ def test_version(project):
 
 def test_version_is_in_the_changelog(project):
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    version, _, development = project["version"].partition(".dev")
-    assert f"## {version} (" in changelog
-    assert ("(unreleased)" in changelog) == bool(development)
+    version = project["version"].partition(".dev")[0]
+    heading = rf"^## {re.escape(version)} \((unreleased|\d{{4}}-\d\d-\d\d)\)$"
+    assert re.search(heading, changelog, re.MULTILINE)
+
+
+def test_a_workflow_calls_each_program_of_ci():
+    workflows = (ROOT / ".github" / "workflows").glob("*.yml")
+    called = "".join(path.read_text(encoding="utf-8") for path in workflows)
+    programs = [p.name for p in (ROOT / ".ci").iterdir() if p.suffix != ".txt"]
+    assert sorted(programs) == ["nightly", "run"]
+    assert all(f"bash .ci/{name}\n" in called for name in programs)
 
 
 def test_typing_marker_is_installed():
