@@ -53,6 +53,22 @@ class FoldOutcome:
     waited: float = 0.0
     seconds: float = 0.0
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state for another process, to which some estimators cannot go."""
+        state = dict(vars(self))
+        try:
+            state["estimator"] = cloudpickle.dumps(self.estimator)
+        except Exception:
+            state["estimator"] = None
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        with contextlib.suppress(Exception):
+            self.estimator = state["estimator"] and pickle.loads(state["estimator"])
+            return
+        self.estimator = None
+
 
 Outcomes = Sequence[FoldOutcome]
 

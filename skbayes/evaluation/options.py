@@ -106,9 +106,7 @@ def memory_text(size: float) -> str:
 # Rules by name, with the names of their options.
 RULES: dict[str, frozenset[str]] = {
     "corrected": frozenset(),
-    "ensemble": frozenset(
-        {"max_members", "members", "min_gain", "max_predict_cost", "memory_limit"}
-    ),
+    "ensemble": frozenset({"max_members"}),
 }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -79,15 +81,19 @@ class Target:
 
 @dataclass
 class Response:
-    """Outputs (n_rows, n_columns) of a method of an estimator, with its time.
+    """Outputs (n_rows, n_columns) of a method of an estimator, with what they cost.
 
-    There are columns for all classes. The labels that a classifier predicts are stored
-    as one column per class with ones and zeros.
+    There are columns for all classes. The labels that a classifier predicts have one
+    column per class with ones and zeros. They are the `votes`, which are None if the
+    outputs imply them. `seconds` and `size` are the time of the method, and the bytes
+    of the estimator, NaN if it is not measured.
     """
 
     method: str
     values: Array
+    votes: Array | None = None
     seconds: float = 0.0
+    size: float = math.nan
 
 
 def respond(estimator: Any, X: Any, target: Target) -> Response:
@@ -96,17 +102,56 @@ def respond(estimator: Any, X: Any, target: Target) -> Response:
     A class that is missing in its training set has probability 0, and the smallest
     decision value of the row.
     """
+    begin = time.perf_counter()
     if not is_classifier(estimator):
-        values = np.asarray(estimator.predict(X), dtype=float)
-        return Response("predict", values.reshape(len(values), -1))
+        values = np.asarray(estimator.predict(X))
+        response = Response("predict", values.reshape(len(values), -1))
+        response.seconds = time.perf_counter() - begin
+        return response
     for method in CLASSIFIER_METHODS:
         if hasattr(estimator, method):
             output = getattr(estimator, method)(X)
             columns = _columns(estimator, method, output, target)
             if columns is not None:
-                dtype = np.float64 if method == "decision_function" else np.float32
-                return Response(method, columns.astype(dtype, copy=False))
+                seconds = time.perf_counter() - begin
+                return Response(method, columns, seconds=seconds)
     raise ValueError(f"{type(estimator).__name__} has no predictions to average.")
+
+
+def respond_and_vote(estimator: Any, X: Any, target: Target) -> Response:
+    """Return the predictions of a fitted estimator, with its votes if they differ."""
+    response = respond(estimator, X, target)
+    if is_classifier(estimator) and response.method != "predict":
+        votes = votes_of(estimator, X, target)
+        implied = implied_votes(response.values, response.method, target)
+        response.votes = None if np.array_equal(votes, implied) else votes
+    return response
+
+
+def votes_of(estimator: Any, X: Any, target: Target) -> Array:
+    """Return the labels that a classifier predicts, as ones and zeros."""
+    votes = _columns(estimator, "predict", estimator.predict(X), target)
+    assert votes is not None
+    return votes
+
+
+def implied_votes(values: Array, method: str, target: Target) -> Array:
+    """Return the labels that the outputs of a method imply, as ones and zeros."""
+    decided = decide(values, method, target)
+    if target.classes is None:
+        return np.asarray(decided)
+    return decided[:, None] == target.classes
+
+
+def decide(values: Array, method: str, target: Target) -> Array:
+    """Return the classes with the greatest outputs of a method, or the labels."""
+    limit = 0.0 if method == "decision_function" else 0.5
+    classes = target.classes
+    if classes is None:
+        return (values > limit).astype(int)
+    if values.shape[1] == 1 and len(classes) == 2:
+        return classes[(values[:, 0] > limit).astype(int)]
+    return classes[np.argmax(values, axis=1)]
 
 
 def _columns(estimator: Any, method: str, output: Any, target: Target) -> Array | None:
@@ -123,7 +168,7 @@ def _columns(estimator: Any, method: str, output: Any, target: Target) -> Array 
     values, classes = np.asarray(output), target.classes
     own = getattr(estimator, "classes_", classes)
     if method == "predict":
-        return (values.reshape(-1, 1) == classes).astype(np.float32)
+        return values.reshape(-1, 1) == classes
     if values.ndim == 1:
         # Decision values of two classes, of which the second is the positive one.
         if len(classes) <= 2:
@@ -154,7 +199,7 @@ def _has(*methods: str) -> Any:
 class Averages(BaseEstimator):
     """Estimator that predicts averages of predictions.
 
-    Subclasses define `_average`, and set `target_` and `response_method_`.
+    Subclasses define the methods, and set `target_` and `response_method_`.
     """
 
     target_: Target
@@ -162,6 +207,10 @@ class Averages(BaseEstimator):
 
     def _average(self, X: Any) -> Array:
         """Return the average of shape (n_rows, n_columns)."""
+        raise NotImplementedError
+
+    def _vote(self, X: Any) -> Array | None:
+        """Return the average of the votes; None if the other average implies them."""
         raise NotImplementedError
 
 
@@ -199,15 +248,12 @@ class ClassifierAverages(ClassifierMixin, Averages):
         Returns
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-            Classes with the greatest average, or labels.
+            Classes with the greatest average or most votes, or labels.
         """
-        values, classes = self._average(X), self.target_.classes
-        limit = 0.0 if self.response_method_ == "decision_function" else 0.5
-        if classes is None:
-            return (values > limit).astype(int)
-        if values.shape[1] == 1 and len(classes) == 2:
-            return classes[(values[:, 0] > limit).astype(int)]
-        return classes[np.argmax(values, axis=1)]
+        votes = self._vote(X)
+        if votes is not None:
+            return decide(votes, "predict", self.target_)
+        return decide(self._average(X), self.response_method_, self.target_)
 
     @_has("predict_proba")
     def predict_proba(self, X: Any) -> Array:
@@ -223,10 +269,7 @@ class ClassifierAverages(ClassifierMixin, Averages):
         p : ndarray of shape (n_samples, n_classes)
             Probabilities of the classes, or of each label.
         """
-        values = self._average(X)
-        if self.target_.classes is None:
-            return values
-        return values / values.sum(axis=1, keepdims=True)
+        return self._average(X)
 
     @_has("predict_proba")
     def predict_log_proba(self, X: Any) -> Array:
@@ -263,9 +306,31 @@ class ClassifierAverages(ClassifierMixin, Averages):
         return values[:, 0] if values.shape[1] == 1 else values
 
 
-def mean_response(responses: Sequence[Array], weights: Iterable[float]) -> Array:
-    """Return the weighted mean of predictions as floats of double precision."""
-    mean = np.zeros(responses[0].shape)
-    for values, weight in zip(responses, weights, strict=True):
-        mean += weight * values
+def mean_response(
+    responses: Sequence[Response], weights: Iterable[float], target: Target
+) -> Array:
+    """Return the mean of responses with weights that sum to 1.
+
+    That of several is of double precision. A single one is returned as it is.
+    """
+    if len(responses) == 1:
+        return responses[0].values
+    mean = np.zeros(responses[0].values.shape)
+    for response, weight in zip(responses, weights, strict=True):
+        mean += weight * response.values
+    if responses[0].method == "predict_proba" and target.classes is not None:
+        mean /= mean.sum(axis=1, keepdims=True)  # members may have single precision
+    return mean
+
+
+def mean_votes(
+    responses: Sequence[Response], weights: Iterable[float], target: Target
+) -> Array:
+    """Return the mean of the votes of responses with weights that sum to 1."""
+    mean = np.zeros(1)
+    for response, weight in zip(responses, weights, strict=True):
+        votes = response.votes
+        if votes is None:
+            votes = implied_votes(response.values, response.method, target)
+        mean = mean + weight * votes
     return mean

@@ -285,19 +285,19 @@ def _without_effect(record: SearchRecord, space: Space) -> list[str]:
 
 def _ensemble(found: Any, sign: int) -> str | None:
     """Return a sentence on what an ensemble adds and costs, if there is one."""
-    if found is None or np.isnan(found.score_cv):
+    if found is None:
         return None
-    n, gain = len(found.weights), found.score_cv - found.best_score
-    text = (
+    if found.reason:
+        return f"The best configuration alone is the final model: {found.reason}."
+    n = len(found.weights)
+    return (
         f"The ensemble of {n} configuration{'s' * (n > 1)} scores "
-        f"{sign * found.score_cv:.4g} "
-        "on splits that were left out of its selection, the best configuration "
-        f"{sign * found.best_score:.4g}"
+        f"{sign * found.score:.4g}, the best configuration "
+        f"{sign * found.best_score:.4g}: it is better by "
+        f"{found.score - found.best_score:.2g} ± {found.gain_std:.2g}; its predictions "
+        f"take about {found.predict_cost:.2g} times as long, and its size is "
+        f"{found.size_cost:.2g} times as large."
     )
-    cost = f"predictions take {found.predict_cost:.2g} times as long"
-    if gain <= 0:
-        return f"{text}: no gain is visible, and {cost}."
-    return f"{text}: it is better by {gain:.2g}; {cost}."
 
 
 def few_trials(record: SearchRecord) -> str | None:

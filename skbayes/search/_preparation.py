@@ -297,6 +297,11 @@ def draw_splits(search: Any, run: SearchRun) -> list[tuple]:
         )
     if oof_method(search.return_folds) is not None:
         check_partition(splits, run.n_samples)
+    if run.refit.rule == "ensemble" and len(splits) < 2:
+        raise ValueError(
+            f"refit={search.refit!r} requires at least two splits, between which the "
+            "gain of an ensemble varies. Use cv=5, or refit=True."
+        )
     return splits
 
 

@@ -371,8 +371,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         validate.check_weights(X, params)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self._with_plain_refit(), params)
-        if self._refit_choice().rule == "ensemble":
-            check_final_model(self, y)
         notation, untuned, facts = prepare.resolved_spaces(self, X, y)
         notes = {}
         for aspect in aspects.requested(self._values()):
@@ -406,6 +404,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             notes=notes,
         )
         validate.check_constraint(run.space)
+        if run.refit.rule == "ensemble":
+            check_final_model(self, run)
         if self.warm_start_from is None:
             return run
         if knowledge.is_list_of_sources(self.warm_start_from):
@@ -533,4 +533,4 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
         if final is not None:
-            self._set({"ensemble_": final.ensemble})
+            self._set(final.attributes(self.best_estimator_))

@@ -15,18 +15,27 @@ from skbayes import compat
 from skbayes.evaluation.fast_metrics import fast_metric
 from skbayes.evaluation.fold import PREDICTING
 from skbayes.evaluation.responses import (
+    Array,
     ClassifierAverages,
     RegressorAverages,
     Response,
     Target,
     mean_response,
+    mean_votes,
 )
 from skbayes.evaluation.run import SearchRun
 from skbayes.space.dimensions import FloatArray
 
-# Defaults: numbers of distinct members, of the best members to begin with, and of
-# members with repetition. With few candidates, a quarter of them begins.
-MAX_MEMBERS, N_START, N_ROUNDS = 10, 5, 15
+# Numbers of the best members to begin with, and of members with repetition. With few
+# candidates, a quarter of them begins.
+N_START, N_ROUNDS = 5, 15
+
+# Maximum number of groups of splits that are left out, one after the other.
+N_GROUPS = 10
+
+# A member is dropped if its share of the gain is less than this part of its share of
+# the bytes.
+LEAST_WORTH = 0.1
 
 # Differences between a fast formula and a scorer that are rounding errors.
 MARGIN = 1e-9
@@ -36,32 +45,38 @@ Weights = Mapping[int, float]
 
 @dataclass(frozen=True)
 class EnsembleResult:
-    """Ensemble that a search selected greedily.
+    """Ensemble that a search selected greedily, or the best configuration alone.
 
-    It is the ensemble selection of [1]_.
+    It is the ensemble selection of [1]_. The best configuration alone is the final
+    model if an ensemble is not better by more than its standard error.
 
     Parameters
     ----------
     weights : dict of int to float
-        Weight of each member by the number of its trial, the greatest first.
+        Weight of each configuration by the number of its trial, the greatest first.
     members : {"folds", "refit"}
-        Whether the fits of the splits are averaged, or fits on all rows.
+        Whether the members are fits of the splits, or fits on all rows.
     score : float
         Mean score over the splits. It is optimistic, since the members were selected on
         the same predictions.
     score_cv : float
-        Mean score on the splits, each of which was left out of the selection of the
-        members. NaN with one split.
+        Mean score on splits that were left out of the selection of the members.
     best_score : float
-        Mean score of the best configuration alone.
-    predict_cost : float
-        Time for predictions, as a multiple of that of the best configuration alone.
+        Mean score of the best configuration alone, as ``best_score_``.
+    gain_std : float
+        Standard error of ``score - best_score`` over the splits.
+    predict_cost, size_cost : float
+        Time for predictions and size in bytes, as multiples of those of the best
+        configuration alone.
+    reason : str
+        Why the best configuration alone is the final model; empty for an ensemble.
 
     Notes
     -----
-    The best configuration is itself selected on the splits, so `best_score` is
-    optimistic, and `score_cv` is not. If each trial has no finite score or a failed
-    fit, the best configuration is the only member, and the scores are NaN.
+    The search has chosen its trials with the scores of all splits. Both `best_score`
+    and `score_cv` are therefore optimistic, `score_cv` less so. If no ensemble was
+    selected, because the predictions of the best trial could not be used, `score_cv`
+    and `gain_std` are NaN.
 
     References
     ----------
@@ -70,14 +85,13 @@ class EnsembleResult:
 
     Examples
     --------
-    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.datasets import load_digits
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> from skbayes import BayesSearchCV
-    >>> X, y = load_iris(return_X_y=True)
+    >>> X, y = load_digits(return_X_y=True)
     >>> search = BayesSearchCV(
     ...     DecisionTreeClassifier(random_state=0),
-    ...     {"max_depth": (1, 8), "min_samples_leaf": (1, 20)},
-    ...     scoring="neg_log_loss",
+    ...     {"max_features": (0.05, 1.0), "min_samples_leaf": (1, 20)},
     ...     refit="ensemble",
     ...     n_iter=8,
     ...     random_state=0,
@@ -93,23 +107,30 @@ class EnsembleResult:
     score: float
     score_cv: float
     best_score: float
+    gain_std: float
     predict_cost: float
+    size_cost: float
+    reason: str = ""
 
 
 class _Stored:
     """Average that is returned for the rows of a test set."""
 
     def __init__(
-        self, values: np.ndarray, target: Target, method: str, tags: Any
+        self, values: Array, votes: Array | None, target: Target, method: str, tags: Any
     ) -> None:
-        self._values, self.target_, self.response_method_ = values, target, method
-        self._tags = tags
+        self._values, self._votes, self._tags = values, votes, tags
+        self.target_, self.response_method_ = target, method
         self.classes_ = target.classes_of_columns
 
-    def _average(self, X: Any) -> np.ndarray:
+    def _average(self, X: Any) -> Array:
         if _n_rows(X) != len(self._values):
             raise ValueError("the metric predicts other rows than those of a test set")
         return self._values
+
+    def _vote(self, X: Any) -> Array | None:
+        self._average(X)  # checks the rows
+        return self._votes
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return no parameters; scorers and `repr` may ask for them."""
@@ -152,14 +173,30 @@ class FoldScorer:
 
     def __call__(self, fold: int, weights: Weights) -> float:
         """Return the score on one split; minus infinity if it is not finite."""
+        score = self.exact(fold, weights)
+        return score if math.isfinite(score) else -math.inf
+
+    def exact(self, fold: int, weights: Weights) -> float:
+        """Return the score on one split."""
         shares = _shares(weights)
         key = fold, frozenset(shares.items())
         if key not in self._known:
-            parts = [self.responses[k][fold] for k in weights]
-            mean = mean_response([part.values for part in parts], shares.values())
-            score = self.of(fold, self.stand_in(mean, parts[0].method))
-            self._known[key] = score if math.isfinite(score) else -math.inf
+            self._known[key] = self._of(fold, self._stand_in(fold, shares))
         return self._known[key]
+
+    def votes(self, weights: Weights) -> bool:
+        """Return whether the members vote, as an ensemble of their fits does."""
+        return any(
+            part.votes is not None for k in weights for part in self.responses[k]
+        )
+
+    def _stand_in(self, fold: int, shares: Weights) -> Any:
+        """Return a fitted estimator with the average predictions."""
+        parts, weights = [self.responses[k][fold] for k in shares], shares.values()
+        mean, votes = mean_response(parts, weights, self.target), None
+        if self.votes(shares):
+            votes = mean_votes(parts, weights, self.target)
+        return self._kind(mean, votes, self.target, parts[0].method, self._tags)
 
     def mean(self, weights: Weights, folds: Sequence[int]) -> float:
         """Return the mean score over some splits."""
@@ -190,6 +227,8 @@ class FoldScorer:
         metric = fast_metric(self.name, method, self.target)
         if metric is None or self.score_params or len(options) < 2:
             return None
+        if any(map(self.votes, options)):
+            return None
         scores = np.zeros((len(folds), len(options)))
         for row, fold in zip(scores, folds, strict=True):
             y = np.asarray(self._test_set(fold)[1])
@@ -216,25 +255,13 @@ class FoldScorer:
                     partial += weight * self.responses[k][fold].values
             yield partial + share * values
 
-    def stand_in(self, values: np.ndarray, method: str) -> Any:
-        """Return a fitted estimator with these predictions."""
-        return self._kind(values, self.target, method, self._tags)
-
-    def of(self, fold: int, estimator: Any) -> float:
+    def _of(self, fold: int, estimator: Any) -> float:
         """Return the score of an estimator on the test set of a split."""
         X, y, params = self._test_set(fold)
         try:
             with config_context(skip_parameter_validation=True):
                 score = self.scorer(estimator, X, y, **params)
-        except Exception as error:
-            name = _missing_attribute(error, estimator)
-            if name is not None:
-                raise ValueError(
-                    f"refit={self.run.settings['refit']!r}: the metric uses {name!r} "
-                    "of the model, and averaged predictions have no such attribute. "
-                    "The trials are in cv_results_. Use refit=True, or a metric of "
-                    "predictions."
-                ) from error
+        except Exception:
             score = self.run.options.missing_score
             if not math.isfinite(score):
                 raise
@@ -251,17 +278,6 @@ class FoldScorer:
             params = compat.check_fit_params(run.X, dict(self.score_params), test)
             self._data[fold] = X, y, params
         return self._data[fold]
-
-
-def _missing_attribute(error: Exception, estimator: Any) -> str | None:
-    """Return the name of the attribute that a metric did not find, if that is all."""
-    if not isinstance(error, AttributeError):
-        return None
-    if error.obj is estimator:
-        return error.name
-    # A method that depends on the predictions is only named in the message.
-    words = str(error).split("'")
-    return words[-2] if type(estimator).__name__ in words else None
 
 
 def _n_rows(data: Any) -> int:
@@ -282,23 +298,20 @@ def select_members(
     folds: Sequence[int],
     candidates: Sequence[int],
     *,
-    max_members: int = MAX_MEMBERS,
-    min_gain: float = 0.0,
     n_rounds: int = N_ROUNDS,
     n_start: int = N_START,
     is_allowed: Callable[[Weights], bool] = lambda weights: True,
-) -> dict[int, float]:
+) -> dict[int, int]:
     """Select members on some splits greedily and with replacement.
 
     The selection begins with the average of the best candidates, and then adds the
-    member that increases the score by most, and by more than `min_gain`. It begins with
-    at most `n_start` candidates and a quarter of them, and with one if there is a
-    `min_gain`. `candidates` begin with the best one. Single members are always allowed.
-    Return the number of times that each member was selected.
+    member that increases the score by most. It begins with at most `n_start` candidates
+    and a quarter of them. `candidates` begin with the best one. Single members are
+    always allowed. Return the number of times that each member was selected.
     """
-    n_start = min(n_start, max_members, n_rounds, len(candidates) // 4)
-    chosen: Weights = {candidates[0]: 1}
-    for size in range(1 if min_gain else n_start, 1, -1):
+    n_start = min(n_start, n_rounds, len(candidates) // 4)
+    chosen = {candidates[0]: 1}
+    for size in range(n_start, 1, -1):
         start = dict.fromkeys(candidates[:size], 1)
         if is_allowed(start):
             chosen = start
@@ -307,11 +320,11 @@ def select_members(
     while sum(chosen.values()) < n_rounds:
         added = [k for k in candidates if len(chosen) > 1 or k not in chosen]
         options = [{**chosen, k: chosen.get(k, 0) + 1} for k in added]
-        options = [o for o in options if len(o) <= max_members and is_allowed(o)]
+        options = list(filter(is_allowed, options))
         best, score = scorer.best(options, folds) if options else (chosen, -math.inf)
-        if not score > value + min_gain:
+        if not score > value:
             break
-        chosen, value = best, score
+        chosen, value = {k: int(count) for k, count in best.items()}, score
     return dict(chosen)
 
 
@@ -319,41 +332,78 @@ def select(
     scorer: FoldScorer,
     n_folds: int,
     candidates: Sequence[int],
+    n_members: int,
     *,
-    max_members: int = MAX_MEMBERS,
-    is_allowed: Callable[[Weights], bool] = lambda weights: True,
-    **options: Any,
-) -> tuple[dict[int, float], float, float]:
-    """Select an ensemble; return weights, its score, and a cross-validated score.
+    may_fit: Callable[[Weights], bool] = lambda weights: True,
+    is_allowed: Callable[[Weights], bool] = lambda counts: True,
+) -> tuple[dict[int, int], FloatArray]:
+    """Select up to `n_members` members; return how often each is one, and scores.
 
-    Members are selected once for each split, without this split. Their weights are
-    averaged, which is a kind of bagged selection. If the average is worse than the best
-    candidate by more than a standard error over the splits, members are selected on all
-    of them, beginning with the best candidate alone.
+    Members are selected once for each split, without this split; many splits are left
+    out in groups. The scores are those of these ensembles on the splits that were left
+    out. The averages of their weights, which are a kind of bagged selection, are
+    rounded to as many members as are allowed. If none are, or if they are worse than
+    the best candidate by more than a standard error over the splits, members are
+    selected on all of them, beginning with the best candidate alone.
     """
-    options |= {"max_members": max_members, "is_allowed": is_allowed}
 
-    def best_first(folds: Sequence[int]) -> list[int]:
-        return sorted(candidates, key=lambda k: (-scorer.mean({k: 1}, folds), k))
+    def selected(folds: Sequence[int], **more: Any) -> dict[int, int]:
+        ordered = sorted(candidates, key=lambda k: (-scorer.mean({k: 1}, folds), k))
+        return select_members(scorer, folds, ordered, **more)
 
-    def selected(folds: Sequence[int], **more: Any) -> dict[int, float]:
-        ordered = best_first(folds)
-        return _shares(select_members(scorer, folds, ordered, **options, **more))
+    everything, left_out = range(n_folds), np.zeros(n_folds)
+    weights, groups = dict[int, float](), min(n_folds, N_GROUPS)
+    for group in np.array_split(everything, groups):
+        others = [fold for fold in everything if fold not in group]
+        bag = _shares(selected(others, is_allowed=may_fit))
+        left_out[group] = [scorer(fold, bag) for fold in group.tolist()]
+        for k, weight in bag.items():
+            weights[k] = weights.get(k, 0.0) + weight / groups
+    best = {max(candidates, key=lambda k: (scorer.mean({k: 1}, everything), -k)): 1}
+    sizes = range(n_members, 1, -1)
+    rounded = filter(is_allowed, (seats(weights, n) for n in sizes))
+    counts = next(rounded, None)
+    if counts is None or _is_worse(scorer, counts, best, everything):
+        more = {"n_rounds": n_members, "n_start": 1, "is_allowed": is_allowed}
+        counts = selected(everything, **more)
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))), left_out
 
-    everything = range(n_folds)
-    left_out, weights = math.nan, dict[int, float]()
-    if n_folds > 1:
-        bags = [selected([f for f in everything if f != fold]) for fold in everything]
-        left_out = float(np.mean([scorer(fold, bags[fold]) for fold in everything]))
-        for bag in bags:
-            for k, weight in bag.items():
-                weights[k] = weights.get(k, 0.0) + weight / n_folds
-        weights = _largest(weights, max_members)
-    best = {best_first(everything)[0]: 1}
-    fits = bool(weights) and is_allowed(weights)
-    if not fits or _is_worse(scorer, weights, best, everything):
-        weights = _largest(selected(everything, n_start=1), max_members)
-    return weights, scorer.mean(weights, everything), left_out
+
+def seats(weights: Weights, n: int) -> dict[int, int]:
+    """Return weights rounded to n members: how often each is one.
+
+    The largest remainders are rounded up.
+    """
+    counts = {k: math.floor(n * weight + 1e-9) for k, weight in weights.items()}
+    rest = sorted(weights, key=lambda k: (counts[k] - n * weights[k], k))
+    for k in rest[: n - sum(counts.values())]:
+        counts[k] += 1
+    return {k: count for k, count in counts.items() if count}
+
+
+def without_useless(
+    scorer: FoldScorer,
+    counts: Mapping[int, int],
+    best: int,
+    folds: Sequence[int],
+    sizes: Mapping[int, float],
+    is_allowed: Callable[[Weights], bool],
+) -> dict[int, int]:
+    """Drop members that add less to the score than they cost, the largest ones first.
+
+    `sizes` are the bytes by member.
+    """
+    for k in sorted(counts, key=lambda k: (-sizes[k], k)):
+        rest = {m: count for m, count in counts.items() if m != k}
+        if not rest:
+            break
+        score = scorer.mean(counts, folds)
+        gain = score - scorer.mean({best: 1}, folds)
+        share = counts[k] * sizes[k] / sum(counts[m] * sizes[m] for m in counts)
+        loss = score - scorer.mean(rest, folds)
+        if loss < LEAST_WORTH * share * gain and is_allowed(rest):
+            counts = rest
+    return dict(counts)
 
 
 def _is_worse(
@@ -365,10 +415,3 @@ def _is_worse(
         return True
     lead = pairs[:, 0] - pairs[:, 1]
     return bool(lead.mean() > lead.std(ddof=1) / math.sqrt(len(lead)))
-
-
-def _largest(weights: Weights, n: int) -> dict[int, float]:
-    """Return the n greatest weights, which sum to 1, in descending order."""
-    return _shares(
-        {k: weights[k] for k in sorted(weights, key=lambda k: (-weights[k], k))[:n]}
-    )

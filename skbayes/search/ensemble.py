@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from numbers import Integral
 from typing import Any, ClassVar, Self
 
@@ -22,15 +23,20 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.evaluation.responses import (
+    Array,
     Averages,
     ClassifierAverages,
     RegressorAverages,
-    Response,
     Target,
     check_averaging,
     mean_response,
     respond,
+    respond_and_vote,
+    votes_of,
 )
+
+# Number of rows on which `predict` of the members is compared with their other outputs.
+N_CHECKED = 1000
 
 
 class _WeightedEnsemble(MetaEstimatorMixin, Averages):
@@ -95,8 +101,9 @@ class _WeightedEnsemble(MetaEstimatorMixin, Averages):
             splits = list(splitter.split(X, y, **split_params))
         jobs = [
             delayed(_fit_member)(model, X, y, train, its_params)
-            for model, its_params in zip(self.estimators, by_member, strict=True)
-            for train, _ in splits
+            for (train, _), model, its_params in zip(
+                itertools.cycle(splits), self.estimators, by_member, strict=False
+            )
         ]
         return self._set_members(Parallel(n_jobs=self.n_jobs)(jobs), X, y)
 
@@ -119,11 +126,10 @@ class _WeightedEnsemble(MetaEstimatorMixin, Averages):
         return weights
 
     def _set_members(self, fitted: Sequence[Any], X: Any, y: Any) -> Self:
-        """Set the fitted members, in the order of `estimators` and then of splits."""
+        """Set the fitted members."""
         check_averaging(self, y, type(self).__name__)
         weights = self._checked_weights()
-        n_each = len(fitted) // len(weights)
-        self.weights_ = np.repeat(weights / (n_each * weights.sum()), n_each)
+        self.weights_ = weights / weights.sum()
         self.estimators_ = list(fitted)
         self.target_ = Target.of(self, y)
         if is_classifier(self):
@@ -131,8 +137,10 @@ class _WeightedEnsemble(MetaEstimatorMixin, Averages):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted[0], name):
                 setattr(self, name, getattr(fitted[0], name))
-        row = X[:1] if not hasattr(X, "iloc") else X.iloc[:1]
-        responses = [respond(model, row, self.target_) for model in fitted]
+        every = np.arange(X.shape[0] if hasattr(X, "shape") else len(X))
+        some = np.unique(np.linspace(0, every[-1], N_CHECKED, dtype=int))
+        rows, _ = compat.safe_split(self, X, None, some, every)
+        responses = [respond_and_vote(model, rows, self.target_) for model in fitted]
         methods = {response.method for response in responses}
         if len(methods) > 1:
             raise ValueError(
@@ -140,18 +148,29 @@ class _WeightedEnsemble(MetaEstimatorMixin, Averages):
                 f"decision_function and predict; got {', '.join(sorted(methods))}."
             )
         self.response_method_ = responses[0].method
+        self.votes_ = any(response.votes is not None for response in responses)
         return self
 
-    def _average(self, X: Any) -> np.ndarray:
+    def _of_members(self, function: Callable[..., Any], X: Any) -> tuple[list, Array]:
+        """Return what a function returns for the members, and their weights."""
         check_is_fitted(self)
         kept = np.flatnonzero(self.weights_ > 0.0)
-        members = [self.estimators_[k] for k in kept]
         parallel = Parallel(n_jobs=self.n_jobs, require="sharedmem")
-        responses: list[Response] = parallel(
-            delayed(respond)(model, X, self.target_) for model in members
+        found = parallel(
+            delayed(function)(self.estimators_[k], X, self.target_) for k in kept
         )
-        values = [response.values for response in responses]
-        return mean_response(values, self.weights_[kept])
+        return list(found), self.weights_[kept]
+
+    def _average(self, X: Any) -> Array:
+        responses, weights = self._of_members(respond, X)
+        return mean_response(responses, weights, self.target_)
+
+    def _vote(self, X: Any) -> Array | None:
+        check_is_fitted(self)
+        if not self.votes_:
+            return None
+        votes, weights = self._of_members(votes_of, X)
+        return np.tensordot(weights, np.asarray(votes, dtype=float), axes=1)
 
     def get_metadata_routing(self) -> MetadataRouter:
         """Return the metadata routing.
@@ -197,7 +216,9 @@ class WeightedEnsembleClassifier(ClassifierAverages, _WeightedEnsemble):
     different configurations, or models of different classes.
 
     Probabilities are averaged if all members have `predict_proba`. Otherwise, decision
-    values or votes are averaged, and the ensemble has no `predict_proba`.
+    values or votes are averaged, and the ensemble has no `predict_proba`. If `predict`
+    of a member does not choose the class with the greatest of these outputs, such as
+    with a decision threshold, `predict` of the ensemble is a vote of the members.
 
     Parameters
     ----------
@@ -206,8 +227,9 @@ class WeightedEnsembleClassifier(ClassifierAverages, _WeightedEnsemble):
     weights : array-like of shape (n_estimators,), default=None
         Weights of the members, 0 or more. None for equal weights.
     cv : int, splitter, iterable or None, default=None
-        With None, each member is fitted on all rows. Otherwise, it is fitted on the
-        training set of each split, and the predictions of these fits are averaged.
+        With None, all members are fitted on all rows. Otherwise, the first one is
+        fitted on the training set of the first split, the second one on that of the
+        second split, and so on; after the last split, the first one follows.
     n_jobs : int or None, default=None
         Number of members that are fitted at the same time, and number of threads for
         predictions.
@@ -215,14 +237,15 @@ class WeightedEnsembleClassifier(ClassifierAverages, _WeightedEnsemble):
     Attributes
     ----------
     estimators_ : list of estimators
-        Fitted members; with `cv`, the fits on all splits of the first member come
-        first.
-    weights_ : ndarray of shape (n_fitted,)
-        Weights of the fitted members, whose sum is 1.
+        Fitted members.
+    weights_ : ndarray of shape (n_estimators,)
+        Weights of the members, whose sum is 1.
     classes_ : ndarray of shape (n_classes,) or list of ndarray
         Classes, or those of each label.
     response_method_ : str
         Method of the members whose outputs are averaged.
+    votes_ : bool
+        Whether `predict` is a vote of the members.
     target_ : object
         Form of the target.
     n_features_in_ : int
@@ -263,8 +286,9 @@ class WeightedEnsembleRegressor(RegressorAverages, _WeightedEnsemble):
     weights : array-like of shape (n_estimators,), default=None
         Weights of the members, 0 or more. None for equal weights.
     cv : int, splitter, iterable or None, default=None
-        With None, each member is fitted on all rows. Otherwise, it is fitted on the
-        training set of each split, and the predictions of these fits are averaged.
+        With None, all members are fitted on all rows. Otherwise, the first one is
+        fitted on the training set of the first split, the second one on that of the
+        second split, and so on; after the last split, the first one follows.
     n_jobs : int or None, default=None
         Number of members that are fitted at the same time, and number of threads for
         predictions.
@@ -272,10 +296,9 @@ class WeightedEnsembleRegressor(RegressorAverages, _WeightedEnsemble):
     Attributes
     ----------
     estimators_ : list of estimators
-        Fitted members; with `cv`, the fits on all splits of the first member come
-        first.
-    weights_ : ndarray of shape (n_fitted,)
-        Weights of the fitted members, whose sum is 1.
+        Fitted members.
+    weights_ : ndarray of shape (n_estimators,)
+        Weights of the members, whose sum is 1.
     response_method_ : str
         Method of the members whose outputs are averaged, "predict".
     target_ : object

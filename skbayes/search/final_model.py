@@ -1,11 +1,12 @@
-"""Ensemble of the trials of a search."""
+"""Final model of a search with ensembles: an ensemble, or the best configuration."""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
-from numbers import Integral, Real
+from dataclasses import replace
+from functools import partial
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,21 +14,17 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from skbayes import compat
-from skbayes.evaluation.aspects.predictions import KeptPredictions
+from skbayes.evaluation.aspects.predictions import KeptPredictions, measured_response
 from skbayes.evaluation.fast_metrics import name_of_metric
-from skbayes.evaluation.responses import (
-    Response,
-    Target,
-    check_averaging,
-    respond,
-)
+from skbayes.evaluation.measure import COSTS
+from skbayes.evaluation.responses import Response, Target, check_averaging
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.search.combination import (
-    MAX_MEMBERS,
     EnsembleResult,
     FoldScorer,
     select,
+    without_useless,
 )
 from skbayes.search.ensemble import (
     WeightedEnsembleClassifier,
@@ -39,42 +36,43 @@ from skbayes.utils.optional import warn_or_log
 # Number of trials whose folds are fitted again if there are no predictions.
 N_REFITTED = 5
 
+# Maximum number of members by default. Ensembles take at most so many times as long for
+# predictions as the best configuration alone, and have at most twice as many times its
+# size.
+MAX_MEMBERS = 5
 
-def check_final_model(search: Any, y: Any) -> None:
+# Shorter times for predictions, in seconds, count as this one. Multiples are rounded to
+# quarters, so that noise seldom changes the members.
+LEAST_SECONDS = 0.005
+
+# Measures that add up over the members of an ensemble.
+SUMS = ("fit_time", "score_time", "cpu_time", "model_size", "predict_time")
+
+
+def check_final_model(search: Any, run: SearchRun) -> None:
     """Check the options of an ensemble, before any fit."""
-    choice, estimator = search._refit_choice(), search.estimator
+    options, given = run.refit.options, f"refit={search.refit!r}"
     if not search._has_ensembles:
         raise ValueError(
-            f"refit={search.refit!r}: {type(search).__name__} chooses by score and "
-            "cost. Use another search, such as BayesSearchCV, for an ensemble."
+            f"{given}: {type(search).__name__} chooses by score and cost. Use another "
+            "search, such as BayesSearchCV, for an ensemble."
         )
-    check_averaging(estimator, y, f"refit={search.refit!r}")
-    _check_options(choice.options)
-    pairwise = get_tags(estimator).input_tags.pairwise
-    if choice.options.get("members") == "folds" and pairwise:
-        raise ValueError(
-            "refit: members='folds' is not possible for precomputed kernels; use "
-            "members='refit'."
-        )
-
-
-def _check_options(options: Mapping[str, Any]) -> None:
+    check_averaging(search.estimator, run.y, given)
     n = options.get("max_members", MAX_MEMBERS)
-    if not isinstance(n, Integral) or n < 1:
-        raise ValueError(f"refit: max_members must be an integer >= 1, got {n!r}.")
-    members = options.get("members", "auto")
-    if members not in ("auto", "folds", "refit"):
-        raise ValueError(
-            f"refit: members must be 'auto', 'folds' or 'refit', got {members!r}."
-        )
-    for name in ("min_gain", "max_predict_cost", "memory_limit"):
-        value = options.get(name, 0.0)
-        if not isinstance(value, Real) or not float(value) >= 0.0:
-            raise ValueError(f"refit: {name} must be a number >= 0, got {value!r}.")
+    if not isinstance(n, Integral) or n < 2:
+        raise ValueError(f"refit: max_members must be an integer >= 2, got {n!r}.")
+    sums = [COSTS[name] for name in SUMS]
+    for name, measure in run.constraints.measures.items() if run.constraints else ():
+        if measure not in sums:
+            raise ValueError(
+                f"{given} and constraints[{name!r}] cannot be combined: it is measured "
+                "on one fitted estimator, and is unknown for an ensemble. Use "
+                "refit=True."
+            )
 
 
 class FinalModel:
-    """Ensemble of a search.
+    """Ensemble of a search, or its best configuration alone if that is as good.
 
     The `model` for the refit is fitted if its members are the fits of the splits.
     """
@@ -82,140 +80,257 @@ class FinalModel:
     def __init__(self, search: Any, run: SearchRun, found: Mapping[str, Any]) -> None:
         self.search, self.run, self.found = search, run, found
         self.best = run.ranked[found["best_index_"]]
-        self.fits: dict[int, list[Any]] = {}
+        self.n_folds, self.is_fitted = len(run.splits), False
         self.responses: dict[int, list[Response]] = {}
-        self.weights: dict[int, float] = {self.best.number: 1.0}
-        self.candidates: list[int] = []
-        self.ensemble: EnsembleResult | None = None
-        self.is_fitted = False
+        self.trials: dict[int, Trial] = {}
+        self._outcome_scorers: dict[str, FoldScorer] = {}
+        metric = None
+        if found["multimetric_"]:
+            plain = search._with_plain_refit().refit
+            metric = plain if isinstance(plain, str) else found["target_metric_"]
+        self.metric: str | None = metric
         self._find_predictions()
-        self._select()
+        self.scorer = self._scorer(metric)
+        folds = self.best.folds
+        scores = [float(fold.test_scores[metric or "score"]) for fold in folds]
+        self.result = EnsembleResult(
+            weights={self.best.number: 1.0},
+            members="refit",
+            score=float(np.mean(scores)),
+            score_cv=math.nan,
+            best_score=float(np.mean(scores)),
+            gain_std=math.nan,
+            predict_cost=1.0,
+            size_cost=1.0,
+            reason=self._obstacle(),
+        )
+        if self.result.reason:
+            warn_or_log(
+                f"refit={search.refit!r}: {self.result.reason}. The best configuration "
+                "alone is the final model."
+            )
+        else:
+            self._select()
+        self._make()
 
     def _find_predictions(self) -> None:
         """Find the predictions of trials that can be compared with the best one."""
         run, best = self.run, self.best
-        kept: KeptPredictions | None = run.notes.get("predictions")
-        if kept is not None:
-            self.responses, self.fits = kept.responses, kept.fits
         comparable = [
             trial
             for trial in run.ranked
             if trial.state == TrialState.COMPLETE
             and trial.error is None
-            and (trial.feasible or trial is best)
+            and trial.feasible
             and (trial.stage, trial.train_fraction, trial.subset)
             == (best.stage, best.train_fraction, best.subset)
         ]
-        ordered = History(comparable).best_first()
-        if all(trial is not best for trial in ordered):
-            # One of its fits failed, or its score is not finite.
-            if not ordered:
-                return
-            self.best = best = ordered[0]
+        kept: KeptPredictions | None = run.notes.get("predictions")
         if kept is None:  # rounds
-            for trial in ordered[:N_REFITTED]:
-                self._fit_again(trial)
-        if best.number not in self.responses:
-            self._fit_again(best)
-        method = self.responses[best.number][0].method
-        self.candidates = [
-            trial.number
-            for trial in comparable
-            if trial.number in self.responses
-            and all(part.method == method for part in self.responses[trial.number])
-        ]
-        dropped = [t for t in comparable if kept and t.number in kept.dropped]
-        if kept and dropped:
+            comparable = History(comparable).best_first()[:N_REFITTED]
+            self.responses = {trial.number: self._again(trial) for trial in comparable}
+        else:
+            self.responses = kept.responses
+        if best.number not in self.responses and any(t is best for t in comparable):
+            self.responses[best.number] = self._again(best)
+        self.trials = {t.number: t for t in comparable if t.number in self.responses}
+        n_dropped = len(comparable) - len(self.trials)
+        if n_dropped:
             warn_or_log(
-                f"The ensemble is selected without {len(dropped)} of "
-                f"{len(comparable)} trials, whose predictions were not kept: those "
-                f"of all trials exceed memory_limit={kept.limit:.3g} bytes, a fold "
-                "failed, or they were not found beside the journal."
+                f"The ensemble is selected without {n_dropped} of {len(comparable)} "
+                "trials, whose predictions were not kept: those of all trials exceed "
+                "the memory for them, or they were not found beside the journal."
             )
 
-    def _fit_again(self, trial: Trial) -> None:
-        run = self.run
-        fits = fits_of_trial(run, trial)
-        target, parts = Target.of(run.estimator, run.y), []
-        for model, (train, test) in zip(fits, run.splits, strict=True):
+    def _again(self, trial: Trial) -> list[Response]:
+        """Fit the folds of a trial again, and return their predictions."""
+        run, target, parts = self.run, Target.of(self.run.estimator, self.run.y), []
+        for model, (train, test) in zip(
+            fits_of_trial(run, trial), run.splits, strict=True
+        ):
             X_test, _ = compat.safe_split(run.estimator, run.X, None, test, train)
-            begin = time.perf_counter()
-            parts.append(respond(model, X_test, target))
-            parts[-1].seconds = time.perf_counter() - begin
-        self.fits[trial.number], self.responses[trial.number] = fits, parts
+            parts.append(measured_response(model, X_test, target))
+        return parts
 
-    def _scorer(self) -> FoldScorer:
-        run, metric = self.run, None
-        if self.found["multimetric_"]:
-            plain = self.search._with_plain_refit().refit
-            metric = plain if isinstance(plain, str) else self.found["target_metric_"]
-        scorers, params = compat.public_scorers(run.scorers), run.score_params
+    def _scorer(self, metric: str | None) -> FoldScorer:
+        """Return the scorer of averages by one metric of the search."""
+        run, params = self.run, self.run.score_params
+        scorers = compat.public_scorers(run.scorers)
         if isinstance(scorers, Mapping):
             scorers = run.scorers if params else scorers[metric]
         name = name_of_metric(self.search.scoring, metric, is_classifier(run.estimator))
         return FoldScorer(run, self.responses, scorers, metric, params, name)
 
+    def _obstacle(self) -> str:
+        """Return why an ensemble cannot be selected; keep the usable trials."""
+        best = self.best.number
+        if best not in self.trials:
+            return "the best trial has a failed fit, no predictions, or broken bounds"
+        method = self.responses[best][0].method
+        self.trials = {
+            number: trial
+            for number, trial in self.trials.items()
+            if all(part.method == method for part in self.responses[number])
+        }
+        for number, trial in list(self.trials.items()):
+            try:
+                same = self._is_reproduced(trial)
+                text = "give other scores or outcomes than its fits"
+            except Exception as error:
+                same, text = False, f"cannot be scored ({error})"
+            if not same and number == best:
+                return f"the predictions of the best trial {text}"
+            if not same:
+                del self.trials[number]
+        return ""
+
+    def _is_reproduced(self, trial: Trial) -> bool:
+        """Return whether the predictions of a trial have its scores and outcomes."""
+        alone, key = {trial.number: 1.0}, self.metric or "score"
+        names = self.run.constraints.names if self.run.constraints else ()
+        found = [self.scorer.exact(place, alone) for place in range(self.n_folds)]
+        found += [self._outcome(name, alone) for name in names]
+        stored = [float(fold.test_scores[key]) for fold in trial.folds]
+        stored += [trial.outcomes.get(name, math.nan) for name in names]
+        return np.allclose(found, stored, rtol=1e-9, atol=1e-12, equal_nan=True)
+
+    # -- selection ----------------------------------------------------------------
+
     def _select(self) -> None:
-        if not self.candidates:
-            self.ensemble = EnsembleResult(
-                self.weights, "refit", math.nan, math.nan, math.nan, 1.0
+        folds, best = range(self.n_folds), self.best.number
+        most = int(self.run.refit.options.get("max_members", MAX_MEMBERS))
+
+        def fits_limits(counts: Mapping[int, float], n_at_least: int = 0) -> bool:
+            n = sum(counts.values())
+            factor = n_at_least / n if n_at_least else 1.0
+            costs, size = self._predict_cost(counts), self._size_cost(counts)
+            return factor * costs <= most and factor * size <= 2 * most
+
+        def is_allowed(counts: Mapping[int, float]) -> bool:
+            return fits_limits(counts) and self._keeps_bounds(counts)
+
+        counts, left_out = select(
+            *(self.scorer, self.n_folds, list(self.trials), most),
+            may_fit=partial(fits_limits, n_at_least=2),
+            is_allowed=is_allowed,
+        )
+        sizes = {k: self._size(k) for k in counts}
+        if all(map(math.isfinite, sizes.values())):
+            counts = without_useless(
+                *(self.scorer, counts, best, folds, sizes, is_allowed)
             )
-            self._make("refit")
-            return
-        options = dict(self.run.refit.options)
-        options.pop("memory_limit", None)
-        members = options.pop("members", "auto")
-        if members == "auto":
-            members = "folds" if _folds_suffice(self.run) else "refit"
-        n_each = len(self.run.splits) if members == "folds" else 1
-        limit = options.pop("max_predict_cost", math.inf)
-
-        def cost(weights: Mapping[int, float]) -> float:
-            return n_each * sum(map(self._seconds, weights)) / best_seconds
-
-        best_seconds = max(self._seconds(self.best.number), 1e-9)
-        scorer = self._scorer()
-        n_folds = len(self.run.splits)
-        weights, score, score_cv = select(
-            scorer,
-            n_folds,
-            self.candidates,
-            is_allowed=lambda weights: cost(weights) <= limit,
-            **options,
+        gains = np.array(
+            [self.scorer(k, counts) - self.scorer(k, {best: 1.0}) for k in folds]
         )
-        if cost(weights) > limit:
-            members, n_each = "refit", 1
-        self.weights = weights
-        best_score = [scorer(fold, {self.best.number: 1.0}) for fold in range(n_folds)]
-        self.ensemble = EnsembleResult(
-            weights, members, score, score_cv, float(np.mean(best_score)), cost(weights)
+        std, reason = float(gains.std(ddof=1)) / math.sqrt(self.n_folds), ""
+        if not is_allowed(counts):
+            reason = "no ensemble satisfies the constraints"
+        elif not is_better(float(gains.mean()), std):
+            reason = "no ensemble is better by more than its standard error"
+        if reason:
+            counts = {best: 1}
+        self.counts, total = counts, sum(counts.values())
+        self.result = replace(
+            self.result,
+            weights={k: count / total for k, count in counts.items()},
+            members="folds" if not reason and _folds_suffice(self.run) else "refit",
+            score=self.scorer.mean(counts, folds),
+            score_cv=float(left_out.mean()),
+            gain_std=std,
+            predict_cost=self._predict_cost(counts),
+            size_cost=self._size_cost(counts),
+            reason=reason,
         )
-        self._make(members)
+
+    def _predict_cost(self, counts: Mapping[int, float]) -> float:
+        """Return the time for predictions as a multiple of that of the best trial."""
+        best = self._seconds(self.best.number)
+        costs = {k: round(4.0 * self._seconds(k) / best) / 4.0 for k in counts}
+        return sum(n * costs[k] for k, n in counts.items())
 
     def _seconds(self, number: int) -> float:
         """Return the time for the predictions of a trial, on the fastest split."""
-        return min(part.seconds for part in self.responses[number])
+        return max(min(part.seconds for part in self.responses[number]), LEAST_SECONDS)
 
-    def _make(self, members: str) -> None:
-        """Make the ensemble; with fits of the splits, it is fitted."""
-        search, run = self.search, self.run
+    def _size_cost(self, counts: Mapping[int, float]) -> float:
+        """Return the size as a multiple of that of the best trial.
+
+        It is the number of members if they cannot be pickled.
+        """
+        total = sum(n * self._size(k) for k, n in counts.items())
+        cost = total / self._size(self.best.number)
+        return cost if math.isfinite(cost) else float(sum(counts.values()))
+
+    def _size(self, number: int) -> float:
+        return float(np.mean([part.size for part in self.responses[number]]))
+
+    def _keeps_bounds(self, weights: Mapping[int, float]) -> bool:
+        """Return whether an ensemble satisfies the bounds on outcomes."""
+        constraints = self.run.constraints
+        if constraints is None:
+            return True
+        found = {name: self._outcome(name, weights) for name in constraints.names}
+        return all(b.slack(found[b.name]) <= 0.0 for b in constraints.bounds)
+
+    def _outcome(self, name: str, weights: Mapping[int, float]) -> float:
+        """Return an outcome of an ensemble: a sum over members, or a mean score."""
+        constraints, run = self.run.constraints, self.run
+        assert constraints is not None
+        if name in constraints.measures:
+            return sum(n * self.trials[k].outcomes[name] for k, n in weights.items())
+        if name not in self._outcome_scorers:
+            if name in constraints.metrics:
+                key = constraints.metrics[name]
+                scorer = self._scorer(None if key == "score" else key)
+            else:
+                scorer = FoldScorer(
+                    *(run, self.responses, constraints.scorer(run.estimator, True)),
+                    metric=name,
+                    score_params=run.outcome_params,
+                )
+            self._outcome_scorers[name] = scorer
+        exact = partial(self._outcome_scorers[name].exact, weights=weights)
+        return float(np.mean([exact(fold) for fold in range(self.n_folds)]))
+
+    # -- model --------------------------------------------------------------------
+
+    def _make(self) -> None:
+        """Make the model; that of fits of the splits is fitted."""
+        search, run, result = self.search, self.run, self.result
+        if result.reason:
+            self.model = search._unfitted(self.found["best_params_"])
+            return
         places = {trial.number: k for k, trial in enumerate(run.ranked)}
         params = self.found["cv_results_"]["params"]
+        numbers, weights, cv = list(result.weights), None, None
+        if result.members == "folds":
+            numbers = [k for k, count in self.counts.items() for _ in range(count)]
+            cv = _cv_of(search, run)
+        else:
+            weights = list(result.weights.values())
         kind = WeightedEnsembleRegressor
         if is_classifier(run.estimator):
             kind = WeightedEnsembleClassifier
-        self.model = kind(
-            [search._unfitted(params[places[number]]) for number in self.weights],
-            [float(weight) for weight in self.weights.values()],
-            cv=_cv_of(search, run) if members == "folds" else None,
-        )
-        if members == "folds":
-            fitted = []
-            for number in self.weights:
-                trial = run.ranked[places[number]]
-                fitted += self.fits.get(number) or fits_of_trial(run, trial)
-            self.model._set_members(fitted, run.X, run.y)
+        models = [search._unfitted(params[places[number]]) for number in numbers]
+        self.model = kind(models, weights, cv=cv)
+        if result.members == "folds":
+            fits = [
+                fits_of_trial(run, self.trials[number], [place % self.n_folds])[0]
+                for place, number in enumerate(numbers)
+            ]
+            self.model._set_members(fits, run.X, run.y)
             self.is_fitted = True
+
+    def attributes(self, fitted: Any) -> dict[str, Any]:
+        """Return the attribute of an ensemble; let the fitted model vote if it must."""
+        if not self.result.reason and self.scorer.votes(self.result.weights):
+            fitted.votes_ = True
+        return {"ensemble_": self.result}
+
+
+def is_better(gain: float, std: float) -> bool:
+    """Return whether an ensemble is worth its cost, by its gain and standard error."""
+    return gain > std
 
 
 def _folds_suffice(run: SearchRun) -> bool:
@@ -224,8 +339,8 @@ def _folds_suffice(run: SearchRun) -> bool:
     for train, _ in run.splits:
         counts[train] += 1
     pairwise = get_tags(run.estimator).input_tags.pairwise
-    even = counts.min() == counts.max() and counts.min() >= len(run.splits) / 2
-    return bool(even and len(run.splits) > 2 and not pairwise)
+    even = counts.min() == counts.max() and counts.min() > len(run.splits) / 2
+    return bool(even and not pairwise)
 
 
 def _cv_of(search: Any, run: SearchRun) -> Any:

@@ -155,22 +155,13 @@ class HyperTuneSearchCV(BayesSearchCV):
         (``best_score_corrected_``; see :ref:`choice`). With several metrics, pass
         ``{"rule": "corrected", "metric": "f1"}``.
 
-        "ensemble" averages the predictions of several trials with weights (Caruana et
-        al. 2004). Members are selected from the out-of-fold predictions of the complete
-        trials by the metric of the search. A dict such as ``{"rule": "ensemble",
-        "metric": "roc_auc", "max_members": 5}`` has these options:
-
-        - "metric": metric for the selection, if there are several;
-        - "max_members": maximum number of configurations, by default 10;
-        - "members": "folds" averages the fits of the splits, "refit" fits each
-          configuration on all rows. The default, "auto", is "folds" for three or more
-          splits with each row in most training sets;
-        - "min_gain": increase of the score that another member must exceed, by
-          default 0;
-        - "max_predict_cost": maximum time for predictions, as a multiple of that of the
-          best configuration alone;
-        - "memory_limit": maximum size of the predictions in bytes, by default 1e9. The
-          predictions of the worst trials are dropped, with a warning.
+        "ensemble" averages the predictions of several fits (Caruana et al. 2004) if the
+        mean score of the averages is better by more than its standard error. Otherwise,
+        it refits the best configuration. Members are selected from the out-of-fold
+        predictions of the complete trials by the metric of the search. A dict such as
+        ``{"rule": "ensemble", "metric": "roc_auc", "max_members": 3}`` has the options
+        "metric", if there are several, and "max_members", the number of fits, by
+        default 5.
     constraints : callable, dict, list or None, default=None
         Rule of the configurations, bounds on outcomes of the fits, or a list of both.
 

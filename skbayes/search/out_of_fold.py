@@ -32,13 +32,15 @@ def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
         )
 
 
-def fits_of_trial(run: SearchRun, trial: Trial) -> list[Any]:
-    """Fit a trial again on each split, with the parameters of its score there."""
+def fits_of_trial(
+    run: SearchRun, trial: Trial, splits: Sequence[int] | None = None
+) -> list[Any]:
+    """Fit a trial again on splits, with the parameters of its score there."""
     inputs, aspects = run.inputs, aspects_of(run)
     X, y = inputs.X, inputs.y
     fidelity = Fidelity(trial.stage, trial.train_fraction, trial.subset)
     fitted = []
-    for split in range(len(inputs.splits)):
+    for split in range(len(inputs.splits)) if splits is None else splits:
         params = dict(trial.params)
         for aspect in aspects:
             params |= aspect.row_params(trial, split)

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -241,16 +242,14 @@ def test_a_gain_within_chance_is_no_gain(gain, std, start):
 def test_what_an_ensemble_adds_and_costs():
     space = {"max_depth": [1, 2]}
     search = BayesSearchCV(DecisionTreeClassifier(), space, n_iter=2, cv=2).fit(X, y)
-    for score_cv, text in (
-        (-0.15, "better by 0.05; predictions take 10 times"),
-        (-0.3, "no gain is visible"),
-    ):
-        search.ensemble_ = EnsembleResult(
-            {0: 0.5, 1: 0.5}, "folds", -0.1, score_cv, -0.2, 10
-        )
-        (sentence,) = (text for text in advice(search) if "ensemble" in text)
-        assert text in sentence
-        assert "ensemble of 2 configurations" in sentence
+    figures = (-0.15, -0.18, -0.2, 0.01, 4.0, 3.0)
+    search.ensemble_ = EnsembleResult({0: 0.5, 1: 0.5}, "refit", *figures)
+    (sentence,) = (text for text in advice(search) if "ensemble" in text)
+    assert "ensemble of 2 configurations scores -0.15" in sentence
+    assert "better by 0.05 ± 0.01" in sentence
+    assert "4 times as long, and its size is 3 times" in sentence
+    search.ensemble_ = replace(search.ensemble_, reason="no ensemble is better")
+    assert any("alone is the final model: no ensemble" in t for t in advice(search))
 
 
 @pytest.mark.parametrize(

@@ -20,10 +20,14 @@ from sklearn.metrics import (
     get_scorer,
     make_scorer,
     mean_pinball_loss,
+    recall_score,
 )
 from sklearn.model_selection import (
+    FixedThresholdClassifier,
+    KFold,
     RepeatedKFold,
     ShuffleSplit,
+    StratifiedKFold,
 )
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -39,7 +43,7 @@ from skbayes import (
     WeightedEnsembleRegressor,
 )
 from skbayes.evaluation import FoldResult, Trial, prefix
-from skbayes.evaluation.aspects.predictions import KeptPredictions
+from skbayes.evaluation.aspects import predictions
 from skbayes.evaluation.responses import Response
 from skbayes.search import final_model
 
@@ -49,33 +53,50 @@ TREE = DecisionTreeClassifier(random_state=0)
 SPACE = {"max_depth": (1, 8), "min_samples_leaf": (1, 30)}
 
 
+@pytest.fixture
+def taken(monkeypatch):
+    """Take ensembles of few trials although they may be worse."""
+    monkeypatch.setattr(final_model, "is_better", lambda gain, std: True)
+
+
 def fitted(kind=BayesSearchCV, estimator=TREE, space=SPACE, data=(X, y), **more):
     given = {"n_iter": 6, "cv": 3, "random_state": 0, "pre_dispatch": 1}
     given |= {"scoring": "neg_log_loss", "refit": "ensemble", **more}
     return kind(estimator, space, **given).fit(*data)
 
 
-def out_of_fold_score(ensemble, splits):
-    """Fit the members again, and return the mean score of their averages."""
-    scores = []
+EVEN = KFold(5, shuffle=True, random_state=0)
+UNEVEN = ShuffleSplit(4, random_state=0)
+
+
+@pytest.mark.parametrize("cv, members", [(EVEN, "folds"), (UNEVEN, "refit")])
+def test_the_score_is_that_of_members_that_are_fitted_again(cv, members, taken):
+    search = fitted(cv=cv)
+    result, scores, splits = search.ensemble_, [], list(cv.split(X))
+    places = [[*result.weights].index(k) for k in result.weights]
+    trials = [search.trials_[k].params for k in result.weights]
+    models = [clone(TREE).set_params(**params) for params in trials]
+    weights = [*result.weights.values()]
     for train, test in splits:
-        again = type(ensemble)(ensemble.estimators, ensemble.weights)
-        again.fit(X[train], y[train])
+        again = WeightedEnsembleClassifier(models, weights).fit(X[train], y[train])
         scores.append(get_scorer("neg_log_loss")(again, X[test], y[test]))
-    return np.mean(scores)
-
-
-@pytest.mark.parametrize("members", ["folds", "refit"])
-def test_the_score_is_that_of_members_that_are_fitted_again(members):
-    cv = list(ShuffleSplit(4, random_state=0).split(X))
-    search = fitted(cv=cv, refit={"rule": "ensemble", "members": members})
-    result, expected = search.ensemble_, out_of_fold_score(search.best_estimator_, cv)
-    assert result.score == pytest.approx(expected, abs=1e-6)
-    assert result.best_score == pytest.approx(search.best_score_, abs=1e-6)
-    assert sum(result.weights.values()) == pytest.approx(1.0)
-    assert result.members == members
-    n_each = 4 if members == "folds" else 1
-    assert len(search.best_estimator_.estimators_) == n_each * len(result.weights)
+    assert result.score == pytest.approx(np.mean(scores), rel=1e-9)
+    assert result.best_score == search.best_score_
+    assert sum(weights) == pytest.approx(1.0)
+    assert (result.members, places) == (members, sorted(places))
+    # The members are fits of different splits, or of all rows.
+    ensemble, rows = search.best_estimator_, [train for train, _ in splits]
+    if members == "refit":
+        rows = [slice(None)] * 5
+        assert ensemble.weights_ == pytest.approx(weights)
+    assert len(models) <= len(ensemble.estimators_) <= 5
+    for place, (fit, own) in enumerate(
+        zip(ensemble.estimators_, ensemble.estimators, strict=True)
+    ):
+        expected = clone(own).fit(X[rows[place]], y[rows[place]])
+        np.testing.assert_array_equal(fit.predict_proba(X), expected.predict_proba(X))
+    again = clone(ensemble).fit(X, y)
+    np.testing.assert_array_equal(again.predict(X), search.predict(X))
 
 
 class CountedTree(DecisionTreeClassifier):
@@ -86,22 +107,21 @@ class CountedTree(DecisionTreeClassifier):
         return super().fit(X, y)
 
 
-def test_no_model_is_fitted_after_the_search(monkeypatch):
+def test_only_the_members_are_fitted_after_the_search(monkeypatch, taken):
     monkeypatch.setattr(CountedTree, "n_fits", 0)
     search = fitted(estimator=CountedTree(random_state=0))
-    assert CountedTree.n_fits == 6 * 3
     assert len(search.ensemble_.weights) > 1
+    assert CountedTree.n_fits == 6 * 3 + len(search.best_estimator_.estimators_)
 
 
 def test_predictions_are_kept_if_trials_share_steps(monkeypatch):
-    monkeypatch.setattr(final_model.FinalModel, "_fit_again", None)
+    monkeypatch.setattr(final_model.FinalModel, "_again", None)
     monkeypatch.setattr(prefix, "LEAST_SECONDS", 0.0)
-    refit = {"rule": "ensemble", "members": "refit"}
-    search = fitted(**OPTIONS["shared steps"], refit=refit)
+    search = fitted(**OPTIONS["shared steps"])
     assert any(fold.extras["shared_time"] for t in search.trials_ for fold in t.folds)
 
 
-def test_the_single_best_is_that_of_a_search_without_an_ensemble():
+def test_the_single_best_is_that_of_a_search_without_an_ensemble(taken):
     search, plain = fitted(), fitted(refit=True)
     assert search.best_params_ == plain.best_params_
     assert search.best_score_ == plain.best_score_
@@ -113,11 +133,107 @@ def test_the_single_best_is_that_of_a_search_without_an_ensemble():
     assert clone(search).get_params()["refit"] == "ensemble"
 
 
+def test_an_ensemble_without_a_gain_is_not_taken():
+    names = np.random.default_rng(0).permutation(y)
+    search = fitted(data=(X, names), scoring="accuracy")
+    plain = fitted(data=(X, names), scoring="accuracy", refit=True)
+    result = search.ensemble_
+    assert result.reason == "no ensemble is better by more than its standard error"
+    assert result.score == result.best_score == search.best_score_
+    assert result.predict_cost == result.size_cost == 1.0
+    assert type(search.best_estimator_) is DecisionTreeClassifier
+    np.testing.assert_array_equal(search.predict_proba(X), plain.predict_proba(X))
+
+
+def test_an_ensemble_is_not_much_larger_or_slower_than_one_model(taken):
+    more = {"n_iter": 12, "surrogate": "random", "cv": 5}
+    search = fitted(**more)
+    result = search.ensemble_
+    assert 1 < len(result.weights) <= result.predict_cost <= 5
+    alone = clone(TREE).set_params(**search.best_params_).fit(X, y)
+    assert len(pickle.dumps(search.best_estimator_)) < 11 * len(pickle.dumps(alone))
+    many = fitted(refit={"rule": "ensemble", "max_members": 9}, **more)
+    assert 5 < len(many.best_estimator_.estimators_) == many.ensemble_.predict_cost <= 9
+
+
+class Unpicklable(DecisionTreeClassifier):
+    def fit(self, X, y):
+        self.rows_ = iter(())
+        self.function_ = (row for row in X)
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize("returned", [False, "estimators"])
+def test_fits_that_cannot_be_pickled_stay_in_their_process(returned, taken):
+    more = {"estimator": Unpicklable(random_state=0), "return_folds": returned}
+    search, alone = fitted(n_jobs=2, **more), fitted(**more)
+    assert search.ensemble_.weights == alone.ensemble_.weights
+    np.testing.assert_array_equal(search.predict_proba(X), alone.predict_proba(X))
+    assert len(getattr(search, "fold_estimators_", [0] * 3)) == 3
+
+
+def test_probabilities_are_not_rounded(taken):
+    search, far = fitted(estimator=SCALED, space=SCALED_SPACE), 2 * X[:3]
+    expected = [
+        weight * fit.predict_proba(far)
+        for fit, weight in zip(
+            search.best_estimator_.estimators_,
+            search.best_estimator_.weights_,
+            strict=True,
+        )
+    ]
+    found = search.predict_log_proba(far)
+    np.testing.assert_allclose(found, np.log(sum(expected)), rtol=1e-9, atol=1e-12)
+
+
+CAUTIOUS = FixedThresholdClassifier(TREE, threshold=0.99)
+
+
+@pytest.mark.parametrize("scoring", ["f1", "neg_log_loss"])
+@pytest.mark.parametrize("cv", [3, UNEVEN])
+def test_members_keep_their_own_predict(scoring, cv, taken):
+    space = {"estimator__min_samples_leaf": (8, 30)}
+    search = fitted(estimator=CAUTIOUS, space=space, scoring=scoring, cv=cv)
+    assert search.ensemble_.best_score == search.best_score_
+    assert search.best_estimator_.votes_
+    fits, weights = search.best_estimator_.estimators_, search.best_estimator_.weights_
+    share = weights @ [fit.predict(X) for fit in fits]
+    np.testing.assert_array_equal(search.predict(X), share > 0.5)
+    assert np.any(search.predict(X) != (search.predict_proba(X)[:, 1] > 0.5))
+    again = clone(search.best_estimator_).fit(X, y)
+    assert again.votes_
+
+
+def test_bounds_on_metrics_hold_for_the_averages(taken):
+    scoring = {"precision": "precision", "recall": "recall"}
+    refit = {"rule": "ensemble", "metric": "precision"}
+    for bound in (0.9, 0.97):
+        more = {"constraints": {"recall": f">= {bound}"}, "n_iter": 8}
+        search = fitted(scoring=scoring, refit=refit, surrogate="random", **more)
+        result, scores = search.ensemble_, []
+        for train, test in StratifiedKFold(3).split(X, y):
+            kind = WeightedEnsembleClassifier
+            trials = [search.trials_[k].params for k in result.weights]
+            models = [clone(TREE).set_params(**params) for params in trials]
+            average = kind(models, [*result.weights.values()]).fit(X[train], y[train])
+            scores.append(recall_score(y[test], average.predict(X[test])))
+        assert np.mean(scores) >= bound
+
+
+def test_bounds_on_size_hold_for_the_sum_of_the_members(taken):
+    more = {"n_iter": 12, "surrogate": "random"}
+    limit = 2.5 * fitted(**more).trials_.best.extras.get("size", 3000)
+    search = fitted(constraints={"model_size": f"<= {limit}"}, **more)
+    sizes = [search.trials_[k].outcomes["model_size"] for k in search.ensemble_.weights]
+    assert sum(sizes) <= limit
+
+
 IRIS, DIABETES = load_iris(return_X_y=True), load_diabetes(return_X_y=True)
 RIDGE = {"estimator": Ridge(), "space": {"alpha": [1.0, 2.0]}, "scoring": None}
 SMOOTH = {"C": (0.01, 100.0, "log-uniform")}
 SCALED = make_pipeline(StandardScaler(), LogisticRegression())
 SCALED_SPACE = {"logisticregression__C": SMOOTH["C"]}
+STUMPS = HistGradientBoostingClassifier(max_leaf_nodes=3, random_state=0)
 # Options that meet an ensemble, several at once.
 OPTIONS = {
     "processes, two metrics":
@@ -129,7 +245,6 @@ OPTIONS = {
     "repeated, default metric, limits":
         {"cv": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0), "n_iter": 3,
          "scoring": None, "trial_limits": {"time": 100.0}},
-    "one split": {"cv": ShuffleSplit(1, random_state=0)},
     "stages": {"kind": MultiStageSearchCV, "stages": (0.5, 1.0), "n_iter": 8},
     "hypertune":
         {"kind": HyperTuneSearchCV, "complexity": {"max_depth": 1}, "n_subsets": 2},
@@ -139,7 +254,7 @@ OPTIONS = {
         {"estimator": SVC(decision_function_shape="ovo"), "space": SMOOTH,
          "scoring": "accuracy", "data": IRIS},
     "rounds":
-        {"estimator": HistGradientBoostingClassifier(max_leaf_nodes=3), "rounds": 9,
+        {"estimator": STUMPS, "rounds": 9,
          "space": {"learning_rate": (0.05, 0.5, "log-uniform")}, "n_iter": 3},
     "regression":
         {"estimator": DecisionTreeRegressor(random_state=0),
@@ -148,11 +263,12 @@ OPTIONS = {
 
 
 @pytest.mark.parametrize("name", OPTIONS)
-def test_ensembles_with_other_options(name):
+def test_ensembles_with_other_options(name, taken):
     search = fitted(**OPTIONS[name])
     result, data = search.ensemble_, OPTIONS[name].get("data", (X, y))
-    assert result.best_score == pytest.approx(search.best_score_, abs=1e-6)
-    assert np.isfinite(result.score_cv) == (name != "one split")
+    assert result.best_score == search.best_score_
+    assert np.isfinite(result.score_cv)
+    assert not result.reason
     members = [search.trials_[number] for number in result.weights]
     assert {trial.state for trial in members} == {"complete"}
     last_stage = max(trial.stage for trial in search.trials_)
@@ -177,45 +293,31 @@ UNLUCKY = {"estimator": Unlucky(random_state=0), "scoring": "accuracy"}
 UNLUCKY["error_score"] = 1.0
 
 
-@pytest.mark.filterwarnings("ignore")
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::UserWarning")
 @pytest.mark.parametrize(
     "more",
     [
-        {"scoring": lambda model, X, y: np.nan},
         {"scoring": lambda model, X, y: np.inf},
-        {**OPTIONS["rounds"], "scoring": lambda model, X, y: np.nan},
+        {"scoring": lambda model, X, y: np.random.default_rng().normal()},
         {**UNLUCKY, "space": {"max_depth": [3, 4]}},
+        {**UNLUCKY, "space": {"max_depth": [1, 2, 3]}, "n_iter": 3},
     ],
 )
-def test_without_a_usable_trial_the_best_configuration_is_the_only_member(more):
-    more = {**more, "n_iter": 2}
-    search, plain = fitted(**more), fitted(**more, refit=True)
-    assert search.best_index_ == plain.best_index_
-    assert search.ensemble_.weights == {plain.best_index_: 1.0}
-    assert np.isnan(search.ensemble_.best_score)
-    (member,) = search.best_estimator_.estimators_
-    assert member.get_params().items() >= plain.best_params_.items()
+def test_without_usable_predictions_the_best_configuration_is_the_final_model(more):
+    search = fitted(**{"n_iter": 2, **more})
+    assert search.ensemble_.reason
+    assert search.ensemble_.weights == {search.best_index_: 1.0}
+    assert search.best_estimator_.get_params().items() >= search.best_params_.items()
 
 
-@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
-def test_a_trial_with_a_failed_fit_is_no_member_even_if_it_is_the_best():
-    space = {"max_depth": [1, 2, 3]}
-    search = fitted(space=space, **UNLUCKY)
-    assert search.best_params_ == {"max_depth": 3}
-    assert {trial.error is None for trial in search.trials_} == {True, False}
-    assert all(search.trials_[k].error is None for k in search.ensemble_.weights)
-    best = max(t.score for t in search.trials_ if t.error is None)
-    assert search.ensemble_.best_score == pytest.approx(best)
-
-
-def test_only_trials_that_satisfy_the_constraints_are_members():
-    search = fitted(constraints={"leaves": (n_leaves, "<= 6")}, n_iter=10)
+def test_only_trials_that_satisfy_the_constraints_are_members(taken):
+    search = fitted(constraints={"accuracy": ">= 0.9"}, n_iter=10)
     kept = [search.trials_[number].feasible for number in search.ensemble_.weights]
     assert all(kept)
     assert not all(trial.feasible for trial in search.trials_)
 
 
-def test_a_resumed_search_has_the_predictions(tmp_path):
+def test_a_resumed_search_has_the_predictions(tmp_path, taken):
     path, whole = tmp_path / "journal", fitted()
     fitted(n_iter=4, journal=path)
     folder, copied = (tmp_path / f"{name}.predictions" for name in ("journal", "copy"))
@@ -245,16 +347,17 @@ def test_files_of_another_search_are_not_used(tmp_path):
     assert search.ensemble_.weights == pytest.approx(alone.ensemble_.weights)
 
 
-def test_the_memory_of_predictions_is_limited():
-    size = 4 * 2 * len(y)  # two probabilities of single precision per row
-    with pytest.warns(UserWarning, match=r"without [34] of 6 trials.*memory_limit"):
-        search = fitted(refit={"rule": "ensemble", "memory_limit": 3 * size})
+def test_the_memory_of_predictions_is_limited(monkeypatch, taken):
+    size = 8 * 2 * len(y)  # two probabilities per row
+    monkeypatch.setattr(predictions, "MEMORY_LIMIT", 3 * size)
+    with pytest.warns(UserWarning, match=r"without [34] of 6 trials.*memory"):
+        search = fitted()
     assert len(search.ensemble_.weights) <= 3
 
 
 def test_trials_that_finish_before_earlier_ones_are_added_keep_their_predictions():
-    response = Response("predict_proba", np.zeros((3, 2)), 0.1)
-    store = KeptPredictions(1e9, 2)
+    response = Response("predict_proba", np.zeros((3, 2)))
+    store = predictions.KeptPredictions()
     store.responses |= {0: [response], 1: [response]}
     for number in range(2):
         folds = [FoldResult({"score": 0.5}, 0.1, 0.0)]
@@ -263,19 +366,22 @@ def test_trials_that_finish_before_earlier_ones_are_added_keep_their_predictions
     assert not store.dropped
 
 
-def test_limits_of_members_and_of_the_time_for_predictions():
-    options = {"rule": "ensemble", "members": "refit"}
-    assert len(fitted(refit={**options, "max_members": 2}).ensemble_.weights) <= 2
-    single = fitted(refit={**options, "max_predict_cost": 1.0})
-    assert single.ensemble_.predict_cost <= 1.0
+def test_the_number_of_members_is_limited(taken):
+    two = fitted(refit={"rule": "ensemble", "max_members": 2})
+    assert len(two.best_estimator_.estimators_) == 2
 
 
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"refit": {"rule": "ensemble", "max_members": 0}}, "max_members must be"),
-        ({"refit": {"rule": "ensemble", "members": "all"}}, "members must be 'auto'"),
-        ({"refit": {"rule": "ensemble", "min_gain": -1}}, "min_gain must be"),
+        ({"refit": {"rule": "ensemble", "max_members": 1}}, "max_members must be"),
+        ({"refit": {"rule": "ensemble", "members": "all"}}, "no option 'members'"),
+        ({"cv": ShuffleSplit(1)}, "refit='ensemble' requires at least two splits"),
+        (
+            {"constraints": {"n_features": "<= 9"}},
+            r"constraints\['n_features'\] cannot",
+        ),
+        ({"constraints": {"leaves": (n_leaves, "<= 9")}}, r"\['leaves'\] cannot"),
         ({"kind": TradeoffSearchCV}, "TradeoffSearchCV chooses by score and cost"),
         ({"data": (X,), "scoring": None}, "neither|target y is None"),
     ],
@@ -295,10 +401,10 @@ class Weighted(LogisticRegression):
         return super().fit(X, y, sample_weight=sample_weight)
 
 
-@pytest.mark.parametrize("members", ["folds", "refit"])
+@pytest.mark.parametrize("cv", [3, UNEVEN])
 @pytest.mark.parametrize("routing", [False, True])
 @pytest.mark.parametrize("metric", [None, "auc"])
-def test_members_are_fitted_with_the_weights_of_the_user(members, routing, metric):
+def test_members_are_fitted_with_the_weights_of_the_user(cv, routing, metric, taken):
     weights = np.linspace(1.0, 2.0, len(y))
     model, Z = Weighted(), StandardScaler().fit_transform(X)
     with config_context(enable_metadata_routing=routing):
@@ -306,12 +412,12 @@ def test_members_are_fitted_with_the_weights_of_the_user(members, routing, metri
         if routing:
             scorer = scorer.set_score_request(sample_weight=True)
             model.set_fit_request(sample_weight=True)
-        rule = {"rule": "ensemble", "members": members, "metric": metric}
+        rule = {"rule": "ensemble", "metric": metric}
         scoring = scorer if metric is None else {metric: scorer}
-        more = {"n_iter": 4, "cv": 3, "refit": rule, "scoring": scoring}
+        more = {"n_iter": 4, "cv": cv, "refit": rule, "scoring": scoring}
         search = small_search(model, SMOOTH, **more).fit(Z, y, sample_weight=weights)
     for fit in search.best_estimator_.estimators_:
-        if members == "refit":
+        if cv is UNEVEN:
             np.testing.assert_array_equal(fit.seen_, weights)
         else:
             assert len(fit.seen_) in (126, 127)

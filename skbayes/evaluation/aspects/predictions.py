@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import logging
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,8 @@ import numpy as np
 
 from skbayes.evaluation.aspect import Aspect, FoldAspect
 from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.responses import Response, Target, respond
+from skbayes.evaluation.measure import model_size
+from skbayes.evaluation.responses import Response, Target, respond_and_vote
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
@@ -24,39 +25,36 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("skbayes")
 
-# Maximum size of the predictions in bytes, and number of trials whose fitted estimators
-# are kept. The folds of other members of an ensemble are fitted again.
-MEMORY_LIMIT, N_FITS = 1e9, 25
+# Maximum size of the predictions in bytes.
+MEMORY_LIMIT = 1e9
 
 
 class KeptPredictions:
-    """Predictions and fitted estimators of the best trials of a search.
+    """Predictions of the best trials of a search.
 
-    The predictions on the test sets have at most `limit` bytes, and are also stored in
-    a file for each trial in `folder`, beside the journal. Trials without predictions,
-    because of the limit or a missing file, are in `dropped`. The fitted estimators of
-    `n_fits` trials are kept.
+    The predictions on the test sets have at most `MEMORY_LIMIT` bytes, and are also
+    stored in a file for each trial in `folder`, beside the journal. Trials without
+    predictions, because of the limit or a missing file, are in `dropped`.
     """
 
-    def __init__(self, limit: float, n_fits: int, folder: Path | None = None) -> None:
-        self.limit, self.n_fits, self.folder = limit, n_fits, folder
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
         self.responses: dict[int, list[Response]] = {}
-        self.fits: dict[int, list[Any]] = {}
         self.dropped: list[int] = []
         self._trials = History()
 
     @property
     def size(self) -> int:
         """Size of the predictions in bytes."""
-        parts = self.responses.values()
-        return sum(part.values.nbytes for parts_ in parts for part in parts_)
+        every = [part for parts in self.responses.values() for part in parts]
+        votes = [part.votes for part in every if part.votes is not None]
+        return sum(values.nbytes for values in (*votes, *(p.values for p in every)))
 
     def add(self, trial: Trial, sizes: Sequence[int]) -> None:
         """Add a finished trial; drop those that are not among the best."""
         number = trial.number
         if trial.state != TrialState.COMPLETE or trial.error is not None:
             self.responses.pop(number, None)
-            self.fits.pop(number, None)
             return
         if self.folder is not None:
             if number in self.responses:
@@ -69,19 +67,12 @@ class KeptPredictions:
         ordered = [other.number for other in self._trials.best_first()]
         # Trials of earlier stages. Trials that were concluded but not added yet remain.
         for other in {other.number for other in self._trials}.difference(ordered):
-            self._drop(other)
-        for other in ordered[self.n_fits :]:
-            self.fits.pop(other, None)
+            self.responses.pop(other, None)
         for other in reversed(ordered[1:]):
-            if self.size <= self.limit:
+            if self.size <= MEMORY_LIMIT:
                 break
-            if other in self.responses:
-                self._drop(other)
+            if self.responses.pop(other, None) is not None:
                 self.dropped.append(other)
-
-    def _drop(self, number: int) -> None:
-        self.responses.pop(number, None)
-        self.fits.pop(number, None)
 
     def _path(self, number: int) -> Path:
         assert self.folder is not None
@@ -93,9 +84,12 @@ class KeptPredictions:
         arrays: dict[str, Any] = {
             f"values{k}": part.values for k, part in enumerate(parts)
         }
+        for k, part in enumerate(parts):
+            if part.votes is not None:
+                arrays[f"votes{k}"] = part.votes
         arrays |= {
             "methods": np.array([part.method for part in parts]),
-            "seconds": np.array([part.seconds for part in parts]),
+            "costs": np.array([(part.seconds, part.size) for part in parts]),
             "scores": _scores(trial),
         }
         content = io.BytesIO()
@@ -117,9 +111,12 @@ class KeptPredictions:
                 if not np.array_equal(file["scores"], _scores(trial), equal_nan=True):
                     raise ValueError("the file belongs to another search")
                 parts = [
-                    Response(str(method), file[f"values{k}"], float(seconds))
-                    for k, (method, seconds) in enumerate(
-                        zip(file["methods"], file["seconds"], strict=True)
+                    Response(
+                        *(str(method), file[f"values{k}"], file.get(f"votes{k}")),
+                        *map(float, costs),
+                    )
+                    for k, (method, costs) in enumerate(
+                        zip(file["methods"], file["costs"], strict=True)
                     )
                 ]
             if [len(part.values) for part in parts] != list(sizes):
@@ -136,30 +133,32 @@ def _scores(trial: Trial) -> np.ndarray:
 
 
 class _FoldPredictions(FoldAspect):
-    """Predictions on the test set for the target, and the fitted estimator."""
+    """Predictions on the test set for the target."""
 
     needs_estimator = True
     affects_errors = False
 
-    def __init__(self, target: Target, keeps_fits: bool) -> None:
-        self.target, self.keeps_fits = target, keeps_fits
+    def __init__(self, target: Target) -> None:
+        self.target = target
 
     def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
         """Add the predictions to the outcome."""
         if outcome.result is None or outcome.result.fit_error is not None:
             return
         X, _ = call.test_set()
-        begin = time.perf_counter()
         try:
-            response = respond(call.estimator, X, self.target)
+            outcome.response = measured_response(call.estimator, X, self.target)
         except Exception:  # such as the error for which scoring failed, too
             if call.raises:
                 raise
-            return
-        response.seconds = time.perf_counter() - begin
-        outcome.response = response
-        if self.keeps_fits:
-            outcome.estimator = call.estimator
+
+
+def measured_response(estimator: Any, X: Any, target: Target) -> Response:
+    """Return the predictions of a fitted estimator, with its votes and its size."""
+    response = respond_and_vote(estimator, X, target)
+    with contextlib.suppress(Exception):  # it may be impossible to pickle
+        response.size = float(model_size(estimator))
+    return response
 
 
 class Predictions(Aspect):
@@ -170,21 +169,16 @@ class Predictions(Aspect):
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
-        options = run.refit.options
-        keeps_fits = options.get("members", "auto") != "refit"
-        self.keeps_fits = keeps_fits
         journal = run.settings.get("journal")
         folder = None if journal is None else Path(f"{os.fspath(journal)}.predictions")
-        limit = options.get("memory_limit", MEMORY_LIMIT)
         # All stages share the predictions.
         self.store: KeptPredictions = run.notes.setdefault(
-            self.name, KeptPredictions(limit, N_FITS if keeps_fits else 0, folder)
+            self.name, KeptPredictions(folder)
         )
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that predicts the test set."""
-        target = Target.of(self.run.estimator, self.run.y)
-        return _FoldPredictions(target, self.keeps_fits)
+        return _FoldPredictions(Target.of(self.run.estimator, self.run.y))
 
     def conclude(
         self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState
@@ -193,9 +187,6 @@ class Predictions(Aspect):
         parts = [outcome.response for outcome in plan.outcomes]
         if len(parts) == plan.n_folds and all(part is not None for part in parts):
             self.store.responses[plan.number] = parts
-            if self.keeps_fits:
-                fits = [outcome.estimator for outcome in plan.outcomes]
-                self.store.fits[plan.number] = fits
         return {}
 
     def learn(self, trial: Trial) -> None:
