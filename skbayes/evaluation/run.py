@@ -25,7 +25,6 @@ from skbayes.space.candidates import Configuration
 if TYPE_CHECKING:
     from skbayes.evaluation.constraints import Constraints
     from skbayes.evaluation.measure import Measure
-    from skbayes.surrogates.transfer import Source
 
 
 # With racing=True, the chance to become the best below which a trial is pruned.
@@ -145,7 +144,6 @@ class SearchRun:
     journal: NullJournal = field(default_factory=NullJournal)
     context: Any = None
     known: Sequence[Any] = ()
-    sources: list[Source] = field(default_factory=list)
     cache: PrefixCache | None = None
     ranked: History = field(default_factory=History)
     outcome_params: dict[str, Any] = field(default_factory=dict)

@@ -11,7 +11,6 @@ and digest (:mod:`~skbayes.journal.data_digest`).
 from __future__ import annotations
 
 import inspect
-import os
 import random
 import types
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,7 +22,7 @@ import numpy as np
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.options import parse_trial_limits, refit_choice
 from skbayes.journal.code_digest import code_of
-from skbayes.journal.content import read_content, rows_of
+from skbayes.journal.content import rows_of
 from skbayes.journal.data_digest import data_text, is_data
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
@@ -152,17 +151,6 @@ def _limits(given: Any) -> dict[str, Any]:
 
 def _knowledge(source: Any) -> Any:
     """Return the results of a warm start without times, which differ between runs."""
-    if isinstance(source, list | tuple):
-        return [
-            [
-                (t.record, t.details["score"])
-                for t in read_content(item).trials
-                if t.details
-            ]
-            if isinstance(item, str | os.PathLike)
-            else _knowledge(item)
-            for item in source
-        ]
     study = study_of(source)
     if study is not None:
         # A study that is loaded again is a different object.

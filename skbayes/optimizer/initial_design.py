@@ -1,4 +1,4 @@
-"""First configurations: an initial design, a portfolio, and those of earlier searches.
+"""First configurations: an initial design, and a portfolio.
 
 They are proposed before the surrogate chooses.
 """
@@ -14,30 +14,19 @@ import numpy as np
 from scipy.stats import qmc
 
 from skbayes.space.candidates import Candidates, sobol
-from skbayes.space.dimensions import FloatArray, key_of
+from skbayes.space.dimensions import FloatArray
 from skbayes.space.optimum_prior import BranchPortfolio, OptimumPrior, Portfolio
 from skbayes.space.space import Space
 
 if TYPE_CHECKING:
     from skbayes.optimizer.costs import LimitTerms
     from skbayes.optimizer.observations import Observation
-    from skbayes.surrogates.transfer import Source, SourceModel
 
 # Fewest and most initial points by default.
 MIN_INITIAL_POINTS, MAX_INITIAL_POINTS = 3, 8
 
 # Binary logarithm of the number of points of a Sobol sequence after the initial ones.
 LOG2_N_MORE = 6
-
-# Maximum number of configurations of the sources that are proposed first.
-MAX_FIRST = 3
-
-# Number of best configurations of each source that are considered.
-N_BEST = 10
-
-# Another configuration is proposed if the best expected score of the sources increases
-# by this much on average, in standard deviations of their scores.
-LEAST_GAIN = 0.02
 
 
 def default_n_initial_points(space: Space) -> int:
@@ -146,35 +135,3 @@ def next_of_portfolio(
     X = np.vstack([np.empty((0, candidates.space.n_columns)), *rows])
     chosen = portfolio.choose(X, np.array(scores), free)
     return None if chosen is None else portfolio.rows[chosen]
-
-
-def first_rows(
-    space: Space, sources: Sequence[Source], models: Sequence[SourceModel]
-) -> FloatArray:
-    """Choose the first configurations from those of sources, shape (m, D), m <= 3.
-
-    The first one is the best for all sources on average. Each further one increases the
-    mean over the sources of the best expected score the most. Hyper-parameters that are
-    unknown in a source have the middle of their range or their first option.
-    """
-    best = [
-        source.X[np.argsort(-source.y, kind="stable")[:N_BEST]] for source in sources
-    ]
-    pool = np.vstack(best)
-    center = np.where(space.categorical, 0.0, 0.5)
-    pool = space.snap(np.where(np.isnan(pool), center, pool))
-    pool = np.array(list({key_of(row): row for row in pool}.values()))
-    pool = pool[space.allowed(pool)]
-    if not len(pool):
-        return pool
-    z = np.array([model.predict(pool)[0] for model in models])
-    reached = np.full((len(models), 1), -np.inf)
-    chosen: list[int] = []
-    while len(chosen) < MAX_FIRST:
-        means = np.mean(np.maximum(z, reached), axis=0)
-        place = int(np.argmax(means))
-        if chosen and means[place] - np.mean(reached) < LEAST_GAIN:
-            break
-        chosen.append(place)
-        reached = np.maximum(reached, z[:, [place]])
-    return pool[chosen]

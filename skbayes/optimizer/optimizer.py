@@ -13,7 +13,7 @@ import dataclasses
 import math
 import numbers
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -40,7 +40,6 @@ from skbayes.optimizer.initial_design import (
     check_n_initial_points,
     default_n_initial_points,
     draw_design,
-    first_rows,
     next_of_portfolio,
 )
 from skbayes.optimizer.observations import ObservedTrials, check_direction
@@ -53,9 +52,6 @@ from skbayes.surrogates.registry import capability, check_surrogate, make_surrog
 from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.did_you_mean import ArgumentHints
 from skbayes.utils.pickled_version import PickledVersion
-
-if TYPE_CHECKING:
-    from skbayes.surrogates.transfer import Source
 
 Params = dict[str, Any]
 
@@ -325,40 +321,6 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
     def _checked_points(self, points: Any) -> list[Configuration]:
         checked = check_initial_points(points, self.space)
         return [Configuration.of(self.space, params) for params in checked]
-
-    def transfer(self, sources: Sequence[Source]) -> None:
-        """Use the results of earlier searches on other data.
-
-        Call this method before the first score is observed. The `sources` are encoded
-        by :attr:`space`, and their scores have the same direction as those of this
-        optimizer. The weight of the model of each source depends on how well its
-        ranking agrees with the observed scores
-        (:class:`~skbayes.surrogates.TransferSurrogate`). At most three of the best
-        configurations are enqueued. With ``n_initial_points="auto"``, the surrogate
-        chooses all configurations after these. Surrogates that do not predict scores,
-        and expected influence, only use the enqueued configurations. A ValueError is
-        raised if there are several objectives.
-        """
-        if self._n_objectives not in (None, 1):
-            raise ValueError(
-                "sources: earlier searches on other data can be used with one "
-                f"objective only, but the optimizer has {self._n_objectives}."
-            )
-        from skbayes.surrogates.transfer import Source, TransferSurrogate
-
-        sources = [Source(each.X, self._signed([each.y])[0]) for each in sources]
-        surrogate = TransferSurrogate(self.surrogate, sources, self._seed)
-        surrogate.prepare(self._candidates)
-        rows = first_rows(self.space, sources, surrogate.models)
-        self._queue += [
-            Configuration(params, row)
-            for params, row in zip(self.space.decode(rows), rows, strict=True)
-        ]
-        predicts = capability(self.surrogate, "predicts_scores")
-        if predicts and not self.acquisition.needs_graph:
-            self._proposer = self._make_proposer(surrogate)
-            if self._n_initial_is_auto:
-                self._n_initial = min(self._n_initial, len(self._queue))
 
     def predict(self, params: Sequence[Mapping[str, Any]]) -> tuple[FloatArray, ...]:
         """Predict the scores of configurations of the space, observed or not.

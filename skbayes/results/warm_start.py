@@ -1,4 +1,4 @@
-"""Warm starts from the results of earlier searches, also of those on other data."""
+"""Warm starts from the results of earlier searches."""
 
 from __future__ import annotations
 
@@ -14,12 +14,9 @@ import numpy as np
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.journal.database import display_name
-from skbayes.journal.json_space import readable_by
-from skbayes.journal.reader import read_journal, read_trials
+from skbayes.journal.reader import read_trials
 from skbayes.results.scores import mean_scores
 from skbayes.space import Space
-from skbayes.space.dimensions import FloatArray, native
-from skbayes.surrogates.transfer import MIN_SCORES, Source
 from skbayes.utils.optional import warn_user
 from skbayes.utils.optuna_study import results_of_study, study_of
 
@@ -247,7 +244,8 @@ def known_rows(source: Any, metric: str) -> Sequence[tuple]:
         raise TypeError(
             "warm_start_from must be a fitted search, its cv_results_ as a dict or "
             "data frame, trials, a study of Optuna, or a result of scikit-optimize, "
-            f"got {type(source).__name__}"
+            f"got {type(source).__name__}. Pass the best configurations of searches on "
+            "other data as initial_points."
         )
     return rows_of_trials(trials, metric, "score")
 
@@ -369,94 +367,3 @@ def promising(run: SearchRun, slacks: Sequence[list[float] | None] = ()) -> list
     ]
     satisfying = [observation for observation, is_kept in allowed if is_kept]
     return satisfying or [observation for observation, _ in allowed]
-
-
-# -- searches on other data ------------------------------------------------------------
-
-
-def is_list_of_sources(value: Any) -> bool:
-    """Return whether `warm_start_from` is a list of searches on other data."""
-    if not isinstance(value, list | tuple) or not value:
-        return False
-    return not any(isinstance(item, Trial) for item in value)
-
-
-def other_searches(search: Any, run: SearchRun) -> list[Source]:
-    """Return the searches on other data that `warm_start_from` lists.
-
-    Searches with fewer than three scores in the space are ignored with a warning. The
-    errors TypeError, ValueError and OSError name a source as ``warm_start_from[i]``.
-    """
-    if not search._takes_sources:
-        raise ValueError(
-            f"warm_start_from: {type(search).__name__} does not accept a list of "
-            "searches on other data, since its trials have more than one objective. "
-            "Pass one search on the same data."
-        )
-    sources, space, metric = [], run.space, run.objective.name or "score"
-    for place, value in enumerate(search.warm_start_from):
-        name = f"warm_start_from[{place}]"
-        try:
-            trials = _scored_params(value, space, metric)
-        except (TypeError, ValueError, OSError) as error:
-            text = str(error).removeprefix("warm_start_from")
-            joint = "" if text.startswith((":", " ")) else ": "
-            raise _plain_type(error)(f"{name}{joint}{text}") from error
-        encoded = [_encode(space, params) for params, _ in trials]
-        rows = [row for row in encoded if row is not None]
-        if len(rows) < MIN_SCORES:
-            warn_user(
-                f"{name} is ignored: {len(rows)} of its {len(trials)} trials with a "
-                f"score are within search_spaces, but {MIN_SCORES} are needed."
-            )
-            continue
-        pairs = zip(encoded, trials, strict=True)
-        scores = [float(score) for row, (_, score) in pairs if row is not None]
-        sources.append(Source(np.array(rows), np.array(scores)))
-    return sources
-
-
-def _plain_type(error: Exception) -> type[Exception]:
-    """Return the class of an error, or a base class that takes one message."""
-    own = (FileNotFoundError, PermissionError, OSError, TypeError)
-    return next((kind for kind in own if isinstance(error, kind)), ValueError)
-
-
-def _scored_params(value: Any, space: Space, metric: str) -> list[tuple[Any, float]]:
-    """Return the configurations of a source and their scores, if they have one."""
-    if isinstance(value, str | os.PathLike):
-        with _existing(value):
-            _, stored = read_journal(value)
-        value = [
-            item.trial({k: readable_by(space, k, v) for k, v in item.record.items()})
-            for item in stored
-            if item.details is not None
-        ]
-    return [
-        (params, score)
-        for params, score, *_ in known_rows(value, metric)
-        if isinstance(params, Mapping) and math.isfinite(score)
-    ]
-
-
-def _encode(space: Space, params: Mapping[str, Any]) -> FloatArray | None:
-    """Encode the known part of a configuration; None if it is empty or outside."""
-    try:
-        return space.encode([own_params(space, params)])[0]
-    except ValueError:
-        pass
-    row = np.full(space.n_columns, np.nan)
-    inside, outside = set(), set()
-    for place, column in enumerate(space.columns):
-        name = column.name
-        if name is None or name not in params:
-            continue
-        try:
-            value = native(params[name])
-            row[place] = column.dimension.encode([value])[0]
-            if space.misreads(place, row[place], value):
-                raise ValueError
-            inside.add(name)
-        except (TypeError, ValueError):
-            outside.add(name)
-    return row if inside and not outside - inside else None

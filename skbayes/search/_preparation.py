@@ -40,7 +40,6 @@ from skbayes.loop.failures import FailingStart
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
 from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Stage
-from skbayes.results.warm_start import is_list_of_sources
 from skbayes.search.out_of_fold import check_partition
 from skbayes.space import OptimumPrior, Space
 from skbayes.spaces.catalog import DataFacts, n_samples_of
@@ -207,8 +206,7 @@ def points_to_begin_with(search: Any, space: Space) -> list[dict[str, Any]]:
     given = parse_initial_points(search.initial_points)[0]
     if given is not None:
         return given
-    known = search.warm_start_from
-    if known is not None and not is_list_of_sources(known):
+    if search.warm_start_from is not None:
         return []
     own = space.selection(search._own_values())
     return [own] if own is not None and space.allows(own) else []

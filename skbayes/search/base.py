@@ -71,9 +71,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     15. ``_refitted(model)``: the final model after the refit.
     """
 
-    # Whether `warm_start_from` may list searches on other data.
-    _takes_sources = True
-
     # Number of initial configurations, unless `initial_points` sets it.
     _n_initial_points: int | str = "auto"
 
@@ -408,8 +405,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             check_final_model(self, run)
         if self.warm_start_from is None:
             return run
-        if knowledge.is_list_of_sources(self.warm_start_from):
-            return replace(run, sources=knowledge.other_searches(self, run))
         return replace(run, known=self._known_results(run))
 
     def _own_values(self) -> dict[str, Any]:
@@ -423,8 +418,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
     def _warm_start(self, optimizer: Any, run: SearchRun) -> None:
         """Pass the observations of earlier searches to an optimizer."""
-        if run.sources:
-            optimizer.transfer(run.sources)
         if not run.known:
             return
         slacks = knowledge.known_slacks(run)

@@ -207,7 +207,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         - a list of dicts, each with a value for every hyper-parameter that it needs. An
           int at the end of the list is the total number, as in ``[{"C": 1.0}, 5]``.
         - None: only configurations that are spread over the space.
-    warm_start_from : search, dict, data frame, study, path, list or None, default=None
+    warm_start_from : search, dict, data frame, study, path or None, default=None
         Results of an earlier search on the same data, scored by the same metric:
 
         - a fitted search (also a GridSearchCV), its ``cv_results_``, or a data frame of
@@ -220,10 +220,6 @@ class BayesSearchCV(BaseBayesSearchCV):
         they are known. The search spaces can differ; configurations outside the new
         space are ignored, with a warning. The best known configuration is tried first,
         or after the `initial_points` if they are given.
-
-        A list contains searches on other data. Up to three of their best configurations
-        are tried first. The surrogate of each search is weighted by the agreement
-        between its ranking and the trials so far (Feurer et al. 2018).
     journal : path, URL or None, default=None
         File in which every finished trial is recorded. If a search is run again with
         the same journal, after a crash or with a larger `n_iter`, it continues after

@@ -229,7 +229,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         :class:`~skbayes.BayesSearchCV`. Their number on each small sample, and on all
         data after small samples, is 3 unless an int is given. With "default" or an int,
         the first one on all data is ``small_optimum_``.
-    warm_start_from : search, dict, data frame, study, path, list or None, default=None
+    warm_start_from : search, dict, data frame, study, path or None, default=None
         Results of an earlier search on the same data, scored by the same metric:
 
         - a fitted search (also a GridSearchCV), its ``cv_results_``, or a data frame of
@@ -242,10 +242,6 @@ class HyperTuneSearchCV(BayesSearchCV):
         they are known. The search spaces can differ; configurations outside the new
         space are ignored, with a warning. The best known configuration is tried first,
         or after the `initial_points` if they are given.
-
-        A list contains searches on other data. Up to three of their best configurations
-        are tried first. The surrogate of each search is weighted by the agreement
-        between its ranking and the trials so far (Feurer et al. 2018).
         The results of earlier searches are used on all data.
     journal : path, URL or None, default=None
         File in which every finished trial is recorded. If a search is run again with

@@ -34,8 +34,8 @@ from skbayes.search.parameters import (
     Stopper,
 )
 from skbayes.space.candidates import Candidates
+from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
-from skbayes.surrogates.transfer import MultiFidelity
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first
 
@@ -232,14 +232,12 @@ class MultiStageSearchCV(BayesSearchCV):
         Configurations with which the first stage starts, as for
         :class:`~skbayes.BayesSearchCV`. Their number is 3 unless an int is given. Later
         stages start with the promoted configurations instead.
-    warm_start_from : search, dict, data frame, study, path, list or None, default=None
+    warm_start_from : search, dict, data frame, study, path or None, default=None
         Results of an earlier search on the same data, scored by the same metric: a
         fitted search, its ``cv_results_``, the path of a journal, or any other source
         that :class:`~skbayes.BayesSearchCV` accepts. The `n_promoted` best known
         configurations are tried first, or after `initial_points`. With several stages,
         their scores are not used, since scores on smaller training sets differ.
-
-        A list contains searches on other data; they are used in the first stage.
     journal : path, URL or None, default=None
         File in which every finished trial is recorded. If a search is run again with
         the same journal, after a crash or with a larger `n_iter`, it continues after
@@ -639,8 +637,6 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _first_on_samples(self, run: SearchRun, history: History) -> Optimizer:
         optimizer = self._make_optimizer(run)
-        if run.sources:
-            optimizer.transfer(run.sources)
         # Known scores are not used, since they are scores on all rows.
         known = promising(run)
         order = best_first([score for _, score, *_ in known])

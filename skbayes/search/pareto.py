@@ -405,8 +405,6 @@ class ParetoSearchCV(BaseBayesSearchCV):
     {'max_depth': 3, 'min_samples_leaf': 9}
     """
 
-    # Searches on other data have no models of additional objectives.
-    _takes_sources = False
     _corrects_best_score = False
 
     # Attributes that `fit` sets.

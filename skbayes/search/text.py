@@ -286,14 +286,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         `estimator`, the initial configurations of this space are always added. In all
         other cases, "default" is the current configuration of the pipeline, if the
         space contains it, and None adds no initial configurations.
-    warm_start_from : search, dict, data frame, study, path, list or None, default=None
+    warm_start_from : search, dict, data frame, study, path or None, default=None
         Results of an earlier search on the same data, scored by the same metric: a
         fitted search, its ``cv_results_``, the path of a journal, or any other source
         that :class:`~skbayes.BayesSearchCV` accepts. The `n_promoted` best known
         configurations are tried first, or after `initial_points`. With several stages,
         their scores are not used, since scores on smaller training sets differ.
-
-        A list contains searches on other data; they are used in the first stage.
     journal : path, URL or None, default=None
         File in which every finished trial is recorded. If a search is run again with
         the same journal, after a crash or with a larger `n_iter`, it continues after

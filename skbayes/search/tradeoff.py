@@ -474,8 +474,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     0.964, 80% of rows
     """
 
-    # Searches on other data have no models of the cost.
-    _takes_sources = False
     _corrects_best_score = False
 
     # Attributes that `fit` sets.

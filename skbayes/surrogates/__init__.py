@@ -7,7 +7,6 @@ from skbayes.surrogates.gp.monotonic import MonotonicGP
 from skbayes.surrogates.gp.warped import WarpedGaussianProcess
 from skbayes.surrogates.graph import GraphField
 from skbayes.surrogates.parzen import ParzenEstimator
-from skbayes.surrogates.transfer import Source, TransferSurrogate
 from skbayes.surrogates.trees import TreeEnsemble
 
 __all__ = [
@@ -16,9 +15,7 @@ __all__ = [
     "GraphField",
     "ParzenEstimator",
     "MonotonicGP",
-    "Source",
     "Surrogate",
-    "TransferSurrogate",
     "TreeEnsemble",
     "WarpedGaussianProcess",
 ]

@@ -9,7 +9,6 @@ import pytest
 
 from skbayes import Optimizer
 from skbayes.space import OptimumPrior, Space
-from skbayes.surrogates.transfer import Source
 
 SPACE = Space.from_notation({"x": (-5.0, 10.0), "y": (0.0, 15.0), "k": ["a", "b"]})
 PRIOR = OptimumPrior(SPACE, {"x": ([0.0, 0.8, 1.0], [-2.0, 0.0, -1.0]), "k": [0, 1]})
@@ -23,16 +22,9 @@ def branin(params):
     return valley**2 + wave + 10 + (params.get("k") == "b")
 
 
-def sources(sign):
-    X = SPACE.from_uniform(np.random.default_rng(0).random((12, SPACE.n_columns)))
-    return [Source(X, sign * np.array([branin(p) for p in SPACE.decode(X)]))]
-
-
-def run(sign, *, n=6, transfer=False, **options):
+def run(sign, *, n=6, **options):
     """Return an optimizer of `sign` times a function, and all that it returned."""
     optimizer = Optimizer(SPACE, random_state=0, **options)
-    if transfer:
-        optimizer.transfer(sources(sign))
     optimizer.learn({"x": 9.0, "y": 2.0, "k": "b"}, sign * 3.0, noise=4.0)
     seen = []
     for trial in range(n):
@@ -56,7 +48,7 @@ def run(sign, *, n=6, transfer=False, **options):
     "options",
     [
         {},
-        {"transfer": True, "acquisition": "ucb"},
+        {"acquisition": "ucb"},
         {"prior": PRIOR, "surrogate": "gp-rbf"},
         {"surrogate": "tpe", "n_initial_points": 2},
     ],

@@ -20,8 +20,8 @@ from sklearn.svm import SVC
 from skbayes import BayesSearchCV, MultiStageSearchCV, load_history
 from skbayes.loop import stages as stage_loop
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
+from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import names_with, registry
-from skbayes.surrogates.transfer import MultiFidelity
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}

@@ -15,9 +15,9 @@ from skbayes.space import Choice, Space
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates import GaussianProcess, MonotonicGP
 from skbayes.surrogates.base import Surrogate, posterior_of_mean
+from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
 from skbayes.surrogates.registry import capability, make_surrogate, names_with, registry
-from skbayes.surrogates.transfer import MultiFidelity, Source, TransferSurrogate
 
 CHOICES = [(name, "ei") for name in registry] + [
     (name, "eif") for name in names_with("has_graph")
@@ -41,13 +41,11 @@ def scores_of(X):
     return np.sin(4 * X[:, 0]) + np.nan_to_num(X[:, 1]) ** 2
 
 
-# Scores of other data or of smaller samples, and signs of the ordered columns.
+# Scores of smaller samples, and signs of the ordered columns.
 EARLIER = MIXED.from_uniform(np.random.default_rng(1).random((25, MIXED.n_columns)))
 SIGNS = np.where(MIXED.categorical | np.isnan(EARLIER[:6]), 0.0, 1.0)
-SOURCE = Source(EARLIER, 7.0 - 50.0 * scores_of(EARLIER))
 # Surrogates that are not in the registry.
 OTHERS = {
-    "transfer": TransferSurrogate("gp-matern52", [SOURCE], random_state=0),
     "multi-fidelity": MultiFidelity(
         GaussianProcess(n_options=MIXED.n_options),
         EARLIER[:12],
