@@ -63,8 +63,8 @@ OPTIONAL = (
     "liblinear",
     "nbclient",
 )
-OPTIONAL += ("nbformat", "numpydoc", "optuna", "proselint", "psycopg", "rich")
-OPTIONAL += ("skrub", "snowballstemmer", "sphinx", "sqlalchemy")
+OPTIONAL += ("nbformat", "numpydoc", "optuna", "proselint", "rich")
+OPTIONAL += ("skrub", "snowballstemmer", "sphinx")
 OPTIONAL += ("stop_words", "tqdm", "xgboost")
 
 

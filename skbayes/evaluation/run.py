@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -61,20 +60,15 @@ class NullJournal(AbstractContextManager):
     seed: int | None = None
     n_points: int | None = None
     splits: list[tuple[Any, Any]] = []  # noqa: RUF012
-    # Maximum number of trials that this driver runs at the same time.
-    n_slots = math.inf
 
     def __init__(self) -> None:
-        # Configurations proposed by earlier runs and other drivers, in order.
+        # Configurations proposed by earlier runs, in order.
         self.proposals: list[dict[str, Any]] = []
         self.expected_improvements: list[float | None] = []
         # Their finished trials, by number.
         self.results: dict[int, Trial] = {}
         # First trial of each stage that has begun, except the first stage.
         self.stages: dict[int, int] = {}
-
-    def update(self) -> None:
-        """Read what other drivers have recorded."""
 
     def record_stage(self, stage: int, first: int) -> None:
         """Record the number of the first trial of a stage, if it is new."""
@@ -84,23 +78,14 @@ class NullJournal(AbstractContextManager):
         number: int,
         params: Mapping[str, Any] | Configuration,
         expected_improvement: float | None,
-    ) -> bool:
-        """Record a proposal before its evaluation begins; return whether it is new."""
-        return True
+    ) -> None:
+        """Record a proposal before its evaluation begins."""
 
-    def claim(self, number: int) -> bool:
-        """Return whether this driver may run a trial, and not another one."""
-        return True
-
-    def record_result(self, trial: Trial) -> bool:
-        """Record a finished trial, in the journal on return; return whether it is new.
+    def record_result(self, trial: Trial) -> None:
+        """Record a finished trial, in the journal on return.
 
         It is called before the next proposal is made from the result.
         """
-        return True
-
-    def release(self) -> None:
-        """Let other drivers run the trials that this one has claimed."""
 
     def __exit__(self, *exc_info: object) -> None:
         """Close the journal."""

@@ -13,26 +13,23 @@ import os
 from collections.abc import Sequence
 
 from skbayes.journal.content import Content
-from skbayes.journal.database import display_name, read_rows
-from skbayes.journal.file import JournalFile, Row, guarded
+from skbayes.journal.file import JournalFile, Row, guarded, read_file
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Check a journal; return the exit status of the program."""
     parser = argparse.ArgumentParser("python -m skbayes.journal", description=__doc__)
     command = parser.add_subparsers(required=True).add_parser("check")
-    command.add_argument(
-        "file", help="the journal of a search, or the URL of its table"
-    )
+    command.add_argument("file", help="the journal of a search")
     text = "write the undamaged trials to this new file"
     command.add_argument("--save", metavar="NEW", help=text)
     options = parser.parse_args(arguments)
     try:
-        name = display_name(options.file)
+        name = options.file
         rows: list[Row] = []
         fault: BaseException | None = None
         try:
-            for row in read_rows(options.file):
+            for row in read_file(options.file):
                 rows.append(row)
         except (OSError, ValueError) as error:
             # It is not a journal, or cannot be opened.

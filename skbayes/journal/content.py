@@ -1,9 +1,7 @@
 """Content of a journal: rows of JSON, and their validation.
 
 The first row is the "search", whose content is fixed. The others are each "proposal" of
-a configuration, each "result" of a trial, and the beginning of each "stage". If several
-drivers share the journal, there is a "claim" before a driver begins a trial; the last
-one of a trial counts.
+a configuration, each "result" of a trial, and the beginning of each "stage".
 
 A journal may come from another person, or have damage that no checksum detects. A
 ValueError contains the reason for which content is invalid. Reading it takes not much
@@ -23,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
-from skbayes.journal.database import display_name, read_rows
-from skbayes.journal.file import MAX_TEXT, Row, guarded
+from skbayes.journal.file import MAX_TEXT, Row, guarded, read_file
 
 # Maximum numbers of names in a dict, of names of metrics, of trials and options, and of
 # cells in a table beyond those filled by trials.
@@ -137,7 +134,6 @@ _rows: dict[str, dict[str, Any]] = {
         "facts": _facts,
     },
     "stage": {"stage": _number, "first": _number},
-    "claim": {"number": _number, "driver": _short},
     "proposal": {
         "number": _number,
         "params": {"*": (None, _score, _short, {"text": _short})},
@@ -241,11 +237,14 @@ class Content:
     def __init__(self, rows: Sequence[Row]) -> None:
         self.stages: dict[int, int] = {}
         self.trials: list[StoredTrial] = []
-        # Drivers by the number of the trial that they claimed last.
-        self.owners: dict[int, str] = {}
-        self._n_rows, self._metrics = 0, dict[str, set[str]]()
-        for row in rows:
-            self.add(row)
+        self._metrics: dict[str, set[str]] = {}
+        for place, row in enumerate(rows):
+            try:
+                if (row[0] == "search") != (place == 0):
+                    raise ValueError("the first row is that of the search")
+                self._add(row[0], parse_row(row))
+            except (ValueError, RecursionError) as error:
+                raise ValueError(f"row {place} ({row[0][:20]}): {error}") from error
         if not rows:
             raise ValueError("it has no rows")
         _check_cells("params", [trial.record for trial in self.trials])
@@ -254,38 +253,23 @@ class Content:
             tables = [fold[kind] or {} for row in finished for fold in row["folds"]]
             _check_cells(kind, tables)
 
-    def add(self, row: Row) -> StoredTrial | None:
-        """Add the next row; return the trial that it changes, if any."""
-        try:
-            if (row[0] == "search") != (self._n_rows == 0):
-                raise ValueError("the first row is that of the search")
-            changed = self._add(row[0], parse_row(row))
-        except (ValueError, RecursionError) as error:
-            place = f"row {self._n_rows} ({row[0][:20]})"
-            raise ValueError(f"{place}: {error}") from error
-        self._n_rows += 1
-        return changed
-
-    def _add(self, kind: str, fields: dict[str, Any]) -> StoredTrial | None:
+    def _add(self, kind: str, fields: dict[str, Any]) -> None:
         if kind == "search":
             self.seed, self.n_points = fields["seed"], fields["n_points"]
             self.splits, self.identity = fields["splits"], fields["identity"]
             self.facts = fields["facts"]
-            return None
+            return
         if kind == "stage":
             self.stages[fields["stage"]] = fields["first"]
-            return None
+            return
         number, n_trials = fields.pop("number"), len(self.trials)
         if kind == "proposal":
             if number != n_trials:
                 raise ValueError(f"trial {n_trials} is missing")
             self.trials.append(StoredTrial(number, fields.pop("params"), **fields))
-            return self.trials[number]
+            return
         if number >= n_trials or self.trials[number].details is not None:
             raise ValueError(f"trial {number} is missing, or finished twice")
-        if kind == "claim":
-            self.owners[number] = fields["driver"]
-            return None
         if len(fields["folds"]) != len(self.splits):
             raise ValueError(
                 f"{len(fields['folds'])} folds for {len(self.splits)} splits"
@@ -293,7 +277,6 @@ class Content:
         self._check_metrics(fields["folds"])
         self.trials[number].finished = fields.pop("finished")
         self.trials[number].details = fields
-        return self.trials[number]
 
     def _check_metrics(self, folds: Sequence[Mapping[str, Any]]) -> None:
         """Check that the metrics are those of all trials."""
@@ -307,8 +290,8 @@ class Content:
 
 def read_content(path: str | os.PathLike[str]) -> Content:
     """Read a journal, also during its search; ValueError if it is damaged."""
-    rows = list(read_rows(path))
-    with guarded(display_name(path)):
+    rows = list(read_file(path))
+    with guarded(path):
         return Content(rows)
 
 

@@ -67,13 +67,12 @@ def digest_of(previous: str, place: int, row: Row) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def checked(
-    stored: Iterable[tuple], n_rows: int = 0, digest: str = ""
-) -> Iterator[tuple[Row, str]]:
-    """Yield rows that follow the first `n_rows`, and their digests.
+def _checked(stored: Iterable[tuple]) -> Iterator[tuple[Row, str]]:
+    """Yield rows and their digests, from tuples of the columns of the table.
 
-    Each is a tuple of the columns of the table. A ValueError names the first fault.
+    A ValueError names the first fault.
     """
+    n_rows, digest = 0, ""
     for place, kind, content, expected in stored:
         if place != n_rows:
             raise ValueError(f"row {n_rows} is missing")
@@ -94,10 +93,6 @@ class JournalFile:
     seconds, a commit is synchronized with the disk, and survives a power failure. A
     process forked from the one that opened the file writes nothing.
     """
-
-    # Name of this writer among several ones.
-    driver: str | None = None
-    elsewhere = "another file name"
 
     def __init__(self, path: str | os.PathLike[str], rows: Iterable[Row]) -> None:
         # All names of a file have the same lock.
@@ -152,25 +147,20 @@ class JournalFile:
         self._execute("INSERT INTO journal VALUES (?, ?, ?, ?)", values)
         self._n_rows, self._digest = self._n_rows + 1, digest
 
-    def append(self, row: Row) -> bool:
-        """Add a row, one thread at a time; return True."""
+    def append(self, row: Row) -> None:
+        """Add a row, one thread at a time."""
         if os.getpid() != self._pid:
-            return True
+            return
         with self._mutex, guarded(self.path):
             if time.monotonic() - self._synced < SYNC_INTERVAL:
                 self._insert(row)
-                return True
+                return
             self._execute("PRAGMA synchronous=FULL")
             try:
                 self._insert(row)
             finally:
                 self._execute("PRAGMA synchronous=OFF")
             self._synced = time.monotonic()
-        return True
-
-    def news(self) -> list[Row]:
-        """Return no rows, because there is no other writer."""
-        return []
 
     def close(self) -> None:
         """Synchronize with the disk, and release the lock; again without effect."""
@@ -234,7 +224,7 @@ def _stored_rows(connection: sqlite3.Connection) -> Iterator[tuple[Row, str]]:
     if connection.execute(SCAN).fetchall() != [("table", "journal", SCHEMA)]:
         raise ValueError("it has other tables than a journal")
     columns = "place, kind, content, digest"
-    yield from checked(
+    yield from _checked(
         connection.execute(f"SELECT {columns} FROM journal ORDER BY place")
     )
     for (verdict,) in connection.execute("PRAGMA quick_check(1)").fetchall():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from skbayes.evaluation.run import NullJournal
@@ -19,8 +18,7 @@ from skbayes.journal.content import (
     result_row,
     unpack_split,
 )
-from skbayes.journal.database import open_store
-from skbayes.journal.file import Row, guarded
+from skbayes.journal.file import JournalFile, guarded
 from skbayes.journal.json_space import from_record, to_outline, to_record
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
@@ -33,7 +31,7 @@ MAX_SHOWN, BEFORE, AFTER = 160, 40, 80
 
 
 class Journal(NullJournal):
-    """File or table with the trials of a search, open during one `fit`.
+    """File with the trials of a search, open during one `fit`.
 
     It starts a journal, or continues that of the same search. If `seed` or `n_points`
     is None, that of the journal is used, or the drawn seed and the default of a new
@@ -41,9 +39,7 @@ class Journal(NullJournal):
     that is refused by an error is not changed.
 
     A proposal is durable before its evaluation, and a result is durable before the next
-    proposal is made from it. Several drivers can share the journal. Then the first
-    proposal and the first result of a trial count. A driver runs only trials that it
-    has claimed, at most `n_slots` at the same time.
+    proposal is made from it.
     """
 
     def __init__(
@@ -57,7 +53,6 @@ class Journal(NullJournal):
         splits: Splits,
         drawn_seed: int = 0,
         default_n_points: int = 1,
-        n_slots: int = 1,
         facts: Mapping[str, Any] | None = None,
         n_samples: int | None = None,
     ) -> None:
@@ -70,13 +65,13 @@ class Journal(NullJournal):
             "facts": {**(facts or {}), "space": to_outline(space)},
         }
         self._space = space
-        self._store = open_store(path, [make_row("search", header)])
+        self._store = JournalFile(path, [make_row("search", header)])
         try:
             with guarded(self._store.path):
-                content = self._content = Content(self._store.rows)
+                content = Content(self._store.rows)
                 self._store.rows = []
                 given = {"pre_dispatch": n_points, "random_state": seed}
-                _check(self._store, content, given, identity)
+                _check(self._store.path, content, given, identity)
                 # The splits of a stranger are not much larger than those given.
                 sizes = (len(part) for pair in splits for part in pair)
                 limit = 1000 + 4 * max(sizes, default=0)
@@ -91,41 +86,18 @@ class Journal(NullJournal):
             raise
         self.seed, self.n_points = content.seed, content.n_points
         self.stages = content.stages
-        self.n_slots = math.inf if self._store.driver is None else n_slots
 
-    def _take(self, stored: StoredTrial | None) -> None:
-        if stored is None:
-            return
-        if stored.number == len(self.proposals):
-            params = from_record(self._space, stored.record, stored.row)
-            self.proposals.append(params)
-            self.expected_improvements.append(stored.expected_improvement)
-        if stored.details is not None and stored.number not in self.results:
-            params = self.proposals[stored.number]
+    def _take(self, stored: StoredTrial) -> None:
+        params = from_record(self._space, stored.record, stored.row)
+        self.proposals.append(params)
+        self.expected_improvements.append(stored.expected_improvement)
+        if stored.details is not None:
             self.results[stored.number] = stored.trial(params)
-            stored.details = {}  # not needed twice
-
-    def update(self) -> None:
-        """Read what other drivers have recorded."""
-        for row in self._store.news():
-            with guarded(self._store.path):
-                self._take(self._content.add(row))
-
-    def _append(self, row: Row, is_new: Callable[[], bool]) -> bool:
-        """Add a row; return False if it is not new after those of other drivers."""
-        while is_new():
-            if self._store.append(row):
-                if self._store.driver is not None:
-                    # Later rows of other drivers are checked against it.
-                    self._content.add(row)
-                return True
-            self.update()
-        return False
 
     def record_stage(self, stage: int, first: int) -> None:
         """Record the number of the first trial of a stage, if it is new."""
-        row = make_row("stage", {"stage": stage, "first": first})
-        if self._append(row, lambda: stage not in self.stages):
+        if stage not in self.stages:
+            self._store.append(make_row("stage", {"stage": stage, "first": first}))
             self.stages[stage] = first
 
     def record_proposal(
@@ -133,10 +105,10 @@ class Journal(NullJournal):
         number: int,
         params: Mapping[str, Any] | Configuration,
         expected_improvement: float | None,
-    ) -> bool:
-        """Record the configuration of the next trial; return whether it is new."""
-        if number > len(self.proposals):
-            raise ValueError(f"journal: trial {number} is recorded too soon.")
+    ) -> None:
+        """Record the configuration of the next trial."""
+        if number != len(self.proposals):
+            raise ValueError(f"journal: trial {number} is recorded out of order.")
         configuration = Configuration.of(self._space, params)
         record, place = to_record(configuration)
         fields = {
@@ -146,44 +118,21 @@ class Journal(NullJournal):
             "expected_improvement": expected_improvement,
             "asked": time.time(),
         }
-        row = make_row("proposal", fields)
-        is_new = self._append(row, lambda: number == len(self.proposals))
-        if is_new:
-            self.proposals.append(configuration.params)
-            self.expected_improvements.append(expected_improvement)
-        return is_new
+        self._store.append(make_row("proposal", fields))
+        self.proposals.append(configuration.params)
+        self.expected_improvements.append(expected_improvement)
 
-    def claim(self, number: int) -> bool:
-        """Return whether this driver may run a trial, and not another one."""
-        store = self._store
-        if store.driver is None:
-            return True
-
-        def is_free() -> bool:
-            owner = self._content.owners.get(number)
-            is_finished = number in self.results
-            return not (is_finished or (owner is not None and store.is_alive(owner)))
-
-        row = make_row("claim", {"number": number, "driver": store.driver})
-        return self._append(row, is_free)
-
-    def record_result(self, trial: Trial) -> bool:
-        """Record a finished trial; return whether it is new."""
-        if trial.number >= len(self.proposals):
-            raise ValueError(f"journal: trial {trial.number} is not proposed.")
-        row = result_row(trial, time.time())
-        is_new = self._append(row, lambda: trial.number not in self.results)
-        if is_new:
-            self.results[trial.number] = trial
-        return is_new
-
-    def release(self) -> None:
-        """End the work of this driver, if there are others."""
-        if self._store.driver is not None:
-            self.close()
+    def record_result(self, trial: Trial) -> None:
+        """Record a finished trial."""
+        if trial.number >= len(self.proposals) or trial.number in self.results:
+            raise ValueError(
+                f"journal: trial {trial.number} is not proposed, or has a result."
+            )
+        self._store.append(result_row(trial, time.time()))
+        self.results[trial.number] = trial
 
     def close(self) -> None:
-        """Close the journal; of a file, remove the files next to it."""
+        """Close the journal, and remove the files next to it."""
         self._store.close()
 
     def __exit__(self, *exc_info: object) -> None:
@@ -191,7 +140,7 @@ class Journal(NullJournal):
 
 
 def _check(
-    store: Any,
+    path: str,
     content: Content,
     given: Mapping[str, int | None],
     identity: Mapping[str, str],
@@ -223,8 +172,8 @@ def _check(
     if "X" in parts and parts <= {"X", "y", "splits"}:
         hint = "In nested cross-validation, leave journal=None. "
     raise ValueError(
-        f"journal: {store.path!r} is the journal of another search and was not "
-        f"changed. Use {store.elsewhere} for this search. {hint}Differences:{listed}"
+        f"journal: {path!r} is the journal of another search and was not "
+        f"changed. Use another file name for this search. {hint}Differences:{listed}"
     )
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from skbayes.evaluation.trial import Trial
 from skbayes.journal.content import StoredTrial, read_content
-from skbayes.journal.database import display_name, is_url
 from skbayes.journal.file import guarded
 from skbayes.journal.json_space import adapt_record, readable
 from skbayes.journal.lock import is_held
@@ -32,7 +31,7 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
     Parameters
     ----------
     path : str or os.PathLike
-        Path of the `journal` of a search, or the URL of its table.
+        Path of the `journal` of a search.
 
     Returns
     -------
@@ -61,9 +60,9 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
     Raises
     ------
     ImportError
-        If pandas is not installed, or a package for the database.
+        If pandas is not installed.
     OSError
-        If there is no such file or table, or it cannot be read.
+        If there is no such file, or it cannot be read.
     ValueError
         If it is not a journal, has another format, or is damaged.
 
@@ -93,7 +92,7 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
             "`pip install pandas`."
         ) from error
     facts, trials = read_journal(path)
-    with guarded(display_name(path)):
+    with guarded(path):
         rows, columns = _table(trials)
     frame = pd.DataFrame(rows, columns=columns, dtype=object).infer_objects()
     for name in ("started", "finished"):
@@ -127,10 +126,10 @@ def while_running(source: Any, refresh: float | None) -> Iterator[bool]:
         )
     if not 0.0 < refresh < math.inf:
         raise ValueError(f"refresh must be a positive number, got {refresh!r}.")
-    if not isinstance(source, str | os.PathLike) or is_url(source):
-        given = "the URL of a database" if is_url(source) else type(source).__name__
+    if not isinstance(source, str | os.PathLike):
         raise TypeError(
-            f"refresh needs the path of the journal of a running search, got {given}."
+            "refresh needs the path of the journal of a running search, got "
+            f"{type(source).__name__}."
         )
     return _looks(source, float(refresh))
 
@@ -147,7 +146,7 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
     found = []
     n_dropped = 0
     content = read_content(path)
-    with guarded(display_name(path)):
+    with guarded(path):
         for stored in content.trials:
             if stored.details is None:
                 continue

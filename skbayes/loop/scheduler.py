@@ -6,9 +6,6 @@ Trial k is proposed from the results of exactly the trials 0 … k - q. The next
 trials are pending, even if some of them have finished, because the optimizer observes
 results in the order of the trials. The trials therefore depend on q, but never on
 timing.
-
-Several drivers can share a journal. Each proposes and observes all trials by this rule,
-and runs those that it can claim.
 """
 
 from __future__ import annotations
@@ -38,9 +35,6 @@ Params = dict[str, Any]
 
 # Number of crashes of a worker, while running nothing else, after which a trial fails.
 MAX_DEATHS = 2
-
-# Seconds between two looks at what other drivers have recorded.
-POLL = 0.1
 
 
 class StopReason:
@@ -99,8 +93,6 @@ class Scheduler:
         self._first = self._n_asked = len(self.history)
         self._asked: dict[int, tuple[Configuration, float | None]] = {}
         self._evaluations: dict[int, Evaluation] = {}
-        # Trials that this driver has not started, and that have no result.
-        self._unclaimed: list[int] = []
         # Finished trials that the optimizer has not observed.
         self._done: dict[int, Trial] = {}
         self._reason: str | None = None
@@ -124,13 +116,7 @@ class Scheduler:
                 while self._ask_for_room():
                     first = min(self._asked)
                     while first not in self._done:
-                        looks = self._look_at_others()
-                        if first in self._done or not self.executor.under_way:
-                            continue
-                        seconds = POLL if looks else self._until_deadline()
-                        futures = self.executor.finished(seconds)
-                        if looks and not futures:
-                            continue
+                        futures = self.executor.finished(self._until_deadline())
                         if dead := self._keep_finished(futures):
                             self._recover(dead)
                     self._tell(first)
@@ -158,11 +144,7 @@ class Scheduler:
         """Start one more trial, or set the reason for not starting one."""
         number = self._n_asked
         n_asked = number - self._first
-        self.journal.update()
-        most = min(self.budget.n_configurations, self.budget.n_iter)
-        # Another driver may have begun the next stage.
-        next_stage = self.journal.stages.get(self.stage + 1, math.inf)
-        if n_asked >= most or number >= next_stage:
+        if n_asked >= min(self.budget.n_configurations, self.budget.n_iter):
             exhausted = n_asked >= self.budget.n_configurations
             self._reason = StopReason.EXHAUSTED if exhausted else StopReason.N_ITER
             return
@@ -187,7 +169,7 @@ class Scheduler:
         self._asked[number] = configuration, improvement
         if number in self.journal.results:
             self._n_asked += 1
-            self._recall(number)
+            self._done[number] = self.evaluator.recall(self.journal.results[number])
             return
         if self._would_overrun(configuration):
             self._withdraw(number)
@@ -196,31 +178,13 @@ class Scheduler:
                 self._reason = StopReason.TIMEOUT
                 return
             configuration, improvement = shorter
-        if not recalled and not self.journal.record_proposal(
-            number, configuration, improvement
-        ):
-            # The proposal of another driver counts, which may be rounded differently.
-            self._withdraw(number)
-            return
+        if not recalled:
+            self.journal.record_proposal(number, configuration, improvement)
         self._n_asked += 1
-        # Prepared before further trials are observed, whoever runs it.
-        params = configuration.params
-        self._evaluations[number] = self.evaluator.prepare(number, params)
-        self._unclaimed.append(number)
-        self._start_trials()
-
-    def _start_trials(self) -> None:
-        """Start trials that no other driver runs, while this one has free slots."""
-        for number in list(self._unclaimed):
-            is_full = len(self.executor.under_way) >= self.journal.n_slots
-            if number in self.journal.results:
-                self._recall(number)
-            elif is_full or not self.journal.claim(number):
-                continue
-            else:
-                self.executor.start(number, self._evaluations[number])
-                logger.debug("trial %d started: %r", number, self._asked[number][0])
-            self._unclaimed.remove(number)
+        evaluation = self.evaluator.prepare(number, configuration.params)
+        self._evaluations[number] = evaluation
+        self.executor.start(number, evaluation)
+        logger.debug("trial %d started: %r", number, configuration)
 
     def _end_exhausted(self, error: SpaceExhausted) -> None:
         """Set the reason; raise ValueError if there is no trial."""
@@ -274,18 +238,6 @@ class Scheduler:
 
     # -- finishing ----------------------------------------------------------------
 
-    def _look_at_others(self) -> bool:
-        """Start trials of drivers that died; return whether others may become free."""
-        if not self._unclaimed:
-            return False
-        self.journal.update()
-        self._start_trials()
-        n_running = len(self.executor.under_way)
-        looks = bool(self._unclaimed) and n_running < self.journal.n_slots
-        if looks and not n_running:
-            time.sleep(POLL)
-        return looks
-
     def _until_deadline(self) -> float:
         """Return the seconds for which to wait for trials."""
         return max(0.0, self.budget.deadline - self.budget.clock())
@@ -323,17 +275,9 @@ class Scheduler:
     def _keep(self, trial: Trial) -> None:
         improvement = self._asked[trial.number][1]
         trial = dataclasses.replace(trial, expected_improvement=improvement)
-        if not self.journal.record_result(trial):
-            # Another driver took it over, because this one gave no sign of life.
-            self._recall(trial.number)
-            return
+        self.journal.record_result(trial)
         self._done[trial.number] = trial
         del self._evaluations[trial.number]
-
-    def _recall(self, number: int) -> None:
-        """Store a finished trial of the journal."""
-        self._done[number] = self.evaluator.recall(self.journal.results[number])
-        self._evaluations.pop(number, None)
 
     def _recover(self, dead: dict[int, BaseException]) -> None:
         """Run the trials whose workers crashed again, each of them alone.
@@ -398,8 +342,6 @@ class Scheduler:
         try:
             self._on_interrupt()
             self._drain()
-            # Other drivers need not wait for the refit.
-            self.journal.release()
         except Exception:
             self._abandon()
             raise
@@ -415,7 +357,6 @@ class Scheduler:
         """Remove a trial that was proposed."""
         configuration, _ = self._asked.pop(number)
         self._evaluations.pop(number, None)
-        self._unclaimed = [other for other in self._unclaimed if other != number]
         self.optimizer.forget(configuration)
 
     def _drain(self, unfinished: dict[int, Any] | None = None) -> None:

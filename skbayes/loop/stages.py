@@ -98,9 +98,6 @@ def run_stages(
         first = len(outcome.history)
         if index > 0:
             journal.record_stage(index, first)
-            if (theirs := journal.stages.get(index, first)) != first:
-                begins = f"stage {index} begins with trial {first}"
-                raise ValueError(f"journal: {begins}, in another driver with {theirs}.")
             optimizer = stage.make_optimizer(run, outcome.history)
             outcome.optimizers.append(optimizer)
             logger.info("stage %d begins after %d trials", index + 1, first)

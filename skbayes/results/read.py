@@ -14,7 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes.evaluation.objectives import Objectives
 from skbayes.evaluation.trial import FoldResult, FoldStatus, History, Trial, TrialState
-from skbayes.journal.database import display_name, is_url
 from skbayes.journal.json_space import adapt_record, from_outline, readable
 from skbayes.journal.reader import read_journal
 from skbayes.results.record import SearchRecord, make_record
@@ -242,9 +241,7 @@ def _score_of_row(
 def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Facts:
     facts, stored = read_journal(path)
     trials, running = [], []
-    base = os.path.basename(display_name(path))
-    base, separator, table = base.partition("#") if is_url(path) else (base, "", "")
-    name = os.path.splitext(base)[0] + separator + table
+    name = os.path.splitext(os.path.basename(path))[0]
     for row in stored:
         params = None if space is None else adapt_record(space, row.record)
         if params is None:

@@ -13,7 +13,6 @@ import numpy as np
 
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History, Trial, TrialState
-from skbayes.journal.database import display_name
 from skbayes.journal.reader import read_trials
 from skbayes.results.scores import mean_scores
 from skbayes.space import Space
@@ -176,7 +175,7 @@ def _existing(path: str | os.PathLike) -> Iterator[None]:
         yield
     except FileNotFoundError as error:
         raise FileNotFoundError(
-            f"warm_start_from: there is no journal {display_name(path)!r}."
+            f"warm_start_from: there is no journal {os.fspath(path)!r}."
         ) from error
 
 

@@ -32,7 +32,6 @@ from skbayes.evaluation.prefix_store import machine_store, temporary_store
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 from skbayes.evaluation.trial import History, TrialState
-from skbayes.journal.database import display_name
 from skbayes.journal.identity import describe_search, search_facts
 from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
@@ -322,17 +321,17 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
     gpus = run.options.limits.gpus
     context = ExecutionContext(search.n_jobs, search.pre_dispatch, gpus)
     # By default, as many trials are in progress as keep the workers busy.
-    n_slots = context.trials_in_flight(len(run.splits))
+    n_points = context.trials_in_flight(len(run.splits))
     if run.racing_risk is not None:
         # With racing, the fits of a trial run one after the other.
-        n_slots = min(context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
+        n_points = min(context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
     given = None if isinstance(search.pre_dispatch, str) else int(search.pre_dispatch)
-    run = dataclasses.replace(run, context=context, n_points=given or n_slots)
+    run = dataclasses.replace(run, context=context, n_points=given or n_points)
     if search.journal is None:
         return run
     if compat.is_in_cross_validation():
         raise ValueError(
-            f"journal={display_name(search.journal)!r}: the search is fitted "
+            f"journal={search.journal!r}: the search is fitted "
             "inside cross-validation, once for each outer fold, and a journal "
             "contains one search. Set journal=None."
         )
@@ -346,7 +345,6 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
         drawn_seed=run.seed,
         n_points=given,
         default_n_points=run.n_points,
-        n_slots=n_slots,
         splits=run.splits,
         facts=search_facts(search),
         n_samples=run.n_samples,
@@ -378,7 +376,7 @@ def _check_recorded_scores(search: Any, run: SearchRun) -> None:
                         raise ValueError("its training scores have other metrics")
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(
-                f"journal: {display_name(search.journal)!r} has other metrics in trial "
+                f"journal: {search.journal!r} has other metrics in trial "
                 f"{trial.number} than this search: {error}."
             ) from error
 

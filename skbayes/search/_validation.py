@@ -20,7 +20,6 @@ from skbayes.evaluation.fold import configured
 from skbayes.evaluation.measure import check_metrics_suit
 from skbayes.evaluation.options import RULES
 from skbayes.evaluation.run import SearchRun
-from skbayes.journal.database import display_name, is_url
 from skbayes.loop.stages import Stage
 from skbayes.space import Column, Space
 from skbayes.spaces.names import check_aliases, check_name, warn_of_integers
@@ -58,8 +57,6 @@ def check_arguments(search: Any) -> None:
             "trials are proposed before a score is known, so the surrogate is never "
             "used. pre_dispatch is the number of trials that run at the same time."
         )
-    if search.journal is not None and is_url(search.journal):
-        _check_drivers(search)
     for metric in _metrics(search.scoring):
         check_metric_name(metric, "scoring")
         module = getattr(metric, "__module__", None) or ""
@@ -71,27 +68,6 @@ def check_arguments(search: Any) -> None:
                     f"scoring: {name} compares labels and does not accept an "
                     f"estimator; write make_scorer({name}) or the name of a metric."
                 )
-
-
-def _check_drivers(search: Any) -> None:
-    """Raise ValueError for options that drivers with a common journal cannot share."""
-    journal = f"journal={display_name(search.journal)!r}"
-    if isinstance(search.pre_dispatch, str):
-        raise ValueError(
-            f"{journal} requires an int for pre_dispatch, the number of trials that "
-            f"all drivers together have in flight, got {search.pre_dispatch!r}."
-        )
-    reasons = {
-        "timeout": search.timeout is not None
-        and "the drivers would end after different trials. Set n_iter or a stopper",
-        f"refit={search.refit!r}": search._refit_choice().rule == "ensemble"
-        and "a database contains no predictions. Use the path of a file as the journal",
-        "callbacks": compat.TaskTree(search, None, None, None).is_observed
-        and "each driver has only its own fits. Use the path of a file as the journal",
-    }
-    for name, reason in reasons.items():
-        if reason:
-            raise ValueError(f"{journal} cannot be combined with {name}: {reason}.")
 
 
 def check_metric_name(metric: Any, parameter: str) -> None:

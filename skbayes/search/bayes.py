@@ -220,18 +220,11 @@ class BayesSearchCV(BaseBayesSearchCV):
         they are known. The search spaces can differ; configurations outside the new
         space are ignored, with a warning. The best known configuration is tried first,
         or after the `initial_points` if they are given.
-    journal : path, URL or None, default=None
+    journal : path or None, default=None
         File in which every finished trial is recorded. If a search is run again with
         the same journal, after a crash or with a larger `n_iter`, it continues after
         the recorded trials. The journal of a different search (estimator, space, data,
         splits, scoring, options) is rejected. See :func:`skbayes.load_history`.
-
-        With the URL of a database, such as "postgresql://user@host/database#table",
-        several processes or machines can work on the search at the same time: call
-        `fit` in each of them (see :ref:`drivers`). `pre_dispatch` must then be an int,
-        the number of trials that are in progress in all of them together. A URL cannot
-        be combined with `timeout`, with callbacks, or with a `refit` that uses
-        predictions of the trials.
     n_jobs : int or None, default=None
         Number of fits that run at the same time. None means 1 unless in a
         :obj:`joblib.parallel_config` context, which also selects the backend

@@ -10,13 +10,12 @@ import textwrap
 import time
 from pathlib import Path
 
-import postgres
 import pytest
 from programs import environment
 
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.rst"
 BLOCK = re.compile(r"^\.\. code-block:: python3\n\n((?:(?: {3}.*)?\n)+)", re.MULTILINE)
-NAMES = ["beginning", "laptop", "dask", "jobs", "ray", "spark", "drivers"]
+NAMES = ["beginning", "laptop", "dask", "jobs", "ray", "spark"]
 BLOCKS = map(textwrap.dedent, BLOCK.findall(PAGE.read_text("utf-8")))
 CODE = dict(zip(NAMES, BLOCKS, strict=True))
 PACKAGES = {"jobs": "dask_jobqueue", "ray": "ray", "spark": "joblibspark"}
@@ -99,17 +98,3 @@ def test_other_clusters(ending, expected, tmp_path):
         ]
     script = started(ending, tmp_path, *replaced)
     assert printed(script, folder=tmp_path) == [expected]
-
-
-def test_several_drivers(expected, tmp_path):
-    pytest.importorskip("psycopg")
-    if reason := postgres.missing():
-        pytest.skip(reason)
-    with postgres.server() as url:
-        replaced = ("postgresql://user@host/database", url)
-        (tmp_path / "other").mkdir()
-        scripts = [
-            started("drivers", tmp_path, replaced),
-            started("drivers", tmp_path / "other", replaced, ("n_jobs=-1", "n_jobs=1")),
-        ]
-        assert printed(*scripts, folder=tmp_path) == [expected] * 2

@@ -52,8 +52,8 @@ def test_what_comes_before_an_unreadable_place_of_the_disk_is_saved(
                 raise sqlite3.OperationalError("disk I/O error")
             yield row
 
-    checked_rows, copy = file.checked, tmp_path / "copy"
-    monkeypatch.setattr(file, "checked", checked)
+    checked_rows, copy = file._checked, tmp_path / "copy"
+    monkeypatch.setattr(file, "_checked", checked)
     assert main(["check", str(written), "--save", str(copy)]) == 1
     out = capsys.readouterr().out
     assert f"{written}: damaged: disk I/O error.\nUndamaged before that: " in out

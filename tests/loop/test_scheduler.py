@@ -3,7 +3,6 @@
 import math
 import warnings
 from concurrent.futures import BrokenExecutor, Future
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from skbayes.evaluation.evaluator import CandidateEvaluator
 from skbayes.evaluation.run import NullJournal
 from skbayes.evaluation.trial import Trial, TrialState
-from skbayes.loop import scheduler as scheduler_module
 from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 from skbayes.optimizer import SpaceExhausted
 from skbayes.space import Integer, Space
@@ -222,92 +220,6 @@ def test_a_log_continues_where_it_ended(seed, n_points, killed_after):
     assert sorted(journal.results) == list(range(15))
     assert [one["x"] for one in journal.proposals] == list(range(15))
     assert_known(fake, 15, n_points)
-
-
-class Shared(Memory):
-    """Journal of two drivers; the other one acts at random whenever this one looks."""
-
-    def __init__(self, rng, n_slots):
-        super().__init__()
-        self.rng, self.n_slots = rng, n_slots
-        self.mine, self.others = set(), set()
-
-    def update(self):
-        free = set(range(len(self.proposals))) - self.results.keys() - self.mine
-        if self.others and self.rng.random() < 0.3:
-            number = int(self.rng.choice(sorted(self.others)))
-            self.others.remove(number)
-            if self.rng.random() < 0.7:  # else it dies
-                params = self.proposals[number]
-                self.results[number] = Trial(number, params, [], float(number))
-        elif free - self.others and self.rng.random() < 0.5:
-            self.others.add(int(self.rng.choice(sorted(free - self.others))))
-
-    def record_proposal(self, *proposal):
-        return super().record_proposal(*proposal) and self.rng.random() < 0.7
-
-    def claim(self, number):
-        if number in self.others or number in self.results:
-            return False
-        assert number not in self.mine
-        self.mine.add(number)
-        return True
-
-    def record_result(self, trial):
-        assert trial.number in self.mine
-        assert trial.number not in self.results
-        self.results[trial.number] = trial
-        return True
-
-
-class Driver(Fake):
-    """Fake that records which trials had been observed when a trial is prepared."""
-
-    def forget(self, configuration):
-        super().forget(configuration)
-        self.n_asked -= 1
-
-    def prepare(self, number, params):
-        assert number not in self.prepared
-        self.prepared[number] = [one["x"] for one, _ in self.told]
-        return number, params
-
-
-@given(
-    seed=st.integers(0, 2**32 - 1),
-    n_points=st.integers(1, 6),
-    n_slots=st.integers(1, 3),
-)
-def test_drivers_share_trials_by_the_rule_of_one_process(seed, n_points, n_slots):
-    rng = np.random.default_rng(seed)
-    journal = Shared(rng, n_slots)
-    driver = Driver(order=lambda numbers: int(rng.choice(numbers)))
-    driver.prepared = {}
-    with mock.patch.object(scheduler_module, "POLL", 0.0):
-        driver.seconds = [0.0] * 15
-        numbers, _ = driver.run(n_iter=15, n_points=n_points, journal=journal)
-    assert numbers == sorted(journal.results) == list(range(15))
-    assert [one["x"] for one in journal.proposals] == list(range(15))
-    for k in range(15):
-        known = list(range(max(0, k - n_points + 1)))
-        assert driver.knew[k] == known
-        assert driver.prepared.get(k, known) == known
-    assert sorted(driver.started) == sorted(journal.mine)
-    assert max(driver.n_in_flight, default=0) <= min(n_points, n_slots)
-
-
-@pytest.mark.parametrize("n_points", [1, 3])
-def test_a_stage_ends_where_another_driver_has_begun_the_next_one(n_points):
-    class Ahead(Memory):
-        """Journal in which another driver begins the next stage after four trials."""
-
-        def update(self):
-            if len(self.proposals) == 4:
-                self.stages[1] = 4
-                self.record_proposal(4, Configuration.of(Fake.space, {"x": 99}), None)
-
-    numbers, reason = Fake().run(n_iter=9, n_points=n_points, journal=Ahead())
-    assert (numbers, reason) == ([0, 1, 2, 3], "n_iter")
 
 
 @pytest.mark.parametrize(
