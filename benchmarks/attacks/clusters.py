@@ -17,7 +17,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import importlib.util
-import itertools
 import os
 import re
 import signal
@@ -53,8 +52,6 @@ SPACE = {"C": (0.01, 1000.0, "log-uniform"), "gamma": (1e-5, 1.0, "log-uniform")
 BOOSTING = HistGradientBoostingClassifier(max_iter=20, random_state=0)
 ABORT = "``timeout`` aborts running fits"
 FOLDER = tempfile.mkdtemp()
-# Two GPUs that no fit uses: fits note the name of their device.
-os.environ["CUDA_VISIBLE_DEVICES"] = "0,1"
 # Processes of the engines import from this path.
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, map(os.path.abspath, sys.path)))
 os.environ["PYSPARK_PYTHON"] = sys.executable
@@ -93,23 +90,6 @@ class Odd(tally.Scored):
         return self
 
 
-class OnDevice(tally.Scored):
-    """Estimator that notes its device, and when its fit begins and ends."""
-
-    def __init__(self, value=0, folder=""):
-        super().__init__(value)
-        self.folder = folder
-
-    def fit(self, X, y):
-        """Fit for 0.3 s."""
-        if len(X) < 150:
-            path, begin = tempfile.mktemp(dir=self.folder), time.time()
-            time.sleep(0.3)
-            times = f"{begin} {time.time()}"
-            Path(path).write_text(f"{os.environ['CUDA_VISIBLE_DEVICES']} {times}")
-        return self
-
-
 # -- the engines -----------------------------------------------------------------------
 
 
@@ -131,7 +111,7 @@ def dask(n_workers: int) -> Iterator[dict[str, Any]]:
 
 def start_dask(kind: str, *arguments: str) -> psutil.Popen:
     if kind == "worker":
-        arguments = (*arguments, "--nthreads", "1", "--resources", "GPU=1")
+        arguments = (*arguments, "--nthreads", "1")
     command = [sys.executable, "-m", f"distributed.cli.dask_{kind}", *arguments]
     folder = tempfile.mkdtemp(dir=FOLDER)
     return psutil.Popen(command, cwd=folder, stderr=subprocess.DEVNULL)
@@ -152,7 +132,6 @@ def ray(n_workers: int) -> Iterator[dict[str, Any]]:
     variables = {"env_vars": {"PYTHONPATH": os.environ["PYTHONPATH"]}}
     ray.init(
         num_cpus=n_workers,
-        num_gpus=2,
         include_dashboard=False,
         log_to_driver=False,
         runtime_env=variables,
@@ -168,8 +147,7 @@ def spark(n_workers: int) -> Iterator[dict[str, Any]]:
     from pyspark.sql import SparkSession
 
     build = SparkSession.builder.master(f"local-cluster[{n_workers},1,1024]")
-    for name in ("PYTHONPATH", "CUDA_VISIBLE_DEVICES"):
-        build = build.config(f"spark.executorEnv.{name}", os.environ[name])
+    build = build.config("spark.executorEnv.PYTHONPATH", os.environ["PYTHONPATH"])
     for name in ("spark.ui.enabled", "spark.ui.showConsoleProgress"):
         build = build.config(name, "false")
     session = build.config("spark.executor.memory", "512m").getOrCreate()
@@ -332,19 +310,6 @@ def killed_between(name: str) -> bool:
     return [trial.state for trial in search.trials_] == ["complete"] * 12
 
 
-def gpus(name: str) -> bool:
-    """Return whether each fit has a device of its own, and all devices are used."""
-    folder = tempfile.mkdtemp(dir=FOLDER)
-    more = {"n_iter": 8, "cv": 2, "trial_limits": {"gpu": 1}}
-    search = run(name, OnDevice(folder=folder), {"value": range(8)}, **more)
-    fits = sorted(path.read_text().split() for path in Path(folder).iterdir())
-    assert len(fits) == 16 and len(search.trials_) == 8
-    overlaps = [
-        a[0] == b[0] and float(b[1]) < float(a[2]) for a, b in itertools.pairwise(fits)
-    ]
-    return {device for device, *_ in fits} == {"0", "1"} and not any(overlaps)
-
-
 def data_once(name: str) -> tally.Figures:
     """Count how often 200 MB are sent, and how often each process receives them."""
     place = tempfile.mkdtemp(dir=FOLDER)
@@ -421,7 +386,6 @@ FEATURES: dict[str, Callable[[str], Any]] = {
     "worker killed during a fit": partial(odd_states, act="kill once"),
     "worker killed between fits": killed_between,
     "fit that kills each worker": killed_always,
-    "GPU of each fit (``trial_limits``)": gpus,
     "data sent once to each worker": data_once,
     "shared steps fitted once per fold": fitted_once,
     "efficiency, fits of 0.5 s": partial(

@@ -28,9 +28,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from skbayes import compat
 from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_folds
-from skbayes.evaluation.slots import n_slots, slots_here
 from skbayes.evaluation.temporary_files import (
     TemporaryFolder,
     place_of_folders,
@@ -244,16 +242,6 @@ class Backend:
         self.deadline = time.monotonic() + seconds
 
     @classmethod
-    def reserve(cls, backend: Any, gpus: float, n_workers: int) -> tuple[Any, int]:
-        """Return a backend of joblib that reserves GPUs, and the number of workers.
-
-        There are no more workers than fits that have GPUs, as far as this is known.
-        """
-        if cls.is_local:
-            n_workers = min(n_workers, len(slots_here(gpus)))
-        return backend, n_workers
-
-    @classmethod
     def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
         """Call a function on each machine, as far as possible; return the results."""
         return []
@@ -367,24 +355,6 @@ class DaskBackend(Backend):
             self.client.run(_forget, self.handle.key, wait=False)
 
     @classmethod
-    def reserve(cls, backend: Any, gpus: float, n_workers: int) -> tuple[Any, int]:
-        """Request the resource of the workers; there are two workers at least."""
-        backend = compat.own_backend(backend)
-        workers = backend.client.scheduler_info(n_workers=-1)["workers"].values()
-        resources = [item for w in workers for item in w["resources"].items()]
-        found = [(k, n) for k, n in resources if k.lower() == "gpu"]
-        name = found[0][0] if found else "GPU"
-        n_fits = sum(n_slots(n, gpus) for _, n in found)
-        if workers and not n_fits:
-            raise ValueError(
-                f"trial_limits['gpu']={gpus:g}: no worker of Dask has this number of "
-                'GPUs. Start workers with the option --resources "GPU=1".'
-            )
-        given = backend.submit_kwargs.get("resources", {})
-        backend.submit_kwargs["resources"] = {**given, name: gpus}
-        return backend, max(2, min(n_workers, n_fits or n_workers))
-
-    @classmethod
     def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
         """Call a function on each worker."""
         return list(client.run(function, on_error="ignore").values())
@@ -419,26 +389,6 @@ class RayBackend(Backend):
     def __exit__(self, *exception: object) -> None:
         """Release the inputs."""
         self.handle = None
-
-    @classmethod
-    def reserve(cls, backend: Any, gpus: float, n_workers: int) -> tuple[Any, int]:
-        """Request GPUs for the fits; joblib would run those of one worker here."""
-        import ray
-
-        backend = compat.own_backend(backend)
-        if not ray.is_initialized():
-            ray.init()
-        # A fit runs on one node.
-        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        n_fits = sum(n_slots(node.get("GPU", 0.0), gpus) for node in nodes)
-        if not n_fits:
-            raise ValueError(
-                f"trial_limits['gpu']={gpus:g}: no node of the cluster of Ray has this "
-                "number of GPUs. On one machine, ray.init(num_gpus=...) sets it."
-            )
-        given = backend.ray_remote_args or {}
-        backend.ray_remote_args = {**given, "num_gpus": gpus}
-        return backend, max(2, min(n_workers, n_fits))
 
     @classmethod
     def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:

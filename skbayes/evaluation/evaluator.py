@@ -199,7 +199,7 @@ def make_backend(run: SearchRun, task: FoldTask) -> Backend:
     """Make the backend of a search, for the inputs that all fits share."""
     backend: Backend = run.context.kind(task, **run.context.backend_options)
     limits = run.options.limits
-    if run.has_limits and (limits.are_given or aborts_at_timeout(run)):
+    if run.has_limits and (limits.of_trials or aborts_at_timeout(run)):
         return KillableBackend(backend, limits)
     return backend
 

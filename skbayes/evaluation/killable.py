@@ -16,7 +16,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.spawn import get_executable
@@ -37,7 +37,6 @@ from skbayes.evaluation.fit_process import (
 from skbayes.evaluation.fold import Fold, FoldOutcome
 from skbayes.evaluation.limits import AbortReason, FitLimits
 from skbayes.evaluation.options import memory_text
-from skbayes.evaluation.slots import held_slot, visible_devices
 from skbayes.evaluation.trial import FoldStatus, TrialState
 from skbayes.utils.optional import warn_user
 from skbayes.utils.process_tree import TreeMemory, end_tree, is_running
@@ -81,16 +80,6 @@ class FitJob:
         """Whether nobody waits for the outcome."""
         return self.handle.stopped() or _is_orphan()
 
-    def slot(
-        self, is_over: Callable[[], bool]
-    ) -> contextlib.AbstractContextManager[Mapping[str, str]]:
-        """Hold the GPUs of the fit in the context; yield variables of its process."""
-        limits = self.limits
-        if limits.gpus is None:
-            return contextlib.nullcontext({})
-        idle = _SERVERS.environments(self.portable.key)
-        return held_slot(limits.gpus, limits.devices, idle, is_over)
-
 
 class KillableBackend(Backend):
     """Processes that are killed at a limit, each of them for a worker of a backend.
@@ -104,9 +93,6 @@ class KillableBackend(Backend):
     def __init__(self, backend: Backend, limits: FitLimits) -> None:
         super().__init__(backend.task, n_workers=backend.n_workers)
         self.is_local, self.is_here = backend.is_local, backend.is_here
-        if backend.is_local and limits.gpus is not None:
-            # Workers of earlier searches have the environment of that time.
-            limits = dataclasses.replace(limits, devices=visible_devices())
         self._backend, self._limits = backend, limits
         self._runs_in_backend = self._has_warned = False
         # The last one has the inputs for the processes.
@@ -119,7 +105,7 @@ class KillableBackend(Backend):
                 ProcessBackend(backend.task, temp_folder=folder, max_nbytes=least)
             )
         except (pickle.PicklingError, TypeError, AttributeError, OSError) as error:
-            if isinstance(error, OSError) and limits.are_given:
+            if isinstance(error, OSError) and limits.of_trials:
                 raise
             self._run_in_backend(error)
 
@@ -151,7 +137,7 @@ class KillableBackend(Backend):
             try:
                 outcome, size = start_server(job)
             except OSError as error:  # such as in a browser, which has no processes
-                if limits.are_given:
+                if limits.of_trials:
                     raise RuntimeError(
                         "trial_limits needs a process for the fits, and none could be "
                         f"started: {error}."
@@ -194,12 +180,12 @@ class KillableBackend(Backend):
     def _warn(self, error: BaseException) -> None:
         self._has_warned = True
         given = ["timeout"] if self._limits.timeout is not None else []
-        given += ["trial_limits"] if self._limits.are_given else []
+        given += ["trial_limits"] if self._limits.of_trials else []
         warn_user(
             f"{' and '.join(given)} cannot abort a running fit, since it cannot be "
             f"sent to another process ({type(error).__name__}: {error}). Time limits "
-            "are checked between the folds of a trial only, the memory limit is not "
-            "checked, and each fit can use all GPUs.",
+            "are checked between the folds of a trial only, and the memory limit is "
+            "not checked.",
         )
 
     def end_after(self, seconds: float) -> None:
@@ -227,12 +213,11 @@ class FitServer:
 
     _job: FitJob
 
-    def __init__(self, environment: Mapping[str, str]) -> None:
+    def __init__(self) -> None:
         self.data_key: str | None = None
-        self.environment = environment
         self._memory: TreeMemory | None = None
         self.first_size = 0
-        self._process, self._connection = _started(environment)
+        self._process, self._connection = _started()
         # Messages of the process; None is the end of them.
         self._messages: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         threading.Thread(target=self._listen, daemon=True).start()
@@ -404,27 +389,16 @@ class _Servers:
         # A process ends with the thread that started it.
         self._starter = ThreadPoolExecutor(1)
 
-    def take(self, data_key: str, environment: Mapping[str, str]) -> FitServer:
-        """Return an idle server that has loaded the data, or a new one.
-
-        A process uses the same devices as long as it exists.
-        """
+    def take(self, data_key: str) -> FitServer:
+        """Return an idle server that has loaded the data, or a new one."""
         # Servers of earlier searches have exited, and are zombies.
         self._end(lambda server: not server.is_alive)
         with self._lock:
             for server in self._idle:
-                is_of_search = server.data_key in (data_key, None)
-                if is_of_search and server.environment == environment:
+                if server.data_key in (data_key, None):
                     self._idle.remove(server)
                     return server
-        # Another fit uses the devices of the others now, which may have memory there.
-        self._end(lambda s: s.data_key == data_key and s.environment != environment)
-        return FitServer(environment)
-
-    def environments(self, data_key: str) -> list[Mapping[str, str]]:
-        """Return the environments of the idle servers that have loaded the data."""
-        with self._lock:
-            return [s.environment for s in self._idle if s.data_key == data_key]
+        return FitServer()
 
     def put_back(self, server: FitServer) -> None:
         """Keep a server for the next fit."""
@@ -464,25 +438,20 @@ if hasattr(os, "register_at_fork"):
 
 def start_server(job: FitJob) -> tuple[FoldOutcome | None, int]:
     """Start a process; return its memory, and an outcome if it cannot fit."""
-    # The timeout has not begun: a process without a device is sufficient.
-    attempts = iter([False])
-    with job.slot(lambda: next(attempts, True)) as environment:
-        server, outcome = _served(job, environment)
-        if server is None:
-            raise RuntimeError(
-                f"trial_limits: a process for the fits was started {N_STARTS} times, "
-                "and ended each time before the first fit."
-            )
-        _SERVERS.put_back(server)
+    server, outcome = _served(job)
+    if server is None:
+        raise RuntimeError(
+            f"trial_limits: a process for the fits was started {N_STARTS} times, "
+            "and ended each time before the first fit."
+        )
+    _SERVERS.put_back(server)
     return outcome, server.first_size
 
 
-def _served(
-    job: FitJob, environment: Mapping[str, str]
-) -> tuple[FitServer | None, FoldOutcome | None]:
+def _served(job: FitJob) -> tuple[FitServer | None, FoldOutcome | None]:
     """Run a job by a server, and again if its process ends before a fit."""
     for _ in range(N_STARTS):
-        server = _SERVERS.take(job.portable.key, environment)
+        server = _SERVERS.take(job.portable.key)
         try:
             return server, server.run(job)
         except BaseException as error:
@@ -503,31 +472,23 @@ def run_limited_folds(job: FitJob) -> list[FoldOutcome]:
 
 
 def _limited(job: FitJob) -> FoldOutcome:
-    def is_over() -> bool:
-        return job.limits.overrun_search() is not None or job.is_stopped
-
-    begin = time.perf_counter()
-    with job.slot(is_over) as environment:
-        waited = time.perf_counter() - begin
-        if job.is_stopped:
-            raise _Stopped
-        reason = job.limits.overrun_search()
-        if reason is not None:
-            return aborted_outcome(reason)
-        server, outcome = _served(job, environment)
-        if server is None or outcome is None:
-            text = f"The process of the fit ended {N_STARTS} times before its fit."
-            return aborted_outcome(AbortReason(TrialState.FAILED, text))
-        # Before another fit has the slot.
-        if outcome.reason is None and server.is_fresh:
-            _SERVERS.put_back(server)
-        else:
-            server.end()
-    outcome.waited += waited
+    if job.is_stopped:
+        raise _Stopped
+    reason = job.limits.overrun_search()
+    if reason is not None:
+        return aborted_outcome(reason)
+    server, outcome = _served(job)
+    if server is None or outcome is None:
+        text = f"The process of the fit ended {N_STARTS} times before its fit."
+        return aborted_outcome(AbortReason(TrialState.FAILED, text))
+    if outcome.reason is None and server.is_fresh:
+        _SERVERS.put_back(server)
+    else:
+        server.end()
     return outcome
 
 
-def _started(environment: Mapping[str, str]) -> tuple[subprocess.Popen, Connection]:
+def _started() -> tuple[subprocess.Popen, Connection]:
     ours, theirs = multiprocessing.Pipe()
     path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
     number = str(theirs.fileno())
@@ -540,11 +501,7 @@ def _started(environment: Mapping[str, str]) -> tuple[subprocess.Popen, Connecti
         os.set_handle_inheritable(theirs.fileno(), True)
         more = {"close_fds": False}
     start = functools.partial(
-        subprocess.Popen,
-        command,
-        stdin=subprocess.DEVNULL,
-        env={**os.environ, **environment},
-        **more,
+        subprocess.Popen, command, stdin=subprocess.DEVNULL, **more
     )
     process = _SERVERS.start(start)
     theirs.close()

@@ -28,8 +28,7 @@ class FitLimits:
     """Limits of one fit of a trial, whose earlier fits took `spent` seconds.
 
     The `deadline` of the search is on the clock `time.monotonic`; `left` are the
-    seconds until then for machines with other clocks. The fit needs some `gpus` of the
-    `devices`, by default those of its machine.
+    seconds until then for machines with other clocks.
     """
 
     trial_timeout: float | None = None
@@ -38,8 +37,6 @@ class FitLimits:
     deadline: float | None = None
     spent: float = 0.0
     left: float | None = None
-    gpus: float | None = None
-    devices: tuple[str, ...] | None = None
 
     def after(self, spent: float, same_clock: bool) -> FitLimits:
         """Return the limits of a fit after earlier fits of the trial took `spent`."""
@@ -58,13 +55,8 @@ class FitLimits:
 
     @property
     def of_trials(self) -> bool:
-        """Whether trials may be aborted at a limit other than that of the search."""
+        """Whether `trial_limits` is given."""
         return self.trial_timeout is not None or self.trial_memory is not None
-
-    @property
-    def are_given(self) -> bool:
-        """Whether `trial_limits` is given: fits run in separate processes."""
-        return self.of_trials or self.gpus is not None
 
     def received(self) -> FitLimits:
         """Return the limits with a deadline by the clock of this machine."""

@@ -34,30 +34,22 @@ _SECONDS = {
 
 
 def parse_trial_limits(given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return the limits of a trial that are given, in seconds, bytes and GPUs.
+    """Return the limits of a trial that are given, in seconds and bytes.
 
     An ImportError is raised if psutil, which measures the memory, is not installed.
     """
     found: dict[str, Any] = {}
     for name, value in (given or {}).items():
-        if name not in ("time", "memory", "gpu"):
+        if name not in ("time", "memory"):
             raise ValueError(
                 f"trial_limits: {name!r} is not the name of a limit; write "
-                "trial_limits={'time': '5 min', 'memory': '2 GB', 'gpu': 1}, or some "
-                "of them."
+                "trial_limits={'time': '5 min', 'memory': '2 GB'}, or one of them."
             )
         if value is not None and name == "time":
             found[name] = parse_time("trial_limits['time']", value)
-        elif value is not None and name == "memory":
+        elif value is not None:
             require_psutil()
             found[name] = parse_size("trial_limits['memory']", value)
-        elif value is not None:
-            if not is_number(value) or not (0 < value < 1 or value in range(1, 1025)):
-                raise ValueError(
-                    "trial_limits['gpu'] must be the number of GPUs for a fit, such as "
-                    f"1, or 0.5 if two fits share a GPU, got {value!r}."
-                )
-            found[name] = value
     return found
 
 

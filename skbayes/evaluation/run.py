@@ -196,8 +196,7 @@ class SearchRun:
     @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be skipped."""
-        limited = self.has_limits and self.options.limits.of_trials
-        return limited or self.racing_risk is not None
+        return self.options.limits.of_trials or self.racing_risk is not None
 
     @property
     def n_samples(self) -> int:

@@ -66,7 +66,7 @@ def describe_search(
     """Describe the parts of a search that determine its trials, by name."""
     params = _values(search)
     normal = {
-        "trial_limits": _limits,
+        "trial_limits": parse_trial_limits,
         # The rule of the configurations is that of the space.
         "constraints": lambda constraints: rule_and_bounds(constraints)[1],
         "warm_start_from": _knowledge,
@@ -142,11 +142,6 @@ def _target_metric(params: Mapping[str, Any]) -> Any:
     if named is None and isinstance(scoring, list | tuple | dict):
         return next(iter(scoring), None)
     return named
-
-
-def _limits(given: Any) -> dict[str, Any]:
-    """Return the limits of a trial that may change it."""
-    return {k: v for k, v in parse_trial_limits(given).items() if k != "gpu"}
 
 
 def _knowledge(source: Any) -> Any:

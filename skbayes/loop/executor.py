@@ -67,14 +67,11 @@ class ExecutionContext:
 
     The configurations of scikit-learn and joblib and NumPy's error state belong to a
     thread, and new threads start with the defaults. `n_jobs` and `pre_dispatch` are as
-    for the searches, and `gpus` the number that each fit needs. `n_workers` is the
-    number of fits that can run in parallel, and `backend` the one of joblib that runs
-    them.
+    for the searches. `n_workers` is the number of fits that can run in parallel, and
+    `backend` the one of joblib that runs them.
     """
 
-    def __init__(
-        self, n_jobs: int | None, pre_dispatch: int | str, gpus: float | None = None
-    ) -> None:
+    def __init__(self, n_jobs: int | None, pre_dispatch: int | str) -> None:
         # An int is a number of trials, whose fits joblib dispatches as by default.
         is_of_fits = isinstance(pre_dispatch, str)
         self._pre_dispatch = pre_dispatch if is_of_fits else "2*n_jobs"
@@ -88,9 +85,6 @@ class ExecutionContext:
         if self._is_dask:
             # There may be one worker, or none, while others start.
             self.n_workers = max(2, self.n_workers)
-        if gpus is not None:
-            found = self.kind.reserve(self.backend, gpus, self.n_workers)
-            self.backend, self.n_workers = found
 
     @property
     def _is_dask(self) -> bool:

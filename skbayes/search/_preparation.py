@@ -236,7 +236,6 @@ def fit_options(search: Any) -> FitOptions:
             limits.get("time"),
             limits.get("memory"),
             parse_time("timeout", search.timeout),
-            gpus=limits.get("gpu"),
         ),
     )
 
@@ -318,8 +317,7 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
 
     Seed, splits and number of trials in flight are those of the journal.
     """
-    gpus = run.options.limits.gpus
-    context = ExecutionContext(search.n_jobs, search.pre_dispatch, gpus)
+    context = ExecutionContext(search.n_jobs, search.pre_dispatch)
     # By default, as many trials are in progress as keep the workers busy.
     n_points = context.trials_in_flight(len(run.splits))
     if run.racing_risk is not None:

@@ -213,8 +213,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         GridSearchCV. The number of trials is then 1 with one worker. With more workers,
         it is ``ceil(1.5 * n_workers / n_splits_) + 1``, which keeps them busy.
     trial_limits : dict or None, default=None
-        Limits of a trial, such as ``{"time": "5 min", "memory": "2 GB", "gpu": 1}``,
-        or some of them. None means no limits. With limits, each worker runs its fits in
+        Limits of a trial, such as ``{"time": "5 min", "memory": "2 GB"}``, or one
+        of them. None means no limits. With limits, each worker runs its fits in
         a separate process, even if there is only one worker (see :ref:`limits`).
 
         - "time": limit for the fits of a trial, as a number of seconds or a string. The
@@ -232,10 +232,6 @@ class ParetoSearchCV(BaseBayesSearchCV):
           aborted, and the state of its trial is "out_of_memory". Otherwise, such a
           trial is treated like a trial that exceeds its time. Requires psutil, which
           the extra `limits` installs.
-        - "gpu": number of GPUs that a fit uses. With 0.5, two fits share a GPU. As many
-          fits run at the same time as there are GPUs for them, and
-          ``CUDA_VISIBLE_DEVICES`` contains only those of the fit (see :ref:`gpus`). It
-          has no effect on the trials, except through the number of workers.
     random_state : int, RandomState instance or None, default=None
         Seed for the choice of configurations. Pass an int for the same trials in every
         call of `fit`. With another number of workers, the trials are the same only if

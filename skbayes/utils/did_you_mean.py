@@ -40,10 +40,6 @@ REPLACED = {
     "constraint": ("constraints", "constraints=lambda params: params['a'] < 1"),
     "trial_timeout": ("trial_limits", "trial_limits={'time': '5 min'}"),
     "trial_memory": ("trial_limits", "trial_limits={'memory': '2 GB'}"),
-    **dict.fromkeys(
-        ("gpu", "gpus", "n_gpus", "num_gpus", "device", "devices", "resources"),
-        ("trial_limits", "trial_limits={'gpu': 1}"),
-    ),
     "return_fold_estimators": ("return_folds", "return_folds='estimators'"),
     "return_oof": ("return_folds", "return_folds='predict_proba'"),
     "progress_bar": ("verbose", "verbose='progress'"),

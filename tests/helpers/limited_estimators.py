@@ -1,14 +1,11 @@
-"""Estimators whose fits do not end, use all memory or a GPU, or leave processes."""
+"""Estimators whose fits do not end, use all memory, or leave processes."""
 
-import contextlib
 import os
 import re
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-import uuid
 from pathlib import Path
 
 import numpy as np
@@ -89,44 +86,6 @@ class Limited(Sometimes):
         program = "import time; time.sleep(600)"
         child = subprocess.Popen([sys.executable, "-c", program])
         Path(self.folder, f"{child.pid}-program").touch()
-
-
-class OnDevice(Sometimes):
-    """Classifier that notes its device, which no other process may use meanwhile.
-
-    The first fits wait for each other until `n_at_once` have begun. The first fit of
-    `way` "kill" kills the parent of its process.
-    """
-
-    def __init__(self, quality=0.5, folder=None, n_at_once=1, way="good"):
-        super().__init__(quality)
-        self.folder, self.n_at_once, self.way = folder, n_at_once, way
-
-    def fit(self, X, y):
-        if len(X) == 150:  # the refit
-            return super().fit(X, y)
-        device = os.environ["CUDA_VISIBLE_DEVICES"]
-        folder = Path(self.folder)
-        with contextlib.suppress(FileExistsError):
-            if self.way == "kill":
-                (folder / "killed").touch(exist_ok=False)
-                os.kill(os.getppid(), signal.SIGKILL)
-                sleep()
-        # A lock, which a killed fit does not keep.
-        busy = sqlite3.connect(folder / f"busy {device}", 0, isolation_level=None)
-        busy.execute("BEGIN EXCLUSIVE")
-        (folder / f"{device} {uuid.uuid4()}").touch()
-        while len(devices(folder)) < self.n_at_once:
-            time.sleep(0.01)
-        time.sleep(0.03)
-        busy.close()
-        return super().fit(X, y)
-
-
-def devices(folder):
-    """Return the devices of the fits that have begun."""
-    names = [path.name.split() for path in Path(folder).iterdir()]
-    return [name[0] for name in names if name[0] != "busy" and len(name) == 2]
 
 
 def two_metrics(model, X, y):
