@@ -15,20 +15,22 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, wait
-from functools import partial
+from functools import partial, wraps
 from multiprocessing.pool import ApplyResult
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
+import joblib
 import numpy as np
+import sklearn
 from sklearn import get_config
 from sklearn.metrics import check_scoring
 from sklearn.utils.parallel import Parallel
 
 from skbayes.utils.private_names import (
     HAS_CALLBACKS,
-    LOST,
+    MISSING,
     TASK_PENDING,
     BaseSearchCV,
     HasMethods,
@@ -59,7 +61,6 @@ from skbayes.utils.private_names import (
 # Names of other modules that are used as those of this one.
 __all__ = [
     "HAS_CALLBACKS",
-    "LOST",
     "BaseSearchCV",
     "HasMethods",
     "Interval",
@@ -88,8 +89,26 @@ _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
 def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[_Method], _Method]:
-    """Return scikit-learn's decorator of `fit`, which validates parameters."""
+    """Return scikit-learn's decorator of `fit`, which validates parameters.
+
+    If the release lacks a private name, `fit` raises an ImportError.
+    """
+    if MISSING:
+        return _refused
     return _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+
+
+def _refused(method: _Method) -> _Method:
+    """Return a method that raises an error with the missing names."""
+
+    def fit(*args: Any, **kwargs: Any) -> Any:
+        raise ImportError(
+            f"skbayes needs private names that scikit-learn {sklearn.__version__} with "
+            f"joblib {joblib.__version__} does not have: {', '.join(MISSING)}. Install "
+            "a newer release of skbayes, or an older one of these packages."
+        )
+
+    return cast(_Method, wraps(method)(fit))
 
 
 class StrOptions(_StrOptions):
@@ -469,8 +488,6 @@ def _is_lost(job: Any, backend: Any) -> bool:
 
 def joblib_settings() -> dict[str, Any]:
     """Return the settings of the active `joblib.parallel_config` contexts."""
-    if _joblib_state is None or default_parallel_config is None:
-        return {"backend": active_backend()}
     config = getattr(_joblib_state, "config", {})
     return {k: v for k, v in config.items() if v is not default_parallel_config.get(k)}
 
@@ -569,7 +586,7 @@ def _has_ended(workers: Any) -> bool:
 
 def kill_workers(backend: Any) -> None:
     """Kill the processes that all calls share, as joblib does on Ctrl-C."""
-    if shares_processes(backend) and get_reusable_executor is not None:
+    if shares_processes(backend):
         get_reusable_executor(reuse=True).shutdown(wait=False, kill_workers=True)
 
 

@@ -1,8 +1,8 @@
 """Searches with the private names of scikit-learn and joblib hidden, one at a time.
 
 Run as a program, it prints a line of JSON for each name, for none and for all of them.
-The line contains the location of the name, warnings of the import, lost features, and
-scores of a search.
+The line contains the location of the name, warnings of the import, missing names, and
+the error or the scores of a search.
 """
 
 import json
@@ -43,7 +43,7 @@ def dependents():
 
 
 def search_anew(modules):
-    """Import some modules again; return warnings, lost features, and scores."""
+    """Import some modules again; return warnings, missing names, and scores."""
     for name in modules:
         sys.modules.pop(name, None)
         package, _, last = name.rpartition(".")
@@ -55,18 +55,20 @@ def search_anew(modules):
     space = {"var_smoothing": (1e-9, 1.0, "log-uniform")}
     more = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
     more |= {"n_iter": 2, "cv": 2, "random_state": 0, "return_train_score": True}
-    search = search_class(GaussianNB(), space, **more).fit(X, y, groups=None)
-    columns = ("split1_test_accuracy", "mean_train_f1_macro")
+    search, error, scores = search_class(GaussianNB(), space, **more), None, []
+    try:
+        search.fit(X, y, groups=None)
+    except ImportError as problem:
+        error = str(problem)
+    else:
+        columns = ("split1_test_accuracy", "mean_train_f1_macro")
+        scores = [search.cv_results_[name].tolist() for name in columns]
     return {
         "warnings": [str(one.message) for one in caught],
-        "lost": import_module(PRIVATE_NAMES).LOST,
-        "best": search.best_params_,
-        "scores": [search.cv_results_[name].tolist() for name in columns],
+        "missing": import_module(PRIVATE_NAMES).MISSING,
+        "error": error,
+        "scores": scores,
     }
-
-
-# Methods of scikit-learn that call a hidden one: a release without it has them changed.
-CALLERS = {"_check_refit_for_multimetric": ["_get_scorers"]}
 
 
 def hide(stack, owner, name):
@@ -79,11 +81,10 @@ def hide(stack, owner, name):
         stack.enter_context(patch.dict(sys.modules, {owner: copy}))
         return vars(copy).pop(name, None) is not None
     found = hasattr(owner, name)
-    for one in (name, *CALLERS.get(name, ())):
-        for base in owner.__mro__:
-            if one in vars(base):
-                stack.callback(setattr, base, one, vars(base)[one])
-                delattr(base, one)
+    for base in owner.__mro__:
+        if name in vars(base):
+            stack.callback(setattr, base, name, vars(base)[name])
+            delattr(base, name)
     return found
 
 
