@@ -22,7 +22,7 @@ from skbayes.search.combination import EnsembleResult
 from skbayes.space import Space
 from skbayes.surrogates.parzen import ParzenEstimator
 from skbayes.surrogates.registry import registry
-from skbayes.utils.did_you_mean import NameHints, replaced_by, surrogate_elsewhere
+from skbayes.utils.did_you_mean import NameHints, spelling_of, surrogate_elsewhere
 from skbayes.utils.pickled_version import PickledVersion
 
 # -- types ----------------------------------------------------------------------------
@@ -337,7 +337,7 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         """
         known = self.get_params(deep=False)
         for name in params:
-            if name not in known and (remedy := replaced_by(name, known)):
+            if name not in known and (remedy := spelling_of(name, known)):
                 kind = type(self).__name__
                 raise ValueError(f"{kind} has no parameter {name!r}. {remedy}")
         validate.check_source(self, params.get("warm_start_from"))

@@ -32,24 +32,13 @@ ELSEWHERE = {
     "catch": "error_score",
 }
 
-# Earlier parameters of the searches, with a parameter that the search has and the new
-# spelling.
-REPLACED = {
+# Parameters of other libraries that correspond to a value of a parameter: the name of
+# this parameter, and the code.
+SPELLINGS = {
     "n_initial_points": ("initial_points", "initial_points=5"),
     "n_startup_trials": ("initial_points", "initial_points=5"),
-    "constraint": ("constraints", "constraints=lambda params: params['a'] < 1"),
-    "trial_timeout": ("trial_limits", "trial_limits={'time': '5 min'}"),
-    "trial_memory": ("trial_limits", "trial_limits={'memory': '2 GB'}"),
-    "return_fold_estimators": ("return_folds", "return_folds='estimators'"),
-    "return_oof": ("return_folds", "return_folds='predict_proba'"),
-    "progress_bar": ("verbose", "verbose='progress'"),
-    "target_metric": ("refit", "refit='roc_auc', or the first metric of scoring"),
     "n_points": ("pre_dispatch", "pre_dispatch=4"),
-    "refit_dev": ("dev", "dev={'texts': X, 'labels': y, 'refit': False}"),
-    "stop_words": ("language", "search_spaces={'stop_words': [None, words]}"),
-    "acquisition": ("surrogate", "surrogate=('gp', 'ucb')"),
     "acq_func": ("surrogate", "surrogate=('gp', 'ucb')"),
-    "trials_per_stage": ("stages", "n_iter=(30, 10)"),
 }
 
 # Parameters for the direction of the optimization in other libraries.
@@ -192,14 +181,14 @@ def _meant(name: str, known: list[str]) -> str:
     if name in DIRECTIONS:
         hints = (f" {hint}" for key, hint in DIRECTION_HINTS.items() if key in known)
         return next(hints, "")
-    if remedy := replaced_by(name, known):
+    if remedy := spelling_of(name, known):
         return f" {remedy}"
     return did_you_mean(name, known)
 
 
-def replaced_by(name: str, known: Iterable[str]) -> str:
-    """Return a sentence with the new spelling of a former parameter, or ""."""
-    owner, spelling = REPLACED.get(name, ("", ""))
+def spelling_of(name: str, known: Iterable[str]) -> str:
+    """Return a sentence with the code for a parameter of other libraries, or ""."""
+    owner, spelling = SPELLINGS.get(name, ("", ""))
     return f"Write {spelling}." if owner and owner in known else ""
 
 

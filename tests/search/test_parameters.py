@@ -1,4 +1,4 @@
-"""Parameters of the searches: number, former names, signatures and docstrings."""
+"""Parameters of the searches: number, names elsewhere, signatures and docstrings."""
 
 import inspect
 import re
@@ -26,7 +26,7 @@ from skbayes.evaluation.options import (
 )
 from skbayes.loop.stopping import NoImprovement
 from skbayes.search._preparation import parse_initial_points
-from skbayes.utils.did_you_mean import REPLACED
+from skbayes.utils.did_you_mean import SPELLINGS
 
 
 def parameters(kind):
@@ -39,8 +39,8 @@ def test_the_number_of_parameters(kind):
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
-def test_a_former_name_is_refused_and_the_new_spelling_named(kind):
-    for name, (parameter, spelling) in REPLACED.items():
+def test_a_name_elsewhere_is_refused_and_the_code_named(kind):
+    for name, (parameter, spelling) in SPELLINGS.items():
         assert name not in parameters(kind)
         if parameter not in parameters(kind):
             continue
