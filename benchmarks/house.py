@@ -38,7 +38,7 @@ from scipy.sparse.csgraph import connected_components
 
 PACKAGE = "skbayes"
 LONG_FUNCTION = 60
-MAX_LINES = 500
+MAX_LINES = 600
 LOOSE = {"skbayes.compat"}
 
 # Maximum number of code lines of each room: those of the day of the last change of this
@@ -55,7 +55,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.loop": 1129,
     "skbayes.optimizer": 1061,
     "skbayes.results": 1144,
-    "skbayes.search": 3972,
+    "skbayes.search": 4501,
     "skbayes.space": 2086,
     "skbayes.spaces": 2562,
     "skbayes.surrogates": 2260,

@@ -152,9 +152,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         below 0.5. Its other folds are not fitted, and it cannot be chosen as the best.
         Each trial begins with another fold. In 151 recorded searches with five folds,
         the default threshold needs 56% of the fits and keeps the best trial in 89% of
-        the searches (:ref:`racing`). With `rounds`, a trial can also be pruned within
-        its first fold, after some of the rounds. The fits of a trial run one after the
-        other, so more trials are in progress by default, at most 16.
+        the searches (:ref:`racing`). The fits of a trial run one after the other, so
+        more trials are in progress by default, at most 16.
     rounds : int, "auto" or None, default=None
         Maximum number of boosting iterations of the estimator, or of the last step of a
         pipeline: gradient boosting of scikit-learn, LightGBM, XGBoost or CatBoost. Each

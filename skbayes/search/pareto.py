@@ -54,7 +54,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     Parameters
     ----------
     estimator : estimator object
-        Estimator to tune. It needs a `score` method unless `scoring` is given.
+        Estimator to tune. The `objectives` score it.
     search_spaces : "auto", dict, list of dict, Space or None, default="auto"
         Search space. A dict maps the name of each hyper-parameter to its possible
         values: a list or array of values, a scipy distribution, a tuple ``(low, high)``
@@ -134,9 +134,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
         A dict contains bounds on outcomes of the fits, such as
         ``{"model_size": "<= 1e6", "recall": ">= 0.9"}``. The search looks for the best
         configuration that satisfies all bounds, and refits it. A bound applies to the
-        mean of an outcome over the splits. The name of an outcome is a metric of
-        `scoring`, a scorer of scikit-learn (which is then evaluated in addition to
-        `scoring`), or one of the following:
+        mean of an outcome over the splits. The name of an outcome is an objective, a
+        scorer of scikit-learn (which is then evaluated in addition to the objectives),
+        or one of the following:
 
         - "fit_time", "score_time": seconds of fitting and of scoring;
         - "cpu_time": seconds of processor time of fitting;
@@ -219,12 +219,12 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
         - "time": limit for the fits of a trial, as a number of seconds or a string. The
           time that a fit waits for a worker or for the start of a process does not
-          count. The fits of a trial run in groups of as many as there are workers, or
-          one after the other with `racing`. A group takes as long as its longest fit. A
-          fit that is still running at this limit is aborted, and no further fit of the
-          trial is started. The state of the trial is then "timed_out". The surrogate
-          uses the score that is predicted from the completed fits; the trial cannot be
-          chosen as the best. The proposals then depend on measured times.
+          count. The fits of a trial run in groups of as many as there are workers. A
+          group takes as long as its longest fit. A fit that is still running at this
+          limit is aborted, and no further fit of the trial is started. The state of the
+          trial is then "timed_out". The surrogate uses the score that is predicted from
+          the completed fits; the trial cannot be chosen as the best. The proposals then
+          depend on measured times.
         - "memory": limit for a fit, in bytes or as a string such as "500 MiB". The
           limit applies to the resident memory of the process that runs the fit and of
           its child processes, including Python and its libraries (about 150 MB). Data

@@ -245,12 +245,12 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
         - "time": limit for the fits of a trial, as a number of seconds or a string. The
           time that a fit waits for a worker or for the start of a process does not
-          count. The fits of a trial run in groups of as many as there are workers, or
-          one after the other with `racing`. A group takes as long as its longest fit. A
-          fit that is still running at this limit is aborted, and no further fit of the
-          trial is started. The state of the trial is then "timed_out". The surrogate
-          uses the score that is predicted from the completed fits; the trial cannot be
-          chosen as the best. The proposals then depend on measured times.
+          count. The fits of a trial run in groups of as many as there are workers. A
+          group takes as long as its longest fit. A fit that is still running at this
+          limit is aborted, and no further fit of the trial is started. The state of the
+          trial is then "timed_out". The surrogate uses the score that is predicted from
+          the completed fits; the trial cannot be chosen as the best. The proposals then
+          depend on measured times.
         - "memory": limit for a fit, in bytes or as a string such as "500 MiB". The
           limit applies to the resident memory of the process that runs the fit and of
           its child processes, including Python and its libraries (about 150 MB). Data

@@ -165,12 +165,12 @@ DIFFERENT = {
     ),
     TradeoffSearchCV: (
         "n_iter surrogate initial_points constraints refit random_state stopper "
-        "warm_start_from cv_results_ best_estimator_"
+        "trial_limits warm_start_from cv_results_ best_estimator_"
     ),
     ParetoSearchCV: (
-        "n_iter surrogate n_jobs refit verbose random_state error_score stopper "
-        "warm_start_from cv_results_ best_index_ best_params_ best_score_ "
-        "target_metric_"
+        "estimator n_iter constraints surrogate n_jobs refit verbose random_state "
+        "error_score stopper trial_limits warm_start_from cv_results_ best_index_ "
+        "best_params_ best_score_ target_metric_"
     ),
     TextRepresentationSearchCV: (
         "estimator search_spaces n_iter initial_points scoring cv constraints racing "
@@ -227,6 +227,13 @@ def test_shared_entries_of_the_docstrings_are_equal(kind):
     for own, shared in zip(entries(kind), entries(BayesSearchCV), strict=True):
         different |= {n for n in own.keys() & shared.keys() if own[n] != shared[n]}
     assert different == set(DIFFERENT[kind].split())
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_the_docstring_names_no_parameters_of_other_searches(kind):
+    others = {name for search in SEARCHES for name in parameters(search)}
+    named = set(re.findall(r"(?<![`\w])`(\w+)`(?!`)", kind.__doc__))
+    assert not named & others - set(parameters(kind))
 
 
 def test_an_aspect_declares_what_its_parameters_accept():
