@@ -9,13 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-import numpy as np
-
 from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.utils.optional import import_optional
 from skbayes.utils.texts import one_line
 
 Report = Callable[[Trial, History], None]
+
+# The time of a trial counts as at most this multiple of the average, and at least its
+# reciprocal. The last trial has at least this share in the average.
+MOST_APART, LEAST_SHARE = 3.0, 0.1
 
 
 def _best_so_far(history: History) -> str:
@@ -57,69 +59,59 @@ class PlannedStage:
 
 
 class _TimeLeft:
-    """Estimator of the time left, from the trials of this run.
+    """Estimator of the time left, from the times at which the trials ended.
 
-    A stage takes (trials left) * (mean duration / trials in flight + idle time). Idle
-    time is the elapsed time per trial in which no trial ran: mostly proposals.
+    With n trials in flight, the last n trials took the time since the trial before
+    them. This includes the time between trials, mostly proposals.
     """
 
     def __init__(
         self, plan: Sequence[PlannedStage], recalled: Mapping[int, Trial], begin: float
     ) -> None:
-        self._plan = plan
-        self._recalled = dict(recalled)
-        self._begin = begin
-        self._run: list[Trial] = []
-        self._busy = 0.0
-        self._n_left = [stage.n_trials for stage in plan]
-        for trial in self._recalled.values():
+        self._plan, self._recalled = plan, dict(recalled)
+        self._n_run, self._n_left = [0] * len(plan), [stage.n_trials for stage in plan]
+        self._ends = [begin]
+        # Seconds of a trial of weight 1; the earlier run is a guess.
+        self._unit = math.nan
+        if known := list(self._recalled.values()):
+            weights = sum(plan[self._stage(trial)].weight for trial in known)
+            self._unit = sum(trial.duration for trial in known) / weights
+        for trial in known:
             self._n_left[self._stage(trial)] -= 1
 
     def after(self, trial: Trial, now: float) -> float:
         """Return the estimated seconds left after a trial."""
-        if trial.number not in self._recalled:
-            self._run.append(trial)
-            stage = self._stage(trial)
-            self._n_left[stage] -= 1
-            self._busy += trial.duration / self._plan[stage].n_in_flight
-        elif not self._run:
-            self._begin = now
-        seconds = self._seconds_per_trial()
         first = self._stage(trial)
-        idle = self._idle(seconds, first, now)
+        if trial.number not in self._recalled:
+            n = self._plan[first].n_in_flight
+            self._learn((now - self._ends[-n:][0]) / self._plan[first].weight, first)
+            self._ends.append(now)
+            self._n_left[first] -= 1
+        elif len(self._ends) == 1:
+            self._ends = [now]
+        left = zip(self._n_left[first:], self._plan[first:], strict=True)
         return sum(
-            max(0, self._n_left[stage])
-            * (seconds[stage] / self._plan[stage].n_in_flight + idle)
-            for stage in range(first, len(self._plan))
+            self._unit * stage.weight * n_left / stage.n_in_flight
+            for n_left, stage in left
+            if n_left > 0
         )
+
+    def _learn(self, seconds: float, stage: int) -> None:
+        """Update the average with the time of a trial; the last trials count most.
+
+        A single trial changes the average by a small factor only, because times are
+        often skewed, and the first ones include the start of the workers.
+        """
+        self._n_run[stage] += 1
+        if math.isnan(self._unit):
+            self._unit = seconds
+        limited = min(max(seconds, self._unit / MOST_APART), self._unit * MOST_APART)
+        share = max(2.0 / (self._n_run[stage] + 2), LEAST_SHARE)
+        self._unit += share * (limited - self._unit)
 
     def _stage(self, trial: Trial) -> int:
         # A journal may contain more stages than are planned now.
         return min(trial.stage, len(self._plan) - 1)
-
-    def _seconds_per_trial(self) -> list[float]:
-        """Return the mean duration by stage, estimated by weights for later stages.
-
-        Only the later half of the trials counts, because the first ones include the
-        start of the workers, and no more than 1,000.
-        """
-        known = self._run or list(self._recalled.values())
-        known = known[max(len(known) // 2, len(known) - 1000) :]
-        durations = np.array([trial.duration for trial in known])
-        stages = np.array([self._stage(trial) for trial in known])
-        weights = np.array([stage.weight for stage in self._plan])
-        means = weights * (durations.sum() / weights[stages].sum())
-        for stage in np.unique(stages):
-            means[stage] = durations[stages == stage].mean()
-        return [float(mean) for mean in means]
-
-    def _idle(self, seconds: list[float], stage: int, now: float) -> float:
-        if not self._run:
-            return 0.0
-        n_in_flight = self._plan[stage].n_in_flight
-        # No trial ends before one duration has passed, for any number in parallel.
-        busy = seconds[stage] * (1.0 - 1.0 / n_in_flight)
-        return max(0.0, now - self._begin - busy - self._busy) / len(self._run)
 
 
 class Lines:
