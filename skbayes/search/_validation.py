@@ -274,12 +274,12 @@ def check_values(
     for row, params, model in zip(active, sample, models, strict=True):
         _check_packages(model)
         for place in np.flatnonzero(row).tolist():
-            column = space.columns[place]
-            if column.name not in params or place in accepted:
+            column, name = space.columns[place], space.columns[place].name
+            if name is None or name not in params or place in accepted:
                 continue
             if getattr(column.dimension, "is_pair", False) and place not in refused:
-                owner, _ = owner_of(model, column.name)
-                warn_of_integers(column.name, owner, column.dimension)
+                owner, _ = owner_of(model, name)
+                warn_of_integers(name, owner, column.dimension)
             complaint = _complaint(model, column)
             if complaint is None:
                 accepted.add(place)

@@ -82,7 +82,7 @@ def parameters_of(estimator: Any) -> dict[str, inspect.Parameter]:
     for cls in type(estimator).__mro__:
         if "__init__" not in vars(cls):
             continue
-        own = inspect.signature(cls.__init__).parameters
+        own = inspect.signature(vars(cls)["__init__"]).parameters
         found = {n: p for n, p in own.items() if p.kind is not p.VAR_KEYWORD} | found
         if not any(p.kind is p.VAR_KEYWORD for p in own.values()):
             break
@@ -232,7 +232,8 @@ def _documented(estimator: Any, name: str) -> str:
     """Return the type of a parameter in the docstrings of an estimator's class."""
     entry = rf"^\s*(?:\w+, )*{re.escape(name)}(?:, \w+)*\s*[:(]\s*(.+)$"
     for cls in type(estimator).__mro__[:-1]:
-        for text in (cls.__doc__, cls.__init__.__doc__):
+        constructor = vars(cls).get("__init__")
+        for text in (cls.__doc__, getattr(constructor, "__doc__", None)):
             if match := re.search(entry, text or "", re.MULTILINE):
                 return match[1]
     return ""

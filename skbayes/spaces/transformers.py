@@ -276,7 +276,8 @@ def _min_df(params: Params, facts: DataFacts) -> list[int] | None:
 
 def _max_df(params: Params, facts: DataFacts) -> tuple[float, float] | None:
     tuned = params["vocabulary"] is None and isinstance(params["max_df"], float)
-    return (0.3, 1.0) if tuned else None
+    least = params["min_df"] if isinstance(params["min_df"], float) else 0.0
+    return (max(0.3, least), 1.0) if tuned else None
 
 
 COUNTED: Notation = {

@@ -145,6 +145,11 @@ def test_the_space_of_defaults_has_all_options():
         assert searched in names_in(default) or "solver" in params, name
 
 
+def test_words_may_be_as_frequent_as_they_must_be():
+    vectorizer = SKLEARN["CountVectorizer"](min_df=0.5)
+    assert default_space(vectorizer)["max_df"] == (0.5, 1.0)
+
+
 def test_an_option_of_a_step_keeps_what_its_estimator_demands():
     forest = SKLEARN["RandomForestClassifier"](max_samples=0.5)
     steps = Pipeline([("m", SKLEARN["GaussianNB"]())])
