@@ -227,10 +227,10 @@ def _never_changed(record: SearchRecord, space: Space) -> list[str]:
     Trials are compared that differ in this hyper-parameter only.
     """
     rows = np.flatnonzero(record.comparable)
-    X = np.nan_to_num(space.encode([record.params[i] for i in rows]), nan=-1.0)
     score, found = record.score[rows], []
-    if np.ptp(score) == 0.0:  # reported as a tie
+    if not len(rows) or np.ptp(score) == 0.0:  # reported as a tie
         return []
+    X = np.nan_to_num(space.encode([record.params[i] for i in rows]), nan=-1.0)
     n_tried = len(np.unique(X, axis=0))
     for place, column in enumerate(space.columns):
         others = np.delete(X, place, axis=1)
