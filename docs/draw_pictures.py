@@ -124,8 +124,9 @@ def convergence():
     """Plot the convergence of two searches in one figure."""
     X, y = digits()
     distributions = {"C": loguniform(1e-2, 1e3), "gamma": loguniform(1e-4, 1e1)}
-    random = RandomizedSearchCV(SVC(), distributions, n_iter=30, cv=3, random_state=0)
-    bayes = BayesSearchCV(SVC(), SPACES, n_iter=30, cv=3, random_state=0)
+    svc, settings = SVC(gamma=0.1), {"n_iter": 30, "cv": 3, "random_state": 0}
+    random = RandomizedSearchCV(svc, distributions, **settings)
+    bayes = BayesSearchCV(svc, SPACES, **settings)
     display = ConvergenceDisplay.from_search(bayes.fit(X, y))
     ConvergenceDisplay.from_search(random.fit(X, y), ax=display.ax_)
     return display.figure_

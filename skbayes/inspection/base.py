@@ -164,8 +164,9 @@ def select_trials(record: SearchRecord, rows: np.ndarray) -> SearchRecord:
     for name in ("params", "trials"):
         if changes[name]:
             changes[name] = [changes[name][row] for row in rows]
-    best = np.flatnonzero(rows == record.best)
-    changes["best"] = int(best[0]) if len(best) else None
+    for name in ("best", "own"):
+        place = np.flatnonzero(rows == getattr(record, name))
+        changes[name] = int(place[0]) if len(place) else None
     return dataclasses.replace(record, **changes)
 
 

@@ -13,8 +13,8 @@ from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space.dimensions import FloatArray
 
-# Identifies the lines of searches that are already in the plot.
-LINE = "skbayes: best so far"
+# Identify the lines of searches that are already in the plot.
+LINE, OWN = "skbayes: best so far", "skbayes: own values"
 
 # Identifies the entries of models in the legend.
 MODEL = "skbayes: model"
@@ -25,6 +25,7 @@ UNITS = {"trials": "trial", "seconds": "seconds since the first trial began"}
 class ConvergenceDisplay(_Display):
     """Best score so far as a line, and the trials as points.
 
+    A dashed line is the score of the estimator's own values, if the search tried them.
     The color of a point is that of its model if the search chooses among models.
 
     Use :meth:`from_search` or :meth:`from_history` to create a display. Call them again
@@ -51,6 +52,8 @@ class ConvergenceDisplay(_Display):
     %(figure_)s
     line_ : matplotlib.lines.Line2D
         Line of the best score so far.
+    own_line_ : matplotlib.lines.Line2D or None
+        Line of the score of the estimator's own values; None if there is none.
     points_ : matplotlib.collections.PathCollection
         Points of comparable trials.
     other_points_ : matplotlib.collections.PathCollection
@@ -149,6 +152,7 @@ class ConvergenceDisplay(_Display):
             "zorder": 3,
         }
         (self.line_,) = ax.plot(self.x, self.best, **style.merged(line, line_kw))
+        self._draw_own(ax)
         color = self.line_.get_color()
         points = {"s": 16, "color": color, "marker": series.marker, "linewidths": 0.8}
         points |= {"gid": style.TRIALS, "alpha": 0.55, **(point_kw or {})}
@@ -166,6 +170,16 @@ class ConvergenceDisplay(_Display):
         style.set_robust_ylim(ax, record.sign)
         self._describe(ax)
         return self._drawn_on(ax)
+
+    def _draw_own(self, ax: Any) -> None:
+        self.own_line_ = None
+        if self.record.own is None:
+            return
+        # The line can be outside the plot, so the legend contains the score.
+        score = self.record.shown[self.record.own]
+        line = {"color": style.tones(ax).gray, "linestyle": (0, (4, 3)), "gid": OWN}
+        line |= {"label": f"estimator's own values: {score:.4g}", "linewidth": 1.2}
+        self.own_line_ = ax.axhline(score, **line)
 
     def _group_by_model(self, ax: Any, points: dict[str, Any]) -> None:
         """Give the points of each model a color, a marker, and an entry in the legend.
@@ -196,11 +210,10 @@ class ConvergenceDisplay(_Display):
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
         drawn = {c.get_gid() for c in ax.collections if len(c.get_offsets())}
-        handles = [
-            line
-            for line in ax.lines
-            if line.get_gid() == LINE and line.get_label()[:1] != "_"
-        ]
+        drawn_lines = [line for line in ax.lines if line.get_gid() in (LINE, OWN)]
+        # Searches of the same estimator have the same own values.
+        named = {line.get_label(): line for line in drawn_lines}
+        handles = [line for label, line in named.items() if label[:1] != "_"]
         models = [entry for entry in ax.collections if entry.get_gid() == MODEL]
         handles += models
         other = [c.get_label() for c in ax.collections if c.get_gid() == style.OTHERS]

@@ -30,6 +30,9 @@ SPREAD, MAX_SPREAD = 0.5, 0.12
 # Inches between two axes, and maximum width of a figure.
 STEP, WIDEST = 0.95, 14.0
 
+# Opacity of lines that do not stand out.
+FAINT = 0.5
+
 # Number of letters of a name that fit into an inch.
 LETTERS = 16
 
@@ -40,8 +43,9 @@ class ParallelCoordinatesDisplay(_Display):
     Each hyper-parameter has an axis with its own scale, which is logarithmic if the
     dimension is. Options are shown by name. A line passes below the axes of
     hyper-parameters that its trial does not have. The last axis is the score, which
-    also determines the shade of the lines: better scores are darker. The line of the
-    best trial is thick.
+    also determines the shade of the lines: better scores are darker. Only the best
+    fifth of the trials has shades; the other lines are faint. The line of the best
+    trial is thick.
 
     Use :meth:`from_search` or :meth:`from_history` to create a display.
 
@@ -59,7 +63,9 @@ class ParallelCoordinatesDisplay(_Display):
     %(ax_)s
     %(figure_)s
     lines_ : matplotlib.collections.LineCollection
-        Lines of the trials with a score, the worst first.
+        Lines of the best trials, the worst of them first.
+    faint_lines_ : matplotlib.collections.LineCollection
+        Lines of the other trials with a score.
     failed_lines_ : matplotlib.collections.LineCollection
         Lines of failed trials, which end below the last axis.
     best_line_ : matplotlib.lines.Line2D or None
@@ -121,22 +127,29 @@ class ParallelCoordinatesDisplay(_Display):
         record = read_record(search, metric=metric, search_spaces=search_spaces)
         return cls(record, params).plot(ax, **options)
 
-    def plot(self, ax: Any = None, *, line_kw: dict | None = None) -> Self:
+    def plot(
+        self, ax: Any = None, *, top: float = 0.2, line_kw: dict | None = None
+    ) -> Self:
         """Draw the lines and the axes.
 
         Parameters
         ----------
+        top : float, default=0.2
+            Share of the trials with a score whose lines stand out, the best ones. 1
+            means all.
         line_kw : dict or None, default=None
-            Keyword arguments for the lines of the trials, see
+            Keyword arguments for the lines of the best trials, see
             ``matplotlib.collections.LineCollection``.
         """
+        if not 0 < top <= 1:
+            raise ValueError(f"top must be in (0, 1], got {top!r}.")
         last = len(self.scales)
         ax = get_axes(ax, (min(max(6.4, STEP * last + 1.5), WIDEST), 4.0))
         heights = self._heights()
         is_missing = np.any(heights == NOT_USED, axis=0)
         ylim = (-0.22 if is_missing.any() else -0.04, 1.04)
         ax.set(xlim=(-0.4, last + 0.45), ylim=ylim, yticks=[])
-        self._draw_lines(ax, heights, line_kw or {})
+        self._draw_lines(ax, heights, top, line_kw or {})
         for at, scale in enumerate(self.scales):
             _draw_axis(ax, at, scale)
         self.strip_ = None
@@ -156,7 +169,7 @@ class ParallelCoordinatesDisplay(_Display):
     def _alt(self) -> str:
         return (
             "Parallel coordinates: each trial is a line through the values of its "
-            "hyper-parameters. Lines of better scores are darker."
+            "hyper-parameters. The lines of the best trials are dark, the others faint."
         )
 
     # -- positions ----------------------------------------------------------------
@@ -184,7 +197,9 @@ class ParallelCoordinatesDisplay(_Display):
 
     # -- drawing ------------------------------------------------------------------
 
-    def _draw_lines(self, ax: Any, heights: FloatArray, line_kw: dict) -> None:
+    def _draw_lines(
+        self, ax: Any, heights: FloatArray, top: float, line_kw: dict
+    ) -> None:
         from matplotlib.collections import LineCollection
 
         score, best, shades = self.record.score, self.record.best, style.tones(ax)
@@ -193,8 +208,9 @@ class ParallelCoordinatesDisplay(_Display):
         order, failed = np.split(order, [np.isfinite(score).sum()])
         x = np.arange(heights.shape[1], dtype=float)
         lines = [np.column_stack([x, row]) for row in heights]
+        others, order = np.split(order, [int((1.0 - top) * len(order))])
         kwargs: dict[str, Any] = {
-            "linewidths": 1.3,
+            "linewidths": 1.6,
             "alpha": 0.85 if len(order) <= 30 else 0.6,
             "cmap": style.score_colors(shades.dark, self.record.sign),
             "array": self.record.shown[order],
@@ -202,11 +218,13 @@ class ParallelCoordinatesDisplay(_Display):
         }
         self.lines_ = LineCollection([lines[k] for k in order], **kwargs)
         self.lines_.set_clim(*self._ends())
-        kwargs = {"colors": shades.gray, "linewidths": 0.9, "linestyles": (0, (1, 2))}
+        kwargs = {"colors": shades.gray, "linewidths": 0.7, "zorder": 1}
         ends = [lines[k] for k in failed]
-        self.failed_lines_ = LineCollection(ends, zorder=1, **kwargs)
-        ax.add_collection(self.failed_lines_)
-        ax.add_collection(self.lines_)
+        self.failed_lines_ = LineCollection(ends, linestyles=(0, (1, 2)), **kwargs)
+        behind = [lines[k] for k in others]
+        self.faint_lines_ = LineCollection(behind, alpha=FAINT, **kwargs)
+        for collection in (self.failed_lines_, self.faint_lines_, self.lines_):
+            ax.add_collection(collection)
         self.best_line_ = None
         if best is not None and np.isfinite(score[best]):
             line = {"color": shades.foreground, "linewidth": 2.8, "zorder": 4}

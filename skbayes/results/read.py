@@ -137,10 +137,13 @@ def _from_search(search: Any) -> Facts:
     scoring = getattr(search, "scoring", None)
     directions = {}
     best = getattr(search, "best_index_", None)
+    own = getattr(search, "own_index_", None)
     if hasattr(search, "trials_"):
         guide = getattr(search, "target_metric_", None)
         trials = list(search.trials_)
-        best = None if best is None else search._ranked_numbers[best]
+        best, own = (
+            None if row is None else search._ranked_numbers[row] for row in (best, own)
+        )
         if hasattr(search, "objectives"):
             objectives = Objectives(search.objectives)
             signs = map(int, objectives.signs)
@@ -152,6 +155,7 @@ def _from_search(search: Any) -> Facts:
         "trials": trials,
         "guide": guide,
         "best": best,
+        "own": own,
         "directions": directions,
         "space": _space_of(search, trials),
         "scoring": scoring if isinstance(scoring, str) else None,

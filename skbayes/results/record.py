@@ -113,6 +113,8 @@ class SearchRecord:
     best : int or None
         Position of the best trial in the arrays: the trial chosen by the search, or
         else the first eligible one with the highest score. None if there is none.
+    own : int or None
+        Position of the trial of the estimator's own values; None if unknown.
     trials : sequence of Trial
         The trials themselves, in the same order.
     """
@@ -143,6 +145,7 @@ class SearchRecord:
     directions: dict[str, int] = field(default_factory=dict)
     settings: dict[str, Any] = field(default_factory=dict)
     best: int | None = None
+    own: int | None = None
     trials: Sequence[Trial] = ()
 
     def __len__(self) -> int:
@@ -256,6 +259,7 @@ def make_record(
     guide: str | None = None,
     scoring: str | None = None,
     best: int | None = None,
+    own: int | None = None,
     directions: Mapping[str, int] = MappingProxyType({}),
     **facts: Any,
 ) -> SearchRecord:
@@ -263,8 +267,8 @@ def make_record(
 
     `running` are numbers, configurations and starts (seconds since 1970) of running
     trials. `guide` is the metric that guided the search, and `scoring` the name of a
-    metric called "score". `best` is the number of the chosen trial. The other facts are
-    attributes of the record.
+    metric called "score". `best` is the number of the chosen trial, and `own` that of
+    the estimator's own values. The other facts are attributes of the record.
     """
     trials = sorted(trials, key=lambda trial: trial.number)
 
@@ -313,7 +317,8 @@ def make_record(
         **facts,
     )
     place = _place_of_best(record, best if chosen == guide else None)
-    return dataclasses.replace(record, best=place)
+    places = {int(number): place for place, number in enumerate(record.number)}
+    return dataclasses.replace(record, best=place, own=places.get(own))
 
 
 def _place_of_best(record: SearchRecord, number: int | None) -> int | None:

@@ -46,6 +46,26 @@ def test_the_points_of_each_model_have_a_color_and_a_marker():
         assert len(np.unique(points.get_facecolors(), axis=0)) == 1
 
 
+def test_a_dashed_line_is_the_score_of_the_own_values():
+    search = drawn.search("metrics")
+    display = ConvergenceDisplay.from_search(search)
+    losses = -search.cv_results_["mean_test_neg_log_loss"]
+    own = losses[search.own_index_]
+    assert own > losses.min()
+    assert display.own_line_.get_ydata() == [own, own]
+    assert display.own_line_.is_dashed()
+    # Another search of the same estimator has the same own values.
+    ConvergenceDisplay.from_search(search, ax=display.ax_)
+    legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert legend.count(f"estimator's own values: {own:.4g}") == 1
+    # The trials are ordered by their ends, and the metric is any.
+    other = ConvergenceDisplay.from_search(search, metric="accuracy", by="seconds")
+    accuracy = search.cv_results_["mean_test_accuracy"][search.own_index_]
+    assert other.own_line_.get_ydata()[0] == accuracy
+    for unknown in (search.trials_, drawn.search("pareto")):
+        assert ConvergenceDisplay.from_search(unknown).own_line_ is None
+
+
 def test_errors_go_down():
     search = drawn.search("metrics")
     display = ConvergenceDisplay.from_search(search)

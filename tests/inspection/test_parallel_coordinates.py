@@ -15,7 +15,7 @@ def heights_of(lines):
 
 def test_lines_cross_the_axes_at_their_values():
     search = drawn.search("bayes")
-    display = Display.from_search(search, params=["C", "gamma"])
+    display = Display.from_search(search, params=["C", "gamma"], top=1.0)
     order = np.argsort([trial.score for trial in search.trials_], kind="stable")
     heights = heights_of(display.lines_)
     C = np.log10([search.trials_[k].params["C"] for k in order])
@@ -31,13 +31,28 @@ def test_the_best_trial_stands_out():
     search = drawn.search("bayes")
     display = Display.from_search(search)
     assert search.trials_[display.record.best].params == search.best_params_
-    assert display.best_line_.get_linewidth() > 2 * display.lines_.get_linewidth()[0]
+    assert display.best_line_.get_linewidth() > 1.5 * display.lines_.get_linewidth()[0]
     u = (np.log10(search.best_params_["C"]) + 2) / 5
     assert display.best_line_.get_ydata()[0] == pytest.approx(u)
 
 
+@pytest.mark.parametrize(("top", "n"), [(0.2, 3), (0.5, 6), (1.0, 12)])
+def test_the_best_fifth_stands_out(top, n):
+    search = drawn.search("bayes")
+    options = {} if top == 0.2 else {"top": top}  # the default
+    display = Display.from_search(search, **options)
+    best = np.sort(display.record.score)
+    assert display.lines_.get_array().tolist() == best[-n:].tolist()
+    faint = heights_of(display.faint_lines_) if n < 12 else []
+    assert len(faint) == 12 - n
+    with pytest.raises(ValueError, match=r"top must be in \(0, 1\], got 2"):
+        Display.from_search(search, top=2)
+    # Few trials have a best fifth, too.
+    assert len(Display.from_history(drawn.history(0.5, 0.6)).lines_.get_paths()) == 1
+
+
 def test_errors_are_darker_the_lower():
-    display = Display.from_search(drawn.search("metrics"))
+    display = Display.from_search(drawn.search("metrics"), top=1.0)
     # Drawn from the worst to the best, by a map from the lowest to the highest.
     shown = display.lines_.get_array()
     assert np.all(np.diff(shown) <= 0)
@@ -46,7 +61,7 @@ def test_errors_are_darker_the_lower():
 
 
 def test_lines_of_an_option_stay_in_its_room():
-    display = Display.from_search(drawn.search("bayes"), params=["kernel"])
+    display = Display.from_search(drawn.search("bayes"), params=["kernel"], top=1)
     heights = heights_of(display.lines_)[:, 0]
     option = np.floor(heights * 3).astype(int)
     scores = np.argsort(display.record.score, kind="stable")
@@ -58,14 +73,14 @@ def test_failed_trials_end_below_the_scores():
     display = Display.from_history(drawn.history(0.5, None, 0.7))
     failed = heights_of(display.failed_lines_)
     assert len(failed) == 1 and failed[0, -1] == NOT_USED
-    assert len(heights_of(display.lines_)) == 2
+    assert len(display.lines_.get_paths()) == len(display.faint_lines_.get_paths()) == 1
     texts = [text.get_text() for text in display.ax_.texts]
     assert "failed" in texts and "not used" not in texts
 
 
 def test_scores_beyond_the_axis_are_said_to_be():
     usual = [0.90, 0.91, 0.92, 0.93, 0.94, 0.95]
-    display = Display.from_history(drawn.history(*usual, -80.0))
+    display = Display.from_history(drawn.history(*usual, -80.0), top=1)
     assert any(text.get_text().startswith("≤") for text in display.ax_.texts)
     heights = heights_of(display.lines_)[:, -1]
     assert heights[0] == 0.0 and heights[1] > 0.0

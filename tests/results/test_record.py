@@ -58,7 +58,7 @@ def test_all_sources_of_a_search_agree(kind):
     # The time of day has fewer digits in a data frame.
     table = load_history(path)
     by_journal, by_table = read_record(path), read_record(table)
-    not_known = {"best", "settings"}
+    not_known = {"best", "own", "settings"}
     assert_alike(record, by_journal, not_known, atol=1e-6)
     assert by_journal.name == kind
     assert by_journal.method == record.method
