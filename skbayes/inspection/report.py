@@ -301,9 +301,7 @@ def _facts(source: Any, record: SearchRecord) -> dict[str, Any]:
         "search": {name: getattr(source, name, None) for name in _ATTRIBUTES},
         "n_fits": sum(fold.is_fitted for t in record.trials for fold in t.folds),
         "duration": float(np.nanmax(ends)) if np.isfinite(ends).any() else None,
-        "params": None
-        if record.best is None
-        else _as_python(record.params[record.best]),
+        "params": _best_params(source, record),
         "advice": advice(source, search_spaces=record.space),
         "pictures": drawn,
         "front": _front(record),
@@ -331,6 +329,14 @@ def _shown(value: Any) -> str:
 def _number(value: float, digits: int = 5) -> str:
     """Format a number; NaN becomes an empty string."""
     return "" if math.isnan(value) else f"{value:.{digits}g}"
+
+
+def _best_params(source: Any, record: SearchRecord) -> str | None:
+    """Return the best configuration, with the number of rounds of a search."""
+    params = getattr(source, "best_params_", None)
+    if params is None and record.best is not None:
+        params = record.params[record.best]
+    return None if params is None else _as_python(params)
 
 
 def _as_python(params: Mapping[str, Any]) -> str:

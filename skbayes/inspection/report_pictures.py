@@ -102,16 +102,19 @@ def _picture(plan: _Plan) -> Picture:
     return Picture(plan.title, display._alt, file.getvalue(), plan.wide)
 
 
-def draw_summary(search: Any) -> np.ndarray:
-    """Draw the main plots of a search in one figure; return their axes."""
+def draw_summary(search: Any, is_shown: bool = True) -> Any:
+    """Draw the main plots of a search in one figure; `is_shown` opens it in pyplot."""
     plt = import_pyplot()
+    from matplotlib.figure import Figure
+
     main = [plan for plan in _plans(search, read_record(search)) if plan.main]
     narrow = [plan for plan in main if not plan.wide]
     # Rows of two plots or one wide plot.
     rows = [narrow[k : k + 2] for k in range(0, len(narrow), 2)]
     rows += [[plan] for plan in main if plan.wide]
     heights = [max(plan.height for plan in row) for row in rows]
-    figure = plt.figure(figsize=(2 * WIDTH, sum(heights)), layout="constrained")
+    size: Any = {"figsize": (2 * WIDTH, sum(heights)), "layout": "constrained"}
+    figure: Any = plt.figure(**size) if is_shown else Figure(**size)
     parts = figure.subfigures(len(rows), 1, squeeze=False, height_ratios=heights)
     for part, row in zip(parts[:, 0], rows, strict=True):
         panels = part.subfigures(1, len(row), squeeze=False)[0]
@@ -123,7 +126,9 @@ def draw_summary(search: Any) -> np.ndarray:
                 ax.set_axis_off()
             else:
                 plan.draw(ax=ax)
-    return np.array(figure.axes, dtype=object)
+    if is_shown and "inline" in plt.get_backend():
+        plt.close(figure)  # a notebook shows the result of a cell, and not twice
+    return figure
 
 
 def _plans(source: Any, record: SearchRecord) -> Iterator[_Plan]:

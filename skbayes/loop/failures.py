@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import re
 import traceback
@@ -13,6 +14,8 @@ import numpy as np
 
 from skbayes.evaluation.fold import Fold
 from skbayes.evaluation.trial import FoldResult, Trial
+from skbayes.space import Column, Real
+from skbayes.space.dimensions import Dimension
 from skbayes.space.lists import same
 
 if TYPE_CHECKING:
@@ -28,6 +31,13 @@ N_TRIALS = 3
 # failed ones.
 N_CANDIDATES = 64
 
+# Positions of values that are tested, which are not the bounds of a range: a float
+# such as 3.0 may be accepted where 3.1 is not.
+PLACES = np.array([0.04, 0.36, 0.68, 0.96])
+
+# Number of rows in which strings are looked for.
+N_ROWS = 1000
+
 Params = dict[str, Any]
 
 
@@ -36,11 +46,13 @@ class FailingStart:
     """Stopper that raises the exception of the first trials if the data cause it.
 
     If all fits of the first three trials fail in the same way, except for fits without
-    a score, two fits on one split follow. One uses the estimator's own parameters,
-    unless the search sets estimators (for which the own one can be a placeholder). The
-    other uses a configuration that differs as much as possible from the three. The
-    exception is raised only if both fail in the same way; otherwise, the configurations
-    were the cause and not the data.
+    a score, two fits on one split follow. One uses the estimator's own parameters, with
+    the estimators that the search sets in the first trial. The other uses a
+    configuration that differs as much as possible from the three. The exception is
+    raised only if both fail in the same way; otherwise, the configurations were the
+    cause and not the data. If the estimator's own parameters succeed, one fit for each
+    searched parameter follows, with a value that differs as much as possible from the
+    three. Those that fail in the same way are named in a ValueError.
 
     The same applies if none of the fits of the three trials has a score. If all
     configurations of the space are tried, as by GridSearchCV, a score that is NaN is no
@@ -86,14 +98,81 @@ class FailingStart:
         Without kinds, the exceptions only have to be of the same kind.
         """
         first = None
-        for params in self._probes(trials):
+        for place, params in enumerate(self._probes(trials)):
             error = self._error_of(params, split)
+            if error is None and place == 0:
+                self._blame_parameters(params, trials, kinds, split)
             kind = None if error is None else _kind(_text(error))
             kinds = kinds or {kind}
             if error is None or kind not in kinds:
                 return None
             first = first or error
         return first
+
+    def _blame_parameters(
+        self,
+        own: Params,
+        trials: Sequence[Trial],
+        kinds: set[str | None],
+        split: int,
+    ) -> None:
+        """Raise ValueError if the values of single parameters cause the failures.
+
+        The estimator can be fitted with its own parameters, but not with a value of one
+        searched parameter that differs as much as possible from those that were tried.
+        """
+        failed = trials[0].params
+        blamed: dict[str, Any] = {}
+        cause = None
+        for searched, column, parents in self._varied(failed):
+            above = {name: failed[name] for name in parents}
+            if _n_untried(column, trials) > 1:
+                continue  # one of these options may be valid
+            value = _unlike(column.dimension, [t.params.get(searched) for t in trials])
+            error = self._error_of(own | above | {searched: value}, split)
+            if error is not None and (not kinds or _kind(_text(error)) in kinds):
+                blamed[searched] = value
+                cause = error
+        if blamed:
+            names = " and ".join(map(repr, blamed))
+            last = str(cause).strip().splitlines() or [repr(cause)]
+            raise ValueError(
+                f"search_spaces: the values of {names} make the fits fail. With "
+                f"{blamed} and otherwise its own parameters, "
+                f"{type(self.run.estimator).__name__} raised {type(cause).__name__}: "
+                f"{last[0]}{self._range_hint(blamed)} The fits of the first {N_TRIALS} "
+                "trials failed in the same way."
+            ) from cause
+
+    def _varied(self, params: Params) -> Iterator[tuple[str, Column, list[str]]]:
+        """Yield names and varied columns of a configuration, and names of parents.
+
+        Parents are the parameters on whose values a column depends.
+        """
+        columns, parents = self.run.space.columns, _parents(self.run.space.tree)
+        seen = set()
+        for place, column in enumerate(columns):
+            above = [columns[parent].name for parent in parents[place]]
+            value = params.get(column.name or "")
+            if (
+                column.name in params
+                and column.name not in seen
+                and column.dimension.n_values > 1
+                and not hasattr(value, "fit")
+                and column.dimension.contains(value)
+            ):
+                seen.add(column.name)
+                yield str(column.name), column, [n for n in above if n in params]
+
+    def _range_hint(self, blamed: Params) -> str:
+        """Return a hint at ranges of floats that could be meant as integers."""
+        for column in self.run.space.columns:
+            dimension = column.dimension
+            if column.name in blamed and isinstance(dimension, Real):
+                low, high = dimension.low, dimension.high
+                if low.is_integer() and high.is_integer():
+                    return f" For integers, write ({low:.0f}, {high:.0f})."
+        return ""
 
     def _error_of(self, params: Params, split: int) -> Exception | None:
         objective = self.run.objective
@@ -138,8 +217,10 @@ class FailingStart:
 
     def _probes(self, trials: Sequence[Trial]) -> Iterator[Params]:
         space = self.run.space
-        if not self._sets_estimators():
-            yield self._fixed()
+        # A searched step has parameters of its own, and its own value may be a
+        # placeholder.
+        steps = {n: v for n, v in trials[0].params.items() if hasattr(v, "fit")}
+        yield self._fixed() | steps
         rows = np.random.default_rng(0).random((N_CANDIDATES, space.n_columns))
         candidates = [
             self._assigned(params)
@@ -152,14 +233,6 @@ class FailingStart:
                 candidates,
                 key=lambda params: min(_n_unlike(params, other) for other in failed),
             )
-
-    def _sets_estimators(self) -> bool:
-        """Return whether the search sets a step, whose own value is a placeholder."""
-        return any(
-            hasattr(value, "fit")
-            for column in self.run.space.columns
-            for value in getattr(column.dimension, "values", ())
-        )
 
     def _fixed(self) -> Params:
         """Return the parameters with a single value in the whole space."""
@@ -174,6 +247,59 @@ class FailingStart:
             if name not in varied
             and all(name in other and same(other[name], value) for other in others)
         }
+
+
+def _parents(tree: list, above: tuple[int, ...] = ()) -> dict[int, tuple[int, ...]]:
+    """Return the places of the columns on whose values each column depends."""
+    found: dict[int, tuple[int, ...]] = {}
+    for place, options in tree:
+        found[place] = above
+        for option in options:
+            found |= _parents(option, (*above, place))
+    return found
+
+
+def _n_untried(column: Column, trials: Sequence[Trial]) -> int:
+    """Return the number of options that were not tried; 0 for a range."""
+    if not column.dimension.is_categorical:
+        return 0
+    tried = [trial.params.get(column.name or "") for trial in trials]
+    options = column.dimension.decode(column.dimension.grid)
+    return sum(not any(same(option, value) for value in tried) for option in options)
+
+
+def _unlike(dimension: Dimension, tried: list[Any]) -> Any:
+    """Return a value that differs as much as possible from those that were tried."""
+    known = [v for v in tried if dimension.contains(v)]
+    if dimension.is_categorical:
+        values = dimension.decode(dimension.grid)
+        return next((v for v in values if not any(same(v, w) for w in known)), known[0])
+    places = dimension.snap(PLACES)
+    gaps = np.abs(places[:, None] - dimension.encode(known)).min(axis=1)
+    return dimension.decode(places[[int(np.argmax(gaps))]])[0]
+
+
+@contextlib.contextmanager
+def naming_strings(X: Any) -> Iterator[None]:
+    """Add the columns of strings to an error about a string that is not a number."""
+    try:
+        yield
+    except Exception as error:
+        if "could not convert string to float" in str(error):
+            names = getattr(X, "columns", range(X.shape[1] if np.ndim(X) == 2 else 0))
+            found = [repr(name) for name in names if _has_strings(X, name)]
+            if found:
+                error.add_note(
+                    f"X contains strings in column {', '.join(found)}. Encode them, "
+                    "such as by OneHotEncoder in a ColumnTransformer, or use models(X, "
+                    "y)."
+                )
+        raise
+
+
+def _has_strings(X: Any, name: Any) -> bool:
+    column = X[name] if hasattr(X, "columns") else np.asarray(X)[:, name]
+    return any(isinstance(value, str) for value in np.asarray(column)[:N_ROWS])
 
 
 def _fitted(trial: Trial) -> dict[int, FoldResult]:

@@ -31,6 +31,8 @@ SEED_OFFSET = 1000
 
 def _as_float(name: str, value: Any) -> float:
     """Return a number as a float; infinity if it is too large for a float."""
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value.item()
     if not isinstance(value, numbers.Real):
         raise TypeError(f"{name} must be a number, got {value!r}.")
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import math
 import warnings
@@ -23,7 +24,7 @@ from skbayes.evaluation.run import SearchRun
 from skbayes.loop.stages import Stage
 from skbayes.space import Column, Space
 from skbayes.spaces.names import check_aliases, check_name, warn_of_integers
-from skbayes.spaces.parts import is_estimator, owner_of
+from skbayes.spaces.parts import is_estimator, own_values, owner_of
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
@@ -33,20 +34,24 @@ MAX_ASKED = 20
 MAX_VALUES = 50
 # Positions in larger ranges whose values are checked.
 PLACES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+# Usual names of the first argument of metrics that compare labels.
+LABELS = frozenset({"y", "y_true", "y_test", "true", "target", "targets", "labels"})
 # Parameters of estimators that contain other estimators.
 INNER = frozenset({"estimator", "estimators", "final_estimator", "regressor"})
+# Parameters with lists of names and estimators.
+PARTS = frozenset({"steps", "transformers", "transformer_list", "estimators"})
 
 
 def check_arguments(search: Any) -> None:
     """Raise an error for classes instead of objects, and for unknown metrics."""
-    for name in ("estimator", "cv"):
-        value = getattr(search, name)
-        if isinstance(value, type):
-            raise TypeError(
-                f"{name} must be an object, got the class {value.__name__}; write "
-                f"{value.__name__}() with its parameters."
-            )
+    check_instances(search.estimator, "estimator")
+    check_instances(search.cv, "cv")
     check_source(search, search.warm_start_from)
+    if search.n_jobs == 0:
+        raise ValueError(
+            "n_jobs must be the number of fits at the same time, or -1 for all "
+            "processors, got 0."
+        )
     if search.n_iter is None and search.timeout is None and not search.stopper:
         raise ValueError("n_iter=None requires timeout or stopper to end the search.")
     in_flight = search.pre_dispatch
@@ -59,15 +64,57 @@ def check_arguments(search: Any) -> None:
         )
     for metric in _metrics(search.scoring):
         check_metric_name(metric, "scoring")
-        module = getattr(metric, "__module__", None) or ""
-        if inspect.isfunction(metric) and module.startswith("sklearn.metrics."):
-            # A function of true and predicted labels, and not a scorer.
-            name = metric.__name__
-            if next(iter(inspect.signature(metric).parameters), "") != "estimator":
-                raise TypeError(
-                    f"scoring: {name} compares labels and does not accept an "
-                    f"estimator; write make_scorer({name}) or the name of a metric."
-                )
+        _check_scorer(metric)
+
+
+def _check_scorer(metric: Any) -> None:
+    """Raise TypeError for a function of true and predicted labels."""
+    if not inspect.isroutine(metric) and not isinstance(metric, functools.partial):
+        return
+    try:
+        names = list(inspect.signature(metric).parameters)
+    except ValueError:  # a function in C without a signature
+        return
+    name = getattr(metric, "__name__", repr(metric))
+    of_library = str(getattr(metric, "__module__", "")).startswith("sklearn.metrics.")
+    if names[:1] != ["estimator"] and (of_library or names[:1] and names[0] in LABELS):
+        raise TypeError(
+            f"scoring: {name} compares labels and does not accept an estimator; write "
+            f"make_scorer({name}) or the name of a metric."
+        )
+
+
+def _check_arity(metric: Any) -> None:
+    """Raise TypeError for a callable that does not accept an estimator, X and y."""
+    try:
+        inspect.signature(metric).bind(None, None, None)
+    except ValueError:  # a function in C without a signature
+        pass
+    except TypeError as error:
+        name = getattr(metric, "__name__", repr(metric))
+        raise TypeError(
+            f"scoring: {name} must accept an estimator, X and y ({error}). If it "
+            f"compares true and predicted labels, write make_scorer({name})."
+        ) from error
+
+
+def check_instances(estimator: Any, name: str) -> None:
+    """Raise TypeError for a class in place of an estimator or of one of its parts."""
+    if isinstance(estimator, type):
+        raise TypeError(
+            f"{name} must be an object, got the class {estimator.__name__}; write "
+            f"{estimator.__name__}() with its parameters."
+        )
+    if not hasattr(estimator, "get_params"):
+        return
+    for parameter, value in estimator.get_params(deep=False).items():
+        if parameter in INNER - PARTS:
+            check_instances(value, f"{name}.{parameter}")
+        if parameter in PARTS and isinstance(value, list | tuple):
+            for part in value:
+                # A tuple of a name, the part, and perhaps columns.
+                if isinstance(part, tuple) and len(part) > 1:
+                    check_instances(part[1], f"{name}.{parameter}[{part[0]!r}]")
 
 
 def check_metric_name(metric: Any, parameter: str) -> None:
@@ -83,16 +130,38 @@ def check_metric_name(metric: Any, parameter: str) -> None:
 
 def check_refit(search: Any) -> None:
     """Raise ValueError for an unknown rule, or one that needs a best score."""
-    choice, given = search._refit_choice(), search.refit
+    choice, given, scoring = search._refit_choice(), search.refit, search.scoring
+    rules = sorted(RULES)
     if isinstance(given, Mapping) and choice.rule is None:
-        names = ", ".join(map(repr, sorted(RULES)))
-        rule = given.get("rule")
-        raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.")
+        names, rule = ", ".join(map(repr, rules)), given.get("rule")
+        hint = did_you_mean(str(rule), rules)
+        raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.{hint}")
+    if isinstance(given, str) and choice.rule is None:
+        several = _is_several(scoring)
+        known = [*rules, *(scoring if several else [])]
+        # Other names are possible if a callable returns several metrics, and are left
+        # to scikit-learn if there are several.
+        is_open = several or (callable(scoring) and not _is_scorer(scoring))
+        hint = did_you_mean(given, known)
+        if given not in (*known, scoring) and (hint or not is_open):
+            raise ValueError(
+                f"refit must be True, False, a callable, one of {rules}, or one of "
+                f"several metrics, got {given!r}.{hint}"
+            )
     if choice.rule == "corrected" and not search._corrects_best_score:
         raise ValueError(
             f"refit={choice.rule!r} needs a search with one objective; "
             f"{type(search).__name__} has several."
         )
+
+
+def _is_several(scoring: Any) -> bool:
+    return isinstance(scoring, list | tuple | set | Mapping)
+
+
+def _is_scorer(scoring: Any) -> bool:
+    """Return whether a callable is a scorer of :mod:`sklearn.metrics`."""
+    return type(scoring).__module__.startswith("sklearn.")
 
 
 def check_source(search: Any, source: Any) -> None:
@@ -147,12 +216,25 @@ def check_fit_names(search: Any, params: Mapping[str, Any]) -> None:
 
 def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
     """Check the data; return them in an indexable form."""
+    if X is None:
+        raise ValueError("X is None; call fit(X, y) with the rows to learn from.")
     try:
         X, y = indexable(X, y)
-    except ValueError as error:
-        raise ValueError(f"X and y: {error}") from error
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"X and y: {error}") from error
+    is_column = isinstance(X, np.ndarray) and X.ndim == 1 and X.dtype.kind in "biuf"
+    if is_column and np.ndim(y) == 2:
+        raise ValueError(
+            "X has one dimension and y has two: they are exchanged; call fit(X, y)."
+        )
+    if not _n_rows(X):
+        raise ValueError(
+            "X has no rows; call fit(X, y) with at least one row per fold."
+        )
     kind, needs_y = _kind(search.estimator)
     if y is not None:
+        for metric in filter(callable, _metrics(search.scoring)):
+            _check_arity(metric)
         if kind == "classifier":
             _check_labels(y)
         named = [name for name in _metrics(search.scoring) if isinstance(name, str)]
@@ -234,6 +316,18 @@ def check_constraint(space: Space) -> None:
 def check_configurations(run: SearchRun, stage: Stage) -> None:
     """Check names and values of the parameters on an estimator."""
     sample = [stage.assign(0, dict(p))[0] for p in run.space.covering_sample()]
+    own = own_values(run.estimator)
+    for params in sample:
+        for name, value in params.items():
+            is_kind = isinstance(value, type) and hasattr(value, "get_params")
+            if is_kind and not isinstance(own.get(name), type):
+                check_instances(value, f"search_spaces: each value of {name!r}")
+    spaces = run.search_spaces
+    if spaces == {} or (isinstance(spaces, list | tuple) and not any(spaces)):
+        warn_user(
+            "search_spaces is empty: only the current parameters of the estimator are "
+            "tried. Write search_spaces='auto', or a dict such as {'C': (0.1, 10.0)}."
+        )
     check_candidates(run.estimator, sample)
     models = [configured(run.estimator, params) for params in sample]
     check_names(run.estimator, sample, models)
@@ -293,8 +387,8 @@ def check_values(
 def check_responses(models: Sequence[Any], scorers: Any, scoring: Any = None) -> None:
     """Raise ValueError for a metric that requires a method that no model has.
 
-    Only estimators of scikit-learn without inner estimators are checked. The methods of
-    others may depend on the fit.
+    Only estimators of scikit-learn are checked. The methods of others may depend on the
+    fit.
     """
     known = compat.public_scorers(scorers)
     last_steps = list(map(_last_step, models))
@@ -321,10 +415,16 @@ def _surely_lacks(model: Any, methods: tuple[str, ...]) -> bool:
     """Return whether an estimator has none of the methods, even after `fit`."""
     if not type(model).__module__.startswith("sklearn."):
         return False
-    params = model.get_params(deep=False)
-    if not INNER.isdisjoint(params) or any(hasattr(v, "fit") for v in params.values()):
+    if any(hasattr(model, method) for method in methods):
         return False
-    return not any(hasattr(model, method) for method in methods)
+    if not any(hasattr(type(model), method) for method in methods):
+        return True
+    # The method may be that of inner estimators.
+    params = model.get_params(deep=False)
+    inner = [value for value in params.values() if hasattr(value, "fit")]
+    if not inner:
+        return INNER.isdisjoint(params)
+    return all(_surely_lacks(estimator, methods) for estimator in inner)
 
 
 def _response_of(model: Any, methods: tuple[str, ...]) -> str:
@@ -332,7 +432,8 @@ def _response_of(model: Any, methods: tuple[str, ...]) -> str:
     if "predict_proba" not in methods or not is_classifier(model):
         return " Use another metric."
     kind, params = type(model).__name__, model.get_params(deep=False)
-    remedy = f"CalibratedClassifierCV({kind}(), ensemble=False)"
+    arguments = "" if INNER.isdisjoint(params) else "..."
+    remedy = f"CalibratedClassifierCV({kind}({arguments}), ensemble=False)"
     if "loss" in params and hasattr(
         clone(model).set_params(loss="log_loss"), "predict_proba"
     ):

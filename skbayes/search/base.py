@@ -14,7 +14,6 @@ from typing import Any, Self
 from sklearn.base import clone
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MethodMapping
-from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.evaluation.aspects import registry as aspects
@@ -23,12 +22,13 @@ from skbayes.evaluation.fold import configured
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import History
+from skbayes.loop.failures import naming_strings
 from skbayes.loop.stages import Outcome, Stage, run_stages
 from skbayes.results import warm_start as knowledge
-from skbayes.results.frame import results_frame
 from skbayes.search import _preparation as prepare
 from skbayes.search import _validation as validate
 from skbayes.search import choice
+from skbayes.search._expected import check_order, plain_words
 from skbayes.search.final_model import FinalModel, check_final_model
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import winner_fits
@@ -104,9 +104,12 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         """
         return self, X, y
 
+    def _check_refit(self) -> None:
+        """Raise ValueError for a value of `refit` that is not possible."""
+        validate.check_refit(self)
+
     def _make_objective(self, scorers: Any) -> Any:
         """Return the objective of the trials, with the interface of `GuidingMetric`."""
-        validate.check_refit(self)
         return self._kind_of_metric(self._with_plain_refit(), scorers)
 
     def _make_space(self, notation: Any) -> Space:
@@ -267,7 +270,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         optimizer = stages[0].make_optimizer(run, History())
         validate.check_configurations(run, stages[0])
         logged = prepare.logged(self, run.X)
-        with logged, run.tasks.fit(), contextlib.ExitStack() as stack:
+        noted = naming_strings(run.X)
+        with noted, logged, run.tasks.fit(), contextlib.ExitStack() as stack:
             run = replace(run, splits=prepare.draw_splits(strategy, run))
             drawn, run = run, prepare.open_journal(strategy, run, stack)
             if run.seed != drawn.seed:
@@ -334,7 +338,11 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         score : float
             Score of the best estimator.
         """
-        plain: Any = super(BaseBayesSearchCV, self._with_plain_refit())
+        plain: Any = self._with_plain_refit()
+        if callable(plain.refit) and vars(self).get("multimetric_"):
+            plain = copy.copy(plain)
+            plain.refit = self.target_metric_
+        plain = super(BaseBayesSearchCV, plain)
         score: float = plain.score(X, y, **params)
         return score
 
@@ -353,14 +361,21 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     def _refit_choice(self) -> RefitChoice:
         return refit_choice(self.refit, self.scoring)
 
+    def _validate_params(self) -> None:
+        check_order(self)
+        with plain_words(self):
+            super()._validate_params()  # type: ignore[misc]
+
     # -- before the first fit -----------------------------------------------------
 
     def _make_run(self, X: Any, y: Any, params: dict) -> SearchRun:
         """Check the arguments, and return the run."""
         settings = self._values()
-        compat.check_parameters(self, self._accepted_values(), settings)
+        with plain_words(self):
+            compat.check_parameters(self, self._accepted_values(), settings)
         validate.check_arguments(self)
         clone(self.estimator)  # detects a wrong estimator before the space is checked
+        self._check_refit()
         scorers, refit_metric = compat.resolve_scorers(self._with_plain_refit())
         objective = self._make_objective(scorers)
         X, y = validate.check_data(self, X, y)
@@ -467,31 +482,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         for aspect in aspects.aspects_of(run):
             attributes |= aspect.attributes(history)
         return attributes
-
-    def results_frame(self, library: str = "pandas", **kwargs: Any) -> Any:
-        """Return the results as a data frame with one row per trial.
-
-        Parameters
-        ----------
-        library : {"pandas", "polars"}, default="pandas"
-            Library of the data frame.
-        **kwargs : dict
-            Arguments of :func:`skbayes.results.results_frame`.
-
-        Returns
-        -------
-        frame : DataFrame
-            ``cv_results_`` with a typed column for each hyper-parameter.
-
-        Raises
-        ------
-        ImportError
-            If the library is not installed.
-        sklearn.exceptions.NotFittedError
-            If the search was not fitted.
-        """
-        check_is_fitted(self, "cv_results_")
-        return results_frame(self.cv_results_, library, **kwargs)
 
     def _run_of_refit(self, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
         """Return a run that fits another configuration on the given data."""

@@ -60,8 +60,14 @@ class GuidingMetric:
         """Learn the metrics of a callable `scoring` from the scores of a fold."""
         if self.metrics or not scores:
             return
+        refit = self._search.refit
         if list(scores) != ["score"]:
             compat.check_multimetric_refit(self._search, scores)
+        elif isinstance(refit, str) and refit != "score":
+            raise ValueError(
+                f"refit must be True, False, 'ensemble', 'corrected' or a callable if "
+                f"scoring returns a single number, got {refit!r}."
+            )
         self._resolve(list(scores))
 
     def __call__(self, scores: Mapping[str, float]) -> float:

@@ -7,11 +7,13 @@ from collections import Counter
 from collections.abc import Callable
 from html import escape
 from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes.loop.progress import in_minutes
+from skbayes.results.frame import results_frame
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.results.scores import metrics_of
@@ -112,18 +114,50 @@ class ResultDisplay:
             return Report.from_search(self, title=title)
         return write_report(self, path, title=title)
 
-    def plot(self) -> Any:
-        """Draw the main plots of the search in one figure.
+    def results_frame(self, library: str = "pandas", **kwargs: Any) -> Any:
+        """Return the results as a data frame with one row per trial.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}, default="pandas"
+            Library of the data frame.
+        **kwargs : dict
+            Arguments of :func:`skbayes.results.results_frame`.
+
+        Returns
+        -------
+        frame : DataFrame
+            ``cv_results_`` with a typed column for each hyper-parameter.
+
+        Raises
+        ------
+        ImportError
+            If the library is not installed.
+        sklearn.exceptions.NotFittedError
+            If the search was not fitted.
+        """
+        check_is_fitted(self, "cv_results_")
+        return results_frame(vars(self)["cv_results_"], library, **kwargs)
+
+    def plot(self, path: str | PathLike[str] | None = None) -> Any:
+        """Draw the main plots of the search in one figure, or write it to a file.
 
         The figure contains the convergence or the Pareto front, the importance of the
         hyper-parameters, and all trials in parallel coordinates. Searches with stages,
         rounds or tradeoffs have a plot of these, too. The classes of
         :mod:`skbayes.inspection` draw each plot separately.
 
+        Parameters
+        ----------
+        path : str, path-like or None, default=None
+            Image file, such as "search.png" or "search.pdf". If None, the figure is
+            shown as any figure of pyplot.
+
         Returns
         -------
-        axes : ndarray of matplotlib.axes.Axes
-            Axes of the plots. ``matplotlib.pyplot.gcf()`` returns the figure.
+        figure : matplotlib.figure.Figure or pathlib.Path
+            Figure, which a notebook shows as the result of a cell; with `path`, the
+            path of the file.
 
         Raises
         ------
@@ -135,7 +169,10 @@ class ResultDisplay:
         check_is_fitted(self, "cv_results_")
         from skbayes.inspection.report_pictures import draw_summary
 
-        return draw_summary(self)
+        if path is None:
+            return draw_summary(self)
+        draw_summary(self, is_shown=False).savefig(path)
+        return Path(path)
 
 
 def _diagram(search: Any, make: Callable[[], str]) -> str:

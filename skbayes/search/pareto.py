@@ -477,11 +477,12 @@ class ParetoSearchCV(BaseBayesSearchCV):
         if scoring is not None:
             raise AttributeError("ParetoSearchCV has no scoring; set its objectives.")
 
+    def _check_refit(self) -> None:
+        choice, names = self._refit_choice(), Objectives(self.objectives).names
+        _check_choice(choice.rule or choice.plain, names, "refit")
+
     def _make_objective(self, scorers: Any) -> Objectives:
-        objectives = Objectives(self.objectives)
-        choice = self._refit_choice()
-        _check_choice(choice.rule or choice.plain, objectives.names, "refit")
-        return objectives
+        return Objectives(self.objectives)
 
     def _make_optimizer(self, run: SearchRun) -> Optimizer:
         n = len(Objectives(self.objectives).names)

@@ -331,8 +331,9 @@ def _is_numeral(text: str) -> bool:
 
 
 def _range(low: Any, high: Any, prior: Any = "uniform", base: Any = None) -> Dimension:
-    """Return a range; the base of the prior has no effect."""
+    """Return a range; "log" means "log-uniform", and the base has no effect."""
     low, high = native(low), native(high)
+    prior = "log-uniform" if prior == "log" else prior
     if base is not None and not is_number(base):
         raise ValueError(
             f"a range has no fourth item, got {base!r}; write (low, high, prior)."

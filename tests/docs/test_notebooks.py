@@ -64,3 +64,28 @@ def test_runs_in_a_kernel(monkeypatch, tmp_path):
     outputs = [out for cell in codes for out in cell.outputs]
     assert outputs
     assert not [out.text for out in outputs if out.get("name") == "stderr"]
+
+
+def test_the_summary_figure_is_shown_once_as_the_result_of_a_cell(
+    monkeypatch, tmp_path
+):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
+    monkeypatch.delenv("MPLBACKEND", raising=False)
+    program = """%matplotlib inline
+from sklearn.datasets import load_iris
+from sklearn.tree import DecisionTreeClassifier
+from skbayes import BayesSearchCV
+space = {"max_depth": [1, 2, 3]}
+search = BayesSearchCV(DecisionTreeClassifier(), space, cv=2)
+search.fit(*load_iris(return_X_y=True))
+None"""
+    sources = ["search.plot()", "figure = search.plot()", "figure"]
+    cells = [nbformat.v4.new_code_cell(source) for source in [program, *sources]]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    nbclient.NotebookClient(notebook, timeout=120).execute()
+    shown = [cell.outputs for cell in notebook.cells[1:]]
+    assert [len(outputs) for outputs in shown] == [1, 0, 1]
+    for data in (shown[0][0].data, shown[2][0].data):
+        assert "image/png" in data and "array" not in data["text/plain"]

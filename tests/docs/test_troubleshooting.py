@@ -108,8 +108,8 @@ BayesSearchCV(SVC, space).fit(X, y)
     parameters.
 
 BayesSearchCV(space, SVC()).fit(X, y)
-    InvalidParameterError: The 'estimator' parameter of BayesSearchCV must be an
-    object implementing 'fit'. Got {'C': (0.1, 10.0)} instead.
+    TypeError: BayesSearchCV: the estimator is the first argument, and search_spaces
+    the second one; write BayesSearchCV(estimator, search_spaces).
 
 BayesSearchCV(SVC(), space).fit(X)
     ValueError: SVC requires y to be passed, but the target y is None; call fit(X,
@@ -136,17 +136,16 @@ BayesSearchCV(SVC(), space, n_iter=1e2).fit(X, y)
     the range [1, inf) or None. Got 100.0 instead.
 
 BayesSearchCV(SVC(), space, n_jobs="all").fit(X, y)
-    InvalidParameterError: The 'n_jobs' parameter of BayesSearchCV must be an
-    instance of 'int' or None. Got 'all' instead.
+    InvalidParameterError: The 'n_jobs' parameter of BayesSearchCV must be an int
+    such as 2, -1 for all processors, or None. Got 'all' instead.
 
 BayesSearchCV(SVC(), space, pre_dispatch=0).fit(X, y)
     InvalidParameterError: The 'pre_dispatch' parameter of BayesSearchCV must be an
-    int in the range [1, inf) or an instance of 'str'. Got 0 instead.
+    int of at least 1, or a str such as '2*n_jobs'. Got 0 instead.
 
 BayesSearchCV(SVC(), space, random_state="0").fit(X, y)
     InvalidParameterError: The 'random_state' parameter of BayesSearchCV must be an
-    int in the range [0, 4294967295], an instance of
-    'numpy.random.mtrand.RandomState' or None. Got '0' instead.
+    int of at least 0, such as 42, a RandomState, or None. Got '0' instead.
 
 BayesSearchCV(SVC(), space, surrogate="RF").fit(X, y)
     ValueError: surrogate: 'RF' is called 'trees' here.

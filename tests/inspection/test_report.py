@@ -16,6 +16,7 @@ import pytest
 import sklearn
 from journal_samples import open_journal, record
 from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
@@ -290,10 +291,10 @@ def test_without_a_path_a_notebook_shows_the_report(
     assert pickle.loads(pickle.dumps(report)).page == report.page
 
 
-def test_the_summary_figure_contains_the_main_plots(search):
+def test_the_summary_figure_contains_the_main_plots(search, tmp_path):
     with matplotlib.style.context("dark_background"):
-        axes = search.plot()
-        figure = plt.gcf()
+        figure = search.plot()
+        assert figure is plt.gcf() and pickle.loads(pickle.dumps(figure)).axes
         parts = [part for row in figure.subfigs for part in row.subfigs]
         titles = [part._suptitle.get_text() for part in parts]
         assert titles == [
@@ -301,11 +302,13 @@ def test_the_summary_figure_contains_the_main_plots(search):
             "Importance of the hyper-parameters",
             "All trials",
         ]
-        assert set(axes) == set(figure.axes)
         # Effects are not drawn from few trials.
-        (reason,) = axes[1].texts
+        (reason,) = figure.axes[1].texts
         assert "only 6 complete trials" in reason.get_text().replace("\n", " ")
-        plt.close(figure)
+        plt.close("all")  # also the copy, which is opened too
+    assert search.plot(tmp_path / "search.png") == tmp_path / "search.png"
+    assert (tmp_path / "search.png").stat().st_size > 10_000
+    assert not plt.get_fignums()
     with pytest.raises(NotFittedError):
         BayesSearchCV(TREE, SPACES).plot()
 
@@ -482,3 +485,12 @@ def test_a_page_of_a_finished_search_does_not_refresh_itself(tmp_path, undrawn):
     assert 'http-equiv="refresh"' not in path.read_text(encoding="utf-8")
     with pytest.raises(TypeError, match="refresh needs the path of the journal"):
         report_history(load_history(tmp_path / "a.journal"), path, refresh=1)
+
+
+def test_the_best_configuration_has_its_rounds():
+    model = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
+    space = {"learning_rate": [0.1, 0.5]}
+    search = BayesSearchCV(model, space, n_iter=2, cv=2, rounds=5, random_state=0)
+    search.fit(X, y)
+    assert "max_iter" in search.best_params_
+    assert "max_iter" in search.report().page

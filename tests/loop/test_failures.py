@@ -34,7 +34,7 @@ from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.loop.executor import is_death, is_unreadable
 from skbayes.loop.failures import FailingStart
 from skbayes.loop.stages import Stage
-from skbayes.space import Space
+from skbayes.space import Choice, Space
 
 X, y = load_iris(return_X_y=True)
 ROWS = np.arange(150.0)[:, None]
@@ -355,7 +355,7 @@ def test_a_placeholder_of_a_searched_step_does_not_hide_the_data(placeholder):
     search = search_of(pipeline, space, scoring="accuracy")
     with pytest.raises(ValueError, match="^could not convert string to float: 'word "):
         search.fit(WITH_WORDS, y)
-    assert CountedSVC.n_fits == 3 * 2 + 1
+    assert CountedSVC.n_fits == 3 * 2 + 2
 
 
 def test_a_warm_started_search_stops_too():
@@ -440,8 +440,9 @@ def test_when_it_is_asked_why_all_fits_fail(trials, asks):
     run = SimpleNamespace(space=space, objective=objective, options=FitOptions())
     start = FailingStart(run, Stage(None, 9), SimpleNamespace(fit_here=fit_here))
     assert start(History(trials)) is False
-    # The first of the two fits worked.
-    assert asked == ([{}] if asks else [])
+    # The first fit worked, and so did that of the only parameter.
+    assert asked[:1] == ([{}] if asks else [])
+    assert [[*params] for params in asked[1:]] == ([["a"]] if asks else [])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -501,3 +502,91 @@ def test_a_death_is_told_from_a_failure():
         assert is_unreadable(error) == (error is unreadable)
     assert not is_death(RuntimeError("un-serialize"))
     assert not is_unreadable(RuntimeError("un-serialize"))
+
+
+class Whole(DecisionTreeClassifier):
+    """Tree whose parameters are checked by an engine, without Python's checks."""
+
+    def __init__(
+        self,
+        max_depth=None,
+        share=1.0,
+        kernel="a",
+        min_samples_leaf=1,
+        splitter="best",
+    ):
+        super().__init__(
+            max_depth=max_depth, min_samples_leaf=min_samples_leaf, splitter=splitter
+        )
+        self.share = share
+        self.kernel = kernel
+
+    def fit(self, X, y):
+        if isinstance(self.max_depth, float):
+            raise RuntimeError(f"max_depth: expected an int, got {self.max_depth}")
+        if self.share > 1.0:
+            raise RuntimeError(f"share {self.share} exceeds 1")
+        if self.kernel in "wxyz":
+            raise RuntimeError(f"unknown kernel {self.kernel!r}")
+        return super().fit(X, y)
+
+
+STEPS = Pipeline([("scale", SimpleImputer()), ("tree", Whole())])
+OTHERS = {"min_samples_leaf": (1, 5), "splitter": ["best", "random"]}
+
+
+@pytest.mark.parametrize(
+    "estimator, space, named, more",
+    [
+        (Whole(), {"max_depth": (3.0, 10.0)}, "'max_depth'", {}),
+        (Whole(), {"share": (1.5, 3.0)}, "'share'", {"n_jobs": 2}),
+        (Whole(), {"share": (1.5, 3.0)}, "'share'", {"timeout": 600}),
+        (Whole(), {"kernel": list("vwxyz")[1:]}, "'kernel'", {"error_score": -1.0}),
+        (Whole(), {"kernel": Choice({"a": {"share": (1.5, 3.0)}})}, "'share'", {}),
+        (STEPS, {"tree__share": (1.5, 3.0)}, "'tree__share'", {}),
+        (
+            STEPS,
+            {"tree": Choice({Whole(): {"tree__share": (1.5, 3.0)}})},
+            "'tree__share'",
+            {},
+        ),
+        (
+            STEPS,
+            {"tree__share": (1.5, 3.0), "scale": [SimpleImputer(), "passthrough"]},
+            "'tree__share'",
+            {},
+        ),
+    ],
+)
+def test_the_parameter_whose_values_fail_is_named(estimator, space, named, more):
+    prefix = "tree__" if estimator is STEPS else ""
+    others = {prefix + name: values for name, values in OTHERS.items()}
+    search = search_of(estimator, {**space, **others}, n_iter=30, **more)
+    with pytest.raises(ValueError, match=f"search_spaces: the values of {named}") as e:
+        search.fit(X, y)
+    assert isinstance(e.value.__cause__, RuntimeError)
+    whole = "max_depth" in space
+    assert ("For integers, write (3, 10)." in str(e.value)) == whole
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_the_parameter_is_named_by_each_search(kind):
+    if kind is TextRepresentationSearchCV:
+        return
+    more = {"estimator": Whole(), "search_spaces": {"share": (1.5, 3.0), **OTHERS}}
+    if "complexity" in make(kind).get_params():
+        more["complexity"] = {"min_samples_leaf": 1}
+    with pytest.raises(ValueError, match="search_spaces: the values of 'share'"):
+        make(kind, **more).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+@pytest.mark.parametrize(
+    "space", [{"kernel": list("wxyza")}, {"share": [1.5, 2.0, 3.0, 0.5]}]
+)
+def test_values_that_fail_by_chance_do_not_end_the_search(space):
+    search = search_of(Whole(kernel="b"), space, n_iter=5).fit(X, y)
+    states = [trial.state for trial in search.trials_]
+    assert states[:3] == ["failed"] * 3
+    assert "complete" in states

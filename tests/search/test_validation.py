@@ -36,6 +36,9 @@ from skbayes.search._validation import (
 )
 from skbayes.space import Categorical, Choice, Integer, Real, Space
 
+# Metrics and data are checked with an empty space.
+pytestmark = pytest.mark.filterwarnings("ignore:search_spaces is empty")
+
 X, y = load_iris(return_X_y=True)
 
 

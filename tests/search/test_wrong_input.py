@@ -1,0 +1,233 @@
+"""Wrong arguments and data: errors that name the remedy, before the first fit."""
+
+import inspect
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from every_search import SEARCHES, data, make
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import ColumnTransformer
+from sklearn.datasets import load_iris
+from sklearn.ensemble import BaggingClassifier, StackingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC, LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import BayesSearchCV, MultiStageSearchCV, Optimizer
+from skbayes.space import Choice, Real, Space
+from skbayes.spaces import models
+
+X, y = load_iris(return_X_y=True)
+SPACE = {"C": (0.1, 10.0)}
+STEPS = make_pipeline(StandardScaler(), SVC())
+
+
+def own(truth, predicted):
+    """Return a metric of labels under any names."""
+    return 1.0
+
+
+def labels(y_true, y_pred, beta=1):
+    """Return a metric of labels that could be called with three arguments."""
+    return 1.0
+
+
+def two(estimator, X):
+    """Return a score without labels."""
+    return 1.0
+
+
+def scored(estimator, X, y):
+    """Return a score."""
+    return 1.0
+
+
+def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
+    estimator = SVC() if estimator is None else estimator
+    return kind(estimator, space, **{"n_iter": 3, "cv": 2, "random_state": 0, **more})
+
+
+@pytest.mark.parametrize(
+    "search, message",
+    [
+        # Classes without brackets.
+        (
+            search_of(make_pipeline(ColumnTransformer([("a", StandardScaler, [0])]))),
+            r"transformers\['a'\] .* write StandardScaler\(\)",
+        ),
+        (
+            search_of(make_pipeline(StandardScaler, SVC()), "auto"),
+            r"StandardScaler\(\)",
+        ),
+        (search_of(make_pipeline(StandardScaler(), SVC)), r"estimator.steps.* SVC\(\)"),
+        (search_of(OneVsRestClassifier(SVC)), r"estimator.estimator .* SVC\(\)"),
+        (search_of(StackingClassifier([("a", SVC)])), r"estimators\['a'\] .* SVC\(\)"),
+        (search_of(SVC), r"estimator must be .* SVC\(\)"),
+        (search_of(STEPS, {"svc": [SVC(), LinearSVC]}), r"'svc' .* LinearSVC\(\)"),
+        (search_of(STEPS, {"svc": Choice({SVC: {}})}), r"'svc' .* SVC\(\)"),
+        (
+            search_of(STEPS, {"standardscaler": ["passthrough", StandardScaler]}),
+            r"'standardscaler' .* StandardScaler\(\)",
+        ),
+        # Metrics of labels.
+        (search_of(scoring=own), r"scoring: own .* make_scorer\(own\)"),
+        (search_of(scoring=labels), r"scoring: labels .* make_scorer\(labels\)"),
+        (search_of(scoring={"a": own}, refit="a"), r"make_scorer\(own\)"),
+        (search_of(scoring=two), r"scoring: two must accept an estimator, X and y"),
+        # Metrics that need a method of an inner estimator.
+        (
+            search_of(OneVsOneClassifier(SVC()), "auto", scoring="roc_auc_ovr"),
+            "scoring.*predict_proba.*OneVsOneClassifier",
+        ),
+        (
+            search_of(OneVsRestClassifier(SVC()), "auto", scoring="neg_log_loss"),
+            r"CalibratedClassifierCV\(OneVsRestClassifier\(...\)",
+        ),
+        # Values described without classes of Python.
+        (search_of(trial_limits=10), r"'trial_limits' .*{'time': '5 min'"),
+        (search_of(constraints="recall>=.7"), r"'constraints' .*{'recall': '>= 0.7'}"),
+        (search_of(kind=MultiStageSearchCV, stages=0.3), r"'stages' .*\(0.3, 1.0\)"),
+        (search_of(kind=MultiStageSearchCV, n_iter=None), r"'n_iter' .*\(30, 10\)"),
+        (search_of(n_jobs=0), "n_jobs must be .* -1 for all"),
+        (search_of(n_jobs=1.5), "'n_jobs' .* -1 for all"),
+        # Exchanged arguments.
+        (BayesSearchCV(SPACE, SVC()), r"BayesSearchCV\(estimator, search_spaces\)"),
+        (BayesSearchCV(models(X, y)), r"^Unpack .*BayesSearchCV\(\*models\(X, y\)"),
+        # Rules of the refit.
+        (search_of(refit="ensembel"), "refit .*'ensembel'. Did you mean 'ensemble'"),
+        (search_of(refit="Ensemble"), "Did you mean 'ensemble'"),
+        (search_of(refit="corected"), "Did you mean 'corrected'"),
+        (search_of(refit="f1"), "refit must be True, False"),
+        (search_of(refit={"rule": "ensembel"}), "refit.* Did you mean 'ensemble'"),
+        (search_of(scoring=scored, refit="Corrected"), "Did you mean 'corrected'"),
+        (
+            search_of(scoring=["accuracy", "f1_macro"], refit="ensembel"),
+            "Did you mean 'ensemble'",
+        ),
+        (
+            search_of(kind=MultiStageSearchCV, refit="ensembel"),
+            "Did you mean 'ensemble'",
+        ),
+    ],
+)
+def test_wrong_arguments(search, message, no_trials):
+    with pytest.raises((TypeError, ValueError), match=message) as caught:
+        search.fit(X, y)
+    assert not re.search("instance of|numpy|collections", str(caught.value))
+
+
+@pytest.mark.parametrize(
+    "given, message",
+    [
+        ((None, y), "X is None; call fit"),
+        ((None,), "X is None; call fit"),
+        ((X[:0], y[:0]), "X has no rows"),
+        (([], []), "X has no rows"),
+        ((pd.DataFrame(X)[:0], y[:0]), "X has no rows"),
+        ((3, y), "^X and y: "),
+        (("data.csv", y), "^X and y: "),
+        ((y, X), r"exchanged; call fit\(X, y\)"),
+    ],
+)
+def test_wrong_data(given, message, no_trials):
+    with pytest.raises((TypeError, ValueError), match=message):
+        search_of().fit(*given)
+
+
+@pytest.mark.parametrize(
+    "estimator, scoring",
+    [
+        (BaggingClassifier(SVC()), "neg_log_loss"),
+        (OneVsOneClassifier(SVC()), "accuracy"),
+        (OneVsRestClassifier(LogisticRegression()), "neg_log_loss"),
+        (CalibratedClassifierCV(SVC()), "neg_log_loss"),
+        (SVC(), scored),
+        (SVC(), lambda estimator, X, y: 1.0),
+    ],
+)
+def test_right_metrics(estimator, scoring, no_trials):
+    with pytest.raises(NameError):
+        search_of(estimator, "auto", scoring=scoring).fit(X, y)
+
+
+@pytest.mark.parametrize("kind", SEARCHES)
+def test_no_error_names_a_class_of_python(kind, no_trials):
+    for name in inspect.signature(kind).parameters:
+        with pytest.raises((TypeError, ValueError), match=name) as caught:
+            make(kind, **{name: object()}).fit(*data(kind))
+        assert not re.search("instance of|implementing|numpy.bool", str(caught.value))
+
+
+@pytest.mark.parametrize(
+    "name, remedy",
+    [
+        ("max_time", "'timeout' here"),
+        ("fit_params", r"search.fit\(X, y, sample_weight=weights\)"),
+        ("enable_pruning", "racing=True"),
+        ("study", "'warm_start_from' here"),
+        ("factor", "MultiStageSearchCV"),
+        ("min_resources", "MultiStageSearchCV"),
+        ("resource", "MultiStageSearchCV"),
+        ("metric", "'scoring' here"),
+        ("storage", "'journal' here"),
+        ("return_estimator", "return_folds='estimators'"),
+    ],
+)
+def test_names_in_other_libraries(name, remedy):
+    with pytest.raises(TypeError, match=f"no parameter '{name}'.*{remedy}"):
+        BayesSearchCV(SVC(), SPACE, **{name: 3})
+
+
+@pytest.mark.parametrize("space", [{}, [{}], [{}, {}]])
+def test_an_empty_space_is_told(space, no_trials):
+    warns = pytest.warns(UserWarning, match="search_spaces is empty.*'auto'")
+    with warns, pytest.raises(NameError):
+        search_of(space=space).fit(X, y)
+
+
+def test_log_is_short_for_log_uniform():
+    given = Space.from_notation({"C": (0.1, 10.0, "log")})
+    assert given.columns[0].dimension.key == Real(0.1, 10.0, "log-uniform").key
+
+
+@pytest.mark.parametrize("score", [np.array(0.5), np.float32(0.5), [np.array(0.5)]])
+def test_scores_as_arrays(score):
+    optimizer = Optimizer(SPACE)
+    optimizer.tell({"C": 1.0}, score)
+    assert optimizer.n_told == 1
+
+
+@pytest.mark.parametrize("error_score, n_iter", [("raise", 1), (np.nan, 2), (0.0, 5)])
+def test_the_column_of_a_string_is_named(error_score, n_iter):
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(color="red")
+    search = search_of(error_score=error_score, n_iter=n_iter)
+    for given, name in ((frame, "'color'"), (frame.to_numpy(object), "4")):
+        with pytest.raises(ValueError, match="could not convert string") as caught:
+            search.fit(given, y)
+        notes = "".join(caught.value.__notes__)
+        assert f"strings in column {name}. Encode" in notes
+
+
+def test_a_callable_that_returns_one_number_has_no_metric_to_name():
+    search = search_of(DecisionTreeClassifier(), {"max_depth": [1, 2]}, scoring=scored)
+    with pytest.raises(ValueError, match="refit must be .* returns a single number"):
+        search.set_params(refit="a").fit(X, y)
+
+
+def first_row(results):
+    """Choose a row, as a callable `refit`."""
+    return 0
+
+
+def test_the_score_of_a_callable_refit_is_that_of_the_guiding_metric():
+    tree = DecisionTreeClassifier(max_depth=1, random_state=0)
+    metrics = ["f1_macro", "accuracy"]
+    search = search_of(tree, {"max_depth": [1, 2]}, scoring=metrics, refit=first_row)
+    search.fit(X, y)
+    expected = search.scorer_["f1_macro"](search.best_estimator_, X, y)
+    assert search.score(X, y) == expected != search.best_estimator_.score(X, y)
