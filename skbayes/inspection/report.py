@@ -29,7 +29,7 @@ from skbayes.inspection.pareto_display import ParetoDisplay
 from skbayes.inspection.report_pictures import Picture, pictures
 from skbayes.inspection.scales import shorten
 from skbayes.journal.reader import while_running
-from skbayes.loop.progress import in_minutes
+from skbayes.loop.progress import time_text
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.utils.optional import import_optional
@@ -38,6 +38,8 @@ from skbayes.utils.texts import printable
 # Attributes of a fitted search that a journal does not contain.
 _ATTRIBUTES = (
     "best_cost_",
+    "best_gain_",
+    "best_gain_std_",
     "best_score_corrected_",
     "best_train_fraction_",
     "refit_time_",
@@ -273,7 +275,7 @@ def _template() -> Any:
     page = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_clean
     )
-    page.filters |= {"number": _number, "seconds": _seconds, "shown": _shown}
+    page.filters |= {"number": _number, "seconds": time_text, "shown": _shown}
     page.filters["base64"] = lambda data: base64.b64encode(data).decode("ascii")
     page.filters["sha256"] = lambda script: base64.b64encode(
         hashlib.sha256(str(script).encode()).digest()
@@ -345,10 +347,6 @@ def _as_python(params: Mapping[str, Any]) -> str:
     except Exception:
         inner = ", ".join(f"{name!r}: {_shown(v)}" for name, v in params.items())
         return f"{{{inner}}}"
-
-
-def _seconds(seconds: float) -> str:
-    return f"{seconds:.3g} s" if seconds < 120 else in_minutes(seconds)
 
 
 # -- tables ---------------------------------------------------------------------------

@@ -30,8 +30,10 @@ def _best_so_far(history: History) -> str:
     return f"{best.score:.6g} ({where})"
 
 
-def in_minutes(seconds: float) -> str:
-    """Format a time as minutes and seconds, or as hours and minutes."""
+def time_text(seconds: float) -> str:
+    """Format a time as seconds, minutes and seconds, or hours and minutes."""
+    if seconds < 120:
+        return f"{seconds:.3g} s"
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

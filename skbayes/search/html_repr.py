@@ -3,58 +3,48 @@
 from __future__ import annotations
 
 import contextlib
+import copy
+import math
+import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from html import escape
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
-from skbayes.loop.progress import in_minutes
+from skbayes.loop.progress import time_text
 from skbayes.results.frame import results_frame
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.results.scores import metrics_of
+from skbayes.space import Space
 from skbayes.utils.texts import printable
 
-# Maximum length of a value; longer ones are shortened.
-MAX_LENGTH = 120
+# Maximum length of a value, and maximum number of lines that are not folded.
+MAX_LENGTH, MAX_LINES = 120, 20
 
-# Colors are inherited, so the block is readable in light and dark themes.
+# Colors are inherited, so the box is readable in light and dark themes.
 FRAME = (
-    "display:inline-block;margin:0.5em 0;padding:0.5em 0.8em;max-width:100%;"
-    "box-sizing:border-box;overflow-x:auto;border:1px solid rgba(128,128,128,0.5);"
-    "border-radius:4px;color:inherit;background:transparent;font-family:inherit;"
-    "line-height:1.4"
+    "display:inline-grid;grid-template-columns:max-content minmax(0,1fr);gap:0.1em 1em;"
+    "margin:0.5em 0;padding:0.5em 0.8em;max-width:100%;box-sizing:border-box;"
+    "border:1px solid rgba(128,128,128,0.5);border-radius:4px;line-height:1.4"
 )
-TABLE = "border-collapse:collapse;margin:0;border:none;background:transparent"
-CELL = (
-    "padding:0.1em 0.8em 0.1em 0;border:none;text-align:left;vertical-align:top;"
-    "color:inherit;background:transparent;white-space:normal"
-)
-LABEL = CELL + ";font-weight:normal;opacity:0.75;white-space:nowrap"
-CODE = (
-    "color:inherit;background:transparent;padding:0;font-family:monospace;"
-    "overflow-wrap:anywhere"
-)
+LABEL = "float:none;margin:0;font-weight:normal;opacity:0.75"
+VALUE = "float:none;margin:0;overflow-wrap:anywhere"
 
-REASONS = {
-    "n_iter": "n_iter trials were made",
-    "timeout": "timeout",
-    "exhausted": "every configuration was tried",
-    "callback": "a callback ended it",
-    "interrupted": "interrupted",
-    "stopper": "the stopper ended it",
-}
+GAIN = "Gain over the estimator's own values"
 
 
 class ResultDisplay:
     """Mixin that presents a fitted search: HTML representation, report and plot.
 
-    The HTML representation is scikit-learn's diagram with the result below. The text
-    representation, and the diagram before `fit`, are those of scikit-learn.
+    The HTML representation is scikit-learn's diagram with a box below. The box contains
+    the search space and the budget, and after `fit` the result. The text representation
+    is that of scikit-learn.
     """
 
     @property
@@ -185,81 +175,87 @@ def _diagram(search: Any, make: Callable[[], str]) -> str:
 
 
 def result_html(search: Any) -> str:
-    """Return an HTML block with the best score and configuration, and the time."""
-    known = vars(search)
-    if "cv_results_" not in known or "trials_" not in known:
-        return ""
-    record = read_record(search)
-    rows = [_row(label, escape(text)) for label, text in _found(search, record)]
-    if "best_params_" in known:
-        rows.append(_row("Best configuration", _params(search)))
-    rows += [_row(label, escape(text)) for label, text in _spent(search, record)]
-    # Imported late, because it imports scikit-learn's forests.
-    from skbayes.inspection.advice import advice
-
-    sentences = advice(search)
-    if sentences:
-        rows.append(_row("Advice", "<br>".join(map(escape, sentences))))
-    return printable(
-        f'<div class="skbayes-result" style="{FRAME}"><table style="{TABLE}"><tbody>'
-        f"{''.join(rows)}</tbody></table></div>",
-        kept="\n\t",
+    """Return an HTML box with the result of a search, its space and its budget."""
+    cells = "".join(
+        f'<dt style="{LABEL}">{escape(label)}</dt>'
+        f'<dd style="{VALUE}">{_html(text.splitlines())}</dd>'
+        for label, text in _rows(search)
     )
+    box = f'<dl class="skbayes-result" style="{FRAME}">{cells}</dl>'
+    return printable(box, kept="\n\t")
 
 
-def _row(label: str, html: str) -> str:
-    return (
-        f'<tr style="background:transparent"><th scope="row" style="{LABEL}">'
-        f'{escape(label)}</th><td style="{CELL}">{html}</td></tr>'
-    )
+def _html(lines: list[str]) -> str:
+    """Return HTML of a text; a long one is folded."""
+    html = "<br>".join(map(escape, lines))
+    if len(lines) <= MAX_LINES:
+        return html
+    return f"<details><summary>{len(lines)} lines</summary>{html}</details>"
 
 
-def _found(search: Any, record: SearchRecord) -> list[tuple[str, str]]:
-    """Return labels and texts of the result, except for the parameters."""
-    known = vars(search)
-    rows = _front(search) if "pareto_params_" in known else _best(search, record)
-    if record.best is not None and record.models[record.best] is not None:
-        rows.append(("Best model", type(record.models[record.best]).__name__))
-    if "best_cost_" in known:
-        rows += _cost(search)
-    if "all_cv_results_" in known:
-        rows.append(("Stages", _stages(search)))
-    return rows
+def _rows(search: Any) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts of the box."""
+    if {"cv_results_", "trials_"} <= vars(search).keys():
+        record = read_record(search)
+        space: Space | str | None = record.space
+        is_front = hasattr(search, "pareto_params_")
+        yield from _front(search) if is_front else _best(search, record)
+        yield from _effort(search, record)
+    else:
+        space = _planned_space(search)
+    n_configurations = math.inf
+    if isinstance(space, Space):
+        n_configurations = space.n_configurations
+        space = "\n".join(
+            f"{column.name or '(choice of dict)'}: {_short(column.dimension)}"
+            for column in space.columns
+        )
+    if space is not None:
+        yield "Search space", space
+    yield "Budget", _budget(search, n_configurations)
 
 
-def _front(search: Any) -> list[tuple[str, str]]:
-    front = f"{len(search.pareto_params_)} of {len(search.trials_)} trials"
-    rows = [("Pareto front", front)]
-    if "best_index_" in vars(search):
-        rows += [
-            (f"Chosen: {name}", f"{means[search.best_index_]:.4g}")
-            for name in search.objectives
-            if (means := search.cv_results_.get(f"mean_test_{name}")) is not None
-        ]
-    return rows
+def _planned_space(search: Any) -> Space | str:
+    """Return the search space before `fit`, or why there is none."""
+    # Imported late, because it imports the modules of a fit.
+    from skbayes.search._preparation import resolved_spaces
+
+    quiet = copy.copy(search)
+    quiet.verbose = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # `fit` issues the same warnings
+        try:
+            return Space.from_notation(resolved_spaces(quiet, None, None)[0])
+        except Exception as error:
+            return " ".join(str(error).split())
 
 
-def _cost(search: Any) -> list[tuple[str, str]]:
-    name = search.cost if isinstance(search.cost, str) else "cost"
-    unit = " s" if name.endswith("time") else ""
-    return [
-        ("Trained on", f"{search.best_train_fraction_:.0%} of the rows"),
-        (f"Its {name.replace('_', ' ')}", f"{search.best_cost_:.3g}{unit}"),
-    ]
+def _budget(search: Any, n_configurations: float) -> str:
+    n_iter, timeout, limits = search.n_iter, search.timeout, []
+    if isinstance(n_iter, Integral) and n_configurations <= n_iter:
+        limits.append(f"all {n_configurations:.0f} configurations")
+    elif n_iter is not None:
+        limits.append(f"{n_iter} trials")
+    if timeout is not None:
+        limits.append(timeout if isinstance(timeout, str) else f"{timeout} s")
+    if search.stopper is not None:
+        limits.append("the stopper")
+    return ", or ".join(limits) or "none"
 
 
-def _stages(search: Any) -> str:
-    counts = Counter(trial.stage for trial in search.trials_)
-    return ", ".join(
-        f"{counts[stage]} on {share:.0%} of the rows"
-        for stage, share in enumerate(search.train_fractions_)
-    )
+def _front(search: Any) -> Iterator[tuple[str, str]]:
+    n_front, n_trials = len(search.pareto_params_), len(search.trials_)
+    yield "Pareto front", f"{n_front} of {n_trials} trials"
+    if hasattr(search, "best_index_"):
+        for name in search.objectives:
+            if (means := search.cv_results_.get(f"mean_test_{name}")) is not None:
+                yield f"Chosen: {name}", f"{means[search.best_index_]:.4g}"
 
 
-def _best(search: Any, record: SearchRecord) -> list[tuple[str, str]]:
+def _best(search: Any, record: SearchRecord) -> Iterator[tuple[str, str]]:
     known = vars(search)
     if "best_score_" not in known:
-        return []
+        return
     metric = known.get("target_metric_", "score")
     named = search._refit_choice().metric
     if named in metrics_of(search.cv_results_):
@@ -268,34 +264,44 @@ def _best(search: Any, record: SearchRecord) -> list[tuple[str, str]]:
     spread = search.cv_results_.get(f"std_test_{metric}")
     if spread is not None and search.n_splits_ > 1:
         text += f" ± {spread[search.best_index_]:.2g} over {search.n_splits_} splits"
-    return [(f"Best {record.title}", text)]
+    yield f"Best {record.title}", text
+    if not math.isnan(known.get("best_gain_", math.nan)):
+        gain = f"{search.best_gain_:.2g} ± {search.best_gain_std_:.2g}"
+        yield GAIN, f"{gain}, corrected for the choice of the best trial"
 
 
-def _params(search: Any) -> str:
-    """Return the parameters, one per line."""
-    if not search.best_params_:
-        return "those of the estimator"
-    shown = []
-    for name, value in search.best_params_.items():
-        text = f"{value:.8g}" if isinstance(value, float) else repr(value)
-        text = text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"
-        shown.append(f'<code style="{CODE}">{escape(f"{name} = {text}")}</code>')
-    return "<br>".join(shown)
+def _effort(search: Any, record: SearchRecord) -> Iterator[tuple[str, str]]:
+    """Yield labels and texts of the best trial and of the effort of the search."""
+    # Imported late, because it imports scikit-learn's forests.
+    from skbayes.inspection.advice import advice
+
+    known = vars(search)
+    if "best_params_" in known:
+        params = [f"{name} = {_short(v)}" for name, v in search.best_params_.items()]
+        yield "Best configuration", "\n".join(params) or "those of the estimator"
+    if record.best is not None and record.models[record.best] is not None:
+        yield "Best model", type(record.models[record.best]).__name__
+    if "best_cost_" in known:
+        name = search.cost if isinstance(search.cost, str) else "cost"
+        unit = " s" if name.endswith("time") else ""
+        yield "Trained on", f"{search.best_train_fraction_:.0%} of the rows"
+        yield f"Its {name.replace('_', ' ')}", f"{search.best_cost_:.3g}{unit}"
+    yield "Trials", record.counts
+    if "all_cv_results_" in known:
+        counts = Counter(trial.stage for trial in search.trials_)
+        shares = [f"on {share:.0%} of the rows" for share in search.train_fractions_]
+        texts = (f"{counts[stage]} {share}" for stage, share in enumerate(shares))
+        yield "Stages", ", ".join(texts)
+    yield "Time of all fits", time_text(record.fit_seconds)
+    if "refit_time_" in known:
+        yield "Time of the refit", time_text(search.refit_time_)
+    if "total_time_" in known:
+        yield "Total time", time_text(search.total_time_)
+    yield "Stop reason", search.stop_reason_
+    if sentences := advice(search):
+        yield "Advice", "\n".join(sentences)
 
 
-def _spent(search: Any, record: SearchRecord) -> list[tuple[str, str]]:
-    known, reason = vars(search), search.stop_reason_
-    seconds = {
-        "Time of all fits": record.fit_seconds,
-        "Time of the refit": known.get("refit_time_"),
-        "Total time": known.get("total_time_"),
-    }
-    times = [(label, _seconds(s)) for label, s in seconds.items() if s is not None]
-    ended = REASONS.get(reason, reason.replace("_", " "))
-    return [("Trials", record.counts), *times, ("Ended", ended)]
-
-
-def _seconds(seconds: float) -> str:
-    if seconds < 60:
-        return f"{seconds:.2g} s" if seconds < 10 else f"{seconds:.0f} s"
-    return in_minutes(seconds)
+def _short(value: Any) -> str:
+    text = f"{value:.8g}" if isinstance(value, float) else " ".join(repr(value).split())
+    return text if len(text) <= MAX_LENGTH else text[: MAX_LENGTH - 1] + "…"

@@ -21,6 +21,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import Pipeline
+from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from text_parameters import IMAGE, SCRIPT, Odd
 
@@ -40,6 +41,7 @@ X, y = load_iris(return_X_y=True)
 TREE = DecisionTreeClassifier(random_state=0)
 SPACES = {"max_depth": (1, 6), "min_samples_leaf": (1, 30)}
 OPTIONS = {"n_iter": 6, "cv": 2, "random_state": 0}
+GAIN = "gain over the estimator's own values"
 VOID = {"meta", "link", "img", "br"}
 
 
@@ -100,6 +102,7 @@ def test_it_says_what_was_found(page, search):
     found = facts["trials"], facts["fits"], facts["stop reason"]
     assert found == ("6", "12", "n_iter")
     assert facts["scikit-learn"] == sklearn.__version__
+    assert GAIN not in facts  # the own values are not in the space
     titles = page.texts["b"]
     assert titles == ["Convergence", "All trials"] and len(page.all("img")) == 2
     not_drawn = [text for text in page.texts["p"] if text.startswith("Not drawn: ")]
@@ -107,6 +110,13 @@ def test_it_says_what_was_found(page, search):
     assert all("only 6 complete trials" in text for text in not_drawn)
     assert {"time of all fits", "time of the refit", "total time"} <= facts.keys()
     assert plt.get_fignums() == []  # nothing appears on the screen
+
+
+def test_the_gain_over_the_own_values(undrawn):
+    search = BayesSearchCV(SVC(), {"C": (0.01, 10.0)}, **OPTIONS).fit(X, y)
+    page = Reader(search.report().page)
+    facts = dict(zip(page.texts["dt"], page.texts["dd"], strict=True))
+    assert facts[GAIN] == f"{search.best_gain_:.2g} ± {search.best_gain_std_:.2g}"
 
 
 def test_every_trial_has_a_row(page, search):

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 
 from skbayes import MultiStageSearchCV, ParetoSearchCV, TradeoffSearchCV
-from skbayes.search.html_repr import result_html
+from skbayes.search.html_repr import GAIN, result_html
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (0.1, 10.0)}
@@ -32,9 +32,9 @@ def fitted():
 
 def _cells(search):
     """Return the visible labels of the block, and the text next to them."""
-    rows = re.findall(r"<tr.*?</tr>", result_html(search), re.DOTALL)
-    cells = [re.findall(r"<t[hd].*?</t[hd]>", row, re.DOTALL) for row in rows]
-    return {_text(label): _text(value) for label, value in cells}
+    cells = re.findall(r"<dt.*?</dt><dd.*?</dd>", result_html(search), re.DOTALL)
+    pairs = [cell.split("</dt>") for cell in cells]
+    return {_text(label): _text(value) for label, value in pairs}
 
 
 def _text(markup):
@@ -42,9 +42,8 @@ def _text(markup):
 
 
 def test_both_protocols_show_diagram_and_block(fitted):
-    assert result_html(_search()) == ""
-    assert "estimator: SVC" in _search()._repr_html_()
-    assert "skbayes-result" not in _search()._repr_html_()
+    shown = _search()._repr_html_()
+    assert "estimator: SVC" in shown and shown.endswith(result_html(_search()))
     for shown in (fitted._repr_html_(), fitted._repr_mimebundle_()["text/html"]):
         assert shown.count("sk-top-container") >= 1
         assert "best_estimator_: SVC" in shown
@@ -85,14 +84,51 @@ def test_names_need_not_be_regular_expressions(name):
 def test_the_block_says_what_was_found(fitted):
     cells = _cells(fitted)
     times = ["Time of all fits", "Time of the refit", "Total time"]
-    labels = ["Best score", "Best configuration", "Trials", *times, "Ended", "Advice"]
+    labels = ["Best score", GAIN, "Best configuration", "Trials", *times]
+    labels += ["Stop reason", "Advice", "Search space", "Budget"]
     assert list(cells) == labels
+    gain = f"{fitted.best_gain_:.2g} ± {fitted.best_gain_std_:.2g}"
+    assert cells[GAIN] == f"{gain}, corrected for the choice of the best trial"
+    assert cells["Search space"] == "C: Real(0.1, 10.0)"
     assert cells["Best score"].startswith(f"{fitted.best_score_:.4g} ± ")
     assert cells["Best score"].endswith("over 2 splits")
     assert cells["Best configuration"] == f"C = {fitted.best_params_['C']:.6g}"
     assert cells["Trials"] == "3"
     assert all(re.fullmatch(r"\S+ s", cells[label]) for label in times)
-    assert cells["Ended"] == "n_iter trials were made"
+    assert cells["Stop reason"] == "n_iter"
+
+
+@pytest.mark.parametrize(
+    ("options", "space", "budget"),
+    [
+        ({}, ["C: Real(0.1, 10.0)"], "3 trials"),
+        ({"search_spaces": "auto", "verbose": 1}, ["C: ", "kernel: "], "3 trials"),
+        ({"search_spaces": {"auto": True, "C": [1, 2]}}, ["C: Ord"], "3 trials"),
+        (
+            {"search_spaces": {"C": [1, 2]}, "timeout": "5 min"},
+            ["C: Ordinal([1, 2])"],
+            "all 2 configurations, or 5 min",
+        ),
+        ({"n_iter": None, "timeout": 90}, ["C: "], "90 s"),
+        ({"n_iter": None, "stopper": len}, ["C: "], "the stopper"),
+        # What is wrong is said before `fit`.
+        ({"search_spaces": {"C": object()}, "n_iter": None}, ["'C' needs"], "none"),
+        ({"estimator": Sometimes(), "search_spaces": "auto"}, ["auto"], "3 trials"),
+    ],
+)
+def test_before_the_fit_the_box_shows_space_and_budget(options, space, budget, capsys):
+    search = _search().set_params(**options)
+    before = repr(search.get_params())
+    cells = _cells(search)
+    assert list(cells) == ["Search space", "Budget"]
+    assert all(text in cells["Search space"] for text in space)
+    assert cells["Budget"] == budget
+    assert repr(search.get_params()) == before
+    assert capsys.readouterr().out == ""
+
+
+def test_without_own_values_there_is_no_gain():
+    assert GAIN not in _cells(_search(initial_points=None, n_iter=1).fit(X, y))
 
 
 def test_values_are_escaped_and_cut():
@@ -102,7 +138,16 @@ def test_values_are_escaped_and_cut():
     shown = result_html(search)
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
-    assert "a" * 200 not in shown
+    assert "a" * 120 not in shown
+
+
+def test_a_long_space_is_folded():
+    names = [f"p{k}" for k in range(21)]
+    search = small_search(
+        AnyNames(**dict.fromkeys(names, 1)), {n: [1, 2] for n in names}
+    )
+    assert "<details><summary>21 lines</summary>p0: " in result_html(search)
+    assert "<details>" not in result_html(_search())
 
 
 def test_the_metric_of_several():
@@ -138,7 +183,7 @@ def test_failed_trials_are_counted():
     with pytest.warns(UserWarning, match="non-finite"), pytest.warns(FitFailedWarning):
         search.fit(X, y)
     assert _cells(search)["Trials"] == "3 (1 complete, 2 failed)"
-    assert _cells(search)["Ended"] == "every configuration was tried"
+    assert _cells(search)["Stop reason"] == "exhausted"
 
 
 def test_what_the_other_searches_add():
