@@ -177,8 +177,9 @@ class ConvergenceDisplay(_Display):
             return
         # The line can be outside the plot, so the legend contains the score.
         score = self.record.shown[self.record.own]
-        line = {"color": style.tones(ax).gray, "linestyle": (0, (4, 3)), "gid": OWN}
+        line: dict[str, Any] = {"color": style.tones(ax).gray, "gid": OWN}
         line |= {"label": f"estimator's own values: {score:.4g}", "linewidth": 1.2}
+        line["linestyle"] = (0, (4, 3))
         self.own_line_ = ax.axhline(score, **line)
 
     def _group_by_model(self, ax: Any, points: dict[str, Any]) -> None:

@@ -317,7 +317,9 @@ def make_record(
         **facts,
     )
     place = _place_of_best(record, best if chosen == guide else None)
-    places = {int(number): place for place, number in enumerate(record.number)}
+    places: dict[int | None, int] = {
+        int(number): place for place, number in enumerate(record.number)
+    }
     return dataclasses.replace(record, best=place, own=places.get(own))
 
 

@@ -232,7 +232,7 @@ def _planned_space(search: Any) -> Space | str:
 
 def _budget(search: Any, n_configurations: float) -> str:
     n_iter, timeout, limits = search.n_iter, search.timeout, []
-    if isinstance(n_iter, Integral) and n_configurations <= n_iter:
+    if isinstance(n_iter, Integral) and n_configurations <= int(n_iter):
         limits.append(f"all {n_configurations:.0f} configurations")
     elif n_iter is not None:
         limits.append(f"{n_iter} trials")
