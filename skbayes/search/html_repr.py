@@ -210,7 +210,7 @@ def _rows(search: Any) -> Iterator[tuple[str, str]]:
             f"{column.name or '(choice of dict)'}: {_short(column.dimension)}"
             for column in space.columns
         )
-    if space is not None:
+    if space:
         yield "Search space", space
     yield "Budget", _budget(search, n_configurations)
 

@@ -159,7 +159,8 @@ def test_the_metric_of_several():
     # A choice by a callable has no score.
     search = _search(refit=lambda results: 1).fit(X, y)
     assert list(_cells(search))[0] == "Best configuration"
-    search = _search({}).fit(X, y)
+    with pytest.warns(UserWarning, match="search_spaces is empty"):
+        search = _search({}).fit(X, y)
     assert _cells(search)["Best configuration"] == "those of the estimator"
 
 
