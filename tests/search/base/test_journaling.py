@@ -19,6 +19,7 @@ from sklearn.model_selection import ParameterGrid, ShuffleSplit
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, load_history
+from skbayes.loop import TargetScore
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (1e-2, 1e2, "log-uniform"), "kernel": ["rbf", "linear"]}
@@ -32,6 +33,19 @@ def make(path, n_iter=8, **kwargs):
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "search.db"
+
+
+def test_what_the_guide_allows_and_refuses_to_change(path):
+    make(path, 10).fit(X, y)
+    less = {"timeout": 100, "n_jobs": 2, "return_folds": ["estimators", "predict"]}
+    again = make(path, 4, **less).fit(X, y)
+    assert len(again.trials_) == 4 and again.n_points_ == 1
+    assert len(again.set_params(stopper=TargetScore(0.5)).fit(X, y).trials_) == 1
+    assert len(load_history(path)) == 10
+    refused = {"random_state": 1, "pre_dispatch": 2, "surrogate": "tpe"}
+    for name, value in (refused | {"trial_limits": {"time": 9}}).items():
+        with pytest.raises(ValueError, match=f"(- |settings: ){name}"):
+            make(path, 4, **{name: value}).fit(X, y)
 
 
 @pytest.mark.parametrize("n_points", [1, 3])
