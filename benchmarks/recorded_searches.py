@@ -280,7 +280,7 @@ SPACES: dict[str, tuple[Any, Any, tuple]] = {
     "paper": (None, None, (TEXTS, LABELS)),
     "extended": (None, None, (TEXTS, LABELS)),
 }
-RACING = {"racing": True, "cv": 5, "n_iter": 14}
+RACING = {"pruning": True, "cv": 5, "n_iter": 14}
 TWO = {"scoring": ["r2", "neg_mean_absolute_error"], "refit": "r2"}
 KNOWN = {
     "params": [{"alpha": 0.1, "l1_ratio": 0.9}, {"alpha": 5.0, "l1_ratio": 0.1}],
@@ -314,7 +314,7 @@ TABLE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     ("Bayes", "graph", "lists", "1", "influence", {"surrogate": ("graph", "eif")}),
     ("Bayes", "gp", "numeric", "1", "ucb", {"surrogate": ("gp", "ucb")}),
     ("Bayes", "gp", "mixed", "3", "pi", {"surrogate": ("gp", "pi")}),
-    ("Bayes", "tpe", "mixed", "1", "racing", {**RACING, "racing": 0.2}),
+    ("Bayes", "tpe", "mixed", "1", "racing", {**RACING, "pruning": 0.2}),
     ("Bayes", "gp", "few", "1", "all of it", {}),
     ("Bayes", "tpe", "few", "3", "all of it", {"stopper": NoImprovement(9)}),
     ("Bayes", "gp tpe", "sizes", "1", "failures", {"estimator": Unreliable()}),
@@ -350,7 +350,7 @@ TABLE: list[tuple[str, str, str, str, str, dict[str, Any]]] = [
     ("HyperTune", "gp", "lists", "1", "", SUBSETS),
     ("HyperTune", "gp", "numeric", "1", "no signs", {"complexity": None}),
     ("HyperTune", "gp", "sizes", "1", "wrong", WRONG),
-    ("HyperTune", "gp", "sizes", "1", "racing", {**SIGNS, "racing": True, "cv": 5}),
+    ("HyperTune", "gp", "sizes", "1", "racing", {**SIGNS, "pruning": True, "cv": 5}),
     ("Tradeoff", "gp", "mixed constraint", "1 3", "", {**PRICES, "cost": leaves}),
     ("Tradeoff", "gp", "numeric", "1 3", "", PRICES),
     ("Tradeoff", "gp", "conditional", "1 3", "", {"cost": support}),
@@ -431,14 +431,15 @@ BASE: dict[str, dict[str, Any]] = {
     | {"n_subsets": 1, "n_small_iter": 3, "n_iter": 8},
     "Tradeoff": {"cost": leaves, "train_sizes": (0.5, 1.0)},
     "Pareto": WINES,
-    "Text": {"space": None, "racing": False},
+    "Text": {"space": None, "pruning": False},
 }
 LIMITS = {"trial_limits": {"time": "10 min", "memory": "20 GB"}}
-# Each aspect sets arguments of a search; "gate", "fit" and "callbacks"
-# are explained in `_search`.
+# Each aspect sets arguments of a search. The names are those of the records, which
+# also determine the seeds: "racing" is pruning, and "rounds" is early stopping. "gate",
+# "fit" and "callbacks" are explained in `_search`.
 ASPECTS: dict[str, dict[str, Any]] = {
-    "racing": {"racing": 0.3, "cv": 4, "n_iter": 8},
-    "rounds": {"rounds": 4},
+    "racing": {"pruning": 0.3, "cv": 4, "n_iter": 8},
+    "rounds": {"early_stopping": 4},
     "limits": LIMITS,
     "aborted": {"gate": ["pass", "allocate"], "trial_limits": {"memory": "300 MB"}},
     "failures": {"gate": ["pass", "open", "fail"]},

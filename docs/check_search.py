@@ -38,7 +38,7 @@ FIRST = {
     "groups": "faq",
     "sample_weight": "faq",
     "missing values": "faq",
-    "early stopping": "rounds",
+    "early stopping": "early_stopping",
     "pickle": "quick_start",
     "report": "visualization",
     "default space": "default_spaces",

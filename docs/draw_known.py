@@ -10,7 +10,7 @@ matplotlib.use("agg")
 import matplotlib.pyplot as plt  # noqa: E402
 import numpy as np  # noqa: E402
 
-from skbayes.spaces.learned_prior import library  # noqa: E402
+from skbayes.defaults.learned_prior import library  # noqa: E402
 
 FOLDER = Path(__file__).parent / "images" / "known"
 SHOWN = ("SVC", "LogisticRegression", "DecisionTreeClassifier", "LGBMClassifier")

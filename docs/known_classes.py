@@ -8,12 +8,12 @@ from typing import Any
 
 from sklearn.utils import all_estimators
 
+from skbayes.defaults import default  # noqa: F401  fills the catalog
+from skbayes.defaults.catalog import CATALOG, DataFacts, KnownClass
+from skbayes.defaults.learned_prior import library
+from skbayes.defaults.parts import own_params, with_own_values
 from skbayes.space import Choice
 from skbayes.space.notation import pairs_of
-from skbayes.spaces import default  # noqa: F401  fills the catalog
-from skbayes.spaces.catalog import CATALOG, DataFacts, KnownClass
-from skbayes.spaces.learned_prior import library
-from skbayes.spaces.parts import own_params, with_own_values
 
 HEADER = ["Classes", "Hyper-parameters"]
 

@@ -7,102 +7,108 @@
   texts.
 - `ParetoSearchCV` searches for the Pareto front of several objectives.
 - `TradeoffSearchCV` maximizes the score minus a multiple of the cost.
+- `models` returns pipelines and a search space for a table.
+- `default_space` returns the search space of a known estimator.
+- `Real`, `Integer`, `Categorical` and `Choice` are dimensions of search spaces.
+- `NoImprovement`, `TargetScore` and `ExpectedImprovementBelow` are stopping rules.
 - `Optimizer` optimizes any Python function; the searches are based on it.
 - `load_history` reads the journal of a search.
 """
 
-from __future__ import annotations
+import importlib as _importlib
+import pathlib as _pathlib
+import typing as _typing
+import warnings as _warnings
 
-import importlib
-import warnings
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from skbayes import acquisition as acquisition
-    from skbayes import benchmark as benchmark
-    from skbayes import evaluation as evaluation
-    from skbayes import inspection as inspection
-    from skbayes import integration as integration
-    from skbayes import loop as loop
-    from skbayes import results as results
-    from skbayes import space as space
-    from skbayes import spaces as spaces
-    from skbayes import surrogates as surrogates
-    from skbayes import text as text
-    from skbayes import tracking as tracking
+if _typing.TYPE_CHECKING:
+    from skbayes.defaults import default_space, models
     from skbayes.journal.reader import load_history
+    from skbayes.loop import ExpectedImprovementBelow, NoImprovement, TargetScore
     from skbayes.optimizer import Optimizer
     from skbayes.search.bayes import BayesSearchCV
-    from skbayes.search.ensemble import (
-        WeightedEnsembleClassifier,
-        WeightedEnsembleRegressor,
-    )
     from skbayes.search.hypertune import HyperTuneSearchCV
     from skbayes.search.multi_stage import MultiStageSearchCV
     from skbayes.search.pareto import ParetoSearchCV
     from skbayes.search.text import TextRepresentationSearchCV
     from skbayes.search.tradeoff import TradeoffSearchCV
+    from skbayes.space import Categorical, Choice, Integer, Real
 
     __version__: str
 
 __all__ = [
     "BayesSearchCV",
+    "Categorical",
+    "Choice",
+    "ExpectedImprovementBelow",
     "HyperTuneSearchCV",
+    "Integer",
     "MultiStageSearchCV",
+    "NoImprovement",
     "Optimizer",
     "ParetoSearchCV",
+    "Real",
+    "TargetScore",
     "TextRepresentationSearchCV",
     "TradeoffSearchCV",
-    "WeightedEnsembleClassifier",
-    "WeightedEnsembleRegressor",
+    "default_space",
     "load_history",
+    "models",
 ]
 
 # Imported on first use, so that `import skbayes` is fast.
 _HOMES = {
     "BayesSearchCV": "skbayes.search.bayes",
+    "Categorical": "skbayes.space",
+    "Choice": "skbayes.space",
+    "ExpectedImprovementBelow": "skbayes.loop",
     "HyperTuneSearchCV": "skbayes.search.hypertune",
+    "Integer": "skbayes.space",
     "MultiStageSearchCV": "skbayes.search.multi_stage",
+    "NoImprovement": "skbayes.loop",
     "Optimizer": "skbayes.optimizer",
     "ParetoSearchCV": "skbayes.search.pareto",
+    "Real": "skbayes.space",
+    "TargetScore": "skbayes.loop",
     "TextRepresentationSearchCV": "skbayes.search.text",
     "TradeoffSearchCV": "skbayes.search.tradeoff",
-    "WeightedEnsembleClassifier": "skbayes.search.ensemble",
-    "WeightedEnsembleRegressor": "skbayes.search.ensemble",
+    "default_space": "skbayes.defaults",
     "load_history": "skbayes.journal.reader",
+    "models": "skbayes.defaults",
 }
 
 # Subpackages, which are also imported on first use.
 _PACKAGES = (
-    *("acquisition", "benchmark", "evaluation", "inspection", "integration", "loop"),
-    *("results", "space", "spaces", "surrogates", "text", "tracking"),
+    *("acquisition", "benchmark", "defaults", "evaluation", "inspection"),
+    *("integration", "loop", "results", "search", "space", "surrogates", "text"),
+    "tracking",
 )
 
 
 # A folder of the distribution "sklearn-bayes", which has the same import name.
-if (Path(__file__).parent / "rvm_ard_models").is_dir():
-    warnings.warn(
+if (_pathlib.Path(__file__).parent / "rvm_ard_models").is_dir():
+    _warnings.warn(
         "The package sklearn-bayes is installed in the same folder, because it has the "
         "same import name. Uninstall it and install skbayes again.",
         stacklevel=2,
     )
 
-if not TYPE_CHECKING:  # otherwise, type checkers would accept any name
+if not _typing.TYPE_CHECKING:  # otherwise, type checkers would accept any name
 
-    def __getattr__(name: str) -> Any:
+    def __getattr__(name: str) -> object:
         if name == "__version__":
             from importlib.metadata import version
 
             return version("skbayes")
         if name in _PACKAGES:
-            return importlib.import_module(f"skbayes.{name}")
+            return _importlib.import_module(f"skbayes.{name}")
         if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        value = getattr(importlib.import_module(_HOMES[name]), name)
+            from skbayes.utils.did_you_mean import missing_name
+
+            raise missing_name(__name__, name)
+        value = getattr(_importlib.import_module(_HOMES[name]), name)
         globals()[name] = value
         return value
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, *_PACKAGES, "__version__"])
+    return [*__all__, "__version__"]

@@ -6,9 +6,9 @@ import pandas as pd
 import pytest
 
 from skbayes import compat
+from skbayes.defaults.catalog import DataFacts
 from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.journal.data_digest import data_text
-from skbayes.spaces.catalog import DataFacts
 
 copies_from_devices = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.1.0",

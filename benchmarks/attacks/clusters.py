@@ -361,9 +361,11 @@ def efficiency(name: str, seconds: float, n_trials: int, least: float) -> tally.
 SCORES = {"scoring": ["accuracy", "f1_macro"], "refit": "f1_macro"}
 FEATURES: dict[str, Callable[[str], Any]] = {
     "same trials and scores": as_alone,
-    "racing": partial(as_alone, racing=True),
+    "pruning": partial(as_alone, pruning=True),
     "several metrics, sample weights": partial(as_alone, weights=WEIGHTS, **SCORES),
-    "``rounds``": partial(as_alone, model=BOOSTING, rounds="auto", n_iter=3),
+    "``early_stopping``": partial(
+        as_alone, model=BOOSTING, early_stopping="auto", n_iter=3
+    ),
     "shared steps": shared_steps,
     "callbacks": callbacks,
     "``journal``": journal,

@@ -36,10 +36,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.utils import all_estimators
 
+from skbayes.defaults.catalog import CATALOG, DataFacts
+from skbayes.defaults.parts import own_values, parts_of, space_of
 from skbayes.space import Choice, Ordinal
 from skbayes.space.notation import pairs_of
-from skbayes.spaces.catalog import CATALOG, DataFacts
-from skbayes.spaces.parts import own_values, parts_of, space_of
 
 RESULTS = Path(__file__).resolve().parents[1] / "results" / "attacks"
 

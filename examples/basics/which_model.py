@@ -2,8 +2,8 @@
 Which model? A choice among models for a table
 ==============================================
 
-The function :func:`~skbayes.spaces.models` returns a pipeline and a search space for a
-table. The search compares several models, each with the preprocessing that it needs.
+The function :func:`~skbayes.models` returns a pipeline and a search space for
+a table. The search compares several models, each with the preprocessing that it needs.
 See :doc:`/models` for the list of models.
 """
 
@@ -13,8 +13,7 @@ import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
 
-from skbayes import BayesSearchCV
-from skbayes.spaces import models
+from skbayes import BayesSearchCV, models
 
 X, y = load_wine(return_X_y=True, as_frame=True)
 

@@ -44,10 +44,11 @@ frame.head()
 #
 # ``columns__encode`` lists the alternatives for the encoder, which is a part of the
 # column transformer. Test folds may contain categories that the training folds do not
-# have, so each encoder accepts unknown categories. With ``rounds="auto"``, the search
-# chooses the number of trees of each trial (:doc:`/rounds`). ``TargetEncoder`` splits
-# the rows at random, so the results differ slightly between runs. If rows belong to
-# groups, such as customers, add a splitter as in :doc:`/auto_examples/data/groups`.
+# have, so each encoder accepts unknown categories. With ``early_stopping="auto"``, the
+# search chooses the number of trees of each trial (:doc:`/early_stopping`).
+# ``TargetEncoder`` splits the rows at random, so the results differ slightly between
+# runs. If rows belong to groups, such as customers, add a splitter as in
+# :doc:`/auto_examples/data/groups`.
 encode = ColumnTransformer(
     [("encode", TargetEncoder(), ["weather", "station"])], remainder="passthrough"
 ).set_output(transform="pandas")
@@ -60,7 +61,9 @@ space = {
     "model__learning_rate": (0.05, 1.0, "log-uniform"),
 }
 pipeline = Pipeline([("columns", encode), ("model", model)])
-search = BayesSearchCV(pipeline, space, n_iter=10, cv=3, rounds="auto", random_state=0)
+search = BayesSearchCV(
+    pipeline, space, n_iter=10, cv=3, early_stopping="auto", random_state=0
+)
 search.fit(frame, y)
 best = search.results_frame().nlargest(5, "mean_test_score")
 best.filter(regex="param_|mean_test|rounds")

@@ -32,7 +32,7 @@ from skbayes.evaluation.fold import (
 )
 from skbayes.evaluation.killable import KillableBackend
 from skbayes.evaluation.limits import SearchTimeout
-from skbayes.evaluation.racing import Race
+from skbayes.evaluation.pruning import Race
 from skbayes.evaluation.run import SearchRun, on_full_data
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
@@ -108,11 +108,11 @@ class Evaluation:
     def places(self) -> list[int]:
         """Folds in the order of their fits.
 
-        With racing, each trial begins with another fold. Similar configurations have
+        With pruning, each trial begins with another fold. Similar configurations have
         similar residuals, and would all be pruned if the first fold disfavors them.
         """
         n_folds = len(self.run.splits)
-        first = 0 if self.run.racing_risk is None else self.number % n_folds
+        first = 0 if self.run.pruning_risk is None else self.number % n_folds
         return [*range(first, n_folds), *range(first)]
 
     def set_scores(
@@ -141,8 +141,9 @@ class Evaluation:
     def race(self, places: Sequence[int]) -> Race:
         """Return the race of trials of which only the folds at `places` are finished.
 
-        The scores of a fold may depend on the other folds, such as with `rounds`. Those
-        of the best trial are then computed again, without its other folds.
+        The scores of a fold may depend on the other folds, such as with
+        `early_stopping`. Those of the best trial are then computed again, without its
+        other folds.
         """
         first = list(places)
         rows = [

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from skbayes.evaluation.measure import Measure
 
 
-# With racing=True, the chance to become the best below which a trial is pruned.
-RACING_RISK = 0.2
+# With pruning=True, the chance to become the best below which a trial is pruned.
+PRUNING_RISK = 0.2
 
 
 def on_full_data(
@@ -157,12 +157,12 @@ class SearchRun:
         return bool(self.tasks.is_observed)
 
     @property
-    def racing_risk(self) -> float | None:
+    def pruning_risk(self) -> float | None:
         """Chance to become the best below which a trial is pruned; None: no pruning."""
-        racing = self.settings.get("racing", False)
-        if isinstance(racing, bool | np.bool_):
-            return RACING_RISK if racing else None
-        return float(racing)
+        pruning = self.settings.get("pruning", False)
+        if isinstance(pruning, bool | np.bool_):
+            return PRUNING_RISK if pruning else None
+        return float(pruning)
 
     @property
     def has_limits(self) -> bool:
@@ -185,7 +185,7 @@ class SearchRun:
 
     @property
     def _has_rounds(self) -> bool:
-        return is_given(self.settings.get("rounds"))
+        return is_given(self.settings.get("early_stopping"))
 
     @property
     def is_unfinished(self) -> bool:
@@ -196,7 +196,7 @@ class SearchRun:
     @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be skipped."""
-        return self.options.limits.of_trials or self.racing_risk is not None
+        return self.options.limits.of_trials or self.pruning_risk is not None
 
     @property
     def n_samples(self) -> int:

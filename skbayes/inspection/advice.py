@@ -11,13 +11,13 @@ import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
 from skbayes import compat
+from skbayes.defaults.parts import owner_of
 from skbayes.evaluation.fold import configured
 from skbayes.evaluation.trial import History
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number
-from skbayes.spaces.parts import owner_of
 from skbayes.utils.blas import one_blas_thread
 
 # A real number is at an end of its range if it is closer than this share of the range.

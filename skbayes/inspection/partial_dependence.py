@@ -95,7 +95,7 @@ class PartialDependenceDisplay(_Display):
 
     The uncertainty is that of the average; it does not include the variation of the
     scores with the other hyper-parameters. The surrogate is fitted to the scores of the
-    trials, and to the estimates for trials that ``racing`` stopped after their first
+    trials, and to the estimates for trials that ``pruning`` stopped after their first
     folds. Gaussian processes raise very bad scores to a floor to resolve differences
     between good ones. The plot names the floor, and the curves are flat there. To use
     all scores unchanged, pass ``surrogate=GaussianProcess(winsorize_scores=False)``

@@ -1,8 +1,14 @@
 """Searches: estimators that tune the hyper-parameters of another estimator."""
 
+from typing import NoReturn
+
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.combination import EnsembleResult
+from skbayes.search.ensemble import (
+    WeightedEnsembleClassifier,
+    WeightedEnsembleRegressor,
+)
 from skbayes.search.hypertune import HyperTuneSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.search.pareto import ParetoSearchCV
@@ -18,8 +24,16 @@ __all__ = [
     "ParetoSearchCV",
     "TextRepresentationSearchCV",
     "TradeoffSearchCV",
+    "WeightedEnsembleClassifier",
+    "WeightedEnsembleRegressor",
 ]
 
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def __getattr__(name: str) -> NoReturn:
+    from skbayes.utils.did_you_mean import missing_name
+
+    raise missing_name(__name__, name)

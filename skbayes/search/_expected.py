@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from skbayes.spaces.model_choice import ModelChoice
+from skbayes.defaults.model_choice import ModelChoice
 
 # Values of the parameters that scikit-learn describes by the names of classes.
 EXPECTED = {

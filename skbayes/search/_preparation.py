@@ -19,6 +19,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import check_random_state
 
 from skbayes import compat
+from skbayes.defaults.catalog import DataFacts, n_samples_of
+from skbayes.defaults.default import (
+    reason_not_tuned,
+    space_of_parts,
+    unknown_parts,
+    with_names,
+)
+from skbayes.defaults.learned_prior import learned_prior
+from skbayes.defaults.parts import owner_of, parts_of
 from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.evaluator import CandidateEvaluator, fold_task, make_backend
 from skbayes.evaluation.limits import FitLimits
@@ -41,15 +50,6 @@ from skbayes.loop.scheduler import Budget
 from skbayes.loop.stages import Stage
 from skbayes.search.out_of_fold import check_partition
 from skbayes.space import OptimumPrior, Space
-from skbayes.spaces.catalog import DataFacts, n_samples_of
-from skbayes.spaces.default import (
-    reason_not_tuned,
-    space_of_parts,
-    unknown_parts,
-    with_names,
-)
-from skbayes.spaces.learned_prior import learned_prior
-from skbayes.spaces.parts import owner_of, parts_of
 from skbayes.tracking.autolog import autologged
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_or_log, warn_user
@@ -219,7 +219,9 @@ def prior_of(search: Any, space: Space, facts: Facts) -> OptimumPrior | None:
     if parse_initial_points(search.initial_points)[0] is not None:
         return None
     parts = parts_of(search.estimator, facts())
-    rounds = math.inf if search.rounds == "auto" else search.rounds or 0.0
+    rounds = (
+        math.inf if search.early_stopping == "auto" else search.early_stopping or 0.0
+    )
     return learned_prior(parts, space, search._own_values(), rounds)
 
 
@@ -320,8 +322,8 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
     context = ExecutionContext(search.n_jobs, search.pre_dispatch)
     # By default, as many trials are in progress as keep the workers busy.
     n_points = context.trials_in_flight(len(run.splits))
-    if run.racing_risk is not None:
-        # With racing, the fits of a trial run one after the other.
+    if run.pruning_risk is not None:
+        # With pruning, the fits of a trial run one after the other.
         n_points = min(context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
     given = None if isinstance(search.pre_dispatch, str) else int(search.pre_dispatch)
     run = dataclasses.replace(run, context=context, n_points=given or n_points)

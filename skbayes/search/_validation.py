@@ -16,6 +16,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags, indexable
 
 from skbayes import compat
+from skbayes.defaults.names import check_aliases, check_name, warn_of_integers
+from skbayes.defaults.parts import is_estimator, own_values, owner_of
 from skbayes.evaluation.evaluator import check_candidates
 from skbayes.evaluation.fold import configured
 from skbayes.evaluation.measure import check_metrics_suit
@@ -23,8 +25,6 @@ from skbayes.evaluation.options import RULES
 from skbayes.evaluation.run import SearchRun
 from skbayes.loop.stages import Stage
 from skbayes.space import Column, Space
-from skbayes.spaces.names import check_aliases, check_name, warn_of_integers
-from skbayes.spaces.parts import is_estimator, own_values, owner_of
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 

@@ -16,6 +16,7 @@ from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MethodMapping
 
 from skbayes import compat
+from skbayes.defaults.parts import own_values
 from skbayes.evaluation.aspects import registry as aspects
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.fold import configured
@@ -35,7 +36,6 @@ from skbayes.search.out_of_fold import winner_fits
 from skbayes.search.parameters import SearchParameters
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.spaces.parts import own_values
 from skbayes.utils.optional import warn_user
 
 

@@ -64,9 +64,9 @@ class BayesSearchCV(BaseBayesSearchCV):
         of its options. A list of dicts is searched as a single space, with one
         surrogate and one budget.
 
-        "auto" and None use the space that :func:`skbayes.spaces.default_space` returns
-        for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of this
-        space.
+        "auto" and None use the space that :func:`skbayes.defaults.default_space`
+        returns for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of
+        this space.
     n_iter : int or None, default=50
         Maximum number of configurations to try. If the search space has at most
         `n_iter` configurations, each is tried once and the search ends. They are then
@@ -138,23 +138,23 @@ class BayesSearchCV(BaseBayesSearchCV):
         element is one of the names above, a callable ``scorer(estimator, X, y)``, which
         may request metadata, or a callable ``measure(estimator)`` that returns a number
         for a fitted estimator. Instead of a single bound, a list of two bounds is
-        accepted, such as ``[">= 10", "<= 20"]``. With `rounds`, metrics and scorers are
-        those of the chosen number of rounds, and all other outcomes those of the
-        complete fit.
+        accepted, such as ``[">= 10", "<= 20"]``. With `early_stopping`, metrics and
+        scorers are those of the chosen number of rounds, and all other outcomes those
+        of the complete fit.
 
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial
         satisfies all bounds, the trial that violates them least is chosen, with a
         warning. None means no constraints.
-    racing : bool or float, default=False
+    pruning : bool or float, default=False
         Whether to prune trials. A trial is pruned if, after its first folds, its chance
         to become the best is less than 20%, or less than the number given, which is
         below 0.5. Its other folds are not fitted, and it cannot be chosen as the best.
         Each trial begins with another fold. In 151 recorded searches with five folds,
         the default threshold needs 56% of the fits and keeps the best trial in 89% of
-        the searches (:ref:`racing`). The fits of a trial run one after the other, so
+        the searches (:ref:`pruning`). The fits of a trial run one after the other, so
         more trials are in progress by default, at most 16.
-    rounds : int, "auto" or None, default=None
+    early_stopping : int, "auto" or None, default=None
         Maximum number of boosting iterations of the estimator, or of the last step of a
         pipeline: gradient boosting of scikit-learn, LightGBM, XGBoost or CatBoost. Each
         fit is scored on its test rows after each of the first 20 rounds, then in steps
@@ -167,7 +167,7 @@ class BayesSearchCV(BaseBayesSearchCV):
 
         "auto" uses the largest value of that entry, or 1000 if there is none. With
         None, the number of rounds is treated like any other parameter. See
-        :ref:`rounds`.
+        :ref:`early-stopping`.
     surrogate : str, surrogate object or tuple, default="gp"
         Model of the scores, given by name or as an instance of a class of
         :mod:`skbayes.surrogates`, or a tuple of the model and the acquisition function,
@@ -245,11 +245,11 @@ class BayesSearchCV(BaseBayesSearchCV):
         - "time": limit for the fits of a trial, as a number of seconds or a string. The
           time that a fit waits for a worker or for the start of a process does not
           count. The fits of a trial run in groups of as many as there are workers, or
-          one after the other with `racing`. A group takes as long as its longest fit. A
-          fit that is still running at this limit is aborted, and no further fit of the
-          trial is started. The state of the trial is then "timed_out". The surrogate
-          uses the score that is predicted from the completed fits; the trial cannot be
-          chosen as the best. The proposals then depend on measured times.
+          one after the other with `pruning`. A group takes as long as its longest fit.
+          A fit that is still running at this limit is aborted, and no further fit of
+          the trial is started. The state of the trial is then "timed_out". The
+          surrogate uses the score that is predicted from the completed fits; the trial
+          cannot be chosen as the best. The proposals then depend on measured times.
         - "memory": limit for a fit, in bytes or as a string such as "500 MiB". The
           limit applies to the resident memory of the process that runs the fit and of
           its child processes, including Python and its libraries (about 150 MB). Data
@@ -291,7 +291,7 @@ class BayesSearchCV(BaseBayesSearchCV):
     ----------
     cv_results_ : dict of str to ndarray
         Results with one row per trial and the columns of GridSearchCV. It can be
-        converted to a pandas DataFrame. With `racing` or `trial_limits`,
+        converted to a pandas DataFrame. With `pruning` or `trial_limits`,
         the column `state` shows which trials were pruned or aborted; their mean scores
         are NaN.
     best_estimator_ : estimator
@@ -365,9 +365,9 @@ class BayesSearchCV(BaseBayesSearchCV):
     target_metric_ : str
         Metric that guided the search; "score" if there is a single metric.
     learning_curves_ : DataFrame or dict
-        Scores after each round, if `rounds` is set. The columns are `trial`, `split`,
-        `rounds`, ``test_<metric>`` and, with `return_train_score`, ``train_<metric>``.
-        Without pandas, a dict of arrays.
+        Scores after each round, if `early_stopping` is set. The columns are `trial`,
+        `split`, `rounds`, ``test_<metric>`` and, with `return_train_score`,
+        ``train_<metric>``. Without pandas, a dict of arrays.
     fold_estimators_ : list of estimators
         Estimators fitted on the splits with the best configuration, if `return_folds`
         contains "estimators".
@@ -473,8 +473,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         cv: CrossValidation = None,
         refit: Refit = True,
         constraints: Constraints = None,
-        racing: bool | float = False,
-        rounds: int | Literal["auto"] | None = None,
+        pruning: bool | float = False,
+        early_stopping: int | Literal["auto"] | None = None,
         surrogate: AnySurrogate = "gp",
         initial_points: InitialPoints = "default",
         warm_start_from: Any = None,
@@ -498,8 +498,8 @@ class BayesSearchCV(BaseBayesSearchCV):
             cv=cv,
             refit=refit,
             constraints=constraints,
-            racing=racing,
-            rounds=rounds,
+            pruning=pruning,
+            early_stopping=early_stopping,
             surrogate=surrogate,
             initial_points=initial_points,
             warm_start_from=warm_start_from,

@@ -263,7 +263,7 @@ class WeightedEnsembleClassifier(ClassifierAverages, _WeightedEnsemble):
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.naive_bayes import GaussianNB
     >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from skbayes import WeightedEnsembleClassifier
+    >>> from skbayes.search import WeightedEnsembleClassifier
     >>> X, y = load_iris(return_X_y=True)
     >>> members = [GaussianNB(), KNeighborsClassifier()]
     >>> ensemble = WeightedEnsembleClassifier(members, weights=[1, 3]).fit(X, y)
@@ -318,7 +318,7 @@ class WeightedEnsembleRegressor(RegressorAverages, _WeightedEnsemble):
     >>> from sklearn.datasets import load_diabetes
     >>> from sklearn.linear_model import LinearRegression
     >>> from sklearn.neighbors import KNeighborsRegressor
-    >>> from skbayes import WeightedEnsembleRegressor
+    >>> from skbayes.search import WeightedEnsembleRegressor
     >>> X, y = load_diabetes(return_X_y=True)
     >>> members = [LinearRegression(), KNeighborsRegressor()]
     >>> ensemble = WeightedEnsembleRegressor(members, weights=[3, 1]).fit(X, y)

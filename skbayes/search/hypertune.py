@@ -91,9 +91,9 @@ class HyperTuneSearchCV(BayesSearchCV):
         of its options. A list of dicts is searched as a single space, with one
         surrogate and one budget.
 
-        "auto" and None use the space that :func:`skbayes.spaces.default_space` returns
-        for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of this
-        space.
+        "auto" and None use the space that :func:`skbayes.defaults.default_space`
+        returns for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of
+        this space.
     complexity : {"auto"}, dict or None, default="auto"
         Direction in which the best value of each hyper-parameter moves as the amount of
         data grows. For most hyper-parameters, it is the direction that makes the model
@@ -186,23 +186,23 @@ class HyperTuneSearchCV(BayesSearchCV):
         element is one of the names above, a callable ``scorer(estimator, X, y)``, which
         may request metadata, or a callable ``measure(estimator)`` that returns a number
         for a fitted estimator. Instead of a single bound, a list of two bounds is
-        accepted, such as ``[">= 10", "<= 20"]``. With `rounds`, metrics and scorers are
-        those of the chosen number of rounds, and all other outcomes those of the
-        complete fit.
+        accepted, such as ``[">= 10", "<= 20"]``. With `early_stopping`, metrics and
+        scorers are those of the chosen number of rounds, and all other outcomes those
+        of the complete fit.
 
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial
         satisfies all bounds, the trial that violates them least is chosen, with a
         warning. None means no constraints.
-    racing : bool or float, default=False
+    pruning : bool or float, default=False
         Whether to prune trials. A trial is pruned if, after its first folds, its chance
         to become the best is less than 20%, or less than the number given, which is
         below 0.5. Its other folds are not fitted, and it cannot be chosen as the best.
         Each trial begins with another fold. In 151 recorded searches with five folds,
         the default threshold needs 56% of the fits and keeps the best trial in 89% of
-        the searches (:ref:`racing`). The fits of a trial run one after the other, so
+        the searches (:ref:`pruning`). The fits of a trial run one after the other, so
         more trials are in progress by default, at most 16.
-    rounds : int, "auto" or None, default=None
+    early_stopping : int, "auto" or None, default=None
         Maximum number of boosting iterations of the estimator, or of the last step of a
         pipeline: gradient boosting of scikit-learn, LightGBM, XGBoost or CatBoost. Each
         fit is scored on its test rows after each of the first 20 rounds, then in steps
@@ -215,7 +215,7 @@ class HyperTuneSearchCV(BayesSearchCV):
 
         "auto" uses the largest value of that entry, or 1000 if there is none. With
         None, the number of rounds is treated like any other parameter. See
-        :ref:`rounds`.
+        :ref:`early-stopping`.
     surrogate : {"gp", "gp-matern52", "gp-rbf"} or tuple, default="gp"
         Model of the scores: a Gaussian process with a twice differentiable kernel,
         which is Matérn-5/2 ("gp", "gp-matern52") or the squared exponential of the
@@ -270,11 +270,11 @@ class HyperTuneSearchCV(BayesSearchCV):
         - "time": limit for the fits of a trial, as a number of seconds or a string. The
           time that a fit waits for a worker or for the start of a process does not
           count. The fits of a trial run in groups of as many as there are workers, or
-          one after the other with `racing`. A group takes as long as its longest fit. A
-          fit that is still running at this limit is aborted, and no further fit of the
-          trial is started. The state of the trial is then "timed_out". The surrogate
-          uses the score that is predicted from the completed fits; the trial cannot be
-          chosen as the best. The proposals then depend on measured times.
+          one after the other with `pruning`. A group takes as long as its longest fit.
+          A fit that is still running at this limit is aborted, and no further fit of
+          the trial is started. The state of the trial is then "timed_out". The
+          surrogate uses the score that is predicted from the completed fits; the trial
+          cannot be chosen as the best. The proposals then depend on measured times.
         - "memory": limit for a fit, in bytes or as a string such as "500 MiB". The
           limit applies to the resident memory of the process that runs the fit and of
           its child processes, including Python and its libraries (about 150 MB). Data
@@ -414,9 +414,9 @@ class HyperTuneSearchCV(BayesSearchCV):
     target_metric_ : str
         Metric that guided the search; "score" if there is a single metric.
     learning_curves_ : DataFrame or dict
-        Scores after each round, if `rounds` is set. The columns are `trial`, `split`,
-        `rounds`, ``test_<metric>`` and, with `return_train_score`, ``train_<metric>``.
-        Without pandas, a dict of arrays.
+        Scores after each round, if `early_stopping` is set. The columns are `trial`,
+        `split`, `rounds`, ``test_<metric>`` and, with `return_train_score`,
+        ``train_<metric>``. Without pandas, a dict of arrays.
     fold_estimators_ : list of estimators
         Estimators fitted on the splits with the best configuration, if `return_folds`
         contains "estimators".
@@ -521,8 +521,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         cv: CrossValidation = None,
         refit: Refit = True,
         constraints: Constraints = None,
-        racing: bool | float = False,
-        rounds: int | Literal["auto"] | None = None,
+        pruning: bool | float = False,
+        early_stopping: int | Literal["auto"] | None = None,
         surrogate: SignedSurrogate = "gp",
         initial_points: InitialPoints = "default",
         warm_start_from: Any = None,
@@ -546,8 +546,8 @@ class HyperTuneSearchCV(BayesSearchCV):
             cv=cv,
             refit=refit,
             constraints=constraints,
-            racing=racing,
-            rounds=rounds,
+            pruning=pruning,
+            early_stopping=early_stopping,
             surrogate=surrogate,
             initial_points=initial_points,
             warm_start_from=warm_start_from,

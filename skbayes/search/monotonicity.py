@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from skbayes.defaults.parts import owner_of
 from skbayes.evaluation.fold import configured
 from skbayes.space import Space
-from skbayes.spaces.parts import owner_of
 
 __all__ = ["KNOWN_MONOTONICITY", "check_monotonicity", "known_monotonicity"]
 

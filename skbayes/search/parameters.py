@@ -265,8 +265,8 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         cv: CrossValidation = None,
         refit: Refit = True,
         constraints: Constraints = None,
-        racing: bool | float = False,
-        rounds: int | Literal["auto"] | None = None,
+        pruning: bool | float = False,
+        early_stopping: int | Literal["auto"] | None = None,
         surrogate: AnySurrogate | TradeoffSurrogate = "gp",
         initial_points: InitialPoints = "default",
         warm_start_from: Any = None,
@@ -289,8 +289,8 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         self.cv = cv
         self.refit = refit
         self.constraints = constraints
-        self.racing = racing
-        self.rounds = rounds
+        self.pruning = pruning
+        self.early_stopping = early_stopping
         self.surrogate = surrogate
         self.initial_points = initial_points
         self.warm_start_from = warm_start_from

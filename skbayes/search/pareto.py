@@ -63,9 +63,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
         of its options. A list of dicts is searched as a single space, with one
         surrogate and one budget.
 
-        "auto" and None use the space that :func:`skbayes.spaces.default_space` returns
-        for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of this
-        space.
+        "auto" and None use the space that :func:`skbayes.defaults.default_space`
+        returns for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of
+        this space.
     objectives : dict of str to str or tuple
         Two or more objectives by name, each with its direction, "max" or "min". A name
         is that of a scorer, such as "accuracy" (at least one, always with "max"), or
@@ -148,15 +148,15 @@ class ParetoSearchCV(BaseBayesSearchCV):
         element is one of the names above, a callable ``scorer(estimator, X, y)``, which
         may request metadata, or a callable ``measure(estimator)`` that returns a number
         for a fitted estimator. Instead of a single bound, a list of two bounds is
-        accepted, such as ``[">= 10", "<= 20"]``. With `rounds`, metrics and scorers are
-        those of the chosen number of rounds, and all other outcomes those of the
-        complete fit.
+        accepted, such as ``[">= 10", "<= 20"]``. With `early_stopping`, metrics and
+        scorers are those of the chosen number of rounds, and all other outcomes those
+        of the complete fit.
 
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial
         satisfies all bounds, the trial that violates them least is chosen, with a
         warning. None means no constraints.
-    rounds : int, "auto" or None, default=None
+    early_stopping : int, "auto" or None, default=None
         Maximum number of boosting iterations of the estimator, or of the last step of a
         pipeline: gradient boosting of scikit-learn, LightGBM, XGBoost or CatBoost. Each
         fit is scored on its test rows after each of the first 20 rounds, then in steps
@@ -169,7 +169,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
         "auto" uses the largest value of that entry, or 1000 if there is none. With
         None, the number of rounds is treated like any other parameter. See
-        :ref:`rounds`.
+        :ref:`early-stopping`.
     surrogate : str or surrogate object, default="gp"
         Model of each objective, as for :class:`~skbayes.BayesSearchCV`. "gp" is a
         Gaussian process. "tpe" supports only a single objective. Trials are chosen by
@@ -331,9 +331,9 @@ class ParetoSearchCV(BaseBayesSearchCV):
     n_points_ : int
         Number of trials that were in progress at the same time.
     learning_curves_ : DataFrame or dict
-        Scores after each round, if `rounds` is set. The columns are `trial`, `split`,
-        `rounds`, ``test_<metric>`` and, with `return_train_score`, ``train_<metric>``.
-        Without pandas, a dict of arrays.
+        Scores after each round, if `early_stopping` is set. The columns are `trial`,
+        `split`, `rounds`, ``test_<metric>`` and, with `return_train_score`,
+        ``train_<metric>``. Without pandas, a dict of arrays.
 
     See Also
     --------
@@ -408,7 +408,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
     }
     del _parameter_constraints["scoring"]
     del _parameter_constraints["return_folds"]
-    del _parameter_constraints["racing"]
+    del _parameter_constraints["pruning"]
     # These assume a single objective or a single best trial.
 
     pareto_front_ = FrameAttribute(with_params=True)
@@ -425,7 +425,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         cv: CrossValidation = None,
         refit: Refit = "knee",
         constraints: Constraints = None,
-        rounds: int | Literal["auto"] | None = None,
+        early_stopping: int | Literal["auto"] | None = None,
         surrogate: AnySurrogate = "gp",
         initial_points: InitialPoints = "default",
         warm_start_from: Any = None,
@@ -447,7 +447,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
             cv=cv,
             refit=refit,
             constraints=constraints,
-            rounds=rounds,
+            early_stopping=early_stopping,
             surrogate=surrogate,
             initial_points=initial_points,
             warm_start_from=warm_start_from,

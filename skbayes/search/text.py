@@ -115,7 +115,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         ``space=None``.
 
         "auto" is the space named by `space`. With ``space=None``, it is the space that
-        :func:`skbayes.spaces.default_space` returns for the pipeline.
+        :func:`skbayes.defaults.default_space` returns for the pipeline.
     space : {"extended", "paper"} or None, default="extended"
         Predefined search space; see :func:`skbayes.text.search_spaces.text_space`.
 
@@ -198,7 +198,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         - for 10,000 documents or more, a single split with 20% of the documents for
           testing;
         - otherwise, 5-fold stratified cross-validation, repeated twice. Most trials are
-          evaluated on the first folds only (see `racing`).
+          evaluated on the first folds only (see `pruning`).
     refit : bool, str, dict or callable, default=True
         Whether to refit the best configuration on all data. With several metrics, pass
         the name of the metric that determines the best configuration, or False. A
@@ -247,13 +247,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         multiplied by the probability that the bounds are satisfied. If no trial
         satisfies all bounds, the trial that violates them least is chosen, with a
         warning. None means no constraints.
-    racing : bool or float, default=0.01
+    pruning : bool or float, default=0.01
         Whether to prune trials. A trial is pruned if, after its first folds, its chance
         to become the best is less than 20%, or less than the number given, which is
         below 0.5. Its other folds are not fitted, and it cannot be chosen as the best.
         Each trial begins with another fold. In 151 recorded searches with five folds,
         the default threshold needs 56% of the fits and keeps the best trial in 89% of
-        the searches (:ref:`racing`). The fits of a trial run one after the other, so
+        the searches (:ref:`pruning`). The fits of a trial run one after the other, so
         more trials are in progress by default, at most 16.
     surrogate : str, surrogate object or tuple, default="gp"
         Model of the scores, given by name or as an instance of a class of
@@ -318,11 +318,11 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         - "time": limit for the fits of a trial, as a number of seconds or a string. The
           time that a fit waits for a worker or for the start of a process does not
           count. The fits of a trial run in groups of as many as there are workers, or
-          one after the other with `racing`. A group takes as long as its longest fit. A
-          fit that is still running at this limit is aborted, and no further fit of the
-          trial is started. The state of the trial is then "timed_out". The surrogate
-          uses the score that is predicted from the completed fits; the trial cannot be
-          chosen as the best. The proposals then depend on measured times.
+          one after the other with `pruning`. A group takes as long as its longest fit.
+          A fit that is still running at this limit is aborted, and no further fit of
+          the trial is started. The state of the trial is then "timed_out". The
+          surrogate uses the score that is predicted from the completed fits; the trial
+          cannot be chosen as the best. The proposals then depend on measured times.
         - "memory": limit for a fit, in bytes or as a string such as "500 MiB". The
           limit applies to the resident memory of the process that runs the fit and of
           its child processes, including Python and its libraries (about 150 MB). Data
@@ -506,7 +506,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         "stages": [list, tuple, np.ndarray, compat.StrOptions({"auto"})],
     }
     del _parameter_constraints["best_of"]
-    del _parameter_constraints["rounds"]
+    del _parameter_constraints["early_stopping"]
 
     _without_effect = MultiStageSearchCV._without_effect | {"space", "dev", "language"}
     _not_sent = MultiStageSearchCV._not_sent | {"dev"}
@@ -537,7 +537,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         cv: CrossValidation = None,
         refit: Refit = True,
         constraints: Constraints = None,
-        racing: bool | float = 0.01,
+        pruning: bool | float = 0.01,
         surrogate: AnySurrogate = "gp",
         initial_points: InitialPoints = "default",
         warm_start_from: Any = None,
@@ -563,7 +563,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             cv=cv,
             refit=refit,
             constraints=constraints,
-            racing=racing,
+            pruning=pruning,
             surrogate=surrogate,
             initial_points=initial_points,
             warm_start_from=warm_start_from,

@@ -80,9 +80,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         of its options. A list of dicts is searched as a single space, with one
         surrogate and one budget.
 
-        "auto" and None use the space that :func:`skbayes.spaces.default_space` returns
-        for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of this
-        space.
+        "auto" and None use the space that :func:`skbayes.defaults.default_space`
+        returns for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of
+        this space.
     tradeoff : float, default=0.5
         Weight of the relative cost, 0 or more. A typical fit on all of the data has a
         relative cost of 1. For example, with 0.1 a configuration of cost 0 is preferred
@@ -175,16 +175,16 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         element is one of the names above, a callable ``scorer(estimator, X, y)``, which
         may request metadata, or a callable ``measure(estimator)`` that returns a number
         for a fitted estimator. Instead of a single bound, a list of two bounds is
-        accepted, such as ``[">= 10", "<= 20"]``. With `rounds`, metrics and scorers are
-        those of the chosen number of rounds, and all other outcomes those of the
-        complete fit.
+        accepted, such as ``[">= 10", "<= 20"]``. With `early_stopping`, metrics and
+        scorers are those of the chosen number of rounds, and all other outcomes those
+        of the complete fit.
 
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial
         satisfies all bounds, the trial that violates them least is chosen, with a
         warning. None means no constraints.
         The dict that a rule receives includes "train_size".
-    rounds : int, "auto" or None, default=None
+    early_stopping : int, "auto" or None, default=None
         Maximum number of boosting iterations of the estimator, or of the last step of a
         pipeline: gradient boosting of scikit-learn, LightGBM, XGBoost or CatBoost. Each
         fit is scored on its test rows after each of the first 20 rounds, then in steps
@@ -197,7 +197,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
         "auto" uses the largest value of that entry, or 1000 if there is none. With
         None, the number of rounds is treated like any other parameter. See
-        :ref:`rounds`.
+        :ref:`early-stopping`.
     surrogate : str, surrogate object or tuple, default="gp"
         Model of the scores, as for :class:`~skbayes.BayesSearchCV`. "tpe" is not
         supported, since it does not predict scores. Costs are modeled by a separate
@@ -369,9 +369,9 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     target_metric_ : str
         Metric that guided the search; "score" if there is a single metric.
     learning_curves_ : DataFrame or dict
-        Scores after each round, if `rounds` is set. The columns are `trial`, `split`,
-        `rounds`, ``test_<metric>`` and, with `return_train_score`, ``train_<metric>``.
-        Without pandas, a dict of arrays.
+        Scores after each round, if `early_stopping` is set. The columns are `trial`,
+        `split`, `rounds`, ``test_<metric>`` and, with `return_train_score`,
+        ``train_<metric>``. Without pandas, a dict of arrays.
     fold_estimators_ : list of estimators
         Estimators fitted on the splits with the best configuration, if `return_folds`
         contains "estimators".
@@ -481,7 +481,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "cost_scale": [compat.StrOptions({"auto", "log", "raw"})],
         "all_tradeoffs": ["boolean"],
     }
-    del _parameter_constraints["racing"]
+    del _parameter_constraints["pruning"]
     # A trial with a low score can have the best tradeoff. A corrected score would have
     # to be that of the tradeoff.
 
@@ -511,7 +511,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         cv: CrossValidation = None,
         refit: Refit = True,
         constraints: Constraints = None,
-        rounds: int | Literal["auto"] | None = None,
+        early_stopping: int | Literal["auto"] | None = None,
         surrogate: TradeoffSurrogate = "gp",
         initial_points: InitialPoints = "default",
         warm_start_from: Any = None,
@@ -535,7 +535,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             cv=cv,
             refit=refit,
             constraints=constraints,
-            rounds=rounds,
+            early_stopping=early_stopping,
             surrogate=surrogate,
             initial_points=initial_points,
             warm_start_from=warm_start_from,

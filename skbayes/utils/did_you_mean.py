@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 import functools
+import importlib.util
 import inspect
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from sklearn.exceptions import NotFittedError
+
+import skbayes
 
 # Parameter names of other libraries, and possible equivalents in skbayes.
 ELSEWHERE = {
@@ -31,7 +34,7 @@ ELSEWHERE = {
     "storage": "journal",
     "study": "warm_start_from",
     "strategy": "surrogate",
-    "max_iter": "rounds",
+    "max_iter": "early_stopping",
     "scoring": "objectives",
     "seed": "random_state",
     "sampler": "surrogate",
@@ -52,8 +55,8 @@ SPELLINGS = {
         ("factor", "min_resources", "max_resources", "resource"),
         ("search_spaces", "MultiStageSearchCV(estimator, space, stages=(0.3, 1.0))"),
     ),
-    **dict.fromkeys(("enable_pruning", "pruner"), ("racing", "racing=True")),
-    "early_stopping": ("rounds", "rounds='auto'"),
+    **dict.fromkeys(("enable_pruning", "pruner"), ("pruning", "pruning=True")),
+    "early_stopping": ("rounds", "early_stopping='auto'"),
     "fit_params": ("estimator", "search.fit(X, y, sample_weight=weights)"),
     "return_estimator": ("return_folds", "return_folds='estimators'"),
     "n_points": ("pre_dispatch", "pre_dispatch=4"),
@@ -232,3 +235,27 @@ def _no_attribute(search: Any, name: str) -> AttributeError:
         error = AttributeError(text)
     error.name, error.obj = name, search
     return error
+
+
+def missing_name(module: str, name: str) -> AttributeError:
+    """Return the error for a name that a module lacks; it names the module that has it.
+
+    Parameters
+    ----------
+    module : str
+        Name of the module.
+    name : str
+        Missing name.
+
+    Returns
+    -------
+    error : AttributeError
+        Error to raise.
+    """
+    text = f"module {module!r} has no attribute {name!r}"
+    # A submodule that is being imported is not an attribute yet.
+    if name[0] != "_" and importlib.util.find_spec(f"{module}.{name}") is None:
+        for home in ("skbayes", *(f"skbayes.{each}" for each in skbayes._PACKAGES)):
+            if name in importlib.import_module(home).__all__:
+                return AttributeError(f"{text}; it is {home}.{name}", name=name)
+    return AttributeError(text, name=name)

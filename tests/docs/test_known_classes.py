@@ -7,10 +7,10 @@ from pathlib import Path
 from known_classes import TEXTS, learned_priors
 from sklearn.utils import all_estimators
 
-from skbayes.spaces import default  # noqa: F401  fills the catalog
-from skbayes.spaces.catalog import CATALOG, DataFacts
-from skbayes.spaces.learned_prior import knowledge_of, library
-from skbayes.spaces.parts import parts_of
+from skbayes.defaults import default  # noqa: F401  fills the catalog
+from skbayes.defaults.catalog import CATALOG, DataFacts
+from skbayes.defaults.learned_prior import knowledge_of, library
+from skbayes.defaults.parts import parts_of
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "learned_priors.rst").read_text("utf-8")

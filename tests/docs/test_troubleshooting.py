@@ -166,9 +166,9 @@ BayesSearchCV(SVC(), space, stopper=NoImprovement).fit(X, y)
 BayesSearchCV(SVC(), space, warm_start_from="last_week.journal").fit(X, y)
     FileNotFoundError: warm_start_from: there is no journal 'last_week.journal'.
 
-BayesSearchCV(boosting, {"n_estimators": (10, 100)}, rounds="auto").fit(X, y)
-    ValueError: rounds='auto' removes n_estimators from search_spaces, which has no
-    other parameter.
+BayesSearchCV(boosting, {"n_estimators": (10, 100)}, early_stopping="auto").fit(X, y)
+    ValueError: early_stopping='auto' removes n_estimators from search_spaces, which has
+    no other parameter.
 
 BayesSearchCV(SVC(), space, constraints={"recall_macro": 0.9}).fit(X, y)
     ValueError: constraints['recall_macro'] must be a bound such as '<= 1e6' or '>=

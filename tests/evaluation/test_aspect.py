@@ -71,7 +71,7 @@ def with_peak_memory(monkeypatch):
 @pytest.mark.parametrize(
     "more",
     [
-        {"n_jobs": 2, "racing": True, "return_folds": "predict"},
+        {"n_jobs": 2, "pruning": True, "return_folds": "predict"},
         {
             "constraints": {"n_features": "<= 4"},
             "scoring": ["accuracy", "f1_macro"],
@@ -119,20 +119,20 @@ def test_a_new_aspect_adds_a_parameter(with_peak_memory):
 
 
 def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
-    (racing,) = (aspect for aspect in registry.ASPECTS if aspect.name == "racing")
+    (pruning,) = (aspect for aspect in registry.ASPECTS if aspect.name == "pruning")
     prepared = []
 
     def prepare(search, spaces, objective, y, fit_params):
-        prepared.append(search.racing)
+        prepared.append(search.pruning)
         if search.return_train_score:
-            raise ValueError("racing and training scores cannot be combined")
+            raise ValueError("pruning and training scores cannot be combined")
         return spaces, None
 
-    monkeypatch.setattr(racing, "prepare", prepare)
-    with pytest.raises(ValueError, match="racing and training scores cannot"):
-        search(racing=True, return_train_score=True).fit(X, y)
-    search(racing=0.1).fit(X, y)
-    search(racing=False, return_train_score=True).fit(X, y)
+    monkeypatch.setattr(pruning, "prepare", prepare)
+    with pytest.raises(ValueError, match="pruning and training scores cannot"):
+        search(pruning=True, return_train_score=True).fit(X, y)
+    search(pruning=0.1).fit(X, y)
+    search(pruning=False, return_train_score=True).fit(X, y)
     assert prepared == [True, 0.1]
 
 
@@ -148,8 +148,8 @@ def test_an_aspect_that_is_off_is_not_in_the_list(monkeypatch):
     BayesSearchCV(SVC(), {"C": (0.1, 1.0)}, n_iter=1, cv=2).fit(X, y)
     assert {tuple(names) for names in listed} == {()}
     listed.clear()
-    search(racing=True, constraints={"n_features": "<= 4"}).fit(X, y)
-    assert {tuple(names) for names in listed} == {("constraints", "racing")}
+    search(pruning=True, constraints={"n_features": "<= 4"}).fit(X, y)
+    assert {tuple(names) for names in listed} == {("constraints", "pruning")}
 
 
 def test_workers_do_not_import_the_search():
@@ -162,7 +162,7 @@ def test_workers_do_not_import_the_search():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("skbayes.evaluation.backend.run_folds", recorded)
-        search(racing=True, constraints={"n_features": "<= 4"}).fit(X, y)
+        search(pruning=True, constraints={"n_features": "<= 4"}).fit(X, y)
     assert tasks
     done = subprocess.run(
         [sys.executable, "-c", _WORKER], input=tasks[0], capture_output=True, check=True

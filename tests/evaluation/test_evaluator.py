@@ -156,7 +156,7 @@ def complete(number, folds):
 
 
 def test_a_race_prunes_a_trial_without_a_chance():
-    run = evaluator(SVC(), settings={"racing": 0.01})
+    run = evaluator(SVC(), settings={"pruning": 0.01})
     for number in range(4):
         run.learn(complete(number, [0.96, 0.95 + 0.001 * number, 0.96]))
     best = [0.96, 0.953, 0.96]
@@ -177,13 +177,13 @@ def test_a_race_prunes_a_trial_without_a_chance():
 
 
 def test_what_a_race_knows_is_what_was_told_when_it_was_prepared():
-    run = evaluator(SVC(), settings={"racing": 0.01})
+    run = evaluator(SVC(), settings={"pruning": 0.01})
     evaluation = run.prepare(0, {"C": 1e-9, "kernel": "linear"})
     for number in range(1, 5):
         run.learn(complete(number, [0.99, 0.97, 0.99]))
     assert run.conclude(evaluation, evaluation(Parallel())).state == "complete"
     # Failed folds are not compared.
-    failed = evaluator(Sometimes(bad="fit"), settings={"racing": 0.01})
+    failed = evaluator(Sometimes(bad="fit"), settings={"pruning": 0.01})
     for number in range(4):
         failed.learn(complete(number, [0.99, 0.97, 0.99]))
     trial = trial_of(failed, 4, {"quality": 1})

@@ -63,7 +63,12 @@ KINDS = {
         {**C, "gamma": (1e-4, 1e1, "log-uniform")},
         SMALL,
     ),
-    "rounds": (BayesSearchCV, BOOSTING, RATES, {"n_iter": 8, "rounds": 12, **METRICS}),
+    "rounds": (
+        BayesSearchCV,
+        BOOSTING,
+        RATES,
+        {"n_iter": 8, "early_stopping": 12, **METRICS},
+    ),
 }
 
 

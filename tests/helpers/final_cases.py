@@ -138,7 +138,7 @@ SPLITS = {
 }
 MODIFIERS = (
     *("constraint", "metric bound", "size bound", "model bound", "weights", "routing"),
-    *("several", "racing", "rounds", "timeout", "stages", "journal", "sparse"),
+    *("several", "pruning", "rounds", "timeout", "stages", "journal", "sparse"),
     *("frame", "threads", "processes"),
 )
 
@@ -223,10 +223,10 @@ class Case:
                 other = "f1_micro"
             options["scoring"] = [other, self.metric]
             options["refit"] = with_metric(options["refit"], self.metric)
-        if "racing" in names:
-            options["racing"] = True
+        if "pruning" in names:
+            options["pruning"] = True
         if "rounds" in names and self.learner == "boosting":
-            options["rounds"] = "auto"
+            options["early_stopping"] = "auto"
         if "timeout" in names:
             options["timeout"] = 600
         if "stages" in names:
@@ -256,7 +256,13 @@ class Case:
                     first.fit(self.X, self.y, **self.params)
                 self.search.fit(self.X, self.y, **self.params)
             except ValueError as error:
-                named = ("refit", "return_folds", "constraints", "rounds", "racing")
+                named = (
+                    "refit",
+                    "return_folds",
+                    "constraints",
+                    "early_stopping",
+                    "pruning",
+                )
                 if hasattr(self.search, "trials_") or not any(
                     name in str(error) for name in named
                 ):
@@ -284,7 +290,7 @@ class Case:
             assert abs(sum(result.weights.values()) - 1.0) < 1e-9
             assert len(result.weights) <= 10
         self._check_bounds(result)
-        if "rounds" not in search.get_params() or search.rounds is None:
+        if "early_stopping" not in search.get_params() or search.early_stopping is None:
             self._check_predictions(result)
             self._check_score(result)
         self._check_folds()

@@ -257,7 +257,7 @@ def test_the_picture_says_which_scores_were_raised():
 def test_the_picture_says_what_the_search_did_with_trials_given_up():
     # The trials are given, so that no rounding decides which of them are pruned.
     points = [{"x": x} for x in (0.6, 0.59, 0.62, 0.57, 0.4, 0.3, 0.2, 0.1, 0.05, 0.0)]
-    options = {"n_iter": 10, "initial_points": points, "cv": 5, "racing": True}
+    options = {"n_iter": 10, "initial_points": points, "cv": 5, "pruning": True}
     search = BayesSearchCV(Priced(), {"x": (0.0, 1.0)}, **options)
     trials = search.fit(np.arange(60.0)[:, None], np.arange(60) % 2).trials_
     complete, learned = (

@@ -500,7 +500,9 @@ def test_a_page_of_a_finished_search_does_not_refresh_itself(tmp_path, undrawn):
 def test_the_best_configuration_has_its_rounds():
     model = HistGradientBoostingClassifier(early_stopping=False, random_state=0)
     space = {"learning_rate": [0.1, 0.5]}
-    search = BayesSearchCV(model, space, n_iter=2, cv=2, rounds=5, random_state=0)
+    search = BayesSearchCV(
+        model, space, n_iter=2, cv=2, early_stopping=5, random_state=0
+    )
     search.fit(X, y)
     assert "max_iter" in search.best_params_
     assert "max_iter" in search.report().page

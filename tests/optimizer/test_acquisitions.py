@@ -63,7 +63,7 @@ def test_a_search_refuses_before_any_fit():
         ({"a": [1, 2, 3]}, {"surrogate": ("gp", "eif")}, "needs surrogate='graph'"),
         (
             {"a": [1, 2, 3, 4]},
-            {"surrogate": "graph", "racing": True, "n_iter": 2},
+            {"surrogate": "graph", "pruning": True, "n_iter": 2},
             "noise must be 0 or None with the surrogate 'graph'",
         ),
     ):

@@ -28,10 +28,10 @@ from skbayes import (
     TextRepresentationSearchCV,
     TradeoffSearchCV,
 )
+from skbayes.defaults import EditableSpace, default_space
+from skbayes.defaults.catalog import DataFacts
 from skbayes.search._preparation import train_share
 from skbayes.space import Choice, Ordinal, Space
-from skbayes.spaces import EditableSpace, default_space
-from skbayes.spaces.catalog import DataFacts
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:.*has no name", "ignore::sklearn.exceptions.ConvergenceWarning"

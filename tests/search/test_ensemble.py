@@ -18,7 +18,7 @@ from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils.estimator_checks import check_estimator
 
-from skbayes import WeightedEnsembleClassifier, WeightedEnsembleRegressor
+from skbayes.search import WeightedEnsembleClassifier, WeightedEnsembleRegressor
 
 X, y = load_iris(return_X_y=True)
 NAMES = load_iris().target_names[y]

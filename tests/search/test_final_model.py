@@ -239,9 +239,9 @@ OPTIONS = {
     "processes, two metrics":
         {"n_jobs": 2, "pre_dispatch": 2, "scoring": ["accuracy", "neg_log_loss"],
          "constraints": {"fit_time": "<= 1000"}},
-    "kept fits, racing, own metric":
+    "kept fits, pruning, own metric":
         {"return_folds": ["all", "estimators", "predict_proba"], "n_iter": 9,
-         "scoring": make_scorer(f1_score), "racing": True},
+         "scoring": make_scorer(f1_score), "pruning": True},
     "repeated, default metric, limits":
         {"cv": RepeatedKFold(n_splits=3, n_repeats=2, random_state=0), "n_iter": 3,
          "scoring": None, "trial_limits": {"time": 100.0}},
@@ -254,7 +254,7 @@ OPTIONS = {
         {"estimator": SVC(decision_function_shape="ovo"), "space": SMOOTH,
          "scoring": "accuracy", "data": IRIS},
     "rounds":
-        {"estimator": STUMPS, "rounds": 9,
+        {"estimator": STUMPS, "early_stopping": 9,
          "space": {"learning_rate": (0.05, 0.5, "log-uniform")}, "n_iter": 3},
     "regression":
         {"estimator": DecisionTreeRegressor(random_state=0),

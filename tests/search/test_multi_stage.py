@@ -52,7 +52,7 @@ def fitted():
     [
         (SPACE, {"surrogate": "tpe", "pre_dispatch": 2, "initial_points": 5}),
         ({"C": [0.1, 1, 10]}, {"n_iter": 30, "initial_points": [{"C": 1}]}),
-        (SPACE, {"racing": True, "return_train_score": True}),
+        (SPACE, {"pruning": True, "return_train_score": True}),
     ],
 )
 def test_one_stage_is_the_plain_search_trial_for_trial(space, kwargs):
@@ -234,7 +234,7 @@ def test_a_space_that_is_exhausted_ends_a_stage():
 
 
 def test_a_race_is_run_among_the_trials_of_a_stage():
-    search = five_each(racing=0.49, n_iter=[6, 6]).fit(X, y)
+    search = five_each(pruning=0.49, n_iter=[6, 6]).fit(X, y)
     second = of_stage(search, 1)
     # Those of the first stage score far less, and would let every one pass.
     assert [trial.state for trial in second[:3]] == ["complete"] * 3

@@ -209,7 +209,7 @@ def test_results_of_all_trials(source, tmp_path):
 
 def test_trials_that_were_pruned_have_no_results():
     space = {"max_depth": [1, 2, 3], "min_samples_leaf": (1, 70)}
-    more = {"racing": 0.2, "n_iter": 12, "return_folds": ["all", "estimators"]}
+    more = {"pruning": 0.2, "n_iter": 12, "return_folds": ["all", "estimators"]}
     found = search(TREE, space, cv=5, **more).fit(X, y)
     pruned = np.array(found.cv_results_["state"]) != "complete"
     assert pruned.any()

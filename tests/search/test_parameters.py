@@ -175,7 +175,7 @@ DIFFERENT = {
         "best_params_ best_score_ target_metric_"
     ),
     TextRepresentationSearchCV: (
-        "estimator search_spaces n_iter initial_points scoring cv constraints racing "
+        "estimator search_spaces n_iter initial_points scoring cv constraints pruning "
         "timeout surrogate stopper warm_start_from best_estimator_ cv_results_ "
         "n_splits_ optimizer_ stop_reason_"
     ),

@@ -27,15 +27,15 @@ class Renamed(BayesSearchCV):
         self.folds = folds
         self.seed = seed
         super().__init__(
-            estimator, grid, n_iter=n_trials, cv=folds, random_state=seed, racing=True
+            estimator, grid, n_iter=n_trials, cv=folds, random_state=seed, pruning=True
         )
 
 
 class Derived(BayesSearchCV):
     """Search whose parameters are properties, with the constructor of its own."""
 
-    racing, constraints = False, None
-    rounds = trial_limits = stopper = warm_start_from = None
+    pruning, constraints = False, None
+    early_stopping = trial_limits = stopper = warm_start_from = None
     n_jobs = timeout = journal = scoring = None
     surrogate, initial_points, pre_dispatch = "gp", "default", "2*n_jobs"
     refit, return_folds, return_train_score, verbose = True, False, False, 0
@@ -78,9 +78,9 @@ def test_a_subclass_with_a_constructor_of_its_own(kind):
 
 def test_parameters_that_a_subclass_sets_are_used_and_checked():
     search = Renamed(TREE, SPACE)
-    assert search.racing is True and search.refit is True and search.surrogate == "gp"
-    search.racing = 0.7
-    with pytest.raises(ValueError, match="'racing' parameter of Renamed must be"):
+    assert search.pruning is True and search.refit is True and search.surrogate == "gp"
+    search.pruning = 0.7
+    with pytest.raises(ValueError, match="'pruning' parameter of Renamed must be"):
         search.fit(X, y)
     search = Open(TREE, SPACE, trial_limits=3)
     with pytest.raises(ValueError, match="'trial_limits' parameter of Open must be"):
@@ -156,6 +156,6 @@ def test_each_search_can_be_subclassed(kind):
 def test_parameters_that_a_search_does_not_have_are_refused():
     with pytest.raises(AttributeError, match="has no scoring; set its objectives"):
         ParetoSearchCV(SVC()).scoring = "f1"
-    for name in ("rounds", "best_of"):
+    for name in ("early_stopping", "best_of"):
         with pytest.raises(TypeError, match="has no parameter"):
             TextRepresentationSearchCV(**{name: None})

@@ -90,7 +90,7 @@ def _assert_same_scores(*searches):
 )
 def test_trials_score_as_the_plain_pipeline(more):
     splits = list(StratifiedKFold(3, shuffle=True, random_state=0).split(TEXTS, LABELS))
-    search = _search(n_iter=9, cv=splits, racing=False, refit=False, **more)
+    search = _search(n_iter=9, cv=splits, pruning=False, refit=False, **more)
     with parallel_config("loky", n_jobs=2):
         search.fit(TEXTS, LABELS)
     if "stages" in more:
@@ -130,7 +130,7 @@ def test_dev_texts():
     apart = clone(search).set_params(dev=unmerged).fit(TEXTS, LABELS)
     assert apart.best_params_ == search.best_params_
     assert apart.best_estimator_[0].n_documents_ == len(TEXTS)
-    both = _fitted(dev=NEW, cv=3, racing=False, refit=False)
+    both = _fitted(dev=NEW, cv=3, pruning=False, refit=False)
     assert both.n_splits_ == 4
     best = clone(both._pipeline()).set_params(**both.best_params_)
     folds = cross_validate(best, TEXTS, LABELS, cv=3)["test_score"]
@@ -141,7 +141,7 @@ def test_dev_texts():
 def test_folds_of_few_texts_are_drawn_twice():
     search = _fitted(cv=None, refit=False)
     assert search.n_splits_ == 10
-    once = clone(search).set_params(return_folds="predict", racing=False, refit=True)
+    once = clone(search).set_params(return_folds="predict", pruning=False, refit=True)
     once.fit(TEXTS, LABELS)
     assert once.n_splits_ == 5
     assert len(once.oof_predictions_) == len(TEXTS)
@@ -173,7 +173,7 @@ def test_several_labels_for_each_text():
 def test_an_ensemble_averages_pipelines(members):
     names = np.array(["bad", "good"])[LABELS]
     rule = {"rule": "ensemble", "metric": "neg_log_loss", "members": members}
-    more = {"scoring": ["accuracy", "neg_log_loss"], "refit": rule, "racing": False}
+    more = {"scoring": ["accuracy", "neg_log_loss"], "refit": rule, "pruning": False}
     search = _search(n_iter=4, cv=3, **more).fit(TEXTS, names)
     ensemble = search.best_estimator_
     assert search.ensemble_.score >= search.best_score_ - 1e-6
@@ -301,7 +301,7 @@ def test_trials_per_stage_decide_how_many_stages_there_are(n_stages, many, monke
 
 
 def test_a_configuration_without_ngrams_costs_its_trial_only():
-    search = _search(search_spaces={"max_df": [0.0, 1.0]}, n_iter=8, racing=False)
+    search = _search(search_spaces={"max_df": [0.0, 1.0]}, n_iter=8, pruning=False)
     with pytest.warns(UserWarning), pytest.warns(match="max_df corresponds to"):
         search.fit(TEXTS, LABELS)
     failed = [value == 0.0 for value in _values(search, "max_df")]

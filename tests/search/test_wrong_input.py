@@ -19,8 +19,8 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, Optimizer
+from skbayes.defaults import models
 from skbayes.space import Choice, Real, Space
-from skbayes.spaces import models
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"C": (0.1, 10.0)}
@@ -168,7 +168,7 @@ def test_no_error_names_a_class_of_python(kind, no_trials):
     [
         ("max_time", "'timeout' here"),
         ("fit_params", r"search.fit\(X, y, sample_weight=weights\)"),
-        ("enable_pruning", "racing=True"),
+        ("enable_pruning", "pruning=True"),
         ("study", "'warm_start_from' here"),
         ("factor", "MultiStageSearchCV"),
         ("min_resources", "MultiStageSearchCV"),

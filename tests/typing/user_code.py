@@ -29,6 +29,8 @@ from skbayes import (
     TradeoffSearchCV,
 )
 from skbayes.acquisition import ExpectedImprovement
+from skbayes.defaults import default_space
+from skbayes.defaults.model_choice import models
 from skbayes.evaluation.trial import History, Trial
 from skbayes.inspection import (
     ConvergenceDisplay,
@@ -38,8 +40,6 @@ from skbayes.inspection import (
 from skbayes.loop.stopping import NoImprovement, TargetScore
 from skbayes.results.scores import OneStandardError
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
-from skbayes.spaces import default_space
-from skbayes.spaces.model_choice import models
 from skbayes.surrogates import GaussianProcess
 
 X, y = load_iris(return_X_y=True)
@@ -175,10 +175,10 @@ def arguments() -> list[object]:
         BayesSearchCV(SVC(), space, scoring={"a": "f1", "b": scorer}, refit=False),
         BayesSearchCV(SVC(), space, scoring=scorer, refit={"rule": "ensemble"}),
         BayesSearchCV(SVC(), space, scoring=make_scorer(accuracy_score)),
-        BayesSearchCV(SVC(), space, refit=lambda results: 0, racing=0.1),
-        BayesSearchCV(SVC(), space, initial_points=[{"C": 1.0}, 5], racing=True),
-        BayesSearchCV(SVC(), space, initial_points=5, rounds="auto"),
-        BayesSearchCV(SVC(), space, initial_points=None, rounds=100),
+        BayesSearchCV(SVC(), space, refit=lambda results: 0, pruning=0.1),
+        BayesSearchCV(SVC(), space, initial_points=[{"C": 1.0}, 5], pruning=True),
+        BayesSearchCV(SVC(), space, initial_points=5, early_stopping="auto"),
+        BayesSearchCV(SVC(), space, initial_points=None, early_stopping=100),
         BayesSearchCV(SVC(), space, constraints={"model_size": "<= 1e6"}),
         BayesSearchCV(SVC(), space, constraints=[lambda params: True, {"f1": ">= 0"}]),
         BayesSearchCV(SVC(), space, stopper=lambda trials: len(trials) > 3),

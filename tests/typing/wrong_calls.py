@@ -41,8 +41,8 @@ def bayes_search() -> None:
     BayesSearchCV(estimator, constraints="recall >= 0.7")  # type: ignore
     BayesSearchCV(estimator, trial_limits=10)  # type: ignore
     BayesSearchCV(estimator, scoring=3)  # type: ignore
-    BayesSearchCV(estimator, racing="always")  # type: ignore
-    BayesSearchCV(estimator, rounds="all")  # type: ignore
+    BayesSearchCV(estimator, pruning="always")  # type: ignore
+    BayesSearchCV(estimator, early_stopping="all")  # type: ignore
     BayesSearchCV(estimator, return_folds=True)  # type: ignore
     BayesSearchCV(estimator, objectives={})  # type: ignore
     BayesSearchCV(estimator, "automatic")  # type: ignore
@@ -82,8 +82,8 @@ def multi_stage_search() -> None:
     MultiStageSearchCV(estimator, constraints="recall >= 0.7")  # type: ignore
     MultiStageSearchCV(estimator, trial_limits=10)  # type: ignore
     MultiStageSearchCV(estimator, scoring=3)  # type: ignore
-    MultiStageSearchCV(estimator, racing="always")  # type: ignore
-    MultiStageSearchCV(estimator, rounds="all")  # type: ignore
+    MultiStageSearchCV(estimator, pruning="always")  # type: ignore
+    MultiStageSearchCV(estimator, early_stopping="all")  # type: ignore
     MultiStageSearchCV(estimator, return_folds=True)  # type: ignore
     MultiStageSearchCV(estimator, stages=0.3)  # type: ignore
     MultiStageSearchCV(estimator, stages="auto")  # type: ignore
@@ -128,8 +128,8 @@ def hyper_tune_search() -> None:
     HyperTuneSearchCV(estimator, constraints="recall >= 0.7")  # type: ignore
     HyperTuneSearchCV(estimator, trial_limits=10)  # type: ignore
     HyperTuneSearchCV(estimator, scoring=3)  # type: ignore
-    HyperTuneSearchCV(estimator, racing="always")  # type: ignore
-    HyperTuneSearchCV(estimator, rounds="all")  # type: ignore
+    HyperTuneSearchCV(estimator, pruning="always")  # type: ignore
+    HyperTuneSearchCV(estimator, early_stopping="all")  # type: ignore
     HyperTuneSearchCV(estimator, return_folds=True)  # type: ignore
     HyperTuneSearchCV(estimator, n_iter=None)  # type: ignore
     HyperTuneSearchCV(estimator, surrogate="tpe")  # type: ignore
@@ -174,9 +174,9 @@ def tradeoff_search() -> None:
     TradeoffSearchCV(estimator, constraints="recall >= 0.7")  # type: ignore
     TradeoffSearchCV(estimator, trial_limits=10)  # type: ignore
     TradeoffSearchCV(estimator, scoring=3)  # type: ignore
-    TradeoffSearchCV(estimator, rounds="all")  # type: ignore
+    TradeoffSearchCV(estimator, early_stopping="all")  # type: ignore
     TradeoffSearchCV(estimator, return_folds=True)  # type: ignore
-    TradeoffSearchCV(estimator, racing=True)  # type: ignore
+    TradeoffSearchCV(estimator, pruning=True)  # type: ignore
     TradeoffSearchCV(estimator, surrogate=("gp", "ei"))  # type: ignore
     TradeoffSearchCV(estimator, tradeoff="low")  # type: ignore
     TradeoffSearchCV(estimator, train_sizes=0.5)  # type: ignore
@@ -220,9 +220,9 @@ def pareto_search() -> None:
     ParetoSearchCV(estimator, journal=5)  # type: ignore
     ParetoSearchCV(estimator, constraints="recall >= 0.7")  # type: ignore
     ParetoSearchCV(estimator, trial_limits=10)  # type: ignore
-    ParetoSearchCV(estimator, rounds="all")  # type: ignore
+    ParetoSearchCV(estimator, early_stopping="all")  # type: ignore
     ParetoSearchCV(estimator, scoring="accuracy")  # type: ignore
-    ParetoSearchCV(estimator, racing=True)  # type: ignore
+    ParetoSearchCV(estimator, pruning=True)  # type: ignore
     ParetoSearchCV(estimator, return_folds="predict")  # type: ignore
     ParetoSearchCV(estimator, objectives=["accuracy", "fit_time"])  # type: ignore
     ParetoSearchCV(estimator, "automatic")  # type: ignore
@@ -262,9 +262,9 @@ def text_representation_search() -> None:
     TextRepresentationSearchCV(constraints="recall >= 0.7")  # type: ignore
     TextRepresentationSearchCV(trial_limits=10)  # type: ignore
     TextRepresentationSearchCV(scoring=3)  # type: ignore
-    TextRepresentationSearchCV(racing="always")  # type: ignore
+    TextRepresentationSearchCV(pruning="always")  # type: ignore
     TextRepresentationSearchCV(return_folds=True)  # type: ignore
-    TextRepresentationSearchCV(rounds=10)  # type: ignore
+    TextRepresentationSearchCV(early_stopping=10)  # type: ignore
     TextRepresentationSearchCV(best_of="last_stage")  # type: ignore
     TextRepresentationSearchCV(stages="all")  # type: ignore
     TextRepresentationSearchCV(space="short")  # type: ignore

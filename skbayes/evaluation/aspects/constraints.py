@@ -126,8 +126,8 @@ class OutcomeConstraints(Aspect):
         return _FoldOutcomes(self.constraints)
 
     def verdict(self, plan: Evaluation, earlier: Outcomes) -> TrialState | None:
-        """Prune a trial if racing is on and a bound is broken."""
-        risk = self.run.racing_risk
+        """Prune a trial if pruning is on and a bound is broken."""
+        risk = self.run.pruning_risk
         if risk is None or not plan.complete:
             return None
         if plan.guiding_scores(earlier) is None:

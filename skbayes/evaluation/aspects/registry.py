@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from skbayes.evaluation.aspects.callbacks import Callbacks
 from skbayes.evaluation.aspects.constraints import OutcomeConstraints
 from skbayes.evaluation.aspects.costs import Costs
+from skbayes.evaluation.aspects.early_stopping import EarlyStopping
 from skbayes.evaluation.aspects.kept_fits import KeptFits
 from skbayes.evaluation.aspects.limits import Limits
 from skbayes.evaluation.aspects.predictions import Predictions
-from skbayes.evaluation.aspects.racing import Racing
-from skbayes.evaluation.aspects.rounds import Rounds
+from skbayes.evaluation.aspects.pruning import Pruning
 from skbayes.evaluation.aspects.shared_steps import SharedSteps
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 ASPECTS: tuple[type[Aspect], ...] = (
     SharedSteps,
-    Rounds,
+    EarlyStopping,
     Costs,
     OutcomeConstraints,
     KeptFits,
     Predictions,
-    Racing,
+    Pruning,
     Limits,
     Callbacks,
 )

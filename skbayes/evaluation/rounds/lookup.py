@@ -101,11 +101,12 @@ def take_rounds_out(
     search: Any, spaces: Any, guide: Guide, fit_params: Mapping[str, Any]
 ) -> tuple[Any, RoundLimits]:
     """Return a search space without the numbers of rounds, and their limits."""
-    rounds = search.rounds
+    rounds = search.early_stopping
     if isinstance(rounds, bool):
         raise ValueError(
-            f"rounds must be an int, 'auto' or None, but it is {rounds}. "
-            f"rounds='auto' uses the limit of the search space, or {DEFAULT_CAP}."
+            f"early_stopping must be an int, 'auto' or None, but it is {rounds}. "
+            "early_stopping='auto' uses the limit of the search space, or "
+            f"{DEFAULT_CAP}."
         )
     model, path = final_model(search.estimator)
     replacing = [
@@ -124,15 +125,17 @@ def take_rounds_out(
     for model, kind in kinds:
         if (name := kind.fit_objection(given)) is not None:
             raise ValueError(
-                f"fit: {full_name(path, name)} cannot be combined with rounds, because "
+                f"fit: {full_name(path, name)} cannot be combined with "
+                "early_stopping, because "
                 f"{type(model).__name__} may predict with another number of rounds. "
-                "rounds replaces early stopping."
+                "early_stopping replaces it."
             )
     removed: list[Any] = []
     spaces = _without(spaces, names, path, removed)
     if not spaces:
         raise ValueError(
-            f"rounds={rounds!r} removes {', '.join(sorted(names))} from search_spaces, "
+            f"early_stopping={rounds!r} removes {', '.join(sorted(names))} from "
+            "search_spaces, "
             "which has no other parameter."
         )
     cap = _largest(removed) or DEFAULT_CAP if rounds == "auto" else int(rounds)
@@ -145,15 +148,16 @@ def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:
     objections = [text for model in models if (text := _objection_to(model))]
     if objections and not (any_rounds and rounds == "auto"):
         raise ValueError(
-            f"rounds={rounds!r}: {objections[0]}. Its scores after each round may not "
-            "be those of fits with fewer rounds. Use rounds=None."
+            f"early_stopping={rounds!r}: {objections[0]}. Its scores after each round "
+            "may not "
+            "be those of fits with fewer rounds. Use early_stopping=None."
         )
     if not any_rounds:
         raise ValueError(
-            f"rounds={rounds!r}: {type(models[0]).__name__} provides no scores "
+            f"early_stopping={rounds!r}: {type(models[0]).__name__} provides no scores "
             "after its rounds. Rounds are counted for GradientBoosting, "
             "HistGradientBoosting, LightGBM, XGBoost and CatBoost, alone or as the "
-            "last step of a pipeline. Use rounds=None."
+            "last step of a pipeline. Use early_stopping=None."
         )
 
 

@@ -232,8 +232,8 @@ def test_the_model_avoids_what_violates_the_constraints(surrogate):
     assert kept[6:].mean() > 0.5
 
 
-def test_racing_prunes_what_surely_violates_a_constraint():
-    found = search(racing=True, n_iter=14, cv=5, pre_dispatch=1).fit(X, y)
+def test_pruning_prunes_what_surely_violates_a_constraint():
+    found = search(pruning=True, n_iter=14, cv=5, pre_dispatch=1).fit(X, y)
     pruned = [one for one in found.trials_ if one.state == "pruned"]
     broken = [one for one in pruned if one.outcomes["leaves"] > 4]
     assert broken

@@ -1,4 +1,4 @@
-"""Incomplete trials: `racing` and `trial_limits`."""
+"""Incomplete trials: `pruning` and `trial_limits`."""
 
 import threading
 
@@ -22,15 +22,15 @@ SMOOTH = {"C": (1e-4, 1e3, "log-uniform"), "gamma": (1e-9, 1e2, "log-uniform")}
 FLOWERS, KINDS = load_iris(return_X_y=True)
 
 
-def racing(**kwargs):
-    arguments = {"racing": True, "n_iter": 14, "cv": 5, "random_state": 0}
+def pruning(**kwargs):
+    arguments = {"pruning": True, "n_iter": 14, "cv": 5, "random_state": 0}
     arguments |= {"initial_points": None, **kwargs}
     return BayesSearchCV(SVC(), SMOOTH, **arguments)
 
 
 @pytest.fixture(scope="module")
 def found():
-    return racing(return_train_score=True).fit(X, y)
+    return pruning(return_train_score=True).fit(X, y)
 
 
 def test_trials_without_a_chance_are_pruned(found):
@@ -61,7 +61,7 @@ def test_trials_without_a_chance_are_pruned(found):
     assert "state" not in plain.cv_results_
 
 
-def test_racing_spares_no_winner(found):
+def test_pruning_spares_no_winner(found):
     for trial in found.trials_:
         if trial.state == "pruned":
             grid = {name: [value] for name, value in trial.params.items()}
@@ -72,22 +72,22 @@ def test_racing_spares_no_winner(found):
 @pytest.mark.parametrize("n_points", [1, 4])
 def test_the_same_trials_race_whatever_n_jobs(n_points, found):
     more = {"pre_dispatch": n_points, "return_train_score": True}
-    pair = racing(**more, n_jobs=2).fit(X, y)
-    alone = found if n_points == 1 else racing(**more).fit(X, y)
+    pair = pruning(**more, n_jobs=2).fit(X, y)
+    alone = found if n_points == 1 else pruning(**more).fit(X, y)
     assert_same_tables(pair.cv_results_, alone.cv_results_)
     assert "pruned" in alone.cv_results_["state"]
 
 
 def test_a_greater_risk_prunes_more():
-    bold = racing(racing=0.3, surrogate="random").fit(X, y)
+    bold = pruning(pruning=0.3, surrogate="random").fit(X, y)
     assert sum(bold.cv_results_["state"] == "pruned") > 0
-    never = racing(racing=1e-100, surrogate="random").fit(X, y)
+    never = pruning(pruning=1e-100, surrogate="random").fit(X, y)
     assert set(never.cv_results_["state"]) == {"complete"}
 
 
 def test_several_metrics_race_by_the_one_that_guides():
     more = {"scoring": ["accuracy", "roc_auc"], "surrogate": "random"}
-    search = racing(**more, refit="roc_auc").fit(X, y)
+    search = pruning(**more, refit="roc_auc").fit(X, y)
     given_up = search.cv_results_["state"] == "pruned"
     assert given_up.any()
     for name in ("accuracy", "roc_auc"):
@@ -97,7 +97,7 @@ def test_several_metrics_race_by_the_one_that_guides():
 
 def test_a_callable_cannot_choose_what_was_given_up():
     first = lambda results: int(np.argmax(results["state"] == "pruned"))  # noqa: E731
-    search = racing(refit=first, surrogate="random")
+    search = pruning(refit=first, surrogate="random")
     with pytest.raises(ValueError, match="refit chose row .* not finished"):
         search.fit(X, y)
     assert len(search.cv_results_["params"]) == 14

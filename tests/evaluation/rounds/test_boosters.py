@@ -239,13 +239,13 @@ REFUSED = [
 
 def search(model, rounds=10, **more):
     name = next(name for name in sorted(model.get_params()) if "verb" in name)
-    return BayesSearchCV(model, {name: [0, 1]}, rounds=rounds, **more)
+    return BayesSearchCV(model, {name: [0, 1]}, early_stopping=rounds, **more)
 
 
 @pytest.mark.parametrize(("make", "reason"), REFUSED)
 def test_other_scores_are_refused_by_name_before_any_fit(make, reason):
     for rounds in (10, "auto"):
-        with pytest.raises(ValueError, match=f"rounds={rounds!r}: {reason}"):
+        with pytest.raises(ValueError, match=f"early_stopping={rounds!r}: {reason}"):
             search(make(), rounds).fit(X, YR > 1.0)
 
 
@@ -267,6 +267,6 @@ def early_stopping():
 def test_arguments_of_fit_that_change_the_rounds_are_refused(make, given):
     ((name, value),) = given().items()
     for model, prefix in ((make(), ""), (Pipeline([("last", make())]), "last__")):
-        message = f"fit: {prefix}{name} cannot be combined with rounds"
+        message = f"fit: {prefix}{name} cannot be combined with early_stopping"
         with pytest.raises(ValueError, match=message):
             search(model).fit(X, YR > 1.0, **{f"{prefix}{name}": value})

@@ -95,7 +95,7 @@ def test_stoppers():
             search.set_params(stopper=wrong).fit(X, y)
 
 
-RACES = {"pre_dispatch": 3, "racing": True, "return_train_score": True}
+RACES = {"pre_dispatch": 3, "pruning": True, "return_train_score": True}
 
 
 @pytest.mark.parametrize("n_jobs, more", [(1, {}), (2, RACES)])

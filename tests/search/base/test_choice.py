@@ -174,13 +174,13 @@ def test_a_rule_gives_the_same_choice_on_workers_and_from_a_journal(tmp_path):
 @pytest.mark.parametrize(
     "more, metric",
     [
-        ({"racing": True, "constraints": {"fit_time": "<= 100"}}, "f1_macro"),
+        ({"pruning": True, "constraints": {"fit_time": "<= 100"}}, "f1_macro"),
         ({"trial_limits": {"time": 60.0}, "timeout": 60.0, "n_iter": 2,
           "cv": StratifiedKFold(3, shuffle=True), "return_folds": "predict_proba"},
          None),
         ({"space": {"max_depth": [1, 2, None]}}, None),
     ],
-    ids=["racing", "limits", "grid"],
+    ids=["pruning", "limits", "grid"],
 )  # fmt: skip
 def test_rules_with_other_options(more, metric):
     rule = {"rule": "corrected"}
@@ -203,7 +203,7 @@ def test_rules_with_several_stages_and_rounds():
     assert stages.own_index_ in {None, *range(len(stages.cv_results_["params"]))}
     boosting = HistGradientBoostingClassifier(max_iter=5, random_state=0)
     space = {"max_iter": (1, 6), "learning_rate": (0.05, 0.5)}
-    found = small_search(boosting, space, rounds="auto", **more).fit(X, Y)
+    found = small_search(boosting, space, early_stopping="auto", **more).fit(X, Y)
     assert found.own_index_ == 0
     assert found.best_gain_ >= 0
 

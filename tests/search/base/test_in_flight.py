@@ -114,13 +114,13 @@ def test_as_many_trials_in_flight_as_keep_the_workers_busy(n_workers, n_points):
     search = restless(n_iter=1, pre_dispatch="2*n_jobs", cv=5)
     with joblib.parallel_config("threading", n_jobs=n_workers):
         assert search.fit(X, y).n_points_ == n_points
-        # With racing, the folds of a trial are fitted one after the other.
-        search.set_params(racing=True).fit(X, y)
-        racing = 1 if n_workers == 1 else 1.5 * n_workers + 1
-        assert search.n_points_ == min(racing, 16)
+        # With pruning, the folds of a trial are fitted one after the other.
+        search.set_params(pruning=True).fit(X, y)
+        pruning = 1 if n_workers == 1 else 1.5 * n_workers + 1
+        assert search.n_points_ == min(pruning, 16)
         # The time that fits wait for a worker is not that of their trial.
         if n_workers == 2:
-            search.set_params(racing=False, trial_limits={"time": 60.0})
+            search.set_params(pruning=False, trial_limits={"time": 60.0})
             with pytest.warns(UserWarning, match="cannot abort a running fit"):
                 search.set_params(estimator=Here()).fit(X, y)
             assert search.n_points_ == n_points

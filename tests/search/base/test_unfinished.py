@@ -18,7 +18,7 @@ from skbayes import (
     TradeoffSearchCV,
     load_history,
 )
-from skbayes.spaces import models
+from skbayes.defaults import models
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 
@@ -93,7 +93,7 @@ def test_every_search_ends_with_the_own_configuration(kind, refit):
         ({"constraints": {"recall_macro": ">= 0.5"}}, OWN),
         ({"return_folds": "predict_proba", "return_train_score": True}, OWN),
         ({"return_folds": ["all", "estimators"]}, OWN),
-        ({"racing": True, "n_jobs": 2}, OWN),
+        ({"pruning": True, "n_jobs": 2}, OWN),
         ({"trial_limits": {"time": 100}}, OWN),
     ],
 )

@@ -12,12 +12,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
+from skbayes.defaults.catalog import CATALOG, DataFacts, Fallback, find
+from skbayes.defaults.default import _example, space_of_parts
+from skbayes.defaults.parts import own_params, own_values, parts_of, space_of
 from skbayes.search._validation import check_values
 from skbayes.space import Choice, Space
 from skbayes.space.notation import pairs_of
-from skbayes.spaces.catalog import CATALOG, DataFacts, Fallback, find
-from skbayes.spaces.default import _example, space_of_parts
-from skbayes.spaces.parts import own_params, own_values, parts_of, space_of
 
 SKLEARN = dict(all_estimators())
 # An odd number of rows, classes of different sizes, values of both signs.
@@ -176,7 +176,7 @@ def test_packages_that_the_user_has_not_imported_are_not_imported():
     import sys
 
     code = (
-        "import sys; from skbayes.spaces import default_space; "
+        "import sys; from skbayes.defaults import default_space; "
         "from sklearn.linear_model import Ridge; default_space(Ridge()); "
         "print({'lightgbm', 'xgboost', 'catboost', 'sklearn.ensemble'} "
         "& set(sys.modules))"

@@ -8,14 +8,14 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
+from skbayes.defaults import learners, transformers, trees  # noqa: F401
+from skbayes.defaults.catalog import DataFacts, Notation
+from skbayes.defaults.conflicts import names_in
+from skbayes.defaults.names import names_of
+from skbayes.defaults.parts import Part, is_k_means, parts_of, renamed, space_of
 from skbayes.space.dimensions import is_number
 from skbayes.space.lists import OptionKey, Ordinal
 from skbayes.space.notation import Choice, pairs_of, parse_spaces, with_sub_spaces
-from skbayes.spaces import learners, transformers, trees  # noqa: F401
-from skbayes.spaces.catalog import DataFacts, Notation
-from skbayes.spaces.conflicts import names_in
-from skbayes.spaces.names import names_of
-from skbayes.spaces.parts import Part, is_k_means, parts_of, renamed, space_of
 
 # Fraction of training rows in the default cross-validation of GridSearchCV.
 TRAIN_SHARE = 0.8
@@ -169,7 +169,7 @@ class EditableSpace(dict):
 
     Examples
     --------
-    >>> from skbayes.spaces import EditableSpace
+    >>> from skbayes.defaults import EditableSpace
     >>> EditableSpace({"C": (0.01, 1000.0, "log-uniform"), "weights": [None]})
     {
         "C": (0.01, 1000.0, "log-uniform"),
@@ -296,7 +296,7 @@ def default_space(estimator: Any, X: Any = None, y: Any = None) -> EditableSpace
     Examples
     --------
     >>> from sklearn.linear_model import Ridge
-    >>> from skbayes.spaces import default_space
+    >>> from skbayes.defaults import default_space
     >>> default_space(Ridge())
     {
         "alpha": (0.0001, 10000.0, "log-uniform"),

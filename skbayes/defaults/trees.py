@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 import math
 
-from skbayes.space.lists import Ordinal
-from skbayes.space.notation import Choice
-from skbayes.spaces import catalog
-from skbayes.spaces.catalog import (
+from skbayes.defaults import catalog
+from skbayes.defaults.catalog import (
     LOG,
     PENALTY,
     DataFacts,
@@ -18,6 +16,8 @@ from skbayes.spaces.catalog import (
     class_weights,
     feature_shares,
 )
+from skbayes.space.lists import Ordinal
+from skbayes.space.notation import Choice
 
 __all__: list[str] = []
 

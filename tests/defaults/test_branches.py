@@ -12,12 +12,12 @@ from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
+from skbayes.defaults import learned_prior as learned_priors
+from skbayes.defaults.catalog import DataFacts
+from skbayes.defaults.learned_prior import learned_prior, model_branches
+from skbayes.defaults.parts import own_values, parts_of
 from skbayes.space import Choice, Space
 from skbayes.space.optimum_prior import BranchPortfolio
-from skbayes.spaces import learned_prior as learned_priors
-from skbayes.spaces.catalog import DataFacts
-from skbayes.spaces.learned_prior import learned_prior, model_branches
-from skbayes.spaces.parts import own_values, parts_of
 
 SLOPES = {"LogisticRegression": -1.0, "SVC": 2.0, "DecisionTreeClassifier": 0.5}
 NAMES = {"DecisionTreeClassifier": "max_depth"}

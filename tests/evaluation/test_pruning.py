@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skbayes.evaluation.racing import Race
+from skbayes.evaluation.pruning import Race
 
 
 def test_too_few_trials_say_nothing():

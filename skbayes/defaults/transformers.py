@@ -6,9 +6,7 @@ import math
 from functools import partial
 from typing import Any
 
-from skbayes.space.lists import Ordinal
-from skbayes.space.notation import Choice
-from skbayes.spaces.catalog import (
+from skbayes.defaults.catalog import (
     LOG,
     DataFacts,
     Fallback,
@@ -23,6 +21,8 @@ from skbayes.spaces.catalog import (
     register,
     series,
 )
+from skbayes.space.lists import Ordinal
+from skbayes.space.notation import Choice
 
 __all__: list[str] = []
 

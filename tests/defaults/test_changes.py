@@ -19,10 +19,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
+from skbayes.defaults import EditableSpace, default_space
 from skbayes.space import Choice, Ordinal, Space
 from skbayes.space.lists import same
 from skbayes.space.notation import pairs_of
-from skbayes.spaces import EditableSpace, default_space
 
 NAMES = {"Choice": Choice, "Ordinal": Ordinal, "RBF": RBF, "Matern": Matern}
 NAMES |= {"RationalQuadratic": RationalQuadratic}

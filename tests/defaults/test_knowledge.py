@@ -31,17 +31,17 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
 
-from skbayes.space import Choice, Space
-from skbayes.spaces import default_space
-from skbayes.spaces import learned_prior as learned_priors
-from skbayes.spaces.catalog import CATALOG, DataFacts
-from skbayes.spaces.learned_prior import (
+from skbayes.defaults import default_space
+from skbayes.defaults import learned_prior as learned_priors
+from skbayes.defaults.catalog import CATALOG, DataFacts
+from skbayes.defaults.learned_prior import (
     knowledge_of,
     learned_prior,
     library,
     log_density,
 )
-from skbayes.spaces.parts import own_values, parts_of
+from skbayes.defaults.parts import own_values, parts_of
+from skbayes.space import Choice, Space
 
 KNOWN = {
     "Toy": {
@@ -74,7 +74,7 @@ def portfolio_of(estimator, space, known, y=None):
 
 
 def test_the_file_is_complete_and_consistent():
-    path = files("skbayes.spaces").joinpath("knowledge.json")
+    path = files("skbayes.defaults").joinpath("knowledge.json")
     assert len(path.read_text("utf-8")) < 87_000
     known = [c for own, c in all_estimators() if ("sklearn", own) in CATALOG]
     named = {base.__name__ for c in known for base in c.__mro__}

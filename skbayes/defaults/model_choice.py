@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.utils.multiclass import type_of_target
 
+from skbayes.defaults.catalog import DataFacts
+from skbayes.defaults.default import TRAIN_SHARE, EditableSpace, code_of
+from skbayes.defaults.parts import ignores_scale, parts_of
+from skbayes.defaults.table import LARGEST, ColumnConverter, Table, is_missing, table_of
 from skbayes.space.notation import Choice, with_sub_spaces
-from skbayes.spaces.catalog import DataFacts
-from skbayes.spaces.default import TRAIN_SHARE, EditableSpace, code_of
-from skbayes.spaces.parts import ignores_scale, parts_of
-from skbayes.spaces.table import LARGEST, ColumnConverter, Table, is_missing, table_of
 
 # Number of rows of the largest class that five-fold cross-validation needs.
 MIN_OF_CLASS = 5
@@ -191,7 +191,7 @@ class ModelChoice(NamedTuple):
     Examples
     --------
     >>> from sklearn.datasets import load_diabetes
-    >>> from skbayes.spaces import models
+    >>> from skbayes.defaults import models
     >>> estimator, search_spaces = models(*load_diabetes(return_X_y=True))
     >>> estimator
     Pipeline(steps=[('columns', StandardScaler()), ('model', Ridge())])
@@ -304,7 +304,7 @@ def models(
     --------
     >>> from sklearn.datasets import load_iris
     >>> from skbayes import BayesSearchCV
-    >>> from skbayes.spaces import models
+    >>> from skbayes.defaults import models
     >>> X, y = load_iris(return_X_y=True)
     >>> search = BayesSearchCV(*models(X, y), n_iter=6, random_state=0).fit(X, y)
     >>> [type(trial.params["model"]).__name__[:10] for trial in search.trials_]

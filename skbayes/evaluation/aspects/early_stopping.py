@@ -1,4 +1,4 @@
-"""Rounds of boosting, scored during one fit: the parameter `rounds`."""
+"""Rounds of boosting, scored during one fit: the parameter `early_stopping`."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ class _FoldRounds(FoldAspect):
             fold.extras["outcome_curves"] = known
 
 
-class Rounds(Aspect):
+class EarlyStopping(Aspect):
     """Number of rounds that is best for a trial, from the curves of its folds."""
 
-    name = "rounds"
+    name = "early_stopping"
     parameters = {
-        "rounds": [
+        "early_stopping": [
             compat.Interval(Integral, 1, None, closed="left"),
             compat.StrOptions({"auto"}),
             None,

@@ -1,4 +1,4 @@
-"""Racing: the probability that a trial becomes the best, given its first folds.
+"""Pruning: the probability that a trial becomes the best, given its first folds.
 
 Symbols: K is the number of splits, m is the number of finished splits, and n is the
 number of complete trials observed before.

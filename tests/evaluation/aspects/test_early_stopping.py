@@ -48,7 +48,7 @@ def boosting(**params):
 
 
 def search(estimator=None, spaces=RATE, kind=BayesSearchCV, **params):
-    given = {"n_iter": 3, "cv": CV, "random_state": 0, "rounds": 9} | params
+    given = {"n_iter": 3, "cv": CV, "random_state": 0, "early_stopping": 9} | params
     return kind(boosting() if estimator is None else estimator, spaces, **given)
 
 
@@ -83,7 +83,7 @@ OPTIONS = {
                "constraints": {"accuracy": ">= 0.5"}},
     "outcomes": {"constraints": {"recall": ">= 0.5", "auc": ("roc_auc", ">= 0.5"),
                                  "trees": (n_fitted_trees, "<= 9")}},
-    "racing": {"racing": 0.3, "n_iter": 8, "surrogate": "random",
+    "pruning": {"pruning": 0.3, "n_iter": 8, "surrogate": "random",
                "initial_points": None, "pre_dispatch": 1},
     "folds": {"return_folds": ["estimators", "predict_proba"]},
     "jobs": {"n_jobs": 2, "return_train_score": True},
@@ -114,7 +114,7 @@ def test_scores_and_outcomes_are_those_of_plain_fits(name, tmp_path):
         expected = clone(model).set_params(**row)
         expected.fit(X, Y, model__sample_weight=WEIGHTS)
         np.testing.assert_array_equal(one.predict(X), expected.predict(X))
-    if name == "racing":
+    if name == "pruning":
         pruned = [t for t in fitted.trials_ if t.state == TrialState.PRUNED]
         assert pruned and all(t.noise > 0.0 and t.rounds for t in pruned)
 
@@ -166,7 +166,7 @@ def test_samplers_and_columns_of_a_data_frame_reach_the_scored_rows(samples):
 
 def test_a_single_split_is_scored_at_its_own_choice_and_fits_stop_early():
     spaces, cv = {"learning_rate": [0.9]}, ShuffleSplit(1, random_state=0)
-    given = {"cv": cv, "n_iter": 1, "scoring": "neg_log_loss", "rounds": 300}
+    given = {"cv": cv, "n_iter": 1, "scoring": "neg_log_loss", "early_stopping": 300}
     (trial,) = search(spaces=spaces, **given).fit(X, Y).trials_
     curve = trial.folds[0].extras["curves"]["score"]
     assert trial.score == max(curve)
@@ -181,13 +181,13 @@ def test_a_single_split_is_scored_at_its_own_choice_and_fits_stop_early():
 )
 def test_the_largest_value_of_each_notation_is_the_limit(values):
     spaces = [{**RATE, "max_iter": values}]
-    fitted = search(spaces=spaces, rounds="auto", n_iter=1).fit(X, Y)
+    fitted = search(spaces=spaces, early_stopping="auto", n_iter=1).fit(X, Y)
     assert fitted.trials_[0].folds[0].extras["max_rounds"] == 12
     assert [list(space) for space in fitted.search_spaces_] == [["learning_rate"]]
 
 
 def test_the_number_of_rounds_is_taken_out_of_the_default_space():
-    auto = search(spaces="auto", rounds=8).fit(X, Y)
+    auto = search(spaces="auto", early_stopping=8).fit(X, Y)
     assert "learning_rate" in auto.search_spaces_
     assert "max_iter" not in auto.search_spaces_
 
@@ -195,11 +195,19 @@ def test_the_number_of_rounds_is_taken_out_of_the_default_space():
 @pytest.mark.parametrize(
     ("estimator", "params", "message"),
     [
-        (SVC(), {"spaces": {"C": (1, 2)}}, "rounds=9: SVC provides no scores after"),
+        (
+            SVC(),
+            {"spaces": {"C": (1, 2)}},
+            "early_stopping=9: SVC provides no scores after",
+        ),
         (None, {"spaces": {"max_iter": (2, 9)}}, "search_spaces, which has no other"),
-        (None, {"rounds": 0}, "'rounds' parameter"),
-        (None, {"rounds": True}, "rounds must be an int, 'auto' or None"),
-        (None, {"rounds": "many"}, "'rounds' parameter"),
+        (None, {"early_stopping": 0}, "'early_stopping' parameter"),
+        (
+            None,
+            {"early_stopping": True},
+            "early_stopping must be an int, 'auto' or None",
+        ),
+        (None, {"early_stopping": "many"}, "'early_stopping' parameter"),
     ],
 )
 def test_what_cannot_be_is_refused_before_any_fit(estimator, params, message):
@@ -226,7 +234,7 @@ def test_of_several_models_those_without_rounds_are_fitted_as_usual():
     model = Pipeline([("last", Other())])
     given = {"n_iter": 12, "initial_points": None, "surrogate": "random"}
     given |= {"scoring": "neg_log_loss", "constraints": {"recall": ">= 0.1"}}
-    fitted = search(model, MODELS, rounds="auto", **given).fit(X, Y)
+    fitted = search(model, MODELS, early_stopping="auto", **given).fit(X, Y)
     for trial, row in zip(fitted.trials_, fitted.cv_results_["params"], strict=True):
         kind = type(trial.params["last"]).__name__
         assert (trial.rounds is None) == (kind != "HistGradientBoostingClassifier")
@@ -238,8 +246,10 @@ def test_of_several_models_those_without_rounds_are_fitted_as_usual():
             assert trial.score == pytest.approx(np.log(0.5))
     assert len({type(trial.params["last"]) for trial in fitted.trials_}) == 4
     # A number of rounds is for all models.
-    with pytest.raises(ValueError, match="rounds=5: Other replaces 'predict_proba'"):
-        search(model, MODELS, rounds=5).fit(X, Y)
+    with pytest.raises(
+        ValueError, match="early_stopping=5: Other replaces 'predict_proba'"
+    ):
+        search(model, MODELS, early_stopping=5).fit(X, Y)
 
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
@@ -286,8 +296,12 @@ def test_a_function_may_return_the_error_score_in_all_rounds(value):
     def scorer(estimator, X, y):
         return value
 
-    found = search(scoring=scorer, n_iter=2, rounds=3, error_score=value).fit(X, Y)
-    plain = search(scoring=scorer, n_iter=2, rounds=None, error_score=value).fit(X, Y)
+    found = search(scoring=scorer, n_iter=2, early_stopping=3, error_score=value).fit(
+        X, Y
+    )
+    plain = search(
+        scoring=scorer, n_iter=2, early_stopping=None, error_score=value
+    ).fit(X, Y)
     for name in ("mean_test_score", "rank_test_score"):
         assert np.array_equal(found.cv_results_[name], plain.cv_results_[name], True)
 
@@ -302,7 +316,7 @@ def test_callbacks_see_each_fit_once():
         search(model, n_iter=3, **params).set_callbacks(recorder).fit(X, Y)
         return [(hook, tuple(path), name) for hook, path, name, _ in recorder.events]
 
-    assert events(rounds=5) == events(rounds=None)
+    assert events(early_stopping=5) == events(early_stopping=None)
 
 
 def test_weights_are_routed_to_the_scorer():
@@ -326,7 +340,7 @@ def test_the_first_scorer_of_several_objectives_chooses_the_rounds(objective):
     if objective == "loss":
         goals["loss"] = ("min", lambda model, X, y: -log_likelihood(model, X, y))
     fitted = ParetoSearchCV(
-        boosting(), RATE, goals, n_iter=3, cv=CV, random_state=0, rounds=9
+        boosting(), RATE, goals, n_iter=3, cv=CV, random_state=0, early_stopping=9
     ).fit(X, Y)
     sign = -1.0 if objective == "loss" else 1.0
     for trial in fitted.trials_:

@@ -11,12 +11,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import all_estimators
 
 from skbayes import BayesSearchCV
+from skbayes.defaults import default_space
+from skbayes.defaults.catalog import CATALOG, DataFacts
+from skbayes.defaults.conflicts import CONFLICTS, names_in
+from skbayes.defaults.parts import parts_of, space_of
 from skbayes.space import Choice, Space
 from skbayes.space.notation import pairs_of
-from skbayes.spaces import default_space
-from skbayes.spaces.catalog import CATALOG, DataFacts
-from skbayes.spaces.conflicts import CONFLICTS, names_in
-from skbayes.spaces.parts import parts_of, space_of
 
 SKLEARN = dict(all_estimators())
 X, y = load_iris(return_X_y=True)

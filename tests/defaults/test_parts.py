@@ -32,11 +32,11 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
+from skbayes.defaults import default_space
+from skbayes.defaults.catalog import DataFacts
+from skbayes.defaults.default import unknown_parts
+from skbayes.defaults.parts import owner_of, parts_of
 from skbayes.space import Space
-from skbayes.spaces import default_space
-from skbayes.spaces.catalog import DataFacts
-from skbayes.spaces.default import unknown_parts
-from skbayes.spaces.parts import owner_of, parts_of
 
 rng = np.random.default_rng(0)
 X, y = rng.normal(size=(60, 5)), np.arange(60) % 2

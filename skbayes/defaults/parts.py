@@ -9,10 +9,7 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from skbayes.space.dimensions import is_finite_number, is_number
-from skbayes.space.lists import Ordinal
-from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
-from skbayes.spaces.catalog import (
+from skbayes.defaults.catalog import (
     DataFacts,
     Fallback,
     KnownClass,
@@ -20,8 +17,11 @@ from skbayes.spaces.catalog import (
     Params,
     find,
 )
-from skbayes.spaces.conflicts import names_in, without_conflicts
-from skbayes.spaces.names import name_in_use, set_parameters
+from skbayes.defaults.conflicts import names_in, without_conflicts
+from skbayes.defaults.names import name_in_use, set_parameters
+from skbayes.space.dimensions import is_finite_number, is_number
+from skbayes.space.lists import Ordinal
+from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
 
 SCALERS = (
     *("MaxAbsScaler", "MinMaxScaler", "PowerTransformer", "QuantileTransformer"),

@@ -1,4 +1,4 @@
-"""Racing: trials without a chance to become the best skip their other folds."""
+"""Pruning: trials without a chance to become the best skip their other folds."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
 
 
-class Racing(Aspect):
+class Pruning(Aspect):
     """Comparison of the first folds of a trial with the best complete trial."""
 
-    name = "racing"
+    name = "pruning"
     parameters = {
-        "racing": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")]
+        "pruning": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")]
     }
 
     def folds_at_a_time(self, n_workers: int) -> float:
@@ -31,7 +31,7 @@ class Racing(Aspect):
         scores = plan.guiding_scores(earlier)
         if scores is None:
             return None
-        risk = self.run.racing_risk
+        risk = self.run.pruning_risk
         assert risk is not None
         race = plan.race(plan.places[: len(scores)])
         return TrialState.PRUNED if race.chance(scores) < risk else None

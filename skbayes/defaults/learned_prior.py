@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.defaults.parts import Part, is_estimator, own_values, parts_of
 from skbayes.space.dimensions import Dimension, FloatArray, is_number, key_of
 from skbayes.space.lists import OptionKey, Ordinal
 from skbayes.space.notation import Column
@@ -47,7 +48,6 @@ from skbayes.space.optimum_prior import (
     paths,
 )
 from skbayes.space.space import Space
-from skbayes.spaces.parts import Part, is_estimator, own_values, parts_of
 
 # Content of the file, or a part of it.
 Library = Mapping[str, Mapping[str, Any]]
@@ -85,7 +85,7 @@ FORESTS = frozenset({"XGBRFClassifier", "XGBRFRegressor"})
 @cache
 def library() -> Library:
     """Return the content of the file, by class name."""
-    text = files("skbayes.spaces").joinpath("knowledge.json").read_text("utf-8")
+    text = files("skbayes.defaults").joinpath("knowledge.json").read_text("utf-8")
     return json.loads(text)
 
 

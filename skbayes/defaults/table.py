@@ -130,7 +130,7 @@ class ColumnConverter(TransformerMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from skbayes.spaces import ColumnConverter
+    >>> from skbayes.defaults import ColumnConverter
     >>> ColumnConverter().fit_transform([["1.5", True], [None, False]])
     array([[1.5, 1. ],
            [nan, 0. ]])

@@ -13,10 +13,10 @@ from sklearn.ensemble import GradientBoostingRegressor
 from sklearn.naive_bayes import GaussianNB
 
 from skbayes import BayesSearchCV
+from skbayes.defaults import ColumnConverter, ModelChoice, models
 from skbayes.space import Choice, Space
 from skbayes.space.lists import same
 from skbayes.space.notation import pairs_of
-from skbayes.spaces import ColumnConverter, ModelChoice, models
 
 pd = pytest.importorskip("pandas")
 

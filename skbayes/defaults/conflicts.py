@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skbayes.defaults.catalog import KnownClass, Notation, Params
 from skbayes.space.lists import same
 from skbayes.space.notation import Choice, pairs_of
-from skbayes.spaces.catalog import KnownClass, Notation, Params
 
 # Any value other than the default, and any array or list.
 ANY, ARRAY = "any", "array"

@@ -11,12 +11,12 @@ from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from skbayes import BayesSearchCV
+from skbayes.defaults import default_space
+from skbayes.defaults.names import number_types
 from skbayes.evaluation.fold import configured
 from skbayes.search._preparation import resolved_spaces
 from skbayes.search._validation import check_names, check_values
 from skbayes.space import Choice, Integer, Space
-from skbayes.spaces import default_space
-from skbayes.spaces.names import number_types
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 y = np.arange(30) % 2

@@ -1,8 +1,0 @@
-"""Default search spaces of known estimator classes, and choices among models."""
-
-from skbayes.spaces.default import EditableSpace, default_space
-from skbayes.spaces.model_choice import ModelChoice, models
-from skbayes.spaces.table import ColumnConverter
-
-__all__ = ["ColumnConverter", "EditableSpace", "ModelChoice", "default_space", "models"]
-__dir__ = __all__.copy
