@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import difflib
 import inspect
+import itertools
 import re
+from collections.abc import Collection
 from numbers import Integral, Real
 from typing import Any
 
@@ -45,6 +47,7 @@ ALIASES: dict[str, list[tuple[str, ...]]] = {
         ("max_delta_step", "max_tree_output", "max_leaf_output"),
         ("drop_rate", "rate_drop"),
         ("max_bin", "max_bins"),
+        ("bin_construct_sample_cnt", "subsample_for_bin"),
     ],
     "xgboost": [
         ("learning_rate", "eta"),
@@ -65,6 +68,20 @@ ALIASES: dict[str, list[tuple[str, ...]]] = {
     ],
 }
 
+# Other names of numbers that a class accepts, but does not list, by their types.
+UNLISTED: dict[str, dict[Any, str]] = {
+    "lightgbm": {
+        Integral: "max_drop max_cat_threshold max_cat_to_onehot min_data_per_group "
+        "min_data_in_bin top_k num_threads num_grad_quant_bins bagging_fraction_seed "
+        "feature_fraction_seed extra_seed",
+        Real: "pos_bagging_fraction pos_subsample pos_sub_row pos_bagging "
+        "neg_bagging_fraction neg_subsample neg_sub_row neg_bagging top_rate "
+        "other_rate skip_drop path_smooth cat_smooth cat_l2 linear_lambda alpha fair_c "
+        "scale_pos_weight sigmoid monotone_penalty cegb_tradeoff cegb_penalty_split "
+        "poisson_max_delta_step tweedie_variance_power refit_decay_rate",
+    },
+}
+
 # Similarity from which an unknown name is probably a misspelled one.
 SIMILAR = 0.8
 
@@ -73,6 +90,8 @@ WHOLE = (
     *("n", "num", "k", "depth", "degree", "leaf", "leaves", "iter", "iterations"),
     *("neighbors", "estimators", "components", "epochs", "bin", "bins", "units"),
     *("layers", "steps", "trees", "count", "freq", "rounds", "seed", "state"),
+    *("lag", "lags", "window", "order", "dim", "dims", "rank", "batch", "hidden"),
+    *("patience", "len"),
 )
 
 
@@ -93,6 +112,12 @@ def names_of(estimator: Any, name: str) -> tuple[str, ...]:
     """Return all names of a parameter, which is usually one."""
     known = ALIASES.get(_package(estimator), ())
     return next((names for names in known if name in names), (name,))
+
+
+def _unlisted(estimator: Any) -> dict[str, Any]:
+    """Return the types of the numbers that a class accepts, but does not list."""
+    of_package = UNLISTED.get(_package(estimator), {})
+    return {name: kind for kind, text in of_package.items() for name in text.split()}
 
 
 def _package(estimator: Any) -> str:
@@ -139,16 +164,20 @@ def _default(estimator: Any, name: str) -> Any:
     return None if known is None or known.default is known.empty else known.default
 
 
-def check_aliases(name: str, owner: Any) -> None:
-    """Raise ValueError if another name of a searched parameter of `owner` is set."""
+def check_aliases(name: str, owner: Any, searched: Collection[str]) -> None:
+    """Raise ValueError if another name of a searched parameter of `owner` is set.
+
+    The other name may be `searched` too.
+    """
     prefix, leaf, kind = _split(name, owner)
     names = names_of(owner, leaf)
     for other in names:
         if other != leaf and is_set(owner, other):
+            value = owner.get_params(deep=False)[other]
+            source = "also" if prefix + other in searched else f"is set to {value!r}"
             raise ValueError(
-                f"search_spaces names {name!r}, and {prefix + other!r} is set to "
-                f"{owner.get_params(deep=False)[other]!r}: these are two names of one "
-                f"parameter of {kind}. Use one of them."
+                f"search_spaces names {name!r}, and {prefix + other!r} {source}: these "
+                f"are two names of one parameter of {kind}. Use one of them."
             )
     for other in names[: names.index(leaf)]:
         if _default(owner, other) is not None:
@@ -159,6 +188,12 @@ def check_aliases(name: str, owner: Any) -> None:
             )
 
 
+def is_known(owner: Any, leaf: str) -> bool:
+    """Return whether a class lists a parameter, or is known to accept it."""
+    listed = leaf in parameters_of(owner) or leaf in _unlisted(owner)
+    return listed or len(names_of(owner, leaf)) > 1
+
+
 def check_name(name: str, owner: Any, before: Any) -> None:
     """Warn of a name that is similar to a parameter in an estimator's constructor.
 
@@ -167,7 +202,7 @@ def check_name(name: str, owner: Any, before: Any) -> None:
     """
     prefix, leaf, kind = _split(name, owner)
     known, open_ended = parameters_of(owner), _takes_any_name(owner)
-    listed = leaf in known or len(names_of(owner, leaf)) > 1
+    listed = is_known(owner, leaf)
     if listed or not (open_ended or _package(owner) == "catboost"):
         return
     if type(before) is type(owner) and leaf in before.get_params():
@@ -175,13 +210,15 @@ def check_name(name: str, owner: Any, before: Any) -> None:
     if not open_ended:
         raise ValueError(
             f"search_spaces names {name!r}, which {kind} does not have."
-            f"{did_you_mean(leaf, known)}"
+            f"{did_you_mean(name, [prefix + other for other in known])}"
         )
+    others = [*_unlisted(owner), *itertools.chain(*ALIASES.get(_package(owner), ()))]
     close = difflib.get_close_matches(leaf, known, n=1, cutoff=SIMILAR)
+    close = close or difflib.get_close_matches(leaf, others, n=1, cutoff=SIMILAR)
     if close:
         warn_user(
-            f"search_spaces names {name!r}, which is not a parameter in the "
-            f"constructor of {kind} and may have no effect. Did you mean "
+            f"search_spaces names {name!r}, which is not a known parameter of {kind} "
+            f"and may have no effect. Did you mean "
             f"{prefix + close[0]!r}?"
         )
 
@@ -208,6 +245,8 @@ def number_types(estimator: Any, name: str) -> set[Any]:
     """
     if found := compat.number_types(estimator, name):
         return found
+    if name in (unlisted := _unlisted(estimator)):
+        return {unlisted[name]}
     known = parameters_of(estimator)
     for other in names_of(estimator, name):
         parameter = known.get(other)

@@ -346,7 +346,7 @@ def check_names(
             prefix = name.rpartition("__")[0]
             owner = parts.get(prefix) if prefix else model
             if is_estimator(owner):
-                check_aliases(name, owner)
+                check_aliases(name, owner, params)
                 if (name, type(owner)) not in checked:
                     checked.add((name, type(owner)))
                     check_name(name, owner, owner_of(estimator, name)[0])

@@ -56,6 +56,11 @@ MISSPELLED = [
     *(
         ("xgboost", "learning_rat", "learning_rate"),
         ("xgboost", "sub_sample", "subsample"),
+        ("xgboost", "etaa", "eta"),
+        ("lightgbm", "lamda_l1", "lambda_l1"),
+        ("lightgbm", "bagging_fractions", "bagging_fraction"),
+        ("lightgbm", "min_data_in_leafs", "min_data_in_leaf"),
+        ("lightgbm", "path_smoth", "path_smooth"),
     ),
 ]
 
@@ -91,12 +96,15 @@ def test_a_misspelled_name_in_a_choice_among_models_gets_a_warning():
 def test_unknown_names_that_catboost_refuses_are_an_error():
     with pytest.raises(ValueError, match="'dept'.*Did you mean 'depth'"):
         _check(_boosting("catboost"), {"dept": [2, 3]})
+    with pytest.raises(ValueError, match="Did you mean 'estimator__depth'"):
+        _check(OneVsRestClassifier(_boosting("catboost")), {"estimator__dept": [2, 3]})
 
 
 NATIVE = {
     "lightgbm": "max_bin path_smooth extra_trees cat_smooth cat_l2 linear_lambda "
     "top_rate other_rate min_data_in_bin max_cat_threshold skip_drop max_drop "
-    "neg_bagging_fraction feature_fraction_bynode num_class cegb_tradeoff is_unbalance",
+    "neg_bagging_fraction feature_fraction_bynode num_class cegb_tradeoff is_unbalance "
+    "pos_subsample bagging_fraction_seed num_threads",
     "xgboost": "rate_drop one_drop skip_drop normalize_type sample_type updater top_k "
     "tweedie_variance_power quantile_alpha huber_slope seed nthread num_class alpha "
     "refresh_leaf process_type max_cached_hist_node eta",
@@ -137,7 +145,7 @@ def test_two_names_of_one_parameter_are_refused(package, first, second, place):
             _check(Pipeline([("m", LogisticRegression())]), {"m": option})
         _check(wrap(_boosting(package, **{own: 3})), {f"{prefix}{own}": [2, 4]})
     both = {f"{prefix}{first}": [2, 4], f"{prefix}{second}": [2, 4]}
-    with pytest.raises(ValueError, match="two names of one parameter"):
+    with pytest.raises(ValueError, match="' also: these are two names of one"):
         _check(wrap(_boosting(package)), both)
     # In different configurations, each has its own name.
     _check(wrap(_boosting(package)), [{name: both[name]} for name in both])
@@ -291,6 +299,7 @@ def test_pairs_of_integers_for_real_parameters_of_boosting(package, name, place)
         ("xgboost", "max_depth n_estimators max_leaves max_bin num_parallel_tree"),
         ("catboost", "depth iterations max_depth n_estimators border_count max_leaves"),
         ("lightgbm", "num_leaves n_estimators max_depth min_data_in_leaf max_bin"),
+        ("lightgbm", "max_drop max_cat_threshold max_cat_to_onehot min_data_per_group"),
     ],
 )
 def test_pairs_of_integers_for_whole_parameters_of_boosting(package, names):
