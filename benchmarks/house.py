@@ -51,7 +51,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.evaluation": 5643,
     "skbayes.inspection": 2801,
     "skbayes.integration": 276,
-    "skbayes.journal": 2027,
+    "skbayes.journal": 1150,
     "skbayes.loop": 1129,
     "skbayes.optimizer": 1061,
     "skbayes.results": 1144,

@@ -29,8 +29,8 @@ import numpy as np
 import tally
 
 from skbayes import load_history
-from skbayes.journal.file import JournalFile
 from skbayes.journal.journal import Journal
+from skbayes.journal.store import Store
 
 WAYS = ("raise", "exit", "go on", "close", "collect", "_exit", "killed")
 X, y = np.arange(24.0).reshape(12, 2), np.arange(12) % 2
@@ -73,7 +73,7 @@ class Forker(tally.Scored):
             sys.exit(3)
         if way in ("close", "collect"):
             for one in gc.get_objects():
-                if way == "close" and isinstance(one, Journal | JournalFile):
+                if way == "close" and isinstance(one, Journal | Store):
                     one.close()
             gc.collect()
             sys.exit(3)

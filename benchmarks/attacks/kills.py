@@ -105,7 +105,7 @@ def kill_group(child: int) -> None:
 def n_finished(path: str) -> int:
     """Count the finished trials in a journal; 0 if it cannot be read."""
     try:
-        return sum(stored.details is not None for stored in read_journal(path)[1])
+        return sum(stored.result is not None for stored in read_journal(path)[1])
     except (OSError, ValueError):
         return 0
 

@@ -94,12 +94,23 @@ class Aspect:
     `parameters` are the parameters of the searches that belong to the aspect, with the
     values that they accept, in the format of scikit-learn's parameter constraints.
     `condition` is an attribute of `SearchRun` that is true if the aspect is on. With
-    None, it is on if one of its parameters is neither None nor False.
+    None, it is on if one of its parameters is neither None nor False. `extras` are the
+    types of JSON of those `extras` of folds and trials that are not numbers.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[Mapping[str, list[Any]]] = {}
     condition: ClassVar[str | None] = None
+    extras: ClassVar[Mapping[str, type]] = {}
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name, kind in cls.extras.items():
+            if kind not in (bool, str, list, dict):
+                raise TypeError(
+                    f"{cls.__name__}.extras: {name!r} must have one of the types bool, "
+                    f"str, list and dict, which a journal stores, got {kind!r}."
+                )
 
     def __init__(self, run: SearchRun) -> None:
         self.run = run

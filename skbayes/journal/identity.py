@@ -3,27 +3,32 @@
 The texts describe values, so that two searches can be compared part by part and the
 differences can be named. They are the same in every process: they do not depend on
 addresses, hashes of strings, layouts of arrays, states of random generators, or
-releases of libraries. Functions and classes that are not part of an installed package
-are described by their names and a digest of their code, and data by their type, shape
-and digest (:mod:`~skbayes.journal.data_digest`).
+releases of libraries. Functions and classes are described by their names, not by their
+code, and data by their type, shape and digest.
+
+The digest of an array is that of its elements in C order, little-endian. The digest of
+a sparse matrix is that of its sorted CSR form, and the digest of a data frame that of
+its columns with names and dtypes, without the index. The digest of text is that of its
+UTF-8 bytes. Large arrays are hashed in blocks, and are never copied as a whole.
 """
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import inspect
 import random
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
 import numpy as np
+import scipy.sparse
 
-from skbayes.evaluation.constraints import rule_and_bounds
-from skbayes.evaluation.options import parse_trial_limits, refit_choice
-from skbayes.journal.code_digest import code_of
-from skbayes.journal.content import rows_of
-from skbayes.journal.data_digest import data_text, is_data
+from skbayes import compat
+from skbayes.evaluation.options import refit_choice
+from skbayes.journal.rows import rows_of
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
 from skbayes.space.lists import Progression, keeps_more_than_parameters, same
@@ -43,8 +48,14 @@ NOT_OF_AN_ESTIMATOR = frozenset({"memory", "n_jobs", "verbose"})
 # Further entries in the states of objects, which differ between releases of a library.
 _NOT_OF_A_STATE = frozenset({"__doc__", "_sklearn_version"})
 
-# Maximum length of a list that is described in full, and depth of nested values.
-MAX_ITEMS, MAX_DEPTH = 200, 50
+# Maximum length of a list that is described in full.
+MAX_ITEMS = 200
+
+# Elements of an array, and Python objects, to hash at a time.
+BLOCK, CHUNK = 2**17, 4096
+
+# Kinds of NumPy types whose elements are hashed as bytes.
+_NUMERIC = frozenset("biufcmM")
 
 _GENERATORS = (
     *(np.random.RandomState, np.random.Generator, np.random.BitGenerator),
@@ -65,13 +76,8 @@ def describe_search(
 ) -> dict[str, str]:
     """Describe the parts of a search that determine its trials, by name."""
     params = _values(search)
-    normal = {
-        "trial_limits": parse_trial_limits,
-        # The rule of the configurations is that of the space.
-        "constraints": lambda constraints: rule_and_bounds(constraints)[1],
-        "warm_start_from": _knowledge,
-    }
-    params |= {name: normal[name](params[name]) for name in normal.keys() & params}
+    if "warm_start_from" in params:
+        params["warm_start_from"] = _knowledge(params["warm_start_from"])
     data: dict[str, Any] = {"X": X, "y": y}
     data |= {f"fit_params: {name}": fit_params[name] for name in sorted(fit_params)}
     parts: dict[str, Any] = {
@@ -211,7 +217,8 @@ class _Describer:
             listed = ", ".join(dict.fromkeys(self._unverifiable))
             warn_user(
                 f"journal: not verifiable, and assumed to be unchanged: {listed}. "
-                "Only functions, and objects that can be pickled, are compared.",
+                "Only functions with a name, and objects that can be pickled, are "
+                "compared.",
             )
 
     def _not_verifiable(self, name: str) -> str:
@@ -222,8 +229,6 @@ class _Describer:
         value = native(value)
         if any(value is outer for outer in self._open):
             return "<itself>"
-        if len(self._open) == MAX_DEPTH:
-            return self._not_verifiable(_qualified(type(value)))
         self._open.append(value)
         try:
             return self._text(value)
@@ -236,7 +241,7 @@ class _Describer:
         if value is None or type(value) in (bool, float, complex, str, bytes, range):
             return repr(value)
         if isinstance(value, type):
-            return self._named_thing(value)
+            return _qualified(value)
         if is_data(value):
             return data_text(value, self)
         if isinstance(value, Space):
@@ -254,7 +259,7 @@ class _Describer:
         owner = getattr(value, "__self__", None)
         is_method = owner is not None and not isinstance(owner, types.ModuleType)
         if callable(value) and hasattr(value, "__qualname__") and not is_method:
-            return self._named_thing(value)
+            return self._function(value)
         return self._object(value)
 
     def _collection(self, value: Any) -> str:
@@ -263,7 +268,7 @@ class _Describer:
             return data_text(value, self)
         name = ""
         if type(value) not in (list, tuple, dict, set, frozenset):
-            name = self._named_thing(type(value))
+            name = _qualified(type(value))
         if isinstance(value, Mapping):
             items = sorted(f"{self(key)}: {self(value[key])}" for key in value)
             return f"{name}{{{', '.join(items)}}}"
@@ -291,10 +296,16 @@ class _Describer:
             return repr(dimension)
         return self(getattr(dimension, "distribution", dimension))
 
-    def _named_thing(self, thing: Any) -> str:
-        """Describe a class or function by its name and, for a user's, its code."""
-        code = code_of(thing, self)
-        return _qualified(thing) + ("" if code is None else f" [code {code}]")
+    def _function(self, function: Any) -> str:
+        """Describe a function by its name; a local one also by its closure."""
+        name = _qualified(function)
+        if name.endswith("<lambda>"):
+            return self._not_verifiable(name)
+        parts = []
+        for cell in function.__closure__ or () if "<locals>" in name else ():
+            with contextlib.suppress(ValueError):  # the variable has no value yet
+                parts.append(self(cell.cell_contents))
+        return f"{name}({', '.join(parts)})" if parts else name
 
     def _named(self, values: Mapping[str, Any]) -> list[str]:
         return [f"{name}={self(values[name])}" for name in sorted(values)]
@@ -306,7 +317,7 @@ class _Describer:
             if self._whole:
                 return self._object(estimator)
             named = self._named(_parameters(estimator))
-            return f"{self._named_thing(type(estimator))}({', '.join(named)})"
+            return f"{_qualified(type(estimator))}({', '.join(named)})"
         finally:
             self._whole = whole
 
@@ -322,7 +333,7 @@ class _Describer:
     def _object(self, value: Any) -> str:
         """Describe any other object by the contents of its pickle."""
         kind = type(value)
-        name = self._named_thing(kind)
+        name = _qualified(kind)
         try:
             reduced = value.__reduce_ex__(4)
         except Exception:  # it cannot be pickled
@@ -343,3 +354,122 @@ class _Describer:
             parts.append(self(state))
         parts += [self(list(more)) for more in items if isinstance(more, Iterator)]
         return f"{name}({', '.join(parts)})"
+
+
+# -- data -------------------------------------------------------------------------
+
+
+def is_data(value: Any) -> bool:
+    """Return whether a value is an array, a sparse matrix, or a frame or column."""
+    if isinstance(value, type | np.generic):
+        return False
+    arrays = hasattr(value, "__array__") or hasattr(value, "to_numpy")
+    return scipy.sparse.issparse(value) or (arrays and hasattr(value, "shape"))
+
+
+def data_text(data: Any, describe: Callable[[Any], str]) -> str:
+    """Describe data in one line, with their digest; `describe` is for their objects."""
+    digest = _Digest(describe)
+    return f"{digest.add(data)}, blake2b {digest.hash.hexdigest()}"
+
+
+class _Digest:
+    """Hash of data, and of the format of the bytes of each part."""
+
+    def __init__(self, describe: Callable[[Any], str]) -> None:
+        self._describe = describe
+        self.hash = hashlib.blake2b(digest_size=16)
+
+    def add(self, data: Any) -> str:
+        """Add data to the hash; return a description of their type."""
+        if isinstance(data, list | tuple):
+            self._add_list(data)
+            return f"{type(data).__name__} of {len(data)} items"
+        if scipy.sparse.issparse(data):
+            self._add_sparse(data)
+            return f"sparse matrix of {data.dtype.name} with shape {data.shape}"
+        if hasattr(data, "columns") and hasattr(data, "dtypes"):
+            names = [self._describe(name) for name in data.columns]
+            self._tag("frame", names, data.shape)
+            columns = getattr(data, "iloc", data)
+            for j in range(data.shape[1]):
+                self._add_column(columns[:, j])
+            return f"data frame with shape {data.shape}"
+        if hasattr(data, "to_numpy"):
+            self._add_column(data)
+            return f"column of {data.dtype} with {len(data)} items"
+        array = compat.to_host(data)
+        if not isinstance(array, np.ma.MaskedArray):
+            array = np.asarray(array)
+        self._add_array(array)
+        return f"array of {_name(array.dtype)} with shape {array.shape}"
+
+    def _tag(self, *facts: Any) -> None:
+        self.hash.update(repr(facts).encode() + b"\n")
+
+    def _add_array(self, array: np.ndarray) -> None:
+        self._tag("array", _name(array.dtype), array.shape)
+        if isinstance(array, np.ma.MaskedArray):
+            self._add_bytes(np.ma.getmaskarray(array))
+            array = array.filled()
+        if array.dtype.kind in _NUMERIC:
+            self._add_bytes(array)
+        else:
+            self._add_objects(array.ravel())
+
+    def _add_bytes(self, array: np.ndarray) -> None:
+        """Hash the elements in C order, little-endian, for any layout."""
+        dtype = array.dtype.newbyteorder("<")
+        array = np.atleast_1d(array)
+        n_rows = max(BLOCK * len(array) // max(array.size, 1), 1)
+        for start in range(0, len(array), n_rows):
+            block = array[start : start + n_rows]
+            self.hash.update(block.astype(dtype, copy=False).tobytes())
+
+    def _add_sparse(self, matrix: Any) -> None:
+        csr = matrix.tocsr()
+        if not csr.has_canonical_format:
+            csr = csr.copy()
+            csr.sum_duplicates()
+        self._tag("sparse", csr.shape)
+        # Indices have 32 or 64 bits.
+        places = csr.indptr.astype(np.int64), csr.indices.astype(np.int64)
+        for part in (*places, csr.data):
+            self._add_array(part)
+
+    def _add_list(self, items: Sequence[Any]) -> None:
+        array = None
+        if len(items) and isinstance(items[0], int | float | list | tuple):
+            with contextlib.suppress(ValueError, OverflowError):  # ragged rows
+                array = np.asarray(items)
+        if array is not None and array.dtype.kind in "biuf":
+            self._add_array(array)
+        else:
+            self._add_objects(items)
+
+    def _add_objects(self, items: Any) -> None:
+        for i in range(0, len(items), CHUNK):
+            chunk = items[i : i + CHUNK]
+            chunk = chunk.tolist() if hasattr(chunk, "tolist") else list(chunk)
+            strings = all(type(item) is str for item in chunk)
+            texts = chunk if strings else [self._describe(item) for item in chunk]
+            self._tag("strings" if strings else "objects", list(map(len, texts)))
+            self.hash.update("".join(texts).encode("utf-8", "surrogatepass"))
+
+    def _add_column(self, column: Any) -> None:
+        # Missing integers of polars become NaN.
+        n_missing = column.null_count() if hasattr(column, "null_count") else 0
+        self._tag("column", str(column.dtype), n_missing)
+        categories: Any = getattr(column.dtype, "categories", None)
+        if hasattr(categories, "tolist"):
+            self._add_list(categories.tolist())
+        self._add_array(np.asarray(column.to_numpy()))
+
+
+def _name(dtype: np.dtype) -> str:
+    """Return the name of a type, without the byte order and the length of texts."""
+    if dtype.kind in _NUMERIC:
+        return dtype.newbyteorder("=").name
+    return {"U": "str", "S": "bytes", "T": "str", "O": "object"}.get(
+        dtype.kind, str(dtype)
+    )

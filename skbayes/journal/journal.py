@@ -9,17 +9,19 @@ from typing import Any
 
 from skbayes.evaluation.run import NullJournal
 from skbayes.evaluation.trial import Trial
-from skbayes.journal.code_digest import DECLARED, same_but_for_code
-from skbayes.journal.content import (
+from skbayes.journal.json_space import from_record, to_outline, to_record
+from skbayes.journal.rows import (
     Content,
+    ProposalRow,
+    ResultRow,
+    SearchRow,
+    StageRow,
     StoredTrial,
-    make_row,
     pack_split,
-    result_row,
+    to_text,
     unpack_split,
 )
-from skbayes.journal.file import JournalFile, guarded
-from skbayes.journal.json_space import from_record, to_outline, to_record
+from skbayes.journal.store import Store, guarded
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 
@@ -35,11 +37,11 @@ class Journal(NullJournal):
 
     It starts a journal, or continues that of the same search. If `seed` or `n_points`
     is None, that of the journal is used, or the drawn seed and the default of a new
-    one. The splits are those of the journal, if they fit `n_samples` rows. A journal
-    that is refused by an error is not changed.
+    one. The splits are those of the journal. A journal that is refused by an error is
+    not changed.
 
-    A proposal is durable before its evaluation, and a result is durable before the next
-    proposal is made from it.
+    A proposal is in the file before its evaluation, and a result is in the file before
+    the next proposal is made from it.
     """
 
     def __init__(
@@ -54,50 +56,51 @@ class Journal(NullJournal):
         drawn_seed: int = 0,
         default_n_points: int = 1,
         facts: Mapping[str, Any] | None = None,
-        n_samples: int | None = None,
     ) -> None:
         super().__init__()
-        header = {
-            "seed": int(drawn_seed if seed is None else seed),
-            "n_points": int(default_n_points if n_points is None else n_points),
-            "splits": [(pack_split(train), pack_split(test)) for train, test in splits],
-            "identity": identity,
-            "facts": {**(facts or {}), "space": to_outline(space)},
-        }
+        header = SearchRow(
+            seed=int(drawn_seed if seed is None else seed),
+            n_points=int(default_n_points if n_points is None else n_points),
+            splits=[(pack_split(train), pack_split(test)) for train, test in splits],
+            identity=identity,
+            facts={**(facts or {}), "space": to_outline(space)},
+        )
         self._space = space
-        self._store = JournalFile(path, [make_row("search", header)])
+        self._store = Store(path)
         try:
+            rows, self._store.rows = self._store.rows, []
+            if not rows:
+                rows = [to_text(header)]
+                self._store.append(*rows)
             with guarded(self._store.path):
-                content = Content(self._store.rows)
-                self._store.rows = []
+                content = Content.of(rows)
+                found = content.search
                 given = {"pre_dispatch": n_points, "random_state": seed}
-                _check(self._store.path, content, given, identity)
-                # The splits of a stranger are not much larger than those given.
-                sizes = (len(part) for pair in splits for part in pair)
-                limit = 1000 + 4 * max(sizes, default=0)
-                self.splits = []
-                for pair in content.splits:
-                    train, test = (unpack_split(x, limit, n_samples) for x in pair)
-                    self.splits.append((train, test))
+                _check(self._store.path, found, given, identity)
+                self.splits = [
+                    (unpack_split(train), unpack_split(test))
+                    for train, test in found.splits
+                ]
                 for stored in content.trials:
                     self._take(stored)
         except BaseException:
             self._store.close()
             raise
-        self.seed, self.n_points = content.seed, content.n_points
+        self.seed, self.n_points = found.seed, found.n_points
         self.stages = content.stages
 
     def _take(self, stored: StoredTrial) -> None:
-        params = from_record(self._space, stored.record, stored.row)
+        proposal = stored.proposal
+        params = from_record(self._space, proposal.params, proposal.row)
         self.proposals.append(params)
-        self.expected_improvements.append(stored.expected_improvement)
-        if stored.details is not None:
-            self.results[stored.number] = stored.trial(params)
+        self.expected_improvements.append(proposal.expected_improvement)
+        if stored.result is not None:
+            self.results[proposal.number] = stored.result.trial_of(params)
 
     def record_stage(self, stage: int, first: int) -> None:
         """Record the number of the first trial of a stage, if it is new."""
         if stage not in self.stages:
-            self._store.append(make_row("stage", {"stage": stage, "first": first}))
+            self._store.append(to_text(StageRow(stage, first)))
             self.stages[stage] = first
 
     def record_proposal(
@@ -111,14 +114,8 @@ class Journal(NullJournal):
             raise ValueError(f"journal: trial {number} is recorded out of order.")
         configuration = Configuration.of(self._space, params)
         record, place = to_record(configuration)
-        fields = {
-            "number": number,
-            "params": record,
-            "row": place,
-            "expected_improvement": expected_improvement,
-            "asked": time.time(),
-        }
-        self._store.append(make_row("proposal", fields))
+        row = ProposalRow(number, record, place, expected_improvement, time.time())
+        self._store.append(to_text(row))
         self.proposals.append(configuration.params)
         self.expected_improvements.append(expected_improvement)
 
@@ -128,11 +125,11 @@ class Journal(NullJournal):
             raise ValueError(
                 f"journal: trial {trial.number} is not proposed, or has a result."
             )
-        self._store.append(result_row(trial, time.time()))
+        self._store.append(to_text(ResultRow.of(trial, time.time())))
         self.results[trial.number] = trial
 
     def close(self) -> None:
-        """Close the journal, and remove the files next to it."""
+        """Close the journal."""
         self._store.close()
 
     def __exit__(self, *exc_info: object) -> None:
@@ -141,36 +138,30 @@ class Journal(NullJournal):
 
 def _check(
     path: str,
-    content: Content,
+    found: SearchRow,
     given: Mapping[str, int | None],
     identity: Mapping[str, str],
 ) -> None:
     """Raise a ValueError that names the differences from the search of a journal."""
-    stored = {"pre_dispatch": content.n_points, "random_state": content.seed}
+    stored = {"pre_dispatch": found.n_points, "random_state": found.seed}
     differences = [
         f"{name}: {stored[name]} in the journal, {number} now"
         for name, number in given.items()
         if number is not None and number != stored[name]
     ]
-    for part in sorted(content.identity.keys() | identity.keys()):
-        old = content.identity.get(part, "nothing")
+    for part in sorted(found.identity.keys() | identity.keys()):
+        old = found.identity.get(part, "nothing")
         new = identity.get(part, "nothing")
-        if old != new and not same_but_for_code(old, new):
+        if old != new:
             old, new = _excerpts(old, new)
             differences.append(f"{part}: {old} in the journal, {new} now")
     if not differences:
         return
-    listed = "".join(f"\n- {difference}" for difference in differences)
-    if "[code " in listed:
-        listed += (
-            "\nA function or class with a different [code ...] was edited, or other "
-            "code that it refers to. If its results have not changed, set its "
-            f"{DECLARED} to the code in the journal."
-        )
     hint = ""
     parts = {difference.partition(":")[0] for difference in differences}
     if "X" in parts and parts <= {"X", "y", "splits"}:
         hint = "In nested cross-validation, leave journal=None. "
+    listed = "".join(f"\n- {difference}" for difference in differences)
     raise ValueError(
         f"journal: {path!r} is the journal of another search and was not "
         f"changed. Use another file name for this search. {hint}Differences:{listed}"

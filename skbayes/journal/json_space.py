@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.journal.file import MAX_TEXT
 from skbayes.space import (
     Categorical,
     Choice,
@@ -39,6 +38,9 @@ from skbayes.space.candidates import Configuration
 from skbayes.space.dimensions import is_number
 from skbayes.space.lists import Progression, same
 from skbayes.space.space import Params
+
+# Maximum length of texts that represent objects, and of strings shown in full.
+MAX_TEXT = 120
 
 # Maximum number of values of an Integer on either scale.
 MAX_INTEGERS = 2**43

@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skbayes.evaluation.trial import Trial
-from skbayes.journal.content import StoredTrial, read_content
-from skbayes.journal.file import guarded
 from skbayes.journal.json_space import adapt_record, readable
-from skbayes.journal.lock import is_held
+from skbayes.journal.rows import StoredTrial, read_content
+from skbayes.journal.store import guarded, is_held
 from skbayes.space import Space
 from skbayes.space.dimensions import is_number
 
@@ -106,12 +105,13 @@ def read_journal(
 ) -> tuple[dict[str, Any], list[StoredTrial]]:
     """Return the facts about a search and all its trials, in order of their numbers."""
     content = read_content(path)
+    search = content.search
     facts = {
-        "seed": content.seed,
-        "n_points": content.n_points,
-        "n_splits": len(content.splits),
-        "identity": content.identity,
-        **content.facts,
+        "seed": search.seed,
+        "n_points": search.n_points,
+        "n_splits": len(search.splits),
+        "identity": search.identity,
+        **search.facts,
     }
     return facts, content.trials
 
@@ -148,13 +148,13 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
     content = read_content(path)
     with guarded(path):
         for stored in content.trials:
-            if stored.details is None:
+            if stored.result is None:
                 continue
-            params = adapt_record(space, stored.record)
+            params = adapt_record(space, stored.proposal.params)
             if params is None:
                 n_dropped += 1
             else:
-                found.append(stored.trial(params))
+                found.append(stored.result.trial_of(params))
     return found, n_dropped
 
 
@@ -170,23 +170,24 @@ def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
     measures: dict[str, float] = {}
     fidelity: list[str] = []
     for item in stored:
+        proposal, result = item.proposal, item.result
         row: dict[str, Any] = {
-            "number": item.number,
+            "number": proposal.number,
             "state": "unfinished",
-            "expected_improvement": item.expected_improvement,
-            "started": item.asked,
+            "expected_improvement": proposal.expected_improvement,
+            "started": proposal.asked,
             "error": None,
         }
-        shown = {f"param_{name}": readable(item.record[name]) for name in item.record}
+        shown = {f"param_{n}": readable(value) for n, value in proposal.params.items()}
         params |= shown.keys()
-        if item.details is not None and item.finished is not None:
-            trial = item.trial({})
+        if result is not None:
+            trial = result.trial_of({})
             names = ("state", "score", *_FIDELITY, "duration", "error")
             row |= {name: getattr(trial, name) for name in names}
             # The last start of the fits; a resumed trial has several.
-            started = item.finished - trial.duration
+            started = result.finished - trial.duration
             row["started"] = started if trial.started is None else trial.started
-            row["finished"] = item.finished
+            row["finished"] = result.finished
             if any(row[name] != usual for name, usual in _FIDELITY.items()):
                 fidelity = list(_FIDELITY)
             measured = _measures(trial)

@@ -246,15 +246,16 @@ def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Facts:
     facts, stored = read_journal(path)
     trials, running = [], []
     name = os.path.splitext(os.path.basename(path))[0]
-    for row in stored:
-        params = None if space is None else adapt_record(space, row.record)
+    for trial in stored:
+        number, record = trial.proposal.number, trial.proposal.params
+        params = None if space is None else adapt_record(space, record)
         if params is None:
-            params = {name: readable(entry) for name, entry in row.record.items()}
+            params = {name: readable(entry) for name, entry in record.items()}
         params = _without_size(params, facts)
-        if row.details is None:
-            running.append((row.number, params, row.asked))
+        if trial.result is None:
+            running.append((number, params, trial.proposal.asked))
         else:
-            trials.append(row.trial(params))
+            trials.append(trial.result.trial_of(params))
     return _with_facts(facts, trials, running) | {"name": name}
 
 

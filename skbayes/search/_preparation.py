@@ -347,7 +347,6 @@ def open_journal(search: Any, run: SearchRun, stack: contextlib.ExitStack) -> Se
         default_n_points=run.n_points,
         splits=run.splits,
         facts=search_facts(search),
-        n_samples=run.n_samples,
     )
     run = dataclasses.replace(
         run,

@@ -18,6 +18,8 @@ def file_lock(path: str, patience: float) -> Iterator[None]:
         path, timeout=patience, isolation_level=None, check_same_thread=False
     )
     try:
+        # Nothing is written to the file, so it needs no journal file.
+        connection.execute("PRAGMA journal_mode=MEMORY")
         connection.execute("BEGIN EXCLUSIVE")
         yield
     finally:

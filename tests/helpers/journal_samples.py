@@ -1,6 +1,7 @@
 """Sample journal: its space, splits and trials, and programs that use it."""
 
 import contextlib
+import json
 import os
 import signal
 import sqlite3
@@ -13,6 +14,7 @@ from sklearn.svm import SVC
 
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.journal.journal import Journal
+from skbayes.journal.store import checksum
 from skbayes.space import Choice, Space
 
 CLASSIFIERS = [SVC(), LogisticRegression()]
@@ -71,12 +73,39 @@ def record(journal, numbers):
         journal.record_result(trial_of(number))
 
 
-def execute(path, statement):
-    """Run one statement of SQL on the file of a journal."""
+def execute(path, *statements):
+    """Run statements of SQL on the file of a journal; return the rows of the last."""
     with contextlib.closing(sqlite3.connect(path)) as connection:
-        rows = connection.execute(statement).fetchall()
+        for statement in statements:
+            rows = connection.execute(statement).fetchall()
         connection.commit()
     return rows
+
+
+def seal(path):
+    """Set the checksums of all rows, as a person could who edits a journal."""
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        connection.create_function("seal", 3, checksum)
+        with contextlib.suppress(sqlite3.Error):
+            connection.execute(
+                "UPDATE journal SET checksum = seal(place, kind, content)"
+            )
+        connection.commit()
+
+
+def set_fields(path, kind, changes, number=1):
+    """Change fields in the row of a trial, or in the header."""
+    rows = execute(path, "SELECT place, kind, content FROM journal")
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        for place, its_kind, content in rows:
+            fields = json.loads(content)
+            if its_kind == kind and fields.get("number", number) == number:
+                values = json.dumps(fields | changes), place
+                connection.execute(
+                    "UPDATE journal SET content = ? WHERE place = ?", values
+                )
+        connection.commit()
+    seal(path)
 
 
 def exact(trial):

@@ -106,14 +106,7 @@ DIFFERENT = {
     "collections": [[1, 2], (1, 2), [2, 1], [[1], 2], {1, 2}, {1: 2}, {2: 1}, [], ()],
     "classes": [SVC, LogisticRegression, Color, Color.RED, Color.BLUE, int],
     "functions": [double, halve, np.log1p, np.exp, np.mean, len, "a".join, "b".join],
-    "functions without a name": [
-        lambda x: x,
-        lambda x: -x,
-        scaled_by(2),
-        scaled_by(3),
-        functools.partial(lambda x, y: x, 1),
-        functools.partial(lambda x, y: y, 1),
-    ],
+    "local functions": [scaled_by(2), scaled_by(3)],
     "partials": [
         functools.partial(f1_score, average="micro"),
         functools.partial(f1_score, average="macro"),
@@ -178,7 +171,7 @@ def test_what_differs_has_another_text_and_a_copy_the_same(group):
     assert len(set(texts)) == len(texts)
     for value, text in zip(DIFFERENT[group], texts, strict=True):
         assert describe(copy.deepcopy(value)) == text
-        if group != "functions without a name":
+        if group != "local functions":
             assert describe(pickle.loads(pickle.dumps(value))) == text
         assert "0x" not in text
 
@@ -208,7 +201,6 @@ def data_holders():
         "frame": frame,
         "mixed frame": mixed,
         "series": mixed["text"],
-        "index": mixed.set_index("text").index,
         "categorical": mixed["kind"],
         "polars": pl.DataFrame({"a": X[:, 0], "t": ["x", None] * 20, "i": Y}),
         "polars series": pl.Series("a", Y),
@@ -360,25 +352,14 @@ def test_a_default_of_the_users_own_class_counts(monkeypatch):
         FunctionTransformer(Unpicklable()),
         [functools.partial(Unpicklable(), 1)],
         (i for i in range(3)),
+        functools.partial(lambda x: x),
     ],
-    ids=["callable", "estimator", "partial", "generator"],
+    ids=["callable", "estimator", "partial", "generator", "lambda"],
 )
-def test_what_cannot_be_pickled_warns_once(value):
+def test_what_has_no_name_or_pickle_warns_once(value):
     with pytest.warns(UserWarning, match="not verifiable.*in value") as caught:
         describe([value, value])
     assert len(caught) == 1
-
-
-def test_what_is_too_deep_is_not_verifiable():
-    deep = []
-    for _ in range(100_000):
-        deep = [deep]
-
-    def from_further_down(n):
-        return from_further_down(n - 1) if n else describe(deep)
-
-    with pytest.warns(UserWarning, match="not verifiable"):
-        assert from_further_down(100) == describe(deep)
 
 
 def texts_of_everything():
@@ -424,11 +405,6 @@ SPLITS = list(KFold(3).split(X))
 def identity(a_search=None, a_space=None, X=X, y=Y, splits=SPLITS, **fit_params):
     arguments = a_search or search(), a_space or space(), X, y, fit_params, splits
     return describe_search(*arguments)
-
-
-def test_a_time_limit_is_the_same_as_text():
-    one, other = (identity(search(trial_limits={"time": t})) for t in (90, "1.5 min"))
-    assert one == other != identity(search(trial_limits={"time": 91}))
 
 
 def differences(one, other):
@@ -552,7 +528,7 @@ def test_the_knowledge_at_the_start_counts_but_not_its_times():
 
 def test_the_warning_names_the_part():
     a_space = Space.from_notation(SPACES, Unpicklable())
-    with pytest.warns(UserWarning, match="Unpicklable .* in constraint"):
+    with pytest.warns(UserWarning, match="Unpicklable in constraint"):
         identity(a_space=a_space)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

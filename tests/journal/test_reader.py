@@ -23,7 +23,6 @@ from sklearn.svm import SVC
 
 from skbayes.evaluation.trial import FoldResult
 from skbayes.journal.json_space import to_outline
-from skbayes.journal.lock import is_held
 from skbayes.journal.reader import load_history, read_trials
 from skbayes.space import Space
 
@@ -35,7 +34,6 @@ def test_a_finished_search(path):
     content = path.read_bytes()
     frame = load_history(path)
     assert path.read_bytes() == content
-    assert os.listdir(path.parent) == [path.name]
     assert (
         list(frame)
         == (
@@ -76,7 +74,6 @@ def test_a_running_search(path):
         journal.record_result(trial_of(2, expected_improvement=0.25))
         assert load_history(path)["state"].tolist() == ["complete"] * 3
         read_trials(path, SPACE)
-    assert os.listdir(path.parent) == [path.name]  # no connection stays open
     assert frame["state"].tolist() == ["complete", "complete", "unfinished"]
     assert frame["expected_improvement"].tolist()[2] == 0.25
     assert frame["param_n"].tolist() == [1, 2, 3]
@@ -175,21 +172,3 @@ def test_trials_for_another_space(path):
     assert n_dropped == 4
     assert trials[0].params["clf"] is other.columns[1].dimension.values[2]
     assert trials[0].params["clf"] is not CLASSIFIERS[0]
-
-
-def test_it_is_known_whether_a_search_writes(path):
-    assert not is_held(path)
-    with open_journal(path):
-        # Asking does not release the lock.
-        assert is_held(path) and is_held(path)
-    assert not is_held(path)
-
-
-def test_a_lock_that_a_killed_search_left_is_none(path):
-    lock = path.with_name(f"{path.name}-lock")
-    lock.touch()
-    assert not is_held(path)
-    open_journal(path).close()
-    lock.write_text("no lock" * 100)
-    with pytest.raises(ValueError, match="skbayes did not write"):
-        is_held(path)

@@ -370,8 +370,6 @@ def test_a_journal_stays_readable_and_goes_on_when_fits_work(tmp_path):
     path = tmp_path / "a.journal"
 
     class Mended(UnlearnableTree):
-        # The journal compares this in place of the code, which changes below.
-        __code_version__ = "1"
         broken = True
 
         def fit(self, X, y, check_input=True):

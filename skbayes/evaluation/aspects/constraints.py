@@ -87,6 +87,7 @@ class OutcomeConstraints(Aspect):
     name = "constraints"
     parameters = {"constraints": [callable, Mapping, list, tuple, None]}
     condition = "constraints"
+    extras = {"outcomes": dict}
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)

@@ -52,6 +52,7 @@ class Costs(Aspect):
 
     name = "costs"
     condition = "costs"
+    extras = {"costs": dict, "warm_up": bool}
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that measures the costs of a fit."""

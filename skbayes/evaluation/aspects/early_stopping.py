@@ -76,6 +76,7 @@ class EarlyStopping(Aspect):
     """Number of rounds that is best for a trial, from the curves of its folds."""
 
     name = "early_stopping"
+    extras = {"curves": dict, "train_curves": dict, "outcome_curves": dict}
     parameters = {
         "early_stopping": [
             compat.Interval(Integral, 1, None, closed="left"),

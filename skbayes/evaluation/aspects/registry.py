@@ -46,6 +46,14 @@ def parameters() -> dict[str, list[Any]]:
     return found
 
 
+def extra_types() -> dict[str, type]:
+    """Return the types of the extras that are not numbers, by name."""
+    found: dict[str, type] = {}
+    for aspect in ASPECTS:
+        found |= aspect.extras
+    return found
+
+
 def requested(settings: Mapping[str, Any]) -> list[type[Aspect]]:
     """Return the aspects whose parameters are set."""
     return [aspect for aspect in ASPECTS if aspect.is_requested(settings)]

@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -58,8 +57,8 @@ def test_more_trials_continue_the_same_search(path, n_points):
         t.expected_improvement for t in whole.trials_
     ]
     assert continued.optimizer_.ask() == whole.optimizer_.ask()
-    # One file is left, and it holds all trials.
-    assert os.listdir(path.parent) in ([path.name], [path.name, path.name + "-lock"])
+    # One file holds all trials.
+    assert sorted(os.listdir(path.parent)) == [path.name, path.name + "-lock"]
     frame = load_history(path)
     np.testing.assert_array_equal(frame["score"], whole.cv_results_["mean_test_score"])
     assert frame.attrs["search"] == type(whole).__name__
@@ -143,27 +142,6 @@ def test_another_search_is_refused_and_the_difference_named(path):
     with pytest.raises(ValueError, match="initial_points"):
         make(path, initial_points=[{"nonsense": 1}]).fit(X, y)
     assert not path.exists()
-
-
-def scored_by(sign):
-    def scorer(estimator, X, y):
-        return sign * estimator.score(X, y)
-
-    return scorer
-
-
-def test_edited_code_is_refused_unless_it_is_declared_the_same(path):
-    edited = scored_by(-1.0)
-    make(path, 3, scoring=scored_by(1.0)).fit(X, y)
-    before = path.read_bytes()
-    with pytest.raises(ValueError, match=r"another search[\s\S]*- scoring:") as caught:
-        make(path, 4, scoring=edited).fit(X, y)
-    assert path.read_bytes() == before
-    code = re.search(r"\[code ([^]]*)\] in the journal", str(caught.value))[1]
-    assert "set its __code_version__ to the code in the journal" in str(caught.value)
-    edited.__code_version__ = code
-    again = make(path, 4, scoring=edited).fit(X, y)
-    assert np.sign(again.cv_results_["mean_test_score"]).tolist() == [1, 1, 1, -1]
 
 
 def test_kept_fits_of_a_winner_of_an_earlier_run_are_fitted_again(path):
