@@ -102,6 +102,9 @@ CONFLICTS = [
     Conflict("TfidfTransformer TfidfVectorizer", "use_idf", {"smooth_idf": ANY}),
     Conflict("HashingVectorizer", "binary", {"alternate_sign": ANY}),
     Conflict("NGramVectorizer", "sublinear_tf", {"weighting": ("binary",)}),
+    # Other losses and kernels do not use these parameters.
+    Conflict("SGDClassifier SGDRegressor", "loss", {"epsilon": ANY}),
+    Conflict("KernelPCA", "kernel", dict.fromkeys(("degree", "coef0"), ANY)),
     Conflict("SGDRegressor", "eta0", {"learning_rate": ("optimal",)}),
     # These methods need more neighbors than a function of the number of components.
     Conflict(

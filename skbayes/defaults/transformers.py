@@ -173,10 +173,25 @@ def eliminated_features(params: Params, facts: DataFacts) -> Notation:
 # -- decompositions -------------------------------------------------------------------
 
 
+def _below_all(notation: Any, facts: DataFacts) -> Any:
+    """Return a range of components without the number of all, which "arpack" refuses.
+
+    None is one component less than all.
+    """
+    limits = (facts.fewest_features, facts.n_rows)
+    most = max(1, min([n - 1 for n in limits if n is not None], default=2))
+    if isinstance(notation, Ordinal):
+        counts = [n for n in notation.values if n is not None and n <= most]
+        return Ordinal([*counts, None])
+    low, high, *log = notation
+    return (min(low, most), min(high, most), *log)
+
+
 def _principal_components(params: Params, facts: DataFacts) -> Any:
     fractions = params["svd_solver"] in ("auto", "full", "covariance_eigh")
     if isinstance(params["n_components"], int) or not fractions:
-        return components(params, facts, 500)
+        found = components(params, facts, 500)
+        return _below_all(found, facts) if params["svd_solver"] == "arpack" else found
     return Ordinal([0.5, 0.7, 0.8, 0.9, 0.95, 0.99, None])  # of the variance
 
 
@@ -219,7 +234,10 @@ def kernel_principal_components(params: Params, facts: DataFacts) -> Notation:
     if callable(params["kernel"]) or params["kernel"] == "precomputed":
         return space
     width = {"gamma": gamma(facts, params["gamma"])}
-    return {**space, "kernel": Choice({"linear": {}, "rbf": width, "cosine": {}})}
+    kernels = {"linear": {}, "rbf": width, "cosine": {}}
+    if params["kernel"] in ("poly", "sigmoid"):
+        kernels[params["kernel"]] = width
+    return {**space, "kernel": Choice(kernels)}
 
 
 @known("FeatureAgglomeration")

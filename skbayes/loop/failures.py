@@ -8,10 +8,13 @@ import re
 import traceback
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skbayes.defaults.names import number_types
+from skbayes.defaults.parts import owner_of
 from skbayes.evaluation.fold import Fold
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space import Column, Real
@@ -170,6 +173,10 @@ class FailingStart:
             dimension = column.dimension
             if column.name in blamed and isinstance(dimension, Real):
                 low, high = dimension.low, dimension.high
+                owner, leaf = owner_of(self.run.estimator, column.name)
+                types = {Integral} if owner is None else number_types(owner, leaf)
+                if types and Integral not in types:
+                    continue
                 if low.is_integer() and high.is_integer():
                     return f" For integers, write ({low:.0f}, {high:.0f})."
         return ""

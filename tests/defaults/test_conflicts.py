@@ -117,6 +117,11 @@ LEFT = [
     ("HashingVectorizer", {"alternate_sign": False}, "binary", []),
     ("SGDClassifier", {"penalty": "elasticnet", "l1_ratio": 0.5}, "penalty", []),
     ("SpectralClustering", {"gamma": 2.0}, "affinity", []),
+    ("SGDClassifier", {"loss": "huber", "epsilon": 0.3}, "loss", []),
+    ("SGDRegressor", {"loss": "huber", "epsilon": 0.3}, "loss", []),
+    ("KernelPCA", {"kernel": "poly", "degree": 2}, "kernel", []),
+    ("KernelPCA", {"kernel": "poly", "coef0": 2.0}, "kernel", []),
+    ("KernelPCA", {"kernel": "poly", "gamma": 0.2}, "kernel", ["rbf", "poly"]),
 ]
 
 
@@ -137,6 +142,17 @@ def test_what_conflicts_with_a_set_parameter_is_not_searched(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             clone(plain or estimator).set_params(**config).fit(data, y[: len(data)])
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "own"), [(30, 1), (30, 2), (30, 3), (30, None), (3, 1), (3, 2)]
+)
+def test_components_of_arpack_are_fewer_than_all(own, n_rows):
+    rows = X[:: len(X) // n_rows][:n_rows]
+    pca = SKLEARN["PCA"](svd_solver="arpack", n_components=own)
+    space = space_of(parts_of(pca, DataFacts.of(rows, np.arange(n_rows) % 2)))
+    for config in Space.from_notation(space).covering_sample():
+        clone(pca).set_params(**config).fit(rows)
 
 
 def test_the_space_of_defaults_has_all_options():

@@ -537,7 +537,7 @@ OTHERS = {"min_samples_leaf": (1, 5), "splitter": ["best", "random"]}
     "estimator, space, named, more",
     [
         (Whole(), {"max_depth": (3.0, 10.0)}, "'max_depth'", {}),
-        (Whole(), {"share": (1.5, 3.0)}, "'share'", {"n_jobs": 2}),
+        (Whole(), {"share": (2.0, 3.0)}, "'share'", {"n_jobs": 2}),
         (Whole(), {"share": (1.5, 3.0)}, "'share'", {"timeout": 600}),
         (Whole(), {"kernel": list("vwxyz")[1:]}, "'kernel'", {"error_score": -1.0}),
         (Whole(), {"kernel": Choice({"a": {"share": (1.5, 3.0)}})}, "'share'", {}),
@@ -565,6 +565,7 @@ def test_the_parameter_whose_values_fail_is_named(estimator, space, named, more)
     assert isinstance(e.value.__cause__, RuntimeError)
     whole = "max_depth" in space
     assert ("For integers, write (3, 10)." in str(e.value)) == whole
+    assert ("For integers" in str(e.value)) == whole
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
