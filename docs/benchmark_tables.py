@@ -173,22 +173,6 @@ def _engine_overhead(results: dict) -> Table:
     return Table(caption, ["search", "without journal", "with journal"], rows)
 
 
-def _start_page(results: dict) -> Table:
-    """One row per method: fits, seconds and loss; BayesSearchCV is the last one."""
-    ((task, methods),) = results["groups"].items()
-    rows = [
-        [name, number(fits, 0), number(seconds, 0), pair((loss, entry["se"][2]), 4)]
-        for name, entry in reversed(methods.items())
-        for fits, seconds, loss in [entry["mean"]]
-    ]
-    caption = (
-        f"Gradient boosting with three hyper-parameters on the {task} data: means over "
-        f"{methods['BayesSearchCV']['runs']} seeds of the processor time and of the "
-        "best log loss in cross-validation (lower is better), ± standard error."
-    )
-    return Table(caption, ["search", "fits", "seconds", "log loss"], rows)
-
-
 def _clusters(results: dict) -> Table:
     """One row per feature: whether it works on each backend."""
     names = {"loky": "loky", "threading": "threading", "dask": "Dask", "ray": "Ray"}
@@ -282,7 +266,6 @@ TABLES: dict[str, Callable[[dict], Table]] = {
         by="workers/seconds per fit",
     ),
     "engine_overhead/ms": _engine_overhead,
-    "start_page/start_page": _start_page,
     "judge_priors/pool": _priors,
     "ensembles/table": _ensembles,
     "attacks/clusters-after": _clusters,

@@ -15,7 +15,7 @@ var Scorer = {
     const [page, , , , score, , kind] = result;
     if (/^(changelog|contributing|citing|measurements|genindex)$/.test(page)) return score / 8;
     if (page === "glossary") return kind === "index" ? score / 4 : score;
-    if (/^(api|index|user_guide)$|\/index$/.test(page)) return score / 2;
+    if (/^(api|index|start|run|read|methods|advanced)$|\/index$/.test(page)) return score / 2;
     if (page.startsWith("generated/")) return kind === "title" ? score + 8 : score;
     return page.includes("/") ? score + 1 : score + 4;
   },

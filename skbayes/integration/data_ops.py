@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from skbayes.search.bayes import BayesSearchCV
-from skbayes.space import Categorical
+from skbayes.space import Categorical, Integer, Real
 
 
 def skrub_search(data_op: Any, **options: Any) -> Any:
@@ -81,6 +81,5 @@ def _dimension(choice: Any) -> Any:
         return Categorical(choice)
     if isinstance(choice, Sequence):  # a number with `n_steps`
         return [value.item() for value in choice]
-    kind = int if choice.to_int else float
-    prior = "log-uniform" if choice.log else "uniform"
-    return (kind(choice.low), kind(choice.high), prior)
+    kind = Integer if choice.to_int else Real
+    return kind(choice.low, choice.high, "log-uniform" if choice.log else "uniform")

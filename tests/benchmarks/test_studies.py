@@ -12,7 +12,6 @@ import numpy as np
 import overhead
 import pytest
 import seconds
-import start_page
 import tasks
 from harness import Study
 
@@ -21,7 +20,7 @@ STUDIES = {
     for module in (judges, overhead, seconds)
     for name, study in module.STUDIES.items()
     if study.smallest
-} | {module.__name__: (module, "run") for module in (automl, new_rows, nmt, start_page)}
+} | {module.__name__: (module, "run") for module in (automl, new_rows, nmt)}
 
 
 @pytest.fixture(autouse=True)

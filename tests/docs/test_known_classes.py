@@ -53,6 +53,6 @@ def test_classes_without_a_prior_have_none():
 
 
 def test_no_page_calls_them_common():
-    for page in ("learned_priors", "default_spaces", "user_guide", "faq"):
+    for page in ("learned_priors", "default_spaces", "run", "faq"):
         text = (DOCS / f"{page}.rst").read_text("utf-8")
         assert not re.search(r"common estimators", text), page
