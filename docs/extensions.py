@@ -151,7 +151,8 @@ class ExampleOrder:
 
 def remove_files_of_examples(gallery_conf, filename):
     """Remove the files that the examples write to their folders."""
-    for name in ("quickstart.png", "basics/search.journal"):
+    journal = "basics/search.journal"
+    for name in ("quickstart.png", journal, f"{journal}-lock"):
         file = Path(__file__).parents[1] / "examples" / name
         file.unlink(missing_ok=True)
 
