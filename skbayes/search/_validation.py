@@ -143,7 +143,10 @@ def check_refit(search: Any) -> None:
         # to scikit-learn if there are several.
         is_open = several or (callable(scoring) and not _is_scorer(scoring))
         hint = did_you_mean(given, known)
-        if given not in (*known, scoring) and (hint or not is_open):
+        if given in get_scorer_names() and not several:
+            hint = f" To choose by this metric, write scoring={given!r}."
+        known += [] if several else _names_of_single(search)
+        if given not in known and (hint or not is_open):
             raise ValueError(
                 f"refit must be True, False, a callable, one of {rules}, or one of "
                 f"several metrics, got {given!r}.{hint}"
@@ -153,6 +156,14 @@ def check_refit(search: Any) -> None:
             f"refit={choice.rule!r} needs a search with one objective; "
             f"{type(search).__name__} has several."
         )
+
+
+def _names_of_single(search: Any) -> list[Any]:
+    """Return the names by which `refit` can mean the only metric."""
+    if callable(search.scoring):  # the metric of a scorer can have any name
+        return ["score", *get_scorer_names()]
+    default = "accuracy" if is_classifier(search.estimator) else "r2"
+    return ["score", search.scoring or default]
 
 
 def _is_several(scoring: Any) -> bool:

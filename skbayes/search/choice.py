@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from scipy.stats import rankdata
+from sklearn.metrics import get_scorer_names
 
 from skbayes import compat
 from skbayes.evaluation.aspects.registry import aspects_of
@@ -63,7 +64,7 @@ class GuidingMetric:
         refit = self._search.refit
         if list(scores) != ["score"]:
             compat.check_multimetric_refit(self._search, scores)
-        elif isinstance(refit, str) and refit != "score":
+        elif isinstance(refit, str) and refit not in ("score", *get_scorer_names()):
             raise ValueError(
                 f"refit must be True, False, 'ensemble', 'corrected' or a callable if "
                 f"scoring returns a single number, got {refit!r}."

@@ -12,6 +12,8 @@ from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_iris
 from sklearn.ensemble import BaggingClassifier, StackingClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -102,7 +104,8 @@ def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
         (search_of(refit="ensembel"), "refit .*'ensembel'. Did you mean 'ensemble'"),
         (search_of(refit="Ensemble"), "Did you mean 'ensemble'"),
         (search_of(refit="corected"), "Did you mean 'corrected'"),
-        (search_of(refit="f1"), "refit must be True, False"),
+        (search_of(refit="f1"), "refit must be True, False.* write scoring='f1'"),
+        (search_of(scoring="f1_macro", refit="accuracy"), "write scoring='accuracy'"),
         (search_of(refit={"rule": "ensembel"}), "refit.* Did you mean 'ensemble'"),
         (search_of(scoring=scored, refit="Corrected"), "Did you mean 'corrected'"),
         (
@@ -217,6 +220,22 @@ def test_a_callable_that_returns_one_number_has_no_metric_to_name():
     search = search_of(DecisionTreeClassifier(), {"max_depth": [1, 2]}, scoring=scored)
     with pytest.raises(ValueError, match="refit must be .* returns a single number"):
         search.set_params(refit="a").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("scoring", "refit"),
+    [
+        *((None, "accuracy"), (None, "score"), ("f1_macro", "score")),
+        *((make_scorer(accuracy_score), "f1"), (scored, "accuracy")),
+    ],
+)
+def test_the_only_metric_can_be_named_as_for_grid_search(scoring, refit):
+    space, tree = {"max_depth": [1, 2]}, DecisionTreeClassifier(random_state=0)
+    found = [
+        kind(tree, space, scoring=scoring, refit=refit, cv=2).fit(X, y).best_params_
+        for kind in (BayesSearchCV, GridSearchCV)
+    ]
+    assert found[0] == found[1]
 
 
 def first_row(results):
