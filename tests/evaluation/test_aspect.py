@@ -101,6 +101,13 @@ def test_the_column_of_a_new_aspect_is_nan_without_a_fit():
     assert math.isnan(found)
 
 
+def test_extras_that_no_journal_stores_are_refused_with_the_class():
+    with pytest.raises(
+        TypeError, match=r"Wrong\.extras: 'names' .* bool, str, list and"
+    ):
+        type("Wrong", (Aspect,), {"extras": {"names": set}})
+
+
 def test_a_journal_keeps_what_a_new_aspect_measured(with_peak_memory, tmp_path):
     path = tmp_path / "run.journal"
     first = search(journal=path, peak_memory=True, n_iter=2).fit(X, y)
