@@ -61,13 +61,13 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import skbayes
-from skbayes.evaluation import prefix
+from skbayes.evaluation.aspects import shared_steps
 from skbayes.loop import NoImprovement
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real
 from skbayes.text import NGramVectorizer
 
 # Callbacks observe the fits of all steps, which are shared depending on their times.
-prefix.LEAST_SECONDS = np.inf
+shared_steps.LEAST_SECONDS = np.inf
 
 FILE = Path(__file__).resolve().parent / "results/recorded_searches/searches.jsonl"
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "joblib")

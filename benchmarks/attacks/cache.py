@@ -39,7 +39,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skbayes.evaluation import prefix
+from skbayes.evaluation.aspects import shared_steps
 
 LARGE = 1_000_000
 
@@ -64,7 +64,7 @@ def scores(shares: bool, is_large: bool, n_jobs: int = 1) -> list[float]:
     if shares:
         search.fit(X, y)
     else:
-        with mock.patch.object(prefix, "find_runs", return_value=[]):
+        with mock.patch.object(shared_steps, "find_runs", return_value=[]):
             search.fit(X, y)
     return list(search.cv_results_["mean_test_score"])
 

@@ -44,7 +44,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation import prefix
+from skbayes.evaluation.aspects import shared_steps
 
 X, y = load_iris(return_X_y=True)
 WEIGHTS = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
@@ -225,11 +225,11 @@ def odd_states(name: str, act: str, state: str = "complete", **more: Any) -> boo
     return found == dict.fromkeys(range(6), "complete") | {3: state}
 
 
-def shared_steps(name: str) -> bool:
+def shares_steps(name: str) -> bool:
     model = make_pipeline(PCA(2, random_state=0), SVC())
     space = {f"svc__{key}": value for key, value in SPACE.items()}
     search = run(name, model, space)
-    with mock.patch.object(prefix, "find_runs", return_value=[]):
+    with mock.patch.object(shared_steps, "find_runs", return_value=[]):
         plain = run("one process", model, space)
     assert not any(trial.shared_time for trial in plain.trials_)
     assert table(search) == table(plain)
@@ -366,7 +366,7 @@ FEATURES: dict[str, Callable[[str], Any]] = {
     "``early_stopping``": partial(
         as_alone, model=BOOSTING, early_stopping="auto", n_iter=3
     ),
-    "shared steps": shared_steps,
+    "shared steps": shares_steps,
     "callbacks": callbacks,
     "``journal``": journal,
     "failing fit": partial(odd_states, act="raise", state="failed"),

@@ -66,10 +66,6 @@ class FoldAspect:
     affects_errors: bool = True
     """Whether it also applies to fits that are repeated for their errors."""
 
-    def looks_inside(self, call: FoldCall) -> bool:
-        """Return whether fitted steps are accessed other than by the pipeline."""
-        return self.needs_estimator
-
     def around(self, call: FoldCall) -> AbstractContextManager[Any]:
         """Return a context of the fit and of scoring; it may change `call`."""
         return contextlib.nullcontext()

@@ -182,8 +182,7 @@ class FoldCall:
     """Fit of a fold in a worker, which aspects may change.
 
     `result` is the return value of scikit-learn's fit-and-score function, and `options`
-    its arguments. `state` is that of the aspects by name. The fit is made, for the
-    first time or because the context of an aspect failed, while `repeats` is set.
+    its arguments. `state` is that of the aspects by name.
     """
 
     task: FoldTask
@@ -193,8 +192,6 @@ class FoldCall:
     result: dict[str, Any] = field(default_factory=dict)
     cpu_seconds: float = 0.0
     state: dict[str, Any] = field(default_factory=dict)
-    attempt: int = 0
-    repeats: bool = True
 
     def __post_init__(self) -> None:
         if self.fold.raises:
@@ -209,9 +206,7 @@ class FoldCall:
 
     @property
     def looks_inside(self) -> bool:
-        """Whether the fitted steps are accessed other than by the pipeline."""
-        if any(aspect.looks_inside(self) for aspect in self.task.aspects):
-            return True
+        """Whether fitted steps are used other than by predictions of the scorers."""
         scorers = compat.public_scorers(self.task.options["scorer"])
         several = scorers.values() if isinstance(scorers, dict) else [scorers]
         return any(type(scorer) not in PREDICTING for scorer in several)
@@ -244,7 +239,6 @@ class FoldCall:
     @contextlib.contextmanager
     def arguments(self) -> Iterator[dict[str, Any]]:
         """Yield arguments of scikit-learn's function, in contexts of the aspects."""
-        self.repeats = False
         self.estimator = clone(self.task.estimator)
         aspects = self.task.aspects
         self.options = dict(self.task.options)
@@ -266,7 +260,6 @@ class FoldCall:
                 return_times=True,
                 **self.options,
             )
-        self.attempt += 1
 
     def outcome(self) -> FoldOutcome:
         """Return the outcome of the fit, with the measurements of the aspects."""
@@ -302,9 +295,8 @@ def run_folds(handle: DataHandle, folds: Sequence[Fold]) -> list[FoldOutcome]:
                     outcome = FoldOutcome(FoldStatus.INTERRUPTED)
                 else:
                     call = FoldCall(handle.load(), fold)
-                    while call.repeats:
-                        with call.arguments() as arguments:
-                            call.result = compat.fit_and_score(**arguments)
+                    with call.arguments() as arguments:
+                        call.result = compat.fit_and_score(**arguments)
                     outcome = call.outcome()
         except BaseException as error:  # SystemExit would also make joblib end the pool
             if not handle.returns_errors:

@@ -29,13 +29,15 @@ MAX_SETTINGS = 32
 # Placeholders of missing steps.
 NO_STEP = (None, "passthrough", "drop")
 
-# Parameters of a composite that replace its parts or change how they are fitted.
-STRUCTURE = {
-    Pipeline: ("steps", "memory", "transform_input"),
-    ColumnTransformer: ("transformers", "n_jobs"),
-    FeatureUnion: ("transformer_list", "n_jobs"),
+# Parts of a composite.
+PARTS = {
+    Pipeline: "steps",
+    ColumnTransformer: "transformers",
+    FeatureUnion: "transformer_list",
 }
 
+# Parameters of composites that change how their parts are fitted.
+STRUCTURE = ("memory", "transform_input", "n_jobs")
 
 # Types of parameters that are plain data.
 PLAIN = (bool, int, float, complex, str, bytes, slice, range)
@@ -53,10 +55,12 @@ class Step:
     names: frozenset[str]
 
 
-def find_runs(
-    estimator: Any, n_values: Mapping[str, float]
-) -> Iterator[tuple[str, list[Step]]]:
-    """Yield the runs of an estimator that can be shared, with the pipeline's path.
+# Pipeline, columns or union, and steps of it.
+Run = tuple[Any, list[Step]]
+
+
+def find_runs(estimator: Any, n_values: Mapping[str, float]) -> Iterator[Run]:
+    """Yield the runs of an estimator that can be shared, with their composite.
 
     There are none if a part has ``copy=False`` or ``copy_X=False``. It would write into
     its input, and the training rows would be scored with other values.
@@ -77,68 +81,45 @@ class _Finder:
 
     def runs_in(
         self, estimator: Any, path: str, names: frozenset[str]
-    ) -> Iterator[tuple[str, list[Step]]]:
+    ) -> Iterator[Run]:
         """Yield the runs of a part, whose input depends on `names`."""
         kind = type(estimator)
-        if kind not in STRUCTURE:
+        if kind not in PARTS:
             return
-        if any(full_name(path, name) in self.n_values for name in STRUCTURE[kind]):
-            return
-        if kind is Pipeline:
-            yield from self._runs_of_pipeline(estimator, path, names)
-        elif estimator.n_jobs in (None, 1):
-            for name, part, *_ in getattr(estimator, STRUCTURE[kind][0]):
-                at = full_name(path, name)
-                step = self._shareable(part, at, names)
-                if step is not None:
-                    yield at, [step]
-                if step is None or step.names != names:
-                    yield from self._runs_inside(part, at, names)
-
-    def _runs_of_pipeline(
-        self, pipeline: Pipeline, path: str, names: frozenset[str]
-    ) -> Iterator[tuple[str, list[Step]]]:
-        if pipeline.memory is not None or getattr(pipeline, "transform_input", None):
+        is_set = any(getattr(estimator, n, None) not in (None, 1) for n in STRUCTURE)
+        structure = {full_name(path, name) for name in (PARTS[kind], *STRUCTURE)}
+        if is_set or structure & self.n_values.keys():
             return
         run: list[Step] = []
-        for i, (name, part) in enumerate(pipeline.steps):
+        parts = getattr(estimator, PARTS[kind])
+        for i, (name, part, *_) in enumerate(parts):
             at = full_name(path, name)
-            is_last = i == len(pipeline.steps) - 1
-            if isinstance(part, str | None) and part in NO_STEP:
-                names |= self._touching(at)
-                continue
+            is_last = kind is Pipeline and i == len(parts) - 1
             step = None if is_last else self._shareable(part, at, names)
-            if step is None:
-                if run:
-                    yield path, run
-                yield from self._runs_inside(part, at, names)
-                return
-            if step.names != names:
+            if step is None or step.names != names:
                 # In the first fit of a setting, parts with fewer dependencies are
-                # shared.
-                yield from self._runs_inside(part, at, names)
-            run.append(step)
-            names = step.names
+                # shared. A part also depends on its replacement.
+                inner = names | ({at} & self.n_values.keys())
+                yield from self.runs_in(part, at, inner)
+            if kind is not Pipeline:
+                if step is not None:
+                    yield estimator, [step]
+            elif isinstance(part, str | None) and part in NO_STEP:
+                names |= self._touching(at)
+            elif step is None:
+                break
+            else:
+                run.append(step)
+                names = step.names
         if run:
-            yield path, run
-
-    def _runs_inside(
-        self, part: Any, path: str, names: frozenset[str]
-    ) -> Iterator[tuple[str, list[Step]]]:
-        """Yield the runs of a part, which also depends on its replacement."""
-        return self.runs_in(part, path, names | ({path} & self.n_values.keys()))
+            yield estimator, run
 
     def _shareable(self, part: Any, path: str, names: frozenset[str]) -> Step | None:
         """Return the step if its result is the same in all trials with a setting."""
-        if isinstance(part, str | None):
-            return None
         names = names | self._touching(path)
         n_settings = math.prod(self.n_values[name] for name in names)
-        if n_settings > MAX_SETTINGS or not _is_known_step(part):
-            return None
-        if not (hasattr(part, "fit_transform") and hasattr(part, "transform")):
-            return None
-        return Step(path, part, names)
+        is_shareable = n_settings <= MAX_SETTINGS and _is_known_step(part)
+        return Step(path, part, names) if is_shareable else None
 
     def _touching(self, path: str) -> frozenset[str]:
         return frozenset(
@@ -151,25 +132,27 @@ def full_name(path: str, name: str) -> str:
     return f"{path}__{name}" if path else name
 
 
-def _is_deterministic(transformer: Any) -> bool:
-    """Return whether a step draws only from a seed or from NumPy's generator."""
-    inner = transformer.get_params(deep=True).values()
-    parts = [transformer, *filter(is_estimator, inner)]
-    if any(map(compat.has_callbacks, parts)) or not all(map(_draws_no_numbers, parts)):
-        return False
-    params = [part.get_params(deep=False) for part in parts]
-    is_seeded = all(own.get("random_state", 0) is not None for own in params)
-    return is_seeded or all(own.get("n_jobs") in (None, 1) for own in params)
-
-
 def _is_known_step(transformer: Any) -> bool:
-    """Return whether a step is silent, deterministic and made of known code."""
-    if not (is_estimator(transformer) and _is_known(transformer)):
+    """Return whether a step is silent, deterministic and made of known code.
+
+    It draws only from a seed or, in this process, from NumPy's generator.
+    """
+    needed = ("get_params", "fit_transform", "transform")
+    if not all(hasattr(transformer, name) for name in needed):
         return False
-    if not _is_deterministic(transformer):
+    params = transformer.get_params(deep=True)
+    parts = [transformer, *filter(_is_estimator, params.values())]
+    if not _is_known(transformer) or any(map(compat.has_callbacks, parts)):
         return False
-    inner = transformer.get_params(deep=True)
-    return not any(inner[name] for name in inner if name.endswith("verbose"))
+
+    def values(name: str) -> list[Any]:
+        return [v for path, v in params.items() if path.rpartition("__")[2] == name]
+
+    is_seeded = all(value is not None for value in values("random_state"))
+    is_alone = all(value in (None, 1) for value in values("n_jobs"))
+    if any(values("verbose")) or not (is_seeded or is_alone):
+        return False
+    return all(map(_draws_no_numbers, parts))
 
 
 def _is_known(value: Any) -> bool:
@@ -196,7 +179,7 @@ def _is_known(value: Any) -> bool:
         return _is_of_sklearn(value)
     if not _is_of_sklearn(kind):
         return False
-    if is_estimator(value):
+    if _is_estimator(value):
         return _is_known(value.get_params(deep=False))
     return _is_known(getattr(value, "__dict__", None))
 
@@ -205,7 +188,7 @@ def _is_of_sklearn(thing: Any) -> bool:
     return str(thing.__module__).partition(".")[0] == "sklearn"
 
 
-def is_estimator(value: Any) -> bool:
+def _is_estimator(value: Any) -> bool:
     """Return whether a value is an instance with parameters."""
     return hasattr(value, "get_params") and not isinstance(value, type)
 

@@ -104,7 +104,7 @@ class PrefixStore:
         stored: Arrays | None = self._read(key, mmap.ACCESS_READ)
         if stored is not None:
             return stored
-        with self._turn(key):
+        with self.turn(key):
             stored = self._read(key, mmap.ACCESS_READ)
             if stored is not None:
                 return stored
@@ -135,16 +135,29 @@ class PrefixStore:
             return None
 
     @contextlib.contextmanager
-    def _turn(self, key: str) -> Iterator[None]:
-        """Wait for another process that computes the same, if locks are supported."""
+    def turn(self, key: str) -> Iterator[None]:
+        """Wait for another process that computes the same, if locks are supported.
+
+        Nobody waits for a value that was not stored by the end of the first turn, and
+        those that have waited compute it at the same time.
+        """
         lock = os.path.join(self.folder, f"{_LOCK}{key}")
+        not_stored = os.path.join(self.folder, f"{_NOT_STORED}{key}")
         with contextlib.ExitStack() as stack:
-            with contextlib.suppress(sqlite3.Error):
-                # Without support for locks, or on a full disk, this fails immediately.
-                with file_lock(f"{lock}-{uuid.uuid4().hex}", patience=0.0):
-                    pass
-                stack.enter_context(file_lock(lock, PATIENCE))
-            yield
+            if self.is_here and not os.path.exists(not_stored):
+                with contextlib.suppress(sqlite3.Error):
+                    # Without locks, or on a full disk, this fails immediately.
+                    with file_lock(f"{lock}-{uuid.uuid4().hex}", patience=0.0):
+                        pass
+                    stack.enter_context(file_lock(lock, PATIENCE))
+                if os.path.exists(not_stored):
+                    stack.close()
+            try:
+                yield
+            finally:
+                if not self.has(key):
+                    with contextlib.suppress(OSError):
+                        Path(not_stored).touch()
 
     def save(self, key: str, value: Any, size: int = 0) -> None:
         """Store a value of at least `size` bytes, if it can be written within `limit`.
@@ -198,48 +211,6 @@ class PrefixStore:
     def _note(self, key: str) -> None:
         with contextlib.suppress(OSError):
             (Path(self.folder) / f"{_NO_ROOM}{key}").touch()
-
-    def is_stored(self, key: str) -> bool:
-        """Return whether values under a key are stored, as far as this is known."""
-        return not os.path.exists(os.path.join(self.folder, f"{_NOT_STORED}{key}"))
-
-    def give_up(self, key: str) -> None:
-        """Note that values under a key are not stored: do not wait for them."""
-        with contextlib.suppress(OSError):
-            (Path(self.folder) / f"{_NOT_STORED}{key}").touch()
-
-
-class Turn:
-    """Turn of one fit to compute a value, for which the fits of other workers wait."""
-
-    def __init__(self) -> None:
-        self._held = contextlib.ExitStack()
-        self._value: tuple[PrefixStore, str] | None = None
-
-    def __reduce__(self) -> tuple:
-        return Turn, ()  # a copy has no turn
-
-    def begin(self, store: PrefixStore, key: str) -> None:
-        """Wait for another process that computes the same, unless it is not stored."""
-        self.end()
-        if store.is_here and store.is_stored(key):
-            self._held.enter_context(store._turn(key))
-            self._value = store, key
-            # Otherwise, fits that have waited would compute it one after the other.
-            if not store.is_stored(key):
-                self.end()
-
-    def end(self) -> None:
-        """Let other processes begin."""
-        self._value = None
-        self._held.close()
-
-    def give_up(self) -> None:
-        """End the turn of a fit that has failed, and let all others begin."""
-        if self._value is not None:
-            store, key = self._value
-            store.give_up(key)
-        self.end()
 
 
 @dataclass(frozen=True)

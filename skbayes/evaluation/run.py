@@ -15,7 +15,7 @@ from skbayes.evaluation.aspect import is_given
 from skbayes.evaluation.fold import Inputs
 from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import RefitChoice, refit_choice
-from skbayes.evaluation.prefix import PrefixCache
+from skbayes.evaluation.prefix_store import MachineStore, PrefixStore
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 from skbayes.space import Space
@@ -129,7 +129,7 @@ class SearchRun:
     journal: NullJournal = field(default_factory=NullJournal)
     context: Any = None
     known: Sequence[Any] = ()
-    cache: PrefixCache | None = None
+    cache: PrefixStore | MachineStore | None = None
     ranked: History = field(default_factory=History)
     outcome_params: dict[str, Any] = field(default_factory=dict)
     notes: dict[str, Any] = field(default_factory=dict)

@@ -36,8 +36,12 @@ from skbayes.evaluation.options import (
     parse_time,
     parse_trial_limits,
 )
-from skbayes.evaluation.prefix import PrefixCache
-from skbayes.evaluation.prefix_store import machine_store, temporary_store
+from skbayes.evaluation.prefix_store import (
+    MachineStore,
+    PrefixStore,
+    machine_store,
+    temporary_store,
+)
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 from skbayes.evaluation.trial import History, TrialState
@@ -505,8 +509,8 @@ def trial_workers(
 @contextlib.contextmanager
 def _shared_results(
     search: Any, run: SearchRun
-) -> Iterator[tuple[Any, PrefixCache | None]]:
-    """Yield the data of the trials, and the cache of steps that the fits share."""
+) -> Iterator[tuple[Any, PrefixStore | MachineStore | None]]:
+    """Yield the data of the trials, and the store of steps that the fits share."""
     trial_data = search._trial_data(run)
     limit = search._cache_limit
     has_steps = type(run.estimator) is Pipeline and len(run.estimator.steps) > 1
@@ -521,10 +525,8 @@ def _shared_results(
         if trial_data is not None:
             with trial_data(store) as X:
                 yield X, None
-        elif store is None:
-            yield run.X, None
         else:
-            yield run.X, PrefixCache(store, run.space.n_values)
+            yield run.X, store
 
 
 @contextlib.contextmanager

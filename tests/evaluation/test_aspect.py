@@ -189,7 +189,7 @@ def test_hooks_have_no_effect_by_default():
     assert aspect.conclude(None, [], "complete") == aspect.observation(None) == {}
     assert aspect.row_params(None) == aspect.columns([]) == {}
     with of_fold.around(None):
-        assert not of_fold.looks_inside(None)
+        pass
     assert of_fold.after_round(None, None, None, None) == {}
     pickle.loads(pickle.dumps(of_fold))
 

@@ -18,7 +18,6 @@ from skbayes.evaluation import prefix_store, temporary_files
 from skbayes.evaluation.prefix_store import (
     MachineStore,
     PrefixStore,
-    Turn,
     machine_store,
     temporary_store,
 )
@@ -233,7 +232,7 @@ def test_a_warning_tells_of_what_was_made_again(
     assert len(recwarn) == n_warnings
     for one in recwarn:
         assert "computed again" in str(one.message)
-        assert "limit of cache" in str(one.message)
+        assert "limit of temporary files" in str(one.message)
         assert str(tmp_path) in str(one.message)
     # Warnings that are errors do not end a search.
     with warnings.catch_warnings(), caplog.at_level(logging.WARNING, logger="skbayes"):
@@ -294,54 +293,29 @@ def test_without_a_folder_nothing_is_stored(tmp_path):
     store = MachineStore("key", 1e6, str(tmp_path / "file")).here()
     store.save("one", 1)
     assert store.load("one") is None
-    turn = Turn()
-    turn.begin(store, "one")
-    turn.end()
-
-
-def test_one_fit_at_a_time_has_its_turn(store):
-    first, second, events = Turn(), Turn(), []
-
-    def wait():
-        second.begin(store, "one")
-        events.append("second")
-        second.end()
-
-    first.begin(store, "one")
-    thread = threading.Thread(target=wait)
-    thread.start()
-    other = Turn()
-    other.begin(store, "two")  # does not wait
-    other.end()
-    time.sleep(0.1)
-    events.append("first")
-    pickle.loads(pickle.dumps(first)).end()  # a copy has no turn
-    first.end()
-    thread.join()
-    assert events == ["first", "second"]
-    first.begin(store, "one")
-    store.give_up("one")
-    second.begin(store, "one")  # does not wait for a value that is not stored
-    first.end()
+    with store.turn("one"):
+        pass
 
 
 def test_fits_that_waited_for_a_failed_one_run_at_the_same_time(store):
-    turns, begun = [Turn() for _ in range(3)], []
-    turns[0].begin(store, "one")
+    begun = threading.Barrier(2)
 
-    def wait(turn):
-        turn.begin(store, "one")
-        begun.append(turn)  # and the turn has not ended
+    def wait():
+        with store.turn("one"):
+            begun.wait(20.0)
 
-    threads = [
-        threading.Thread(target=wait, args=[turn], daemon=True) for turn in turns[1:]
-    ]
-    for thread in threads:
-        thread.start()
-    time.sleep(0.1)
-    assert not begun
-    turns[0].give_up()
+    threads = [threading.Thread(target=wait) for _ in range(2)]
+    with pytest.raises(ValueError, match="failed"), store.turn("one"):
+        with store.turn("two"):  # does not wait
+            store.save("two", 2)
+        for thread in threads:
+            thread.start()
+        time.sleep(0.1)
+        assert begun.n_waiting == 0
+        raise ValueError("failed")
     for thread in threads:
         thread.join(20.0)
-    assert len(begun) == 2
-    turns[0].give_up()  # has no effect
+    assert not begun.broken
+    with store.turn("one"), store.turn("one"):  # nobody waits for what is not stored
+        store.save("one", 1)
+    assert store.load("one") == 1

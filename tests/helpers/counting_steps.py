@@ -10,7 +10,8 @@ from simple_estimators import Unknown
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
-from skbayes.evaluation import prefix, prefix_steps
+from skbayes.evaluation import prefix_steps
+from skbayes.evaluation.aspects import shared_steps
 
 
 @contextlib.contextmanager
@@ -20,10 +21,10 @@ def sharing(shares=True):
     This applies to the fits of this process.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(prefix, "LEAST_SECONDS", 0.0)
+        patch.setattr(shared_steps, "LEAST_SECONDS", 0.0)
         patch.setattr(prefix_steps, "_is_known", lambda value: True)
         if not shares:
-            patch.setattr(prefix, "find_runs", lambda estimator, n_values: [])
+            patch.setattr(shared_steps, "find_runs", lambda estimator, n_values: [])
         yield
 
 

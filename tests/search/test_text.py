@@ -32,7 +32,7 @@ from text_workers import mean_length, spread
 
 import skbayes.text.shared_counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
-from skbayes.evaluation import prefix
+from skbayes.evaluation.aspects import shared_steps
 from skbayes.search import text as text_search
 from skbayes.space import Choice, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
@@ -322,7 +322,7 @@ def test_counts_that_find_no_room_change_nothing(tmp_path, monkeypatch):
 def test_first_steps_without_a_vectorizer_of_this_package_are_shared(
     counting, monkeypatch
 ):
-    monkeypatch.setattr(prefix, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(shared_steps, "LEAST_SECONDS", 0.0)
     pipeline = Pipeline([("tfidf", TfidfVectorizer()), ("model", LogisticRegression())])
     search = _fitted(pipeline, SMOOTH, space=None, n_iter=3)
     assert counting == []

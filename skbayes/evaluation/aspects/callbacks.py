@@ -18,11 +18,6 @@ class _FoldCallbacks(FoldAspect):
 
     affects_errors = False
 
-    def looks_inside(self, call: FoldCall) -> bool:
-        """Return whether callbacks can access the fitted estimator."""
-        search = call.fold.parts[self.name].search
-        return any(map(compat.has_callbacks, (search, call.task.estimator)))
-
     def around(self, call: FoldCall) -> contextlib.AbstractContextManager[None]:
         """Pass the task to scikit-learn."""
         task = call.fold.parts[self.name]

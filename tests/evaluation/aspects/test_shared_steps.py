@@ -4,7 +4,6 @@ import os
 import pickle
 import tempfile
 import time
-from contextlib import nullcontext
 from copy import deepcopy
 from functools import partial
 from unittest.mock import Mock
@@ -55,8 +54,9 @@ from skbayes import (
     ParetoSearchCV,
     TradeoffSearchCV,
 )
-from skbayes.evaluation import prefix, prefix_steps, prefix_store
-from skbayes.evaluation.prefix import COVERED, LEAST_SECONDS
+from skbayes.evaluation import prefix_steps, prefix_store
+from skbayes.evaluation.aspects import shared_steps
+from skbayes.evaluation.aspects.shared_steps import LEAST_SECONDS, SharedStep
 from skbayes.evaluation.prefix_steps import _is_known
 from skbayes.evaluation.prefix_store import PrefixStore
 
@@ -121,19 +121,6 @@ def assert_as_plain(estimator, X, y, space=None, fit_params=None, **kwargs):
 def shared_times(search):
     """Return the time that was saved by each trial."""
     return np.array([trial.shared_time for trial in search.trials_])
-
-
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("step, limit", [(StandardScaler(), 1), (PCA(99), 10**9)])
-def test_no_fit_waits_for_a_step_that_is_not_stored(iris, monkeypatch, step, limit):
-    give_up = Mock()
-    monkeypatch.setattr(PrefixStore, "give_up", give_up)
-    monkeypatch.setattr(BayesSearchCV, "_cache_limit", limit)
-    done = search(pipeline(step), n_iter=1, error_score=np.nan)
-    fails = pytest.raises(ValueError, match="n_components")
-    with nullcontext() if limit == 1 else fails:
-        done.fit(*iris)
-    assert give_up.call_count == N_FOLDS
 
 
 def test_a_step_without_searched_parameters_is_fitted_once_per_fold(iris, log):
@@ -223,7 +210,7 @@ def test_each_stage_fits_its_own(iris, log):
 
 
 def test_steps_of_scikit_learn_are_shared(iris, log, monkeypatch):
-    monkeypatch.setattr(prefix, "LEAST_SECONDS", LEAST_SECONDS)
+    monkeypatch.setattr(shared_steps, "LEAST_SECONDS", LEAST_SECONDS)
     monkeypatch.setattr(prefix_steps, "_is_known", _is_known)
     fit, calls = StandardScaler.fit, []
 
@@ -242,9 +229,9 @@ def test_steps_of_scikit_learn_are_shared(iris, log, monkeypatch):
 
 
 def test_fast_steps_are_neither_stored_nor_examined_again(iris, monkeypatch):
-    monkeypatch.setattr(prefix, "LEAST_SECONDS", 1e3)
-    spy = Mock(wraps=prefix.find_runs)
-    monkeypatch.setattr(prefix, "find_runs", spy)
+    monkeypatch.setattr(shared_steps, "LEAST_SECONDS", 1e3)
+    spy = Mock(wraps=shared_steps.find_runs)
+    monkeypatch.setattr(shared_steps, "find_runs", spy)
     shared = search(pipeline(StandardScaler())).fit(*iris)
     assert not np.any(shared_times(shared))
     assert spy.call_count == 1
@@ -375,7 +362,7 @@ def _writes_into_rows(estimator, X, y):
 
 def _pickles(estimator, X, y):
     copied = pickle.loads(pickle.dumps(estimator))
-    assert vars(copied[0]).keys().isdisjoint(COVERED)
+    assert not isinstance(copied[0], SharedStep)
     return float(copied.score(X, y))
 
 
@@ -457,7 +444,7 @@ def test_a_resumed_search_goes_on(iris, tmp_path):
 
 @pytest.fixture
 def loaded(monkeypatch):
-    """Return a list of the subsequent loads: "states", "output" and "test"."""
+    """Return a list of the subsequent loads: "fitted", "output" and "test"."""
     load, kinds = PrefixStore.load, []
 
     def noted(self, key, mapped=True):
@@ -490,36 +477,31 @@ def test_fitted_steps_are_loaded_if_something_looks_at_them(
     fitted = search(pair, **kwargs).fit(*iris)
     n_later = N_FOLDS * (N_ITER - 1)
     if looks:
-        assert loaded.count("states") >= n_later
+        assert loaded.count("fitted") >= n_later
         assert_same_scores(fitted, plain_fit(search(pair, **kwargs), *iris))
     else:
-        assert "states" not in loaded
-        assert loaded.count("output") == n_later or "kind" in kwargs
+        assert "fitted" not in loaded
+        # The first fit looks for the output again when it has its turn.
+        assert loaded.count("output") == n_later + 2 * N_FOLDS or "kind" in kwargs
 
 
 def test_only_the_last_output_of_the_test_rows_is_loaded(iris, loaded):
     steps = [StandardScaler(), MinMaxScaler(), SelectKBest(k=2)]
     assert_as_plain(pipeline(*steps), *iris)
-    # The first fit of a fold looks for it twice in vain.
-    assert loaded.count("test") == N_FOLDS * (N_ITER + 1)
+    # The first fit of a fold looks for it in vain.
+    assert loaded.count("test") == N_FOLDS * N_ITER
 
 
-@pytest.mark.parametrize(
-    "lost, error_score", [("states", 0.0), ("test", "raise"), ("output", "raise")]
-)
-def test_a_fold_is_repeated_if_a_step_is_lost_meanwhile(
-    iris, monkeypatch, lost, error_score
-):
+@pytest.mark.parametrize("lost", ["fitted", "test", "output"])
+def test_a_step_that_is_lost_meanwhile_is_fitted_again(iris, monkeypatch, lost):
     load = PrefixStore.load
 
     def missing(self, key, mapped=True):
         return None if key.endswith((lost, "test")) else load(self, key, mapped)
 
     monkeypatch.setattr(PrefixStore, "load", missing)
-    pair = pipeline(StandardScaler(), MinMaxScaler())
-    shared, _ = assert_as_plain(pair, *iris, error_score=error_score)
-    found = shared_times(shared)[1:] > 0.0
-    assert np.all(found) if lost == "test" else not np.any(found)
+    shared, _ = assert_as_plain(pipeline(StandardScaler(), MinMaxScaler()), *iris)
+    assert np.all(shared_times(shared)[1:] > 0.0) == (lost != "output")
 
 
 @pytest.mark.parametrize("what", ["truncate", "unlink", "output"])
@@ -558,3 +540,16 @@ def test_without_room_nothing_is_shared_or_left_behind(iris, tmp_path, monkeypat
             patch.setattr(module, name, full)
             shared, _ = assert_as_plain(scaler, *iris)
         assert np.all(shared_times(shared) == 0.0)
+
+
+def test_a_pipeline_keeps_its_memory_for_transformers_of_other_packages(
+    iris, log, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(prefix_steps, "_is_known", _is_known)
+    own = pipeline(CountingScaler(str(log)))
+    search(own, refit=True).fit(*iris)
+    assert count(log, "f") == N_FOLDS * N_ITER + 1
+    log.unlink()
+    done = search(own.set_params(memory=str(tmp_path / "memory")), refit=True)
+    assert done.fit(*iris).best_estimator_.memory == str(tmp_path / "memory")
+    assert count(log, "f") == N_FOLDS + 1
