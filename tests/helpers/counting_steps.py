@@ -4,7 +4,6 @@ import contextlib
 import os
 
 import numpy as np
-import pandas as pd
 import pytest
 from simple_estimators import Unknown
 from sklearn.naive_bayes import GaussianNB
@@ -64,13 +63,6 @@ def note(path, letter):
 def count(path, letter):
     """Count the letters in a file."""
     return path.read_text().count(letter) if path.exists() else 0
-
-
-class Stacking(Unknown):
-    """Transformer that stacks rows of objects, with zeros for missing values."""
-
-    def transform(self, X):
-        return np.array([[0.0 if v is pd.NA else float(v) for v in row] for row in X])
 
 
 class NoisyScaler(Unknown):
