@@ -14,6 +14,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from skbayes import compat
+from skbayes.space.dimensions import is_number
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
@@ -137,7 +138,10 @@ def set_parameters(estimator: Any) -> set[str]:
         default = None if boosts else inspect.Parameter.empty
         if name in known and not (boosts and value is None):
             default = known[name].default
-        if value is not default and repr(value) != repr(default):
+        same = value is default or repr(value) == repr(default)
+        # Elsewhere, 1 and 1.0 can be a count and a share.
+        same |= boosts and is_number(value) and value == default
+        if not same:
             found.add(name)
     return found
 

@@ -5,14 +5,14 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.ensemble import BaggingClassifier
+from sklearn.ensemble import BaggingClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from skbayes import BayesSearchCV
 from skbayes.defaults import default_space
-from skbayes.defaults.names import number_types
+from skbayes.defaults.names import number_types, set_parameters
 from skbayes.evaluation.fold import configured
 from skbayes.search._preparation import resolved_spaces
 from skbayes.search._validation import check_names, check_values
@@ -149,6 +149,13 @@ def test_two_names_of_one_parameter_are_refused(package, first, second, place):
         _check(wrap(_boosting(package)), both)
     # In different configurations, each has its own name.
     _check(wrap(_boosting(package)), [{name: both[name]} for name in both])
+
+
+def test_an_integer_that_equals_the_default_is_not_set():
+    boosting = _boosting("lightgbm", reg_alpha=0, subsample=1, subsample_freq=0)
+    _check(boosting, {"lambda_l1": [0.0, 1.0], "bagging_fraction": [0.5, 1.0]})
+    forest = RandomForestRegressor(max_features=1)
+    assert set_parameters(forest) == {"max_features"}
 
 
 @pytest.mark.parametrize("name", ["num_leaf", "eta", "sub_feature", "max_leaf_nodes"])
