@@ -15,7 +15,7 @@ import numpy as np
 
 from skbayes.defaults.names import number_types
 from skbayes.defaults.parts import owner_of
-from skbayes.evaluation.fold import Fold
+from skbayes.evaluation.fold import Fold, configured
 from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space import Column, Real
 from skbayes.space.dimensions import Dimension
@@ -55,7 +55,8 @@ class FailingStart:
     raised only if both fail in the same way; otherwise, the configurations were the
     cause and not the data. If the estimator's own parameters succeed, one fit for each
     searched parameter follows, with a value that differs as much as possible from the
-    three. Those that fail in the same way are named in a ValueError.
+    three, unless its values include the own one. Those that fail in the same way are
+    named in a ValueError.
 
     The same applies if none of the fits of the three trials has a score. If all
     configurations of the space are tried, as by GridSearchCV, a score that is NaN is no
@@ -125,12 +126,15 @@ class FailingStart:
         searched parameter that differs as much as possible from those that were tried.
         """
         failed = trials[0].params
+        own_values = configured(self.run.estimator, own).get_params()
         blamed: dict[str, Any] = {}
         cause = None
         for searched, column, parents in self._varied(failed):
             above = {name: failed[name] for name in parents}
             if _n_untried(column, trials) > 1:
                 continue  # one of these options may be valid
+            if _is_value(column.dimension, own_values.get(searched)):
+                continue  # this value did not fail
             value = _unlike(column.dimension, [t.params.get(searched) for t in trials])
             error = self._error_of(own | above | {searched: value}, split)
             if error is not None and (not kinds or _kind(_text(error)) in kinds):
@@ -330,6 +334,12 @@ def _errors(trial: Trial) -> dict[int, str | None]:
 
 def _text(error: Exception) -> str:
     return "".join(traceback.format_exception(error))
+
+
+def _is_value(dimension: Dimension, value: Any) -> bool:
+    """Return whether a dimension has a value; those of real ones are floats."""
+    is_of_type = isinstance(value, float) or not isinstance(dimension, Real)
+    return is_of_type and dimension.contains(value)
 
 
 def _kind(text: str | None) -> str | None:

@@ -435,7 +435,9 @@ def test_when_it_is_asked_why_all_fits_fail(trials, asks):
 
     space = Space.from_notation({"a": (0.0, 1.0)})
     objective = Mock(side_effect=itemgetter("score"))
-    run = SimpleNamespace(space=space, objective=objective, options=FitOptions())
+    run = SimpleNamespace(
+        space=space, objective=objective, options=FitOptions(), estimator=Whole()
+    )
     start = FailingStart(run, Stage(None, 9), SimpleNamespace(fit_here=fit_here))
     assert start(History(trials)) is False
     # The first fit worked, and so did that of the only parameter.
@@ -577,6 +579,17 @@ def test_the_parameter_is_named_by_each_search(kind):
         more["complexity"] = {"min_samples_leaf": 1}
     with pytest.raises(ValueError, match="search_spaces: the values of 'share'"):
         make(kind, **more).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
+@pytest.mark.filterwarnings("ignore:One or more of the test scores")
+def test_a_range_with_the_own_value_of_the_estimator_is_not_blamed():
+    # The first three configurations fail, and the own value would not.
+    points = [{"share": share, "max_depth": 2} for share in (2.0, 2.5, 3.0, 0.5)]
+    space = {"share": (0.1, 200.0), "max_depth": [2, 3]}
+    search = search_of(Whole(share=0.9), space, n_iter=4, initial_points=points)
+    search.fit(X, y)
+    assert search.best_params_["share"] == 0.5
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.FitFailedWarning")
