@@ -147,8 +147,8 @@ class FailingStart:
                 f"search_spaces: the values of {names} make the fits fail. With "
                 f"{blamed} and otherwise its own parameters, "
                 f"{type(self.run.estimator).__name__} raised {type(cause).__name__}: "
-                f"{last[0]}{self._range_hint(blamed)} The fits of the first {N_TRIALS} "
-                "trials failed in the same way."
+                f"{last[0].rstrip('. ')}.{self._range_hint(blamed)} The fits of the "
+                f"first {N_TRIALS} trials failed in the same way."
             ) from cause
 
     def _varied(self, params: Params) -> Iterator[tuple[str, Column, list[str]]]:

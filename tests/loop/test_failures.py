@@ -568,6 +568,7 @@ def test_the_parameter_whose_values_fail_is_named(estimator, space, named, more)
     whole = "max_depth" in space
     assert ("For integers, write (3, 10)." in str(e.value)) == whole
     assert ("For integers" in str(e.value)) == whole
+    assert ". The fits of the first 3 trials" in str(e.value)
 
 
 @pytest.mark.parametrize("kind", SEARCHES)
