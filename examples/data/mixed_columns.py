@@ -36,7 +36,6 @@ demand *= frame["weather"].map({"clear": 1.0, "cloudy": 0.8, "rain": 0.3})
 demand *= np.exp(-(((frame["hour"] - 17) / 5) ** 2))
 y = demand + frame["temperature"] + rng.normal(0, 3, size)
 frame.loc[rng.random(size) < 0.1, "temperature"] = np.nan
-frame.head()
 
 # %%
 # Tune the encoder and the model
@@ -61,9 +60,7 @@ space = {
     "model__learning_rate": (0.05, 1.0, "log-uniform"),
 }
 pipeline = Pipeline([("columns", encode), ("model", model)])
-search = BayesSearchCV(
-    pipeline, space, n_iter=10, cv=3, early_stopping="auto", random_state=0
-)
+search = BayesSearchCV(pipeline, space, n_iter=10, cv=3, early_stopping="auto")
 search.fit(frame, y)
 best = search.results_frame().nlargest(5, "mean_test_score")
 best.filter(regex="param_|mean_test|rounds")

@@ -128,29 +128,42 @@ def check_metric_name(metric: Any, parameter: str) -> None:
         )
 
 
+def _check_metric_of_refit(search: Any, rules: Sequence[str]) -> None:
+    """Check a `refit` that is a metric's name; warn if it is not that of the search."""
+    given, scoring = search.refit, search.scoring
+    if _is_several(scoring):
+        hint = did_you_mean(given, [*rules, *scoring])
+        # Other wrong names are left to scikit-learn.
+        if given not in scoring and hint:
+            raise ValueError(
+                "For multi-metric scoring, the parameter refit must be set to a scorer "
+                f"key, a rule or a callable, got {given!r}.{hint}"
+            )
+    elif given in _names_of_single(search):
+        return
+    elif given in get_scorer_names():
+        warn_user(
+            f"refit={given!r} is not the metric of the search, and has no effect. To "
+            f"choose by this metric, write scoring={given!r}."
+        )
+    # A callable may return several metrics, whose names are not known yet.
+    elif did_you_mean(given, rules) or not callable(scoring) or _is_scorer(scoring):
+        raise ValueError(
+            f"refit must be True, False, a callable, one of {rules}, or one of several "
+            f"metrics, got {given!r}.{did_you_mean(given, rules)}"
+        )
+
+
 def check_refit(search: Any) -> None:
     """Raise ValueError for an unknown rule, or one that needs a best score."""
-    choice, given, scoring = search._refit_choice(), search.refit, search.scoring
+    choice, given = search._refit_choice(), search.refit
     rules = sorted(RULES)
     if isinstance(given, Mapping) and choice.rule is None:
         names, rule = ", ".join(map(repr, rules)), given.get("rule")
         hint = did_you_mean(str(rule), rules)
         raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.{hint}")
     if isinstance(given, str) and choice.rule is None:
-        several = _is_several(scoring)
-        known = [*rules, *(scoring if several else [])]
-        # Other names are possible if a callable returns several metrics, and are left
-        # to scikit-learn if there are several.
-        is_open = several or (callable(scoring) and not _is_scorer(scoring))
-        hint = did_you_mean(given, known)
-        if given in get_scorer_names() and not several:
-            hint = f" To choose by this metric, write scoring={given!r}."
-        known += [] if several else _names_of_single(search)
-        if given not in known and (hint or not is_open):
-            raise ValueError(
-                f"refit must be True, False, a callable, one of {rules}, or one of "
-                f"several metrics, got {given!r}.{hint}"
-            )
+        _check_metric_of_refit(search, rules)
     if choice.rule == "corrected" and not search._corrects_best_score:
         raise ValueError(
             f"refit={choice.rule!r} needs a search with one objective; "

@@ -56,7 +56,6 @@ SPELLINGS = {
         ("search_spaces", "MultiStageSearchCV(estimator, space, stages=(0.3, 1.0))"),
     ),
     **dict.fromkeys(("enable_pruning", "pruner"), ("pruning", "pruning=True")),
-    "early_stopping": ("rounds", "early_stopping='auto'"),
     "fit_params": ("estimator", "search.fit(X, y, sample_weight=weights)"),
     "return_estimator": ("return_folds", "return_folds='estimators'"),
     "n_points": ("pre_dispatch", "pre_dispatch=4"),

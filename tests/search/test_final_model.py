@@ -40,8 +40,8 @@ from skbayes import (
     MultiStageSearchCV,
     TradeoffSearchCV,
 )
-from skbayes.evaluation import FoldResult, Trial, prefix
-from skbayes.evaluation.aspects import predictions
+from skbayes.evaluation import FoldResult, Trial
+from skbayes.evaluation.aspects import predictions, shared_steps
 from skbayes.evaluation.responses import Response
 from skbayes.search import (
     WeightedEnsembleClassifier,
@@ -118,7 +118,7 @@ def test_only_the_members_are_fitted_after_the_search(monkeypatch, taken):
 
 def test_predictions_are_kept_if_trials_share_steps(monkeypatch):
     monkeypatch.setattr(final_model.FinalModel, "_again", None)
-    monkeypatch.setattr(prefix, "LEAST_SECONDS", 0.0)
+    monkeypatch.setattr(shared_steps, "LEAST_SECONDS", 0.0)
     search = fitted(**OPTIONS["shared steps"])
     assert any(fold.extras["shared_time"] for t in search.trials_ for fold in t.folds)
 

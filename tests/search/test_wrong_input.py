@@ -104,8 +104,6 @@ def search_of(estimator=None, space=SPACE, kind=BayesSearchCV, **more):
         (search_of(refit="ensembel"), "refit .*'ensembel'. Did you mean 'ensemble'"),
         (search_of(refit="Ensemble"), "Did you mean 'ensemble'"),
         (search_of(refit="corected"), "Did you mean 'corrected'"),
-        (search_of(refit="f1"), "refit must be True, False.* write scoring='f1'"),
-        (search_of(scoring="f1_macro", refit="accuracy"), "write scoring='accuracy'"),
         (search_of(refit={"rule": "ensembel"}), "refit.* Did you mean 'ensemble'"),
         (search_of(scoring=scored, refit="Corrected"), "Did you mean 'corrected'"),
         (
@@ -241,6 +239,15 @@ def test_the_only_metric_can_be_named_as_for_grid_search(scoring, refit):
 def first_row(results):
     """Choose a row, as a callable `refit`."""
     return 0
+
+
+@pytest.mark.parametrize("scoring, refit", [(None, "f1"), ("f1_macro", "accuracy")])
+def test_another_metric_as_refit_has_no_effect_as_in_grid_search(scoring, refit):
+    search = search_of(scoring=scoring, refit=refit)
+    with pytest.warns(match=f"no effect. .* write scoring='{refit}'"):
+        search.fit(X, y)
+    plain = search_of(scoring=scoring).fit(X, y)
+    assert search.best_params_ == plain.best_params_
 
 
 def test_the_score_of_a_callable_refit_is_that_of_the_guiding_metric():
