@@ -2,7 +2,7 @@
 Which model? A choice among models for a table
 ==============================================
 
-The function :func:`~skbayes.models` returns a pipeline and a search space for
+The function :func:`~skbayes.defaults.models` returns a pipeline and a search space for
 a table. The search compares several models, each with the preprocessing that it needs.
 See :doc:`/models` for the list of models.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -65,9 +66,9 @@ def plain_words(search: Any) -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        text = str(error).replace(
-            "an instance of 'bool' or an instance of 'numpy.bool'", "True or False"
-        )
+        # The words between them and the name in NumPy depend on the releases.
+        booleans = r"an instance of 'bool'(,| or) an instance of 'numpy\.bool_?'"
+        text = re.sub(booleans, "True or False", str(error))
         name = text.partition("'")[2].partition("'")[0]
         if name in EXPECTED and ("instance of" in text or "implementing" in text):
             text = (

@@ -91,7 +91,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         of its options. A list of dicts is searched as a single space, with one
         surrogate and one budget.
 
-        "auto" and None use the space that :func:`skbayes.default_space`
+        "auto" and None use the space that :func:`skbayes.defaults.default_space`
         returns for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of
         this space.
     complexity : {"auto"}, dict or None, default="auto"

@@ -115,7 +115,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         ``space=None``.
 
         "auto" is the space named by `space`. With ``space=None``, it is the space that
-        :func:`skbayes.default_space` returns for the pipeline.
+        :func:`skbayes.defaults.default_space` returns for the pipeline.
     space : {"extended", "paper"} or None, default="extended"
         Predefined search space; see :func:`skbayes.text.search_spaces.text_space`.
 

@@ -80,7 +80,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         of its options. A list of dicts is searched as a single space, with one
         surrogate and one budget.
 
-        "auto" and None use the space that :func:`skbayes.default_space`
+        "auto" and None use the space that :func:`skbayes.defaults.default_space`
         returns for the estimator. ``{"auto": True, "svc__C": ...}`` replaces entries of
         this space.
     tradeoff : float, default=0.5

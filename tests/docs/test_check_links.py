@@ -61,7 +61,7 @@ def test_published_files_must_exist(tmp_path):
     files = {"https://skbayes.github.io/skbayes/dev/": ("faq.html", "no.html")}
     files["https://github.com/skbayes/skbayes/blob/main/"] = ("LICENSE", "no.md")
     raw = "https://raw.githubusercontent.com/skbayes/skbayes/main/docs/images/"
-    files[raw] = ("search.gif", "no.png")
+    files[raw] = ("search.png", "no.png")
     for good, bad in (map(a.__add__, names) for a, names in files.items()):
         page.write_text(f"[a]({good}) ![b]({bad})")
         found = list(checker.broken_in_markdown(page))

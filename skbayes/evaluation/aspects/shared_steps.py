@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 LEAST_SECONDS = 1e-3
 
 # Attributes of a step that pipelines read, and that a fit does not change.
-UNFITTED = ("get_params", "get_metadata_routing", "__sklearn_tags__")
+UNFITTED = (
+    *("get_params", "get_metadata_routing", "__sklearn_tags__"),
+    *("_estimator_type", "_more_tags", "_get_tags"),  # before scikit-learn 1.7
+)
 
 # Seconds and processor seconds.
 Times = tuple[float, float]
