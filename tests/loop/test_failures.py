@@ -541,7 +541,7 @@ OTHERS = {"min_samples_leaf": (1, 5), "splitter": ["best", "random"]}
         (Whole(), {"max_depth": (3.0, 10.0)}, "'max_depth'", {}),
         (Whole(), {"share": (2.0, 3.0)}, "'share'", {"n_jobs": 2}),
         (Whole(), {"share": (1.5, 3.0)}, "'share'", {"timeout": 600}),
-        (Whole(), {"kernel": list("xyz")}, "'kernel'", {"error_score": -1.0}),
+        (Whole(), {"kernel": ["x", "y"]}, "'kernel'", {"error_score": -1.0}),
         (Whole(), {"kernel": Choice({"a": {"share": (1.5, 3.0)}})}, "'share'", {}),
         (STEPS, {"tree__share": (1.5, 3.0)}, "'tree__share'", {}),
         (
