@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.tree import DecisionTreeClassifier
 
 
 class Unknown(TransformerMixin, BaseEstimator):
@@ -109,3 +110,44 @@ class Growing(Sized):
     def score(self, X, y, sample_weight=None):
         off = self.quality - self.n_rows_ / 120 - 0.01 * float(np.mean(X[:, 0]))
         return 1.0 - off**2 - 0.01 * self.other**2
+
+
+class Whole(DecisionTreeClassifier):
+    """Tree whose parameters are checked by an engine, without Python's checks."""
+
+    def __init__(
+        self,
+        max_depth=None,
+        share=1.0,
+        kernel="a",
+        min_samples_leaf=1,
+        splitter="best",
+    ):
+        super().__init__(
+            max_depth=max_depth, min_samples_leaf=min_samples_leaf, splitter=splitter
+        )
+        self.share = share
+        self.kernel = kernel
+
+    def fit(self, X, y, check_input=True):
+        if isinstance(self.max_depth, float):
+            raise RuntimeError(f"max_depth: expected an int, got {self.max_depth}")
+        if self.share > 1.0:
+            raise RuntimeError(f"share {self.share} exceeds 1")
+        if self.kernel in "wxyz":
+            raise RuntimeError(f"unknown kernel {self.kernel!r}")
+        return super().fit(X, y)
+
+
+class Unpicklable(DecisionTreeClassifier):
+    """Tree whose fits cannot be pickled."""
+
+    def fit(self, X, y, check_input=True):
+        self.rows_ = iter(())
+        self.function_ = (row for row in X)
+        return super().fit(X, y)
+
+
+def both(estimator, X, y):
+    """Score by two metrics."""
+    return {"a": estimator.score(X, y), "b": 1.0}

@@ -17,6 +17,7 @@ from joblib.externals.loky.process_executor import (
     TerminatedWorkerError,
 )
 from scripted_estimators import scores_nan, scores_nothing
+from simple_estimators import Whole
 from sklearn.base import ClassifierMixin
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
@@ -502,33 +503,6 @@ def test_a_death_is_told_from_a_failure():
         assert is_unreadable(error) == (error is unreadable)
     assert not is_death(RuntimeError("un-serialize"))
     assert not is_unreadable(RuntimeError("un-serialize"))
-
-
-class Whole(DecisionTreeClassifier):
-    """Tree whose parameters are checked by an engine, without Python's checks."""
-
-    def __init__(
-        self,
-        max_depth=None,
-        share=1.0,
-        kernel="a",
-        min_samples_leaf=1,
-        splitter="best",
-    ):
-        super().__init__(
-            max_depth=max_depth, min_samples_leaf=min_samples_leaf, splitter=splitter
-        )
-        self.share = share
-        self.kernel = kernel
-
-    def fit(self, X, y, check_input=True):
-        if isinstance(self.max_depth, float):
-            raise RuntimeError(f"max_depth: expected an int, got {self.max_depth}")
-        if self.share > 1.0:
-            raise RuntimeError(f"share {self.share} exceeds 1")
-        if self.kernel in "wxyz":
-            raise RuntimeError(f"unknown kernel {self.kernel!r}")
-        return super().fit(X, y)
 
 
 STEPS = Pipeline([("scale", SimpleImputer()), ("tree", Whole())])

@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 from every_search import small_search
-from simple_estimators import n_leaves
+from simple_estimators import Unpicklable, n_leaves
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
@@ -156,13 +156,6 @@ def test_an_ensemble_is_not_much_larger_or_slower_than_one_model(taken):
     assert len(pickle.dumps(search.best_estimator_)) < 11 * len(pickle.dumps(alone))
     many = fitted(refit={"rule": "ensemble", "max_members": 9}, **more)
     assert 5 < len(many.best_estimator_.estimators_) == many.ensemble_.predict_cost <= 9
-
-
-class Unpicklable(DecisionTreeClassifier):
-    def fit(self, X, y):
-        self.rows_ = iter(())
-        self.function_ = (row for row in X)
-        return super().fit(X, y)
 
 
 @pytest.mark.parametrize("returned", [False, "estimators"])

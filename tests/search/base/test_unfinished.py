@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from every_search import SEARCHES, SPACE, data, make
+from simple_estimators import both
 from sklearn.base import clone
 from sklearn.datasets import load_iris
 from sklearn.svm import SVC
@@ -30,11 +31,6 @@ TREE = DecisionTreeClassifier(max_depth=2, random_state=0)
 def first_row(results):
     """Choose a row, as a callable `refit`."""
     return 0
-
-
-def both(estimator, X, y):
-    """Score by two metrics."""
-    return {"a": estimator.score(X, y), "b": 1.0}
 
 
 def fitted(search, *given):
