@@ -11,8 +11,6 @@ from skbayes.defaults.model_choice import ModelChoice
 
 # Values of the parameters that scikit-learn describes by the names of classes.
 EXPECTED = {
-    "acquisition": "the name of an acquisition function, such as 'ei'",
-    "cache": "True, False, 'auto', a size such as '4 GB', or a tuple of both",
     "complexity": "'auto', or a dict of signs such as {'C': 1}",
     "constraints": "a dict of bounds such as {'recall': '>= 0.7'}, a function of the "
     "configuration, a list of both, or None",
