@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, run_folds
+from skbayes.evaluation.fold import Fold, FoldOutcome, Job, run_folds
 from skbayes.evaluation.temporary_files import (
     TemporaryFolder,
     place_of_folders,
@@ -38,7 +38,7 @@ from skbayes.evaluation.temporary_files import (
 
 
 class DataHandle:
-    """Handle that contains the task; the `key` is the same for all handles of the data.
+    """Handle that contains the job; the `key` is the same for all handles of the data.
 
     An exception in a worker would end its pool, and thereby the folds of other trials.
     If `returns_errors`, it is therefore returned.
@@ -46,14 +46,14 @@ class DataHandle:
 
     n_shared = 0
 
-    def __init__(self, task: Any, returns_errors: bool = True) -> None:
-        self._task = task
+    def __init__(self, job: Any, returns_errors: bool = True) -> None:
+        self._job = job
         self.returns_errors = returns_errors
         self.key = uuid.uuid4().hex
 
     def load(self) -> Any:
-        """Return the task, in the process of the fit."""
-        return self._task
+        """Return the job, in the process of the fit."""
+        return self._job
 
     def portable(self) -> DataHandle:
         """Return a handle for another process of the machine of the fit."""
@@ -73,11 +73,11 @@ class DataHandle:
 
 
 class LocalHandle(DataHandle):
-    """Handle of a task in memory."""
+    """Handle of a job in memory."""
 
-    def __init__(self, task: Any, n_slots: int) -> None:
+    def __init__(self, job: Any, n_slots: int) -> None:
         # With one worker, errors are raised where they occur, for debugging.
-        super().__init__(task, returns_errors=n_slots > 1)
+        super().__init__(job, returns_errors=n_slots > 1)
         self.stop = threading.Event()
         # Each trial in flight has enough threads for all slots.
         self._slots = threading.BoundedSemaphore(n_slots)
@@ -96,7 +96,7 @@ _loaded: dict[str, tuple[Any, mmap.mmap | None]] = {}
 
 
 class DiskHandle(DataHandle):
-    """Handle of a task in the file "task" of a folder on this machine.
+    """Handle of a job in the file "job" of a folder on this machine.
 
     Arrays of more than `least` bytes, `n_shared` bytes in total, are mapped into
     memory. As in joblib, small arrays are copied, so that they are writable.
@@ -108,14 +108,14 @@ class DiskHandle(DataHandle):
         self.n_shared = sum(n_bytes for n_bytes in sizes if n_bytes > least)
 
     def load(self) -> Any:
-        """Return the task; it is read once per process."""
+        """Return the job; it is read once per process."""
         if self.folder not in _loaded:
             _spare_queues()
             _loaded.clear()
-            with open(os.path.join(self.folder, "task"), "rb") as file:
+            with open(os.path.join(self.folder, "job"), "rb") as file:
                 mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            task = read(memoryview(mapped), self.least)
-            _loaded[self.folder] = task, mapped
+            job = read(memoryview(mapped), self.least)
+            _loaded[self.folder] = job, mapped
         return _loaded[self.folder][0]
 
     def is_gone(self) -> bool | None:
@@ -140,33 +140,33 @@ class DiskHandle(DataHandle):
                 mapped.madvise(mmap.MADV_DONTNEED)
 
 
-# Loads of this process: a thread waits while another one loads the same task.
+# Loads of this process: a thread waits while another one loads the same job.
 _loading = threading.Lock()
 
 
 class EngineHandle(DataHandle):
-    """Handle of a task in the store of an engine, of which `fetch` returns a copy."""
+    """Handle of a job in the store of an engine, of which `fetch` returns a copy."""
 
     def __init__(self, key: str, fetch: Callable[[Any], Any], reference: Any) -> None:
         super().__init__(None)
         self.key, self._fetch, self._reference = key, fetch, reference
 
     def load(self) -> Any:
-        """Return the task; it is fetched once per process."""
+        """Return the job; it is fetched once per process."""
         with _loading:
             if self.key not in _loaded:
-                # That the engine has lost the task is no error of the fit.
+                # That the engine has lost the job is no error of the fit.
                 self.returns_errors = False
-                task = self._fetch(self._reference)
+                job = self._fetch(self._reference)
                 self.returns_errors = True
-                # The task of one other search is kept.
+                # The job of one other search is kept.
                 for other in list(_loaded)[:-1]:
                     _loaded.pop(other)
-                _loaded[self.key] = task, None
+                _loaded[self.key] = job, None
             return _loaded[self.key][0]
 
     def portable(self) -> DataHandle:
-        """Return a handle that contains the task."""
+        """Return a handle that contains the job."""
         handle = DataHandle(self.load())
         handle.key = self.key
         return handle
@@ -191,14 +191,14 @@ class Backend:
 
     def __init__(
         self,
-        task: FoldTask,
+        job: Job,
         *,
         n_workers: int = 1,
         temp_folder: str | None = None,
         max_nbytes: float = 1e6,
         client: Any = None,
     ) -> None:
-        self.task, self.n_workers, self.client = task, n_workers, client
+        self.job, self.n_workers, self.client = job, n_workers, client
         self.temp_folder, self.max_nbytes = temp_folder, max_nbytes
         self.deadline: float | None = None
         self.start_time = 0.0
@@ -206,7 +206,7 @@ class Backend:
         self.handle: Any = self._transfer()
 
     def _transfer(self) -> Any:
-        return DataHandle(self.task)
+        return DataHandle(self.job)
 
     def __enter__(self) -> Backend:
         return self
@@ -235,7 +235,7 @@ class Backend:
 
     def fit_here(self, fold: Fold) -> FoldOutcome:
         """Run one fold in this process, or in another one that can be killed."""
-        return run_folds(DataHandle(self.task, returns_errors=False), [fold])[0]
+        return run_folds(DataHandle(self.job, returns_errors=False), [fold])[0]
 
     def end_after(self, seconds: float) -> None:
         """Abort all fits after some seconds, as far as this is possible."""
@@ -249,7 +249,7 @@ class Backend:
     def _content(self) -> memoryview:
         """Return the content of a file with the inputs."""
         file = io.BytesIO()
-        write(file, self.task)
+        write(file, self.job)
         return file.getbuffer()
 
     def stop(self) -> None:
@@ -269,7 +269,7 @@ class ThreadBackend(Backend):
     is_local = is_here = True
 
     def _transfer(self) -> Any:
-        return LocalHandle(self.task, self.n_workers)
+        return LocalHandle(self.job, self.n_workers)
 
     def stop(self) -> None:
         """Request that fits that have not started are skipped."""
@@ -305,8 +305,8 @@ class ProcessBackend(Backend):
         """Write the file; workers that have mapped an old one keep it."""
         draft = self._folder / "draft"
         with open(draft, "wb") as file:
-            sizes = write(file, self.task)
-        os.replace(draft, self._folder / "task")
+            sizes = write(file, self.job)
+        os.replace(draft, self._folder / "job")
         return sizes
 
     def __exit__(self, *exception: object) -> None:
@@ -322,7 +322,7 @@ class ProcessBackend(Backend):
 
     def restore(self) -> None:
         """Restore a file that another program has removed."""
-        if not (self._folder / "task").exists():
+        if not (self._folder / "job").exists():
             # If this fails, workers that have loaded the data can continue.
             with contextlib.suppress(OSError):
                 self._folder.mkdir(mode=0o700, exist_ok=True)
@@ -338,7 +338,7 @@ class DaskBackend(Backend):
 
     def _transfer(self) -> Any:
         # The data are not hashed, because this takes longer than sending them.
-        self._future = self.client.scatter(DataHandle(self.task), hash=False)
+        self._future = self.client.scatter(DataHandle(self.job), hash=False)
         return EngineHandle(self._future.key, _gathered, self._future.key)
 
     def renew(self) -> None:
@@ -479,7 +479,7 @@ def called(function: Callable[[], Any]) -> Any:
 
 
 def _gathered(key: str) -> Any:
-    """Return a task in the memory of any worker of Dask."""
+    """Return a job in the memory of any worker of Dask."""
     from distributed import Future, get_client
 
     client = get_client()

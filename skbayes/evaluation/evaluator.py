@@ -25,7 +25,7 @@ from skbayes.evaluation.backend import Backend
 from skbayes.evaluation.fold import (
     Fold,
     FoldOutcome,
-    FoldTask,
+    Job,
     Outcomes,
     configured,
     has_status,
@@ -196,9 +196,9 @@ class Evaluation:
         return Fold(index, self.params, progress, self.fidelity, parts)
 
 
-def make_backend(run: SearchRun, task: FoldTask) -> Backend:
+def make_backend(run: SearchRun, job: Job) -> Backend:
     """Make the backend of a search, for the inputs that all fits share."""
-    backend: Backend = run.context.kind(task, **run.context.backend_options)
+    backend: Backend = run.context.kind(job, **run.context.backend_options)
     limits = run.options.limits
     if run.has_limits and (limits.of_trials or aborts_at_timeout(run)):
         return KillableBackend(backend, limits)
@@ -211,26 +211,15 @@ def aborts_at_timeout(run: SearchRun) -> bool:
     return kind.is_local and not (kind.is_here and run.is_observed)
 
 
-def fold_task(run: SearchRun, X: Any) -> FoldTask:
-    """Return the inputs that all fits of a search on `X` share."""
-    options = run.options
+def make_job(run: SearchRun, X: Any) -> Job:
+    """Return what all fits of a search on `X` share."""
     parts = []
     for aspect in aspects_of(run):
         part = aspect.fold_aspect()
         if part is not None:
             part.name = aspect.name
             parts.append(part)
-    return FoldTask(
-        run.estimator,
-        dataclasses.replace(run.inputs, X=X),
-        {
-            "scorer": run.scorers,
-            "error_score": options.error_score,
-            "return_train_score": options.return_train_score,
-            "verbose": options.verbose,
-        },
-        tuple(parts),
-    )
+    return dataclasses.replace(run.job, X=X, aspects=tuple(parts))
 
 
 @dataclass

@@ -126,16 +126,24 @@ class _WrappedFit:
 
 
 @dataclass(frozen=True)
-class Inputs:
-    """Inputs that all fits of a search share."""
+class Job:
+    """What all fits of a search share, and each process receives once.
 
+    `options` are arguments of scikit-learn's fit-and-score function: scorer, error
+    score, whether training rows are scored, and verbosity. `outcome_params` are those
+    of the scorers of constrained outcomes.
+    """
+
+    estimator: Any
     X: Any
     y: Any
     splits: Sequence[tuple[Any, Any]]
-    fit_params: dict[str, Any] = field(default_factory=dict)
-    score_params: dict[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
+    fit_params: Mapping[str, Any] = field(default_factory=dict)
+    score_params: Mapping[str, Any] = field(default_factory=dict)
+    outcome_params: Mapping[str, Any] = field(default_factory=dict)
     subsets: Subsets | None = None
-    outcome_params: dict[str, Any] = field(default_factory=dict)
+    aspects: Sequence[FoldAspect] = ()
 
     def split(self, index: int, fidelity: Fidelity = FULL_DATA) -> tuple[Any, Any]:
         """Return the training and test rows of one fold of a trial."""
@@ -144,18 +152,8 @@ class Inputs:
             return train, test
         return self.subsets.rows(index, train, fidelity), test
 
-
-@dataclass(frozen=True)
-class FoldTask:
-    """Inputs that all folds of a search share, which each process receives once."""
-
-    estimator: Any
-    inputs: Inputs
-    options: dict[str, Any]
-    aspects: Sequence[FoldAspect] = ()
-
-    def raising(self) -> FoldTask:
-        """Return a task whose fits only raise their errors, such as those of scores."""
+    def raising(self) -> Job:
+        """Return a job whose fits only raise their errors, such as those of scores."""
         scorer = compat.raising_scorer(self.options["scorer"])
         options = {"error_score": "raise", "verbose": 0, "scorer": scorer}
         aspects = tuple(part for part in self.aspects if part.affects_errors)
@@ -166,7 +164,7 @@ class FoldTask:
 class Fold:
     """One fold of one trial, with parts by name of the aspect.
 
-    If `raises`, only the errors of the fit are of interest, see `FoldTask.raising`.
+    If `raises`, only the errors of the fit are of interest, see `Job.raising`.
     """
 
     index: int
@@ -185,7 +183,7 @@ class FoldCall:
     its arguments. `state` is that of the aspects by name.
     """
 
-    task: FoldTask
+    job: Job
     fold: Fold
     estimator: Any = None
     options: dict[str, Any] = field(default_factory=dict)
@@ -195,19 +193,14 @@ class FoldCall:
 
     def __post_init__(self) -> None:
         if self.fold.raises:
-            self.task = self.task.raising()
-        self.train, self.test = self.inputs.split(self.fold.index, self.fold.fidelity)
+            self.job = self.job.raising()
+        self.train, self.test = self.job.split(self.fold.index, self.fold.fidelity)
         self._begin, self._begin_cpu = time.perf_counter(), time.process_time()
-
-    @property
-    def inputs(self) -> Inputs:
-        """Data and splits."""
-        return self.task.inputs
 
     @property
     def looks_inside(self) -> bool:
         """Whether fitted steps are used other than by predictions of the scorers."""
-        scorers = compat.public_scorers(self.task.options["scorer"])
+        scorers = compat.public_scorers(self.job.options["scorer"])
         several = scorers.values() if isinstance(scorers, dict) else [scorers]
         return any(type(scorer) not in PREDICTING for scorer in several)
 
@@ -232,29 +225,29 @@ class FoldCall:
 
     def selected(self, rows: Any, others: Any = None) -> tuple[Any, Any]:
         """Return rows and targets; `others` are the training rows, for kernels."""
-        estimator, inputs = self.task.estimator, self.inputs
-        X, y = compat.safe_split(estimator, inputs.X, inputs.y, rows, others)
+        job = self.job
+        X, y = compat.safe_split(job.estimator, job.X, job.y, rows, others)
         return X, y
 
     @contextlib.contextmanager
     def arguments(self) -> Iterator[dict[str, Any]]:
         """Yield arguments of scikit-learn's function, in contexts of the aspects."""
-        self.estimator = clone(self.task.estimator)
-        aspects = self.task.aspects
-        self.options = dict(self.task.options)
+        self.estimator = clone(self.job.estimator)
+        aspects = self.job.aspects
+        self.options = dict(self.job.options)
         with contextlib.ExitStack() as stack:
             for aspect in aspects:
                 stack.enter_context(aspect.around(self))
             yield compat.fit_and_score_arguments(
                 estimator=self.estimator,
-                X=self.inputs.X,
-                y=self.inputs.y,
+                X=self.job.X,
+                y=self.job.y,
                 train=self.train,
                 test=self.test,
                 parameters=self.fold.params,
-                fit_params=self.inputs.fit_params,
-                score_params=self.inputs.score_params,
-                split_progress=(self.fold.index, len(self.inputs.splits)),
+                fit_params=self.job.fit_params,
+                score_params=self.job.score_params,
+                split_progress=(self.fold.index, len(self.job.splits)),
                 candidate_progress=self.fold.candidate_progress,
                 return_n_test_samples=True,
                 return_times=True,
@@ -280,13 +273,13 @@ class FoldCall:
             fold.extras["multimetric"] = 1
         seconds = time.perf_counter() - self._begin
         outcome = FoldOutcome(result=fold, seconds=seconds)
-        for aspect in self.task.aspects:
+        for aspect in self.job.aspects:
             aspect.measure(self, outcome)
         return outcome
 
 
 def run_folds(handle: DataHandle, folds: Sequence[Fold]) -> list[FoldOutcome]:
-    """Fit and score folds on the task of `handle`, one after the other."""
+    """Fit and score folds of the job of `handle`, one after the other."""
     outcomes = []
     for fold in folds:
         try:

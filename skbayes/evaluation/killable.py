@@ -62,10 +62,10 @@ serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 
 
 @dataclasses.dataclass(frozen=True)
-class FitJob:
+class LimitedFit:
     """Fit of a pickled fold in a server process, which loads the `portable` handle.
 
-    Without a fold, the process only loads the task. If the fit is the only one of this
+    Without a fold, the process only loads the job. If the fit is the only one of this
     process, it `shares_randomness`: it draws from the global random generators.
     """
 
@@ -91,7 +91,7 @@ class KillableBackend(Backend):
     batch_seconds = 0.0
 
     def __init__(self, backend: Backend, limits: FitLimits) -> None:
-        super().__init__(backend.task, n_workers=backend.n_workers)
+        super().__init__(backend.job, n_workers=backend.n_workers)
         self.is_local, self.is_here = backend.is_local, backend.is_here
         self._backend, self._limits = backend, limits
         self._runs_in_backend = self._has_warned = False
@@ -102,7 +102,7 @@ class KillableBackend(Backend):
         folder, least = backend.temp_folder, backend.max_nbytes
         try:
             self._parts.append(
-                ProcessBackend(backend.task, temp_folder=folder, max_nbytes=least)
+                ProcessBackend(backend.job, temp_folder=folder, max_nbytes=least)
             )
         except (pickle.PicklingError, TypeError, AttributeError, OSError) as error:
             if isinstance(error, OSError) and limits.of_trials:
@@ -114,12 +114,12 @@ class KillableBackend(Backend):
         if self.is_here:
             self._warn(error)
 
-    def _job(self, fold: Fold | None = None, spent: float = 0.0) -> FitJob:
+    def _limited_fit(self, fold: Fold | None = None, spent: float = 0.0) -> LimitedFit:
         limits = self._limits.after(spent, self.is_local)
         content = None if fold is None else cloudpickle.dumps(fold)
         handle, portable = self._backend.handle, self._parts[-1].handle
         is_only_fit = self.is_here and self.n_workers == 1
-        return FitJob(handle, portable, limits, content, is_only_fit)
+        return LimitedFit(handle, portable, limits, content, is_only_fit)
 
     def __exit__(self, *exception: object) -> None:
         """End the processes, and remove the transferred inputs."""
@@ -132,10 +132,10 @@ class KillableBackend(Backend):
         """Start processes; ValueError if the inputs exceed the memory limit."""
         if self._runs_in_backend or not self.is_local:
             return
-        begin, limits, job = time.perf_counter(), self._limits, self._job()
+        begin, limits, fit = time.perf_counter(), self._limits, self._limited_fit()
         if self.is_here or limits.trial_memory is not None:
             try:
-                outcome, size = start_server(job)
+                outcome, size = start_server(fit)
             except OSError as error:  # such as in a browser, which has no processes
                 if limits.of_trials:
                     raise RuntimeError(
@@ -153,9 +153,9 @@ class KillableBackend(Backend):
                     f"{memory_text(size)} of memory."
                 )
         if not self.is_here:
-            _SERVERS.end(job.portable.key)
+            _SERVERS.end(fit.portable.key)
             if limits.timeout is not None:
-                calls = [delayed(start_server)(job)] * self.n_workers
+                calls = [delayed(start_server)(fit)] * self.n_workers
                 executor.warm_up(lambda parallel: parallel(calls), limits.timeout)
         self.start_time = time.perf_counter() - begin
 
@@ -163,7 +163,7 @@ class KillableBackend(Backend):
         if not self._runs_in_backend:
             (fold,) = folds
             try:
-                return delayed(run_limited_folds)(self._job(fold, spent))
+                return delayed(run_limited_folds)(self._limited_fit(fold, spent))
             except Exception as error:
                 if not self.is_here:
                     raise
@@ -175,7 +175,7 @@ class KillableBackend(Backend):
         """Run one fold in another process, if this is possible."""
         if self._runs_in_backend or not self.is_local:
             return self._backend.fit_here(fold)
-        return run_limited_folds(self._job(fold))[0]
+        return run_limited_folds(self._limited_fit(fold))[0]
 
     def _warn(self, error: BaseException) -> None:
         self._has_warned = True
@@ -211,7 +211,7 @@ class KillableBackend(Backend):
 class FitServer:
     """Process that runs fits for this process."""
 
-    _job: FitJob
+    _fit: LimitedFit
 
     def __init__(self) -> None:
         self.data_key: str | None = None
@@ -228,27 +228,27 @@ class FitServer:
                 self._messages.put(self._connection.recv_bytes())
         self._messages.put(None)
 
-    def run(self, job: FitJob) -> FoldOutcome | None:
-        """Run a job; return its outcome, None if it has no fold and the task is loaded.
+    def run(self, fit: LimitedFit) -> FoldOutcome | None:
+        """Run a fit; return its outcome, None if it has no fold and the job is loaded.
 
         An aborted fit has ended the process.
         """
-        self._job = job
+        self._fit = fit
         begin, outcome = time.perf_counter(), None
-        if self.data_key != job.portable.key:
+        if self.data_key != fit.portable.key:
             outcome = self._load()
         if outcome is None:
-            if job.fold is None:
+            if fit.fold is None:
                 return None
-            outcome = self._begin(job.fold)
+            outcome = self._begin(fit.fold)
         waited = time.perf_counter() - begin
         outcome = outcome or self._fitted()
         outcome.waited = waited
         return outcome
 
     def _load(self) -> FoldOutcome | None:
-        """Load the task; return the outcome if this fails."""
-        handle, memory = self._job.portable, self._job.limits.trial_memory
+        """Load the job; return the outcome if this fails."""
+        handle, memory = self._fit.portable, self._fit.limits.trial_memory
         outcome = self._begin(None, cloudpickle.dumps(handle.portable()), memory)
         if outcome is None:
             self.data_key = handle.key
@@ -260,7 +260,7 @@ class FitServer:
     def _begin(self, fold: bytes | None, *load: Any) -> FoldOutcome | None:
         """Send a request, and wait until it begins; return an outcome without a fit."""
         request = FitRequest(fold, Settings.of_this_thread(), *load)
-        if fold is not None and self._job.shares_randomness:
+        if fold is not None and self._fit.shares_randomness:
             request.randomness = random_states()
         try:
             self._connection.send_bytes(pickle.dumps(request))
@@ -283,7 +283,7 @@ class FitServer:
         outcome = _received(message)
         result, error = outcome.result, outcome.traceback_text
         # A failed allocation counts as memory limit.
-        reason = self._job.limits.unallocated(
+        reason = self._fit.limits.unallocated(
             error if result is None else result.fit_error
         )
         return outcome if reason is None else aborted_outcome(reason, outcome.seconds)
@@ -297,7 +297,7 @@ class FitServer:
             is_alive = self.is_alive
             left = PATIENCE
             if begin is not None:
-                left = self._job.limits.seconds_left(time.perf_counter() - begin)
+                left = self._fit.limits.seconds_left(time.perf_counter() - begin)
             try:
                 message = self._messages.get(timeout=min(PATIENCE, max(0.0, left)))
             except queue.Empty:
@@ -307,14 +307,14 @@ class FitServer:
                 raise EOFError
             if message:
                 return message
-            if self._job.is_stopped:
+            if self._fit.is_stopped:
                 raise _Stopped
             reason = self._excess(begin)
             if reason is not None:
                 return reason
 
     def _excess(self, begin: float | None) -> AbortReason | None:
-        limits = self._job.limits
+        limits = self._fit.limits
         if begin is None:
             return limits.overrun_search()
         reason = limits.overrun(time.perf_counter() - begin)
@@ -346,7 +346,7 @@ class FitServer:
     @property
     def is_fresh(self) -> bool:
         """Whether enough memory remains after earlier fits."""
-        limit = self._job.limits.trial_memory
+        limit = self._fit.limits.trial_memory
         if self._memory is None or limit is None:
             return True
         lost = self._memory.size() - self.first_size
@@ -436,9 +436,9 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_SERVERS.forget)
 
 
-def start_server(job: FitJob) -> tuple[FoldOutcome | None, int]:
+def start_server(fit: LimitedFit) -> tuple[FoldOutcome | None, int]:
     """Start a process; return its memory, and an outcome if it cannot fit."""
-    server, outcome = _served(job)
+    server, outcome = _served(fit)
     if server is None:
         raise RuntimeError(
             f"trial_limits: a process for the fits was started {N_STARTS} times, "
@@ -448,12 +448,12 @@ def start_server(job: FitJob) -> tuple[FoldOutcome | None, int]:
     return outcome, server.first_size
 
 
-def _served(job: FitJob) -> tuple[FitServer | None, FoldOutcome | None]:
-    """Run a job by a server, and again if its process ends before a fit."""
+def _served(fit: LimitedFit) -> tuple[FitServer | None, FoldOutcome | None]:
+    """Run a fit by a server, and again if its process ends before a fit."""
     for _ in range(N_STARTS):
-        server = _SERVERS.take(job.portable.key)
+        server = _SERVERS.take(fit.portable.key)
         try:
-            return server, server.run(job)
+            return server, server.run(fit)
         except BaseException as error:
             server.end()
             if not isinstance(error, EOFError):
@@ -461,23 +461,23 @@ def _served(job: FitJob) -> tuple[FitServer | None, FoldOutcome | None]:
     return None, None
 
 
-def run_limited_folds(job: FitJob) -> list[FoldOutcome]:
-    """Run the fold of a job in another process."""
-    job = dataclasses.replace(job, limits=job.limits.received())
+def run_limited_folds(fit: LimitedFit) -> list[FoldOutcome]:
+    """Run the fold of a fit in another process."""
+    fit = dataclasses.replace(fit, limits=fit.limits.received())
     try:
-        with job.handle.room():
-            return [_limited(job)]
+        with fit.handle.room():
+            return [_limited(fit)]
     except (_Stopped, KeyboardInterrupt):
         return [FoldOutcome(FoldStatus.INTERRUPTED)]
 
 
-def _limited(job: FitJob) -> FoldOutcome:
-    if job.is_stopped:
+def _limited(fit: LimitedFit) -> FoldOutcome:
+    if fit.is_stopped:
         raise _Stopped
-    reason = job.limits.overrun_search()
+    reason = fit.limits.overrun_search()
     if reason is not None:
         return aborted_outcome(reason)
-    server, outcome = _served(job)
+    server, outcome = _served(fit)
     if server is None or outcome is None:
         text = f"The process of the fit ended {N_STARTS} times before its fit."
         return aborted_outcome(AbortReason(TrialState.FAILED, text))

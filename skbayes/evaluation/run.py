@@ -12,7 +12,7 @@ import numpy as np
 
 from skbayes import compat
 from skbayes.evaluation.aspect import is_given
-from skbayes.evaluation.fold import Inputs
+from skbayes.evaluation.fold import Job
 from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.prefix_store import MachineStore, PrefixStore
@@ -224,14 +224,18 @@ class SearchRun:
                 fold.train_scores = fold.train_scores or dict(filled)
 
     @property
-    def inputs(self) -> Inputs:
-        """Inputs of the fits."""
-        return Inputs(
-            self.X,
-            self.y,
-            self.splits,
-            self.fit_params,
-            self.score_params,
-            self.subsets,
-            self.outcome_params,
+    def job(self) -> Job:
+        """What the fits share, without the parts of aspects."""
+        options = {
+            "scorer": self.scorers,
+            "error_score": self.options.error_score,
+            "return_train_score": self.options.return_train_score,
+            "verbose": self.options.verbose,
+        }
+        return Job(
+            *(self.estimator, self.X, self.y, self.splits, options),
+            fit_params=self.fit_params,
+            score_params=self.score_params,
+            outcome_params=self.outcome_params,
+            subsets=self.subsets,
         )

@@ -29,7 +29,7 @@ from skbayes.defaults.default import (
 from skbayes.defaults.learned_prior import learned_prior
 from skbayes.defaults.parts import owner_of, parts_of
 from skbayes.evaluation.aspects.registry import aspects_of
-from skbayes.evaluation.evaluator import CandidateEvaluator, fold_task, make_backend
+from skbayes.evaluation.evaluator import CandidateEvaluator, make_backend, make_job
 from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import (
     oof_method,
@@ -496,7 +496,7 @@ def trial_workers(
     with _shared_results(search, run) as (X, cache):
         run = dataclasses.replace(run, cache=cache)
         with (
-            make_backend(run, fold_task(run, X)) as backend,
+            make_backend(run, make_job(run, X)) as backend,
             context.bounded_blas(),
             run.tasks.searching(n_planned),
             TrialExecutor(context, n_points, n_splits) as executor,

@@ -36,18 +36,18 @@ def fits_of_trial(
     run: SearchRun, trial: Trial, splits: Sequence[int] | None = None
 ) -> list[Any]:
     """Fit a trial again on splits, with the parameters of its score there."""
-    inputs, aspects = run.inputs, aspects_of(run)
-    X, y = inputs.X, inputs.y
+    job, aspects = run.job, aspects_of(run)
+    X, y = job.X, job.y
     fidelity = Fidelity(trial.stage, trial.train_fraction, trial.subset)
     fitted = []
-    for split in range(len(inputs.splits)) if splits is None else splits:
+    for split in range(len(job.splits)) if splits is None else splits:
         params = dict(trial.params)
         for aspect in aspects:
             params |= aspect.row_params(trial, split)
         model = configured(run.estimator, params)
-        train, _ = inputs.split(split, fidelity)
+        train, _ = job.split(split, fidelity)
         X_train, y_train = compat.safe_split(model, X, y, train)
-        cut = compat.check_fit_params(X, inputs.fit_params, train)
+        cut = compat.check_fit_params(X, job.fit_params, train)
         data = (X_train,) if y is None else (X_train, y_train)
         fitted.append(model.fit(*data, **cut))
     return fitted
@@ -67,9 +67,7 @@ def winner_fits(run: SearchRun, best: int) -> dict[str, Any]:
         if returns_estimators(asked):
             found["fold_estimators_"] = fits
         if (method := oof_method(asked)) is not None:
-            inputs = run.inputs
-            predicted = out_of_fold(fits, inputs.X, inputs.splits, method)
-            found["oof_predictions_"] = predicted
+            found["oof_predictions_"] = out_of_fold(fits, run.X, run.splits, method)
         return found
 
     if not returns_all(asked):

@@ -28,7 +28,7 @@ from skbayes.evaluation.backend import (
     SparkBackend,
     ThreadBackend,
 )
-from skbayes.evaluation.fold import Fold, FoldOutcome, FoldTask, Inputs, run_folds
+from skbayes.evaluation.fold import Fold, FoldOutcome, Job, run_folds
 from skbayes.evaluation.killable import KillableBackend
 from skbayes.evaluation.limits import FitLimits
 
@@ -37,7 +37,7 @@ ROWS = np.arange(len(y))
 FOLDS = [Fold(index, {"C": 1.0}) for index in range(4)]
 
 
-def task(estimator=None):
+def job(estimator=None):
     splits = [(ROWS[ROWS % 4 != i], ROWS[ROWS % 4 == i]) for i in range(4)]
     options = {
         "scorer": get_scorer("accuracy"),
@@ -45,7 +45,7 @@ def task(estimator=None):
         "return_train_score": False,
         "verbose": 0,
     }
-    return FoldTask(estimator or SVC(), Inputs(X, y, splits), options)
+    return Job(estimator or SVC(), X, y, splits, options)
 
 
 class Workers:
@@ -71,7 +71,7 @@ class Workers:
     [(1e-4, [4]), (1e-3, [4]), (0.002, [2, 2]), (0.1, [1, 1, 1, 1])],
 )
 def test_quick_folds_are_sent_together(seconds, sizes):
-    backend, workers = Backend(task()), Workers(seconds)
+    backend, workers = Backend(job()), Workers(seconds)
     for _ in range(2):
         assert len(backend.run(workers, FOLDS)) == 4
     # The time of the first folds is not known.
@@ -81,11 +81,11 @@ def test_quick_folds_are_sent_together(seconds, sizes):
 @pytest.mark.parametrize("kind", [ThreadBackend, ProcessBackend, Backend])
 def test_every_backend_returns_the_outcomes_in_order(kind):
     large = SVC(class_weight=dict.fromkeys(range(3000), 1.0))
-    with kind(task(large)) as backend:
+    with kind(job(large)) as backend:
         if kind is ProcessBackend:
-            # The task is not sent with each fold.
+            # The job is not sent with each fold.
             assert len(pickle.dumps(backend._call(FOLDS[:1], 0.0)[1])) < 1000
-        expected = run_folds(DataHandle(task(large)), FOLDS)
+        expected = run_folds(DataHandle(job(large)), FOLDS)
         for _ in range(2):
             found = backend.run(Parallel(n_jobs=1), FOLDS)
             assert [outcome.result.test_scores for outcome in found] == [
@@ -101,7 +101,7 @@ def test_folds_of_processes_that_can_be_killed_are_sent_one_by_one():
             return [[FoldOutcome(seconds=self.seconds)] for _ in calls]
 
     workers = Silent(1e-4)
-    with KillableBackend(Backend(task()), FitLimits(trial_timeout=9.0)) as backend:
+    with KillableBackend(Backend(job()), FitLimits(trial_timeout=9.0)) as backend:
         for _ in range(2):
             backend.run(workers, FOLDS)
     assert workers.sizes == [[0, 1, 2, 3]] * 2
@@ -114,15 +114,15 @@ class Unreadable:
         return int, ("no number",)
 
 
-def test_an_error_of_loading_the_task_is_returned():
-    with ProcessBackend(task(Unreadable())) as backend:
+def test_an_error_of_loading_the_job_is_returned():
+    with ProcessBackend(job(Unreadable())) as backend:
         (outcome,) = run_folds(backend.handle, FOLDS[:1])
     assert outcome.status == "raised"
     assert isinstance(outcome.exception, ValueError)
 
 
 def test_a_fit_that_searches_for_errors_raises_them():
-    with ThreadBackend(task(), n_workers=2) as backend:
+    with ThreadBackend(job(), n_workers=2) as backend:
         with pytest.raises(ValueError, match="C"):
             backend.fit_here(Fold(0, {"C": -1.0}, raises=True))
         assert backend.fit_here(Fold(0, {"C": 1.0}, raises=True)).result is not None
@@ -135,8 +135,8 @@ SPLITS = [(np.arange(50), np.arange(50, 100)), (np.arange(50, 100), np.arange(50
 BACKENDS = [ThreadBackend, ProcessBackend, Backend]
 
 
-def inputs(X, y=None, **kwargs):
-    return Inputs(X, y, SPLITS, **kwargs)
+def job_on(X, y=None, **kwargs):
+    return Job(None, X, y, SPLITS, **kwargs)
 
 
 def arrived(handle):
@@ -192,7 +192,7 @@ KINDS = {
 def test_data_arrive_from_disk_as_they_were(kind, max_nbytes, tmp_path):
     X = KINDS[kind](tmp_path)
     rule = {"rule": lambda x: x + 1}  # can be pickled by value only
-    sent = inputs(X, None, fit_params={"sample_weight": X}, score_params=rule)
+    sent = job_on(X, None, fit_params={"sample_weight": X}, score_params=rule)
     with ProcessBackend(sent, max_nbytes=max_nbytes) as transfer:
         got = arrived(transfer.handle)
         assert_equal(got.X, X)
@@ -204,7 +204,7 @@ def test_data_arrive_from_disk_as_they_were(kind, max_nbytes, tmp_path):
 
 @pytest.mark.parametrize("kind", BACKENDS)
 def test_every_backend_hands_the_data_over_until_it_is_stopped(kind):
-    sent = inputs(TABLE, TABLE[:, 0], fit_params={"a": 1})
+    sent = job_on(TABLE, TABLE[:, 0], fit_params={"a": 1})
     with kind(sent) as transfer:
         handle = transfer.handle
         if kind is ProcessBackend:
@@ -223,10 +223,11 @@ def test_every_backend_hands_the_data_over_until_it_is_stopped(kind):
 
 
 def test_arrays_that_are_shared_are_written_once():
-    with ProcessBackend(inputs(TABLE, TABLE, fit_params={"w": TABLE})) as transfer:
-        size = (Path(transfer.handle.folder) / "task").stat().st_size
+    with ProcessBackend(job_on(TABLE, TABLE, fit_params={"w": TABLE})) as transfer:
+        size = (Path(transfer.handle.folder) / "job").stat().st_size
     assert TABLE.nbytes < size < 2 * TABLE.nbytes
-    empty = Inputs(np.empty((0, 3)), None, [(np.empty(0, int), np.empty(0, int))])
+    splits = [(np.empty(0, int), np.empty(0, int))]
+    empty = Job(None, np.empty((0, 3)), None, splits)
     with ProcessBackend(empty) as transfer:
         assert arrived(transfer.handle).X.shape == (0, 3)
 
@@ -235,20 +236,20 @@ def test_arrays_that_are_shared_are_written_once():
     "X", [TABLE, np.asfortranarray(TABLE), TABLE[:, ::2], pd.DataFrame(TABLE)[::2]]
 )
 def test_small_arrays_can_be_written_to_and_large_ones_cannot(X):
-    with ProcessBackend(inputs(X, np.arange(3)), max_nbytes=1000) as transfer:
+    with ProcessBackend(job_on(X, np.arange(3)), max_nbytes=1000) as transfer:
         got = arrived(transfer.handle)
         values = got.X.to_numpy() if isinstance(X, pd.DataFrame) else got.X
         assert not values.flags.writeable
         assert got.y.flags.writeable
         # Nothing large went into the pickle, of which each worker has a copy.
-        size = (Path(transfer.handle.folder) / "task").stat().st_size
+        size = (Path(transfer.handle.folder) / "job").stat().st_size
         assert size - transfer.handle.n_shared < 5000
 
 
 def test_a_worker_maps_the_data_once():
     with (
-        ProcessBackend(inputs(TABLE), max_nbytes=0) as transfer,
-        ProcessBackend(inputs(TABLE + 1), max_nbytes=0) as other,
+        ProcessBackend(job_on(TABLE), max_nbytes=0) as transfer,
+        ProcessBackend(job_on(TABLE + 1), max_nbytes=0) as other,
     ):
         first = arrived(transfer.handle)
         again = pickle.loads(pickle.dumps(transfer.handle)).load()
@@ -263,10 +264,10 @@ FETCHED = []
 
 def fetch(reference):
     FETCHED.append(reference)
-    return inputs(TABLE + reference)
+    return job_on(TABLE + reference)
 
 
-def test_a_process_fetches_the_task_of_an_engine_once():
+def test_a_process_fetches_the_job_of_an_engine_once():
     FETCHED.clear()
     backends._loaded.clear()
     handles = [EngineHandle(str(i), fetch, i) for i in range(3)]
@@ -288,7 +289,7 @@ def lost(reference):
     raise ConnectionError(reference)
 
 
-def test_a_lost_task_is_no_error_of_a_fit():
+def test_a_lost_job_is_no_error_of_a_fit():
     handle = EngineHandle("lost", lost, "the worker has ended")
     with pytest.raises(ConnectionError, match="has ended"):
         run_folds(handle, FOLDS[:1])
@@ -305,9 +306,9 @@ def resident_bytes(path):
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_what_a_fit_read_is_given_back():
     X = np.random.default_rng(0).random((1000, 1000))
-    with ProcessBackend(inputs(X)) as transfer:
+    with ProcessBackend(job_on(X)) as transfer:
         there = arrived(transfer.handle)
-        file = Path(transfer.handle.folder) / "task"
+        file = Path(transfer.handle.folder) / "job"
         for _ in range(2):
             with transfer.handle.room():
                 np.testing.assert_array_equal(there.X, X)
@@ -316,7 +317,7 @@ def test_what_a_fit_read_is_given_back():
 
 
 def test_no_more_rooms_than_slots():
-    handle = ThreadBackend(inputs(TABLE), n_workers=2).handle
+    handle = ThreadBackend(job_on(TABLE), n_workers=2).handle
     with handle.room(), handle.room():
         assert not handle.room().acquire(blocking=False)
     assert handle.room().acquire(blocking=False)
@@ -325,16 +326,16 @@ def test_no_more_rooms_than_slots():
 def test_errors_name_the_folder_and_leave_nothing(tmp_path, monkeypatch):
     folder = tmp_path / "data"
     with pytest.raises(ZeroDivisionError):
-        with ProcessBackend(inputs(TABLE), temp_folder=str(folder)) as transfer:
+        with ProcessBackend(job_on(TABLE), temp_folder=str(folder)) as transfer:
             assert os.listdir(folder)
             transfer.stop()
             raise ZeroDivisionError
     with pytest.raises(TypeError, match="generator"):
-        ProcessBackend(inputs(i for i in range(3)), temp_folder=str(folder))
+        ProcessBackend(job_on(i for i in range(3)), temp_folder=str(folder))
     (tmp_path / "file").write_text("in the way")
     place = str(tmp_path / "file" / "folder")
     with pytest.raises(OSError, match="temp_folder") as raised:
-        ProcessBackend(inputs(TABLE), temp_folder=place)
+        ProcessBackend(job_on(TABLE), temp_folder=place)
     assert raised.value.filename == place
 
     def full(self):
@@ -342,12 +343,12 @@ def test_errors_name_the_folder_and_leave_nothing(tmp_path, monkeypatch):
 
     monkeypatch.setattr(ProcessBackend, "_write", full)
     with pytest.raises(OSError, match="No space left on device.*temp_folder"):
-        ProcessBackend(inputs(TABLE), temp_folder=str(folder))
+        ProcessBackend(job_on(TABLE), temp_folder=str(folder))
     assert os.listdir(folder) == []
 
 
 def test_what_another_program_removed_is_put_back(tmp_path):
-    with ProcessBackend(inputs(TABLE), temp_folder=str(tmp_path)) as transfer:
+    with ProcessBackend(job_on(TABLE), temp_folder=str(tmp_path)) as transfer:
         (folder,) = tmp_path.iterdir()
         shutil.rmtree(folder)
         transfer.restore()
@@ -377,7 +378,7 @@ def test_a_cluster_of_spark_may_end_before_the_search(monkeypatch):
 @pytest.mark.parametrize("kind", ["loky", "multiprocessing"])
 def test_ctrl_c_interrupts_the_tasks_of_a_worker_but_not_its_queues(kind):
     with (
-        ProcessBackend(task()) as backend,
+        ProcessBackend(job()) as backend,
         parallel_config(kind),
         Parallel(n_jobs=2) as parallel,
     ):

@@ -21,7 +21,7 @@ from skbayes.evaluation.evaluator import (
     CandidateEvaluator,
     Evaluation,
     check_candidates,
-    fold_task,
+    make_job,
 )
 from skbayes.evaluation.fold import FoldOutcome
 from skbayes.evaluation.limits import FitLimits
@@ -57,7 +57,7 @@ def evaluator(estimator, catch_errors=False, settings=None, limit=None, **option
     scorer = get_scorer("accuracy")
     run = SearchRun(estimator, Score(), scorer, X, y, options=options, **more)
     kind = Backend if catch_errors else ThreadBackend
-    return CandidateEvaluator(run, kind(fold_task(run, X)))
+    return CandidateEvaluator(run, kind(make_job(run, X)))
 
 
 def trial_of(run, number, params):

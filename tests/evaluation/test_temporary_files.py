@@ -124,7 +124,7 @@ def test_folders_of_other_processes_remain_while_these_exist(tmp_path):
     )
     for folder in (here, elsewhere):
         folder.mkdir()
-        (folder / "task").touch()
+        (folder / "job").touch()
     second = TemporaryFolder(str(place), "data")
     names = {Path(folder.path).name for folder in (first, second)}
     assert {*os.listdir(place)} == {*names, elsewhere.name}

@@ -64,7 +64,7 @@ class _FoldOutcomes(FoldAspect):
 
 def _score_params(call: FoldCall) -> Any:
     """Return the keyword arguments of the scorers for the test set."""
-    return compat.check_fit_params(call.inputs.X, call.inputs.outcome_params, call.test)
+    return compat.check_fit_params(call.job.X, call.job.outcome_params, call.test)
 
 
 def _parsed(search: Any, objective: Any) -> Constraints | None:

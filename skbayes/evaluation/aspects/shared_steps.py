@@ -275,7 +275,7 @@ class _FoldSteps(FoldAspect):
         call.state[self.name] = shared
         with wrapped_fit(call.estimator, functools.partial(self._fit, call, shared)):
             yield
-        is_needed = any(aspect.needs_estimator for aspect in call.task.aspects)
+        is_needed = any(aspect.needs_estimator for aspect in call.job.aspects)
         # The steps of a fit that failed are not fitted again.
         without_stand_ins(call.estimator, is_needed and not shared.is_running)
 

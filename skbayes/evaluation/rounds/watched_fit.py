@@ -36,7 +36,7 @@ class WatchedFit:
         self._full_grid, self.grid = round_grid(limits.cap), round_grid(cap)
         self._call, self._limits = call, limits
         self._asked = frozenset(self.grid.tolist())
-        self._scorer = call.task.options["scorer"]
+        self._scorer = call.job.options["scorer"]
         self._n_returned = 0
         self._error: Exception | None = None
         self._last: list[Any] = []
@@ -92,10 +92,10 @@ class WatchedFit:
         sets = [(call.test, call.train)]
         if call.options["return_train_score"]:
             sets.append((call.train, None))
-        inputs = call.inputs
+        job = call.job
         found = []
         for rows, others in sets:
-            params = compat.check_fit_params(inputs.X, inputs.score_params, rows)
+            params = compat.check_fit_params(job.X, job.score_params, rows)
             found.append((*call.selected(rows, others), params))
         return found
 
@@ -124,7 +124,7 @@ class WatchedFit:
         for curves, scores in zip(self.curves, self._last, strict=True):
             _append(curves, scores if isinstance(scores, dict) else {"score": scores})
         X, y, _ = self._rows[0]
-        for aspect in self._call.task.aspects:
+        for aspect in self._call.job.aspects:
             outcomes = aspect.after_round(self._call, estimators[0], X, y)
             _append(self.outcome_curves, outcomes)
 
