@@ -35,7 +35,7 @@ from skbayes.inspection.score_model import column_labels, space_of_values
 from skbayes.results.read import read_record
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
-from skbayes.utils.html_table import html_table
+from skbayes.utils.texts import html_table
 
 # Position of a column that is inactive in a configuration; others are from 0 to 1.
 INACTIVE = -1.0

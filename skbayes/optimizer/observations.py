@@ -20,8 +20,8 @@ from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.space.space import Params, Space
 from skbayes.surrogates.registry import capability, make_surrogate
 from skbayes.utils.blas import one_blas_thread
-from skbayes.utils.html_table import html_table
 from skbayes.utils.ranking import best_first, least_violating, total_violation
+from skbayes.utils.texts import html_table
 
 # Difference between the seeds of the models of constraints and of those of scores.
 SEED_OFFSET = 1000

@@ -22,19 +22,10 @@ from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.results.scores import metrics_of
 from skbayes.space import Space
-from skbayes.utils.texts import printable
+from skbayes.utils.texts import html_table, printable
 
-# Maximum length of a value, and maximum number of lines that are not folded.
-MAX_LENGTH, MAX_LINES = 120, 20
-
-# Colors are inherited, so the box is readable in light and dark themes.
-FRAME = (
-    "display:inline-grid;grid-template-columns:max-content minmax(0,1fr);gap:0.1em 1em;"
-    "margin:0.5em 0;padding:0.5em 0.8em;max-width:100%;box-sizing:border-box;"
-    "border:1px solid rgba(128,128,128,0.5);border-radius:4px;line-height:1.4"
-)
-LABEL = "float:none;margin:0;font-weight:normal;opacity:0.75"
-VALUE = "float:none;margin:0;overflow-wrap:anywhere"
+# Maximum length of a value.
+MAX_LENGTH = 120
 
 GAIN = "Gain over the estimator's own values"
 
@@ -42,7 +33,7 @@ GAIN = "Gain over the estimator's own values"
 class ResultDisplay:
     """Mixin that presents a fitted search: HTML representation, report and plot.
 
-    The HTML representation is scikit-learn's diagram with a box below. The box contains
+    The HTML representation is scikit-learn's diagram with a table below, which contains
     the search space and the budget, and after `fit` the result. The text representation
     is that of scikit-learn.
     """
@@ -51,7 +42,15 @@ class ResultDisplay:
     def _repr_html_(self) -> Callable[[], str]:
         # The inherited property raises AttributeError if diagrams are disabled.
         diagram = super()._repr_html_  # type: ignore[misc]
-        return lambda: _diagram(self, diagram) + result_html(self)
+
+        def page() -> str:
+            try:
+                drawn = diagram()
+            except Exception:  # it uses names of parameters as regular expressions
+                drawn = f"<pre>{escape(repr(self))}</pre>"
+            return printable(drawn, kept="\n\r\t") + result_html(self)
+
+        return page
 
     def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
         bundle = {"text/plain": repr(self)}
@@ -165,42 +164,13 @@ class ResultDisplay:
         return Path(path)
 
 
-def _diagram(search: Any, make: Callable[[], str]) -> str:
-    """Return scikit-learn's diagram, or the text representation if that fails."""
-    try:
-        page = make()
-    except Exception:  # it uses names of parameters as regular expressions
-        page = f"<pre>{escape(repr(search))}</pre>"
-    return printable(page, kept="\n\r\t")
-
-
 def result_html(search: Any) -> str:
-    """Return an HTML box with the result of a search, its space and its budget."""
-    cells = "".join(
-        f'<dt style="{LABEL}">{escape(label)}</dt>'
-        f'<dd style="{VALUE}">{_html(text.splitlines())}</dd>'
-        for label, text in _rows(search)
-    )
-    box = f'<dl class="skbayes-result" style="{FRAME}">{cells}</dl>'
-    return printable(box, kept="\n\t")
-
-
-def _html(lines: list[str]) -> str:
-    """Return HTML of a text; a long one is folded."""
-    html = "<br>".join(map(escape, lines))
-    if len(lines) <= MAX_LINES:
-        return html
-    return f"<details><summary>{len(lines)} lines</summary>{html}</details>"
-
-
-def _rows(search: Any) -> Iterator[tuple[str, str]]:
-    """Yield labels and texts of the box."""
+    """Return an HTML table of the result of a search, its space and its budget."""
+    rows: list[tuple[str, str]] = []
     if {"cv_results_", "trials_"} <= vars(search).keys():
         record = read_record(search)
+        rows += [*_best(search, record), *_effort(search, record)]
         space: Space | str | None = record.space
-        is_front = hasattr(search, "pareto_params_")
-        yield from _front(search) if is_front else _best(search, record)
-        yield from _effort(search, record)
     else:
         space = _planned_space(search)
     n_configurations = math.inf
@@ -210,9 +180,19 @@ def _rows(search: Any) -> Iterator[tuple[str, str]]:
             f"{column.name or '(choice of dict)'}: {_short(column.dimension)}"
             for column in space.columns
         )
+    limits, n_iter, timeout = [], search.n_iter, search.timeout
+    if isinstance(n_iter, Integral) and n_configurations <= int(n_iter):
+        limits.append(f"all {n_configurations:.0f} configurations")
+    elif n_iter is not None:
+        limits.append(f"{n_iter} trials")
+    if timeout is not None:
+        limits.append(timeout if isinstance(timeout, str) else f"{timeout} s")
+    if search.stopper is not None:
+        limits.append("the stopper")
     if space:
-        yield "Search space", space
-    yield "Budget", _budget(search, n_configurations)
+        rows.append(("Search space", space))
+    rows.append(("Budget", ", or ".join(limits) or "none"))
+    return html_table(type(search).__name__, rows)
 
 
 def _planned_space(search: Any) -> Space | str:
@@ -230,44 +210,29 @@ def _planned_space(search: Any) -> Space | str:
             return " ".join(str(error).split())
 
 
-def _budget(search: Any, n_configurations: float) -> str:
-    n_iter, timeout, limits = search.n_iter, search.timeout, []
-    if isinstance(n_iter, Integral) and n_configurations <= int(n_iter):
-        limits.append(f"all {n_configurations:.0f} configurations")
-    elif n_iter is not None:
-        limits.append(f"{n_iter} trials")
-    if timeout is not None:
-        limits.append(timeout if isinstance(timeout, str) else f"{timeout} s")
-    if search.stopper is not None:
-        limits.append("the stopper")
-    return ", or ".join(limits) or "none"
-
-
-def _front(search: Any) -> Iterator[tuple[str, str]]:
-    n_front, n_trials = len(search.pareto_params_), len(search.trials_)
-    yield "Pareto front", f"{n_front} of {n_trials} trials"
-    if hasattr(search, "best_index_"):
-        for name in search.objectives:
-            if (means := search.cv_results_.get(f"mean_test_{name}")) is not None:
-                yield f"Chosen: {name}", f"{means[search.best_index_]:.4g}"
-
-
 def _best(search: Any, record: SearchRecord) -> Iterator[tuple[str, str]]:
-    known = vars(search)
-    if "best_score_" not in known:
-        return
-    metric = known.get("target_metric_", "score")
-    named = search._refit_choice().metric
-    if named in metrics_of(search.cv_results_):
-        metric, record = named, read_record(search, metric=named)
-    text = f"{record.sign * search.best_score_:.4g}"
-    spread = search.cv_results_.get(f"std_test_{metric}")
-    if spread is not None and search.n_splits_ > 1:
-        text += f" ± {spread[search.best_index_]:.2g} over {search.n_splits_} splits"
-    yield f"Best {record.title}", text
-    if not math.isnan(known.get("best_gain_", math.nan)):
-        gain = f"{search.best_gain_:.2g} ± {search.best_gain_std_:.2g}"
-        yield GAIN, f"{gain}, corrected for the choice of the best trial"
+    """Yield labels and texts of the best scores, or of the Pareto front."""
+    known, results = vars(search), search.cv_results_
+    if "pareto_params_" in known:
+        n_front, n_trials = len(search.pareto_params_), len(search.trials_)
+        yield "Pareto front", f"{n_front} of {n_trials} trials"
+        for name in search.objectives if "best_index_" in known else ():
+            if (means := results.get(f"mean_test_{name}")) is not None:
+                yield f"Chosen: {name}", f"{means[search.best_index_]:.4g}"
+    elif "best_score_" in known:
+        metric = known.get("target_metric_", "score")
+        named = search._refit_choice().metric
+        if named in metrics_of(results):
+            metric, record = named, read_record(search, metric=named)
+        text = f"{record.sign * search.best_score_:.4g}"
+        spread = results.get(f"std_test_{metric}")
+        if spread is not None and search.n_splits_ > 1:
+            std = spread[search.best_index_]
+            text += f" ± {std:.2g} over {search.n_splits_} splits"
+        yield f"Best {record.title}", text
+        if not math.isnan(known.get("best_gain_", math.nan)):
+            gain = f"{search.best_gain_:.2g} ± {search.best_gain_std_:.2g}"
+            yield GAIN, f"{gain}, corrected for the choice of the best trial"
 
 
 def _effort(search: Any, record: SearchRecord) -> Iterator[tuple[str, str]]:

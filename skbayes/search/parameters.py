@@ -22,7 +22,7 @@ from skbayes.search.combination import EnsembleResult
 from skbayes.space import Space
 from skbayes.surrogates.parzen import ParzenEstimator
 from skbayes.surrogates.registry import registry
-from skbayes.utils.did_you_mean import NameHints, spelling_of, surrogate_elsewhere
+from skbayes.utils.did_you_mean import NameHints, name_elsewhere, surrogate_elsewhere
 from skbayes.utils.pickled_version import PickledVersion
 
 # -- types ----------------------------------------------------------------------------
@@ -337,8 +337,8 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         """
         known = self.get_params(deep=False)
         for name in params:
-            if name not in known and (remedy := spelling_of(name, known)):
+            if name not in known and (hint := name_elsewhere(name, known)):
                 kind = type(self).__name__
-                raise ValueError(f"{kind} has no parameter {name!r}. {remedy}")
+                raise ValueError(f"{kind} has no parameter {name!r}.{hint}")
         validate.check_source(self, params.get("warm_start_from"))
         return super().set_params(**params)

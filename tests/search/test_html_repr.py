@@ -32,13 +32,13 @@ def fitted():
 
 def _cells(search):
     """Return the visible labels of the block, and the text next to them."""
-    cells = re.findall(r"<dt.*?</dt><dd.*?</dd>", result_html(search), re.DOTALL)
-    pairs = [cell.split("</dt>") for cell in cells]
+    cells = re.findall(r"<th.*?</th><td.*?</td>", result_html(search), re.DOTALL)
+    pairs = [cell.split("</th>") for cell in cells]
     return {_text(label): _text(value) for label, value in pairs}
 
 
 def _text(markup):
-    return html.unescape(re.sub(r"<[^>]*>", "", markup.replace("<br>", "\n")))
+    return html.unescape(re.sub(r"<[^>]*>", "", markup.replace("<br/>", "\n")))
 
 
 def test_both_protocols_show_diagram_and_block(fitted):

@@ -26,7 +26,7 @@ from skbayes.evaluation.options import (
 )
 from skbayes.loop.stopping import NoImprovement
 from skbayes.search._preparation import parse_initial_points
-from skbayes.utils.did_you_mean import SPELLINGS
+from skbayes.utils.did_you_mean import ELSEWHERE
 
 
 def parameters(kind):
@@ -40,19 +40,20 @@ def test_the_number_of_parameters(kind):
 
 @pytest.mark.parametrize("kind", SEARCHES)
 def test_a_name_elsewhere_is_refused_and_the_code_named(kind):
-    for name, (parameter, spelling) in SPELLINGS.items():
-        assert name not in parameters(kind)
-        if parameter not in parameters(kind):
+    known = parameters(kind)
+    for parameter, names, hint in ELSEWHERE:
+        spelling = re.search(r"Write (.*)\.$", hint)
+        if parameter not in known or spelling is None:
             continue
-        assert "search" in spelling.lower() or any(
-            f"{parameter}=" in spelling for parameter in parameters(kind)
-        )
-        with pytest.raises(TypeError, match="has no parameter") as in_constructor:
-            kind(SVC(), **{name: 3})
-        with pytest.raises(ValueError, match="has no parameter") as in_set_params:
-            kind(SVC()).set_params(**{name: 3})
-        for error in (in_constructor, in_set_params):
-            assert str(error.value).endswith(f"Write {spelling}.")
+        assert "search" in spelling[1].lower() or spelling[1].split("=")[0] in known
+        for name in names.split():
+            assert name not in known
+            with pytest.raises(TypeError, match="has no parameter") as in_constructor:
+                kind(SVC(), **{name: 3})
+            with pytest.raises(ValueError, match="has no parameter") as in_set_params:
+                kind(SVC()).set_params(**{name: 3})
+            for error in (in_constructor, in_set_params):
+                assert str(error.value).endswith(spelling[0])
 
 
 def test_other_unknown_names_are_refused_as_before():

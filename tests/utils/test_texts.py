@@ -1,8 +1,10 @@
-"""Texts without control characters."""
+"""Texts without control characters, and tables of HTML."""
+
+from xml.etree import ElementTree
 
 import pytest
 
-from skbayes.utils.texts import one_line, printable
+from skbayes.utils.texts import html_table, one_line, printable
 
 
 @pytest.mark.parametrize(
@@ -20,3 +22,11 @@ def test_control_characters_are_replaced(text, expected):
     assert one_line("Pipeline(steps=[1,\n      2])\r\n\x1b[A") == (
         "Pipeline(steps=[1, 2]) \ufffd[A"
     )
+
+
+def test_texts_are_shown_as_they_are():
+    rows = [("a & b", "<i>", '"'), ("c", "", "é")]
+    table = ElementTree.fromstring(html_table("1 < 2", rows))
+    assert table.find("caption").text == "1 < 2"
+    shown = [[cell.text or "" for cell in row] for row in table.iter("tr")]
+    assert shown == [list(row) for row in rows]
