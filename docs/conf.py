@@ -86,6 +86,7 @@ nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True
+nb_output_stderr = "warn"
 suppress_warnings += ["mystnb.unknown_mime_type"]
 # Prompts are not copied.
 copybutton_prompt_text = r">>> |\.\.\. |\$ "

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from programs import environment
 
+pytestmark = pytest.mark.documentation
+
 PAGE = Path(__file__).parents[2] / "docs" / "cluster.rst"
 BLOCK = re.compile(r"^\.\. code-block:: python3\n\n((?:(?: {3}.*)?\n)+)", re.MULTILINE)
 NAMES = ["beginning", "laptop", "dask", "jobs", "ray", "spark"]

@@ -162,6 +162,7 @@ SPHINX_SETTINGS = {
 }
 
 
+@pytest.mark.documentation
 def test_pages_show_the_parameters_and_the_methods(tmp_path):
     """The pages of the searches, built with Sphinx."""
     import numpydoc  # noqa: F401
@@ -275,12 +276,27 @@ def _run_page(page):
     return namespace
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+# The pages that a newcomer reads; `-m documentation` runs all others.
+FIRST_PAGES = ("README.md", "index.rst", "quick_start.rst")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page,
+            id=page.name,
+            marks=[] if page.name in FIRST_PAGES else pytest.mark.documentation,
+        )
+        for page in PAGES
+    ],
+)
 def test_code_of_page(page):
     languages = {block.language for block in _blocks(page)}
     assert (len(_run_page(page)) > 1) == bool(languages & {"python", "pycon", "check"})
 
 
+@pytest.mark.documentation
 def test_the_snippet_with_a_cluster_is_a_script(tmp_path):
     page = ROOT / "docs" / "parallel.rst"
     setup, *others = [b.code for b in _blocks(page) if b.language.startswith("python")]

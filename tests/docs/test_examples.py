@@ -10,6 +10,8 @@ import numpy as np
 import pytest
 from sklearn import datasets, ensemble
 
+pytestmark = pytest.mark.documentation
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATHS = sorted(EXAMPLES.rglob("*.py"))
 

@@ -1,10 +1,9 @@
-"""Form and execution of the notebooks."""
+"""Form of the notebooks, which the build of the documentation runs, and a figure."""
 
 import os
 import re
 from pathlib import Path
 
-import matplotlib.pyplot as plt
 import nbclient
 import nbformat
 import pytest
@@ -37,35 +36,7 @@ def test_form_of_the_committed_notebooks():
                 assert cell.execution_count is None
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_runs_from_top_to_bottom(path, monkeypatch, tmp_path, capsys):
-    """The build of the documentation runs each of them in a kernel."""
-    monkeypatch.chdir(tmp_path)
-    plt.switch_backend("agg")
-    names = {"__name__": "__main__"}
-    for cell in _read(path).cells:
-        if cell.cell_type == "code":
-            source = re.sub("^%matplotlib inline\n", "", cell.source)
-            exec(compile(source, str(path), "exec"), names)
-    assert capsys.readouterr().err == ""  # no warnings
-
-
-def test_runs_in_a_kernel(monkeypatch, tmp_path):
-    (path,) = [path for path in NOTEBOOKS if path.stem == "service"]
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
-    paths = [str(ROOT), os.environ.get("PYTHONPATH", "")]
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, paths)))
-    notebook = _read(path)
-    where = {"metadata": {"path": str(tmp_path)}}
-    options = {"timeout": 600, "kernel_name": "python3", "resources": where}
-    nbclient.NotebookClient(notebook, **options).execute()
-    codes = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    outputs = [out for cell in codes for out in cell.outputs]
-    assert outputs
-    assert not [out.text for out in outputs if out.get("name") == "stderr"]
-
-
+@pytest.mark.documentation
 def test_the_summary_figure_is_shown_once_as_the_result_of_a_cell(
     monkeypatch, tmp_path
 ):

@@ -12,7 +12,10 @@ from skbayes import BayesSearchCV
 
 STYLE = "getComputedStyle(document.querySelector"
 
-pytestmark = pytest.mark.skipif(BINARY is None, reason="no Chromium on the PATH")
+pytestmark = [
+    pytest.mark.documentation,
+    pytest.mark.skipif(BINARY is None, reason="no Chromium on the PATH"),
+]
 
 
 @pytest.fixture(scope="module")

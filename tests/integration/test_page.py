@@ -17,6 +17,8 @@ import pytest
 
 from skbayes import compat
 
+pytestmark = pytest.mark.documentation
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "integrations.rst").read_text(encoding="utf-8")
 SECTIONS = {
