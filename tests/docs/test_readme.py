@@ -19,7 +19,7 @@ SENTENCES = {
     "of `GridSearchCV` in scripts, notebooks and pipelines.": (
         "test_every_behavior_holds",
         "test_nested_in_a_pipeline",
-        "test_runs_from_top_to_bottom",
+        "test_form_of_the_committed_notebooks",
     ),
     "- **No grid to write.** Without a search space, the default space of the "
     "estimator is used.": (

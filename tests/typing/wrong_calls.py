@@ -2,6 +2,9 @@
 
 A comment that no error needs is an error itself, by `warn_unused_ignores` of mypy and
 `reportUnnecessaryTypeIgnoreComment` of pyright.
+
+Parameters that a search shares with BayesSearchCV have the same types, says
+tests/test_typing.py, and are called wrongly for BayesSearchCV alone.
 """
 
 from sklearn.svm import SVC
@@ -63,119 +66,35 @@ def bayes_search() -> None:
 def multi_stage_search() -> None:
     """Call MultiStageSearchCV wrongly."""
     MultiStageSearchCV(estimator, n_itr=5)  # type: ignore
-    MultiStageSearchCV(estimator, max_evals=5)  # type: ignore
     MultiStageSearchCV(estimator, n_iter="5")  # type: ignore
-    MultiStageSearchCV(estimator, timeout=[1])  # type: ignore
-    MultiStageSearchCV(estimator, surrogate="gpp")  # type: ignore
-    MultiStageSearchCV(estimator, surrogate=("gp", "best"))  # type: ignore
-    MultiStageSearchCV(estimator, initial_points="none")  # type: ignore
-    MultiStageSearchCV(estimator, n_jobs="all")  # type: ignore
-    MultiStageSearchCV(estimator, refit=3)  # type: ignore
-    MultiStageSearchCV(estimator, cv="5")  # type: ignore
-    MultiStageSearchCV(estimator, verbose="loud")  # type: ignore
-    MultiStageSearchCV(estimator, pre_dispatch=None)  # type: ignore
-    MultiStageSearchCV(estimator, random_state="seed")  # type: ignore
-    MultiStageSearchCV(estimator, error_score="ignore")  # type: ignore
-    MultiStageSearchCV(estimator, return_train_score="yes")  # type: ignore
-    MultiStageSearchCV(estimator, stopper=5)  # type: ignore
-    MultiStageSearchCV(estimator, journal=5)  # type: ignore
-    MultiStageSearchCV(estimator, constraints="recall >= 0.7")  # type: ignore
-    MultiStageSearchCV(estimator, trial_limits=10)  # type: ignore
-    MultiStageSearchCV(estimator, scoring=3)  # type: ignore
-    MultiStageSearchCV(estimator, pruning="always")  # type: ignore
-    MultiStageSearchCV(estimator, early_stopping="all")  # type: ignore
-    MultiStageSearchCV(estimator, return_folds=True)  # type: ignore
     MultiStageSearchCV(estimator, stages=0.3)  # type: ignore
     MultiStageSearchCV(estimator, stages="auto")  # type: ignore
     MultiStageSearchCV(estimator, n_iter=None)  # type: ignore
     MultiStageSearchCV(estimator, n_promoted="3")  # type: ignore
     MultiStageSearchCV(estimator, multi_fidelity="yes")  # type: ignore
     MultiStageSearchCV(estimator, best_of="first_stage")  # type: ignore
-    MultiStageSearchCV(estimator, "automatic")  # type: ignore
-    MultiStageSearchCV(space, estimator)  # type: ignore
-    MultiStageSearchCV(estimator, space, 30, 5)  # type: ignore
-    MultiStageSearchCV()  # type: ignore
     search = MultiStageSearchCV(estimator)
-    print(search.best_parms_)  # type: ignore
     print(search.optimizer)  # type: ignore
     print(search.train_fraction_)  # type: ignore
-    search.fti([], [])  # type: ignore
-    search.best_params_.append(1)  # type: ignore
-    print(search.stop_reason_ + 1)  # type: ignore
-    len(search.best_score_)  # type: ignore
-    print(search.trials_.bset)  # type: ignore
 
 
 def hyper_tune_search() -> None:
     """Call HyperTuneSearchCV wrongly."""
     HyperTuneSearchCV(estimator, n_itr=5)  # type: ignore
-    HyperTuneSearchCV(estimator, max_evals=5)  # type: ignore
     HyperTuneSearchCV(estimator, n_iter="5")  # type: ignore
-    HyperTuneSearchCV(estimator, timeout=[1])  # type: ignore
-    HyperTuneSearchCV(estimator, surrogate="gpp")  # type: ignore
-    HyperTuneSearchCV(estimator, surrogate=("gp", "best"))  # type: ignore
-    HyperTuneSearchCV(estimator, initial_points="none")  # type: ignore
-    HyperTuneSearchCV(estimator, n_jobs="all")  # type: ignore
-    HyperTuneSearchCV(estimator, refit=3)  # type: ignore
-    HyperTuneSearchCV(estimator, cv="5")  # type: ignore
-    HyperTuneSearchCV(estimator, verbose="loud")  # type: ignore
-    HyperTuneSearchCV(estimator, pre_dispatch=None)  # type: ignore
-    HyperTuneSearchCV(estimator, random_state="seed")  # type: ignore
-    HyperTuneSearchCV(estimator, error_score="ignore")  # type: ignore
-    HyperTuneSearchCV(estimator, return_train_score="yes")  # type: ignore
-    HyperTuneSearchCV(estimator, stopper=5)  # type: ignore
-    HyperTuneSearchCV(estimator, journal=5)  # type: ignore
-    HyperTuneSearchCV(estimator, constraints="recall >= 0.7")  # type: ignore
-    HyperTuneSearchCV(estimator, trial_limits=10)  # type: ignore
-    HyperTuneSearchCV(estimator, scoring=3)  # type: ignore
-    HyperTuneSearchCV(estimator, pruning="always")  # type: ignore
-    HyperTuneSearchCV(estimator, early_stopping="all")  # type: ignore
-    HyperTuneSearchCV(estimator, return_folds=True)  # type: ignore
     HyperTuneSearchCV(estimator, n_iter=None)  # type: ignore
     HyperTuneSearchCV(estimator, surrogate="tpe")  # type: ignore
     HyperTuneSearchCV(estimator, complexity="all")  # type: ignore
     HyperTuneSearchCV(estimator, subset_fraction="10%")  # type: ignore
     HyperTuneSearchCV(estimator, n_subsets="5")  # type: ignore
     HyperTuneSearchCV(estimator, n_small_iter="few")  # type: ignore
-    HyperTuneSearchCV(estimator, "automatic")  # type: ignore
-    HyperTuneSearchCV(space, estimator)  # type: ignore
-    HyperTuneSearchCV(estimator, space, 30, 5)  # type: ignore
-    HyperTuneSearchCV()  # type: ignore
     search = HyperTuneSearchCV(estimator)
-    print(search.best_parms_)  # type: ignore
     print(search.sign_)  # type: ignore
-    print(search.pareto_front_)  # type: ignore
-    search.fti([], [])  # type: ignore
-    search.best_params_.append(1)  # type: ignore
-    print(search.stop_reason_ + 1)  # type: ignore
-    len(search.best_score_)  # type: ignore
-    print(search.trials_.bset)  # type: ignore
 
 
 def tradeoff_search() -> None:
     """Call TradeoffSearchCV wrongly."""
     TradeoffSearchCV(estimator, n_itr=5)  # type: ignore
-    TradeoffSearchCV(estimator, max_evals=5)  # type: ignore
-    TradeoffSearchCV(estimator, n_iter="5")  # type: ignore
-    TradeoffSearchCV(estimator, timeout=[1])  # type: ignore
-    TradeoffSearchCV(estimator, surrogate="gpp")  # type: ignore
-    TradeoffSearchCV(estimator, surrogate=("gp", "best"))  # type: ignore
-    TradeoffSearchCV(estimator, initial_points="none")  # type: ignore
-    TradeoffSearchCV(estimator, n_jobs="all")  # type: ignore
-    TradeoffSearchCV(estimator, refit=3)  # type: ignore
-    TradeoffSearchCV(estimator, cv="5")  # type: ignore
-    TradeoffSearchCV(estimator, verbose="loud")  # type: ignore
-    TradeoffSearchCV(estimator, pre_dispatch=None)  # type: ignore
-    TradeoffSearchCV(estimator, random_state="seed")  # type: ignore
-    TradeoffSearchCV(estimator, error_score="ignore")  # type: ignore
-    TradeoffSearchCV(estimator, return_train_score="yes")  # type: ignore
-    TradeoffSearchCV(estimator, stopper=5)  # type: ignore
-    TradeoffSearchCV(estimator, journal=5)  # type: ignore
-    TradeoffSearchCV(estimator, constraints="recall >= 0.7")  # type: ignore
-    TradeoffSearchCV(estimator, trial_limits=10)  # type: ignore
-    TradeoffSearchCV(estimator, scoring=3)  # type: ignore
-    TradeoffSearchCV(estimator, early_stopping="all")  # type: ignore
-    TradeoffSearchCV(estimator, return_folds=True)  # type: ignore
     TradeoffSearchCV(estimator, pruning=True)  # type: ignore
     TradeoffSearchCV(estimator, surrogate=("gp", "ei"))  # type: ignore
     TradeoffSearchCV(estimator, tradeoff="low")  # type: ignore
@@ -184,101 +103,32 @@ def tradeoff_search() -> None:
     TradeoffSearchCV(estimator, score_range=1)  # type: ignore
     TradeoffSearchCV(estimator, cost_scale="sqrt")  # type: ignore
     TradeoffSearchCV(estimator, all_tradeoffs="yes")  # type: ignore
-    TradeoffSearchCV(estimator, "automatic")  # type: ignore
-    TradeoffSearchCV(space, estimator)  # type: ignore
-    TradeoffSearchCV(estimator, space, 30, 5)  # type: ignore
-    TradeoffSearchCV()  # type: ignore
     search = TradeoffSearchCV(estimator)
-    print(search.best_parms_)  # type: ignore
     print(search.best_costs_)  # type: ignore
     print(search.best_gain_)  # type: ignore
-    search.fti([], [])  # type: ignore
-    search.best_params_.append(1)  # type: ignore
-    print(search.stop_reason_ + 1)  # type: ignore
-    len(search.best_score_)  # type: ignore
-    print(search.trials_.bset)  # type: ignore
 
 
 def pareto_search() -> None:
     """Call ParetoSearchCV wrongly."""
     ParetoSearchCV(estimator, n_itr=5)  # type: ignore
-    ParetoSearchCV(estimator, max_evals=5)  # type: ignore
-    ParetoSearchCV(estimator, n_iter="5")  # type: ignore
-    ParetoSearchCV(estimator, timeout=[1])  # type: ignore
-    ParetoSearchCV(estimator, surrogate="gpp")  # type: ignore
-    ParetoSearchCV(estimator, surrogate=("gp", "best"))  # type: ignore
-    ParetoSearchCV(estimator, initial_points="none")  # type: ignore
-    ParetoSearchCV(estimator, n_jobs="all")  # type: ignore
-    ParetoSearchCV(estimator, refit=3)  # type: ignore
-    ParetoSearchCV(estimator, cv="5")  # type: ignore
-    ParetoSearchCV(estimator, verbose="loud")  # type: ignore
-    ParetoSearchCV(estimator, pre_dispatch=None)  # type: ignore
-    ParetoSearchCV(estimator, random_state="seed")  # type: ignore
-    ParetoSearchCV(estimator, error_score="ignore")  # type: ignore
-    ParetoSearchCV(estimator, return_train_score="yes")  # type: ignore
-    ParetoSearchCV(estimator, stopper=5)  # type: ignore
-    ParetoSearchCV(estimator, journal=5)  # type: ignore
-    ParetoSearchCV(estimator, constraints="recall >= 0.7")  # type: ignore
-    ParetoSearchCV(estimator, trial_limits=10)  # type: ignore
-    ParetoSearchCV(estimator, early_stopping="all")  # type: ignore
     ParetoSearchCV(estimator, scoring="accuracy")  # type: ignore
     ParetoSearchCV(estimator, pruning=True)  # type: ignore
     ParetoSearchCV(estimator, return_folds="predict")  # type: ignore
     ParetoSearchCV(estimator, objectives=["accuracy", "fit_time"])  # type: ignore
-    ParetoSearchCV(estimator, "automatic")  # type: ignore
-    ParetoSearchCV(space, estimator)  # type: ignore
-    ParetoSearchCV(estimator, space, 30, 5)  # type: ignore
-    ParetoSearchCV()  # type: ignore
     search = ParetoSearchCV(estimator)
-    print(search.best_parms_)  # type: ignore
     print(search.pareto_fronts_)  # type: ignore
     print(search.best_gain_)  # type: ignore
-    search.fti([], [])  # type: ignore
-    search.best_params_.append(1)  # type: ignore
-    print(search.stop_reason_ + 1)  # type: ignore
-    len(search.best_score_)  # type: ignore
-    print(search.trials_.bset)  # type: ignore
 
 
 def text_representation_search() -> None:
     """Call TextRepresentationSearchCV wrongly."""
     TextRepresentationSearchCV(n_itr=5)  # type: ignore
-    TextRepresentationSearchCV(max_evals=5)  # type: ignore
     TextRepresentationSearchCV(n_iter="5")  # type: ignore
-    TextRepresentationSearchCV(timeout=[1])  # type: ignore
-    TextRepresentationSearchCV(surrogate="gpp")  # type: ignore
-    TextRepresentationSearchCV(surrogate=("gp", "best"))  # type: ignore
-    TextRepresentationSearchCV(initial_points="none")  # type: ignore
-    TextRepresentationSearchCV(n_jobs="all")  # type: ignore
-    TextRepresentationSearchCV(refit=3)  # type: ignore
-    TextRepresentationSearchCV(cv="5")  # type: ignore
-    TextRepresentationSearchCV(verbose="loud")  # type: ignore
-    TextRepresentationSearchCV(pre_dispatch=None)  # type: ignore
-    TextRepresentationSearchCV(random_state="seed")  # type: ignore
-    TextRepresentationSearchCV(error_score="ignore")  # type: ignore
-    TextRepresentationSearchCV(return_train_score="yes")  # type: ignore
-    TextRepresentationSearchCV(stopper=5)  # type: ignore
-    TextRepresentationSearchCV(journal=5)  # type: ignore
-    TextRepresentationSearchCV(constraints="recall >= 0.7")  # type: ignore
-    TextRepresentationSearchCV(trial_limits=10)  # type: ignore
-    TextRepresentationSearchCV(scoring=3)  # type: ignore
-    TextRepresentationSearchCV(pruning="always")  # type: ignore
-    TextRepresentationSearchCV(return_folds=True)  # type: ignore
     TextRepresentationSearchCV(early_stopping=10)  # type: ignore
     TextRepresentationSearchCV(best_of="last_stage")  # type: ignore
     TextRepresentationSearchCV(stages="all")  # type: ignore
     TextRepresentationSearchCV(space="short")  # type: ignore
     TextRepresentationSearchCV(dev="texts")  # type: ignore
     TextRepresentationSearchCV(language=3)  # type: ignore
-    TextRepresentationSearchCV(estimator, "automatic")  # type: ignore
-    TextRepresentationSearchCV(space, estimator)  # type: ignore
-    TextRepresentationSearchCV(estimator, space, 30, 5)  # type: ignore
     search = TextRepresentationSearchCV()
-    print(search.best_parms_)  # type: ignore
     print(search.trial_)  # type: ignore
-    print(search.pareto_front_)  # type: ignore
-    search.fti([], [])  # type: ignore
-    search.best_params_.append(1)  # type: ignore
-    print(search.stop_reason_ + 1)  # type: ignore
-    len(search.best_score_)  # type: ignore
-    print(search.trials_.bset)  # type: ignore
