@@ -52,7 +52,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.evaluation": 5263,
     "skbayes.inspection": 2836,
     "skbayes.integration": 270,
-    "skbayes.journal": 1136,
+    "skbayes.journal": 1085,
     "skbayes.loop": 1160,
     "skbayes.optimizer": 991,
     "skbayes.results": 1094,

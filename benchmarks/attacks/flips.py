@@ -21,8 +21,7 @@ import numpy as np
 import tally
 
 from skbayes.evaluation.trial import FoldResult, Trial
-from skbayes.journal.journal import Journal
-from skbayes.journal.reader import read_journal
+from skbayes.journal.journal import Content, Journal
 from skbayes.space import Space
 
 N_TRIALS, PAGE = 12, 4096
@@ -60,10 +59,10 @@ def write(path: Path) -> list[bytes]:
 
 def content(path: Path) -> str:
     """Return the content of a journal for a reader and for a continued search."""
-    facts, trials = read_journal(path)
+    read = Content.read(path)
     with opened(path) as journal:
         known = (journal.seed, journal.n_points, journal.proposals, journal.results)
-        return repr((facts, trials, known, journal.splits, journal.stages))
+        return repr((read, known, journal.splits, journal.stages))
 
 
 def flips(data: bytes, n: int, rng: np.random.Generator) -> Iterator[bytes]:

@@ -43,7 +43,7 @@ import tally
 from every_search import SEARCHES, data, make
 from journal_samples import open_journal, params_of, trial_of
 
-from skbayes.journal.reader import read_journal
+from skbayes.journal.journal import Content
 
 # The workers import from this path.
 os.environ["PYTHONPATH"] = os.pathsep.join(sys.path)
@@ -105,7 +105,7 @@ def kill_group(child: int) -> None:
 def n_finished(path: str) -> int:
     """Count the finished trials in a journal; 0 if it cannot be read."""
     try:
-        return sum(stored.result is not None for stored in read_journal(path)[1])
+        return len(Content.read(path).results)
     except (OSError, ValueError):
         return 0
 

@@ -12,7 +12,7 @@ import contextlib
 import os
 from collections.abc import Sequence
 
-from skbayes.journal.rows import Content
+from skbayes.journal.journal import Content
 from skbayes.journal.store import Store, guarded
 
 
@@ -37,9 +37,8 @@ def _check(file: str, save: str | None) -> int:
         print(f"{file}: damaged: {fault}. No trial can be saved.")
         return 1
     with guarded(file):
-        trials = Content.of(rows).trials
-    n_finished = sum(trial.result is not None for trial in trials)
-    kept = f"{len(trials)} trials, {n_finished} of them finished"
+        content = Content.of(rows)
+    kept = f"{len(content.proposals)} trials, {len(content.results)} of them finished"
     state = f"damaged: {fault}.\nUndamaged before that" if fault else "undamaged"
     print(f"{file}: {state}: {kept}.")
     if save is not None:

@@ -8,8 +8,8 @@ code, and data by their type, shape and digest.
 
 The digest of an array is that of its elements in C order, little-endian. The digest of
 a sparse matrix is that of its sorted CSR form, and the digest of a data frame that of
-its columns with names and dtypes, without the index. The digest of text is that of its
-UTF-8 bytes. Large arrays are hashed in blocks, and are never copied as a whole.
+its columns with names and dtypes, without the index. Large arrays are hashed in blocks,
+and are never copied as a whole.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import scipy.sparse
 
 from skbayes import compat
 from skbayes.evaluation.options import refit_choice
-from skbayes.journal.rows import rows_of
+from skbayes.journal.json_space import rows_of
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
 from skbayes.space.lists import Progression, keeps_more_than_parameters, same
@@ -53,6 +53,9 @@ MAX_ITEMS = 200
 
 # Elements of an array, and Python objects, to hash at a time.
 BLOCK, CHUNK = 2**17, 4096
+
+# Types whose values are described by their `repr`.
+_PLAIN = frozenset({bool, float, complex, str, bytes, range})
 
 # Kinds of NumPy types whose elements are hashed as bytes.
 _NUMERIC = frozenset("biufcmM")
@@ -227,6 +230,10 @@ class _Describer:
 
     def __call__(self, value: Any) -> str:
         value = native(value)
+        if type(value) is int:
+            return repr(value) if abs(value) < 2**64 else hex(value)
+        if value is None or type(value) in _PLAIN:
+            return repr(value)
         if any(value is outer for outer in self._open):
             return "<itself>"
         self._open.append(value)
@@ -236,10 +243,6 @@ class _Describer:
             self._open.pop()
 
     def _text(self, value: Any) -> str:
-        if type(value) is int:
-            return repr(value) if abs(value) < 2**64 else hex(value)
-        if value is None or type(value) in (bool, float, complex, str, bytes, range):
-            return repr(value)
         if isinstance(value, type):
             return _qualified(value)
         if is_data(value):
@@ -369,107 +372,80 @@ def is_data(value: Any) -> bool:
 
 def data_text(data: Any, describe: Callable[[Any], str]) -> str:
     """Describe data in one line, with their digest; `describe` is for their objects."""
-    digest = _Digest(describe)
-    return f"{digest.add(data)}, blake2b {digest.hash.hexdigest()}"
+    if isinstance(data, list | tuple):
+        name = f"{type(data).__name__} of {len(data)} items"
+    elif hasattr(data, "columns"):
+        name = f"data frame with shape {data.shape}"
+    elif hasattr(data, "to_numpy"):
+        name = f"column of {data.dtype} with {len(data)} items"
+    elif scipy.sparse.issparse(data):
+        name = f"sparse matrix of {data.dtype.name} with shape {data.shape}"
+    else:
+        data = compat.to_host(data)
+        if not isinstance(data, np.ma.MaskedArray):
+            data = np.asarray(data)
+        name = f"array of {_type_name(data.dtype)} with shape {data.shape}"
+    digest = hashlib.blake2b(digest_size=16)
+    for piece in _pieces(data, describe):
+        is_block = isinstance(piece, bytes)
+        digest.update(piece if is_block else f"{piece!r}\n".encode())
+    return f"{name}, blake2b {digest.hexdigest()}"
 
 
-class _Digest:
-    """Hash of data, and of the format of the bytes of each part."""
-
-    def __init__(self, describe: Callable[[Any], str]) -> None:
-        self._describe = describe
-        self.hash = hashlib.blake2b(digest_size=16)
-
-    def add(self, data: Any) -> str:
-        """Add data to the hash; return a description of their type."""
-        if isinstance(data, list | tuple):
-            self._add_list(data)
-            return f"{type(data).__name__} of {len(data)} items"
-        if scipy.sparse.issparse(data):
-            self._add_sparse(data)
-            return f"sparse matrix of {data.dtype.name} with shape {data.shape}"
-        if hasattr(data, "columns") and hasattr(data, "dtypes"):
-            names = [self._describe(name) for name in data.columns]
-            self._tag("frame", names, data.shape)
-            columns = getattr(data, "iloc", data)
-            for j in range(data.shape[1]):
-                self._add_column(columns[:, j])
-            return f"data frame with shape {data.shape}"
-        if hasattr(data, "to_numpy"):
-            self._add_column(data)
-            return f"column of {data.dtype} with {len(data)} items"
-        array = compat.to_host(data)
-        if not isinstance(array, np.ma.MaskedArray):
-            array = np.asarray(array)
-        self._add_array(array)
-        return f"array of {_name(array.dtype)} with shape {array.shape}"
-
-    def _tag(self, *facts: Any) -> None:
-        self.hash.update(repr(facts).encode() + b"\n")
-
-    def _add_array(self, array: np.ndarray) -> None:
-        self._tag("array", _name(array.dtype), array.shape)
-        if isinstance(array, np.ma.MaskedArray):
-            self._add_bytes(np.ma.getmaskarray(array))
-            array = array.filled()
-        if array.dtype.kind in _NUMERIC:
-            self._add_bytes(array)
-        else:
-            self._add_objects(array.ravel())
-
-    def _add_bytes(self, array: np.ndarray) -> None:
-        """Hash the elements in C order, little-endian, for any layout."""
-        dtype = array.dtype.newbyteorder("<")
-        array = np.atleast_1d(array)
-        n_rows = max(BLOCK * len(array) // max(array.size, 1), 1)
-        for start in range(0, len(array), n_rows):
-            block = array[start : start + n_rows]
-            self.hash.update(block.astype(dtype, copy=False).tobytes())
-
-    def _add_sparse(self, matrix: Any) -> None:
-        csr = matrix.tocsr()
+def _pieces(data: Any, describe: Callable[[Any], str]) -> Iterator[Any]:
+    """Yield the elements of data as bytes, and facts about the format of the bytes."""
+    if isinstance(data, list | tuple):
+        for i in range(0, len(data), CHUNK):
+            yield [describe(item) for item in data[i : i + CHUNK]]
+    elif scipy.sparse.issparse(data):
+        csr = data.tocsr()
         if not csr.has_canonical_format:
             csr = csr.copy()
             csr.sum_duplicates()
-        self._tag("sparse", csr.shape)
+        yield "sparse", csr.shape
         # Indices have 32 or 64 bits.
         places = csr.indptr.astype(np.int64), csr.indices.astype(np.int64)
         for part in (*places, csr.data):
-            self._add_array(part)
-
-    def _add_list(self, items: Sequence[Any]) -> None:
-        array = None
-        if len(items) and isinstance(items[0], int | float | list | tuple):
-            with contextlib.suppress(ValueError, OverflowError):  # ragged rows
-                array = np.asarray(items)
-        if array is not None and array.dtype.kind in "biuf":
-            self._add_array(array)
-        else:
-            self._add_objects(items)
-
-    def _add_objects(self, items: Any) -> None:
-        for i in range(0, len(items), CHUNK):
-            chunk = items[i : i + CHUNK]
-            chunk = chunk.tolist() if hasattr(chunk, "tolist") else list(chunk)
-            strings = all(type(item) is str for item in chunk)
-            texts = chunk if strings else [self._describe(item) for item in chunk]
-            self._tag("strings" if strings else "objects", list(map(len, texts)))
-            self.hash.update("".join(texts).encode("utf-8", "surrogatepass"))
-
-    def _add_column(self, column: Any) -> None:
+            yield from _pieces(part, describe)
+    elif hasattr(data, "columns"):
+        yield "frame", [describe(name) for name in data.columns], data.shape
+        columns = getattr(data, "iloc", data)
+        for j in range(data.shape[1]):
+            yield from _pieces(columns[:, j], describe)
+    elif hasattr(data, "to_numpy"):
         # Missing integers of polars become NaN.
-        n_missing = column.null_count() if hasattr(column, "null_count") else 0
-        self._tag("column", str(column.dtype), n_missing)
-        categories: Any = getattr(column.dtype, "categories", None)
+        n_missing = data.null_count() if hasattr(data, "null_count") else 0
+        yield "column", str(data.dtype), n_missing
+        categories: Any = getattr(data.dtype, "categories", None)
         if hasattr(categories, "tolist"):
-            self._add_list(categories.tolist())
-        self._add_array(np.asarray(column.to_numpy()))
+            yield from _pieces(categories.tolist(), describe)
+        yield from _pieces(np.asarray(data.to_numpy()), describe)
+    else:
+        yield "array", _type_name(data.dtype), data.shape
+        if isinstance(data, np.ma.MaskedArray):
+            yield from _blocks(np.ma.getmaskarray(data))
+            data = data.filled()
+        if data.dtype.kind in _NUMERIC:
+            yield from _blocks(data)
+        else:
+            items = data.ravel()
+            for i in range(0, len(items), CHUNK):
+                yield from _pieces(items[i : i + CHUNK].tolist(), describe)
 
 
-def _name(dtype: np.dtype) -> str:
+def _blocks(array: np.ndarray) -> Iterator[bytes]:
+    """Yield the elements in C order, little-endian, for any layout."""
+    dtype = array.dtype.newbyteorder("<")
+    array = np.atleast_1d(array)
+    n_rows = max(BLOCK * len(array) // max(array.size, 1), 1)
+    for start in range(0, len(array), n_rows):
+        block = array[start : start + n_rows]
+        yield block.astype(dtype, copy=False).tobytes()
+
+
+def _type_name(dtype: Any) -> str:
     """Return the name of a type, without the byte order and the length of texts."""
     if dtype.kind in _NUMERIC:
         return dtype.newbyteorder("=").name
-    return {"U": "str", "S": "bytes", "T": "str", "O": "object"}.get(
-        dtype.kind, str(dtype)
-    )
+    names = {"U": "str", "S": "bytes", "T": "str", "O": "object"}
+    return names.get(dtype.kind, str(dtype))

@@ -1,27 +1,33 @@
-"""Journal of a search: file of its trials, from which a killed search is continued."""
+"""Journal of a search: rows of a file, from which a killed search is continued.
+
+The first row is that of the search. The others are each proposal of a configuration,
+each result of a trial, and the beginning of each stage, in the order of these events.
+Each row is a dataclass that is stored as JSON.
+"""
 
 from __future__ import annotations
 
+import json
+import numbers
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
+from skbayes.evaluation.aspects.registry import extra_types
 from skbayes.evaluation.run import NullJournal
-from skbayes.evaluation.trial import Trial
-from skbayes.journal.json_space import from_record, to_outline, to_record
-from skbayes.journal.rows import (
-    Content,
-    ProposalRow,
-    ResultRow,
-    SearchRow,
-    StageRow,
-    StoredTrial,
+from skbayes.evaluation.trial import FoldResult, Trial
+from skbayes.journal.json_space import (
+    from_record,
     pack_split,
-    to_text,
+    to_outline,
+    to_record,
     unpack_split,
 )
-from skbayes.journal.store import Store, guarded
+from skbayes.journal.store import Row, Store, guarded
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 
@@ -30,6 +36,158 @@ Splits = list[tuple[Any, Any]]
 # Descriptions up to this length are shown in full. Longer ones are shown from this many
 # characters before to this many after the first difference.
 MAX_SHOWN, BEFORE, AFTER = 160, 40, 80
+
+
+@dataclass(frozen=True)
+class SearchRow:
+    """Search, whose seed, splits and identity are fixed; the splits are packed."""
+
+    seed: int
+    n_points: int
+    splits: list[tuple[str, str]]
+    identity: Mapping[str, str]
+    facts: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class StageRow:
+    """Number of the first trial of a stage."""
+
+    stage: int
+    first: int
+
+
+@dataclass(frozen=True)
+class ProposalRow:
+    """Configuration as a record and a row of the space (see `json_space`)."""
+
+    number: int
+    params: dict[str, Any]
+    row: list[float | None]
+    expected_improvement: float | None
+    asked: float
+
+
+@dataclass(frozen=True)
+class ResultRow:
+    """Finished trial: the attributes of `Trial` other than its configuration."""
+
+    number: int
+    finished: float
+    trial: dict[str, Any]
+
+    @classmethod
+    def of(cls, trial: Trial, finished: float) -> ResultRow:
+        """Return the row of a trial; TypeError if an extra is not of its type."""
+        declared = extra_types()
+        for extras in (trial.extras, *(fold.extras for fold in trial.folds)):
+            for name, value in extras.items():
+                expected = declared.get(name, numbers.Number)
+                if not isinstance(value, expected | np.generic):
+                    raise TypeError(
+                        f"journal: trial {trial.number} cannot be stored: {name!r} is "
+                        f"{value!r}, which is not of the type {expected.__name__}. "
+                        "Declare other types in `Aspect.extras`."
+                    )
+        attributes = {**vars(trial), "folds": [vars(fold) for fold in trial.folds]}
+        number = attributes.pop("number")
+        del attributes["params"]
+        return cls(number, finished, attributes)
+
+    def trial_of(self, params: dict[str, Any]) -> Trial:
+        """Return the trial, given its configuration."""
+        folds = [FoldResult(**fold) for fold in self.trial["folds"]]
+        attributes = {**self.trial, "folds": folds}
+        return Trial(number=self.number, params=params, **attributes)
+
+
+AnyRow = SearchRow | StageRow | ProposalRow | ResultRow
+
+_KINDS: dict[str, type[AnyRow]] = {
+    "search": SearchRow,
+    "stage": StageRow,
+    "proposal": ProposalRow,
+    "result": ResultRow,
+}
+_NAMES = {kind: name for name, kind in _KINDS.items()}
+
+
+def _plain(value: Any) -> Any:
+    """Return the Python number for a NumPy number or an array of one element."""
+    if not hasattr(value, "item"):
+        raise TypeError(f"journal: {value!r} in the results of a trial is not numeric.")
+    return value.item()
+
+
+# A shared encoder for all trials: json.dumps creates one for each call.
+_encode = json.JSONEncoder(default=_plain).encode
+
+
+def to_text(row: AnyRow) -> Row:
+    """Return the kind and the content of a row."""
+    return _NAMES[type(row)], _encode(vars(row))
+
+
+def from_text(row: Row) -> AnyRow:
+    """Return the row of a kind and a content; an error if they do not fit."""
+    kind, content = row
+    return _KINDS[kind](**json.loads(content))
+
+
+@dataclass
+class Content:
+    """Content of a journal; the results are by the numbers of their trials."""
+
+    search: SearchRow
+    stages: dict[int, int] = field(default_factory=dict)
+    proposals: list[ProposalRow] = field(default_factory=list)
+    results: dict[int, ResultRow] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: Iterable[Row]) -> Content:
+        """Return the content of the rows; ValueError if one does not fit."""
+        first, *others = map(from_text, rows)
+        if not isinstance(first, SearchRow):
+            raise ValueError("the first row is not that of the search")
+        content = cls(first)
+        for row in others:
+            fits = True
+            if isinstance(row, StageRow):
+                content.stages[row.stage] = row.first
+            elif isinstance(row, ProposalRow):
+                fits = row.number == len(content.proposals)
+                content.proposals.append(row)
+            elif isinstance(row, ResultRow):
+                known = range(len(content.proposals))
+                fits = row.number in known and row.number not in content.results
+                fits &= len(row.trial["folds"]) == len(first.splits)
+                content.results[row.number] = row
+            if not fits or isinstance(row, SearchRow):
+                name = _NAMES[type(row)]
+                raise ValueError(f"a row ({name}) does not fit those before it")
+        content.results = dict(sorted(content.results.items()))
+        return content
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Content:
+        """Read a journal, also during its search; ValueError if it is damaged."""
+        rows, fault = Store.read(path)
+        with guarded(path):
+            if fault:
+                raise ValueError(fault)
+            return cls.of(rows)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Facts about the search, for readers of the journal."""
+        search = self.search
+        return {
+            "seed": search.seed,
+            "n_points": search.n_points,
+            "n_splits": len(search.splits),
+            "identity": search.identity,
+            **search.facts,
+        }
 
 
 class Journal(NullJournal):
@@ -81,21 +239,17 @@ class Journal(NullJournal):
                     (unpack_split(train), unpack_split(test))
                     for train, test in found.splits
                 ]
-                for stored in content.trials:
-                    self._take(stored)
+                for row in content.proposals:
+                    params = from_record(space, row.params, row.row)
+                    self.proposals.append(params)
+                    self.expected_improvements.append(row.expected_improvement)
+                for number, result in content.results.items():
+                    self.results[number] = result.trial_of(self.proposals[number])
         except BaseException:
             self._store.close()
             raise
         self.seed, self.n_points = found.seed, found.n_points
         self.stages = content.stages
-
-    def _take(self, stored: StoredTrial) -> None:
-        proposal = stored.proposal
-        params = from_record(self._space, proposal.params, proposal.row)
-        self.proposals.append(params)
-        self.expected_improvements.append(proposal.expected_improvement)
-        if stored.result is not None:
-            self.results[proposal.number] = stored.result.trial_of(params)
 
     def record_stage(self, stage: int, first: int) -> None:
         """Record the number of the first trial of a stage, if it is new."""

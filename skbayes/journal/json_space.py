@@ -1,4 +1,4 @@
-"""Configurations and search spaces as plain JSON; no object is written or created.
+"""Configurations, search spaces and splits as plain JSON; no object is created.
 
 A record maps the name of each hyper-parameter to its value, or to a dict with a short
 `text` if the value is not plain. The row of the configuration, its encoded positions
@@ -14,11 +14,15 @@ hyper-parameter and a `kind`:
 
 Constraints are omitted. A space that is read again is therefore suitable for axes and
 models of a journal's trials, but not for proposals.
+
+A split is a compressed text.
 """
 
 from __future__ import annotations
 
+import base64
 import math
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -199,3 +203,30 @@ def _dimension(entry: dict[str, Any]) -> Any:
     if listed.repeated:
         raise ValueError(f"two options have the same text: {listed.repeated[0]!r}")
     return listed
+
+
+# -- splits -----------------------------------------------------------------------
+
+
+def rows_of(indices: Any) -> np.ndarray:
+    """Return the indices of a split; TypeError for other than indices or a mask."""
+    array = np.asarray(indices)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iub"):
+        raise TypeError(
+            "journal: each split must be a pair of index arrays or boolean masks, got "
+            f"{array!r}."
+        )
+    return np.flatnonzero(array) if array.dtype.kind == "b" else array.astype(np.intp)
+
+
+def pack_split(indices: Any) -> str:
+    """Compress a split as text."""
+    # The differences of ascending indices are mostly equal, and compress well.
+    steps = np.diff(rows_of(indices).astype("<i8"), prepend=0)
+    return base64.b85encode(zlib.compress(steps.tobytes(), level=1)).decode()
+
+
+def unpack_split(text: str) -> np.ndarray:
+    """Return the indices of a packed split."""
+    steps = np.frombuffer(zlib.decompress(base64.b85decode(text)), "<i8")
+    return np.cumsum(steps, dtype=np.intp)

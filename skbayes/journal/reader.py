@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skbayes.evaluation.trial import Trial
+from skbayes.journal.journal import Content
 from skbayes.journal.json_space import adapt_record, readable
-from skbayes.journal.rows import StoredTrial, read_content
 from skbayes.journal.store import guarded, is_held
 from skbayes.space import Space
 from skbayes.space.dimensions import is_number
@@ -90,30 +90,14 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
             "load_history returns a pandas DataFrame, but pandas is not installed; run "
             "`pip install pandas`."
         ) from error
-    facts, trials = read_journal(path)
+    content = Content.read(path)
     with guarded(path):
-        rows, columns = _table(trials)
+        rows, columns = _table(content)
     frame = pd.DataFrame(rows, columns=columns, dtype=object).infer_objects()
     for name in ("started", "finished"):
         frame[name] = pd.to_datetime(frame[name].astype(float), unit="s", utc=True)
-    frame.attrs = facts
+    frame.attrs = content.facts
     return frame
-
-
-def read_journal(
-    path: str | os.PathLike[str],
-) -> tuple[dict[str, Any], list[StoredTrial]]:
-    """Return the facts about a search and all its trials, in order of their numbers."""
-    content = read_content(path)
-    search = content.search
-    facts = {
-        "seed": search.seed,
-        "n_points": search.n_points,
-        "n_splits": len(search.splits),
-        "identity": search.identity,
-        **search.facts,
-    }
-    return facts, content.trials
 
 
 def while_running(source: Any, refresh: float | None) -> Iterator[bool]:
@@ -143,19 +127,13 @@ def _looks(path: str | os.PathLike[str], seconds: float) -> Iterator[bool]:
 
 def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial], int]:
     """Read the finished trials that belong to any space, and count the others."""
-    found = []
-    n_dropped = 0
-    content = read_content(path)
+    found: list[Trial] = []
+    content = Content.read(path)
     with guarded(path):
-        for stored in content.trials:
-            if stored.result is None:
-                continue
-            params = adapt_record(space, stored.proposal.params)
-            if params is None:
-                n_dropped += 1
-            else:
-                found.append(stored.result.trial_of(params))
-    return found, n_dropped
+        for number, result in content.results.items():
+            params = adapt_record(space, content.proposals[number].params)
+            found += [] if params is None else [result.trial_of(params)]
+    return found, len(content.results) - len(found)
 
 
 # -- rows of the data frame -------------------------------------------------------
@@ -163,14 +141,13 @@ def read_trials(path: str | os.PathLike[str], space: Space) -> tuple[list[Trial]
 _FIDELITY = {"stage": 0, "train_fraction": 1.0, "subset": 0}
 
 
-def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
+def _table(content: Content) -> tuple[list[dict[str, Any]], list[str]]:
     """Return a dict for each trial, without missing values, and all column names."""
     rows: list[dict[str, Any]] = []
     params: set[str] = set()
     measures: dict[str, float] = {}
     fidelity: list[str] = []
-    for item in stored:
-        proposal, result = item.proposal, item.result
+    for proposal in content.proposals:
         row: dict[str, Any] = {
             "number": proposal.number,
             "state": "unfinished",
@@ -180,7 +157,7 @@ def _table(stored: list[StoredTrial]) -> tuple[list[dict[str, Any]], list[str]]:
         }
         shown = {f"param_{n}": readable(value) for n, value in proposal.params.items()}
         params |= shown.keys()
-        if result is not None:
+        if result := content.results.get(proposal.number):
             trial = result.trial_of({})
             names = ("state", "score", *_FIDELITY, "duration", "error")
             row |= {name: getattr(trial, name) for name in names}

@@ -248,14 +248,6 @@ def _damaged(path: str, fault: object) -> ValueError:
     )
 
 
-def read_rows(path: str | os.PathLike[str]) -> list[Row]:
-    """Return the rows of a store, also while it is written; ValueError if damaged."""
-    rows, fault = Store.read(path)
-    if fault:
-        raise _damaged(os.fspath(path), fault)
-    return rows
-
-
 @contextlib.contextmanager
 def guarded(path: str | os.PathLike[str]) -> Iterator[None]:
     """Turn errors of SQLite, and of parsing the content, into errors with advice."""

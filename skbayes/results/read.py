@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes.evaluation.objectives import Objectives
 from skbayes.evaluation.trial import FoldResult, FoldStatus, History, Trial, TrialState
+from skbayes.journal.journal import Content
 from skbayes.journal.json_space import adapt_record, from_outline, readable
-from skbayes.journal.reader import read_journal
 from skbayes.results.record import SearchRecord, make_record
 from skbayes.results.warm_start import n_rounds, own_params
 from skbayes.space import Space
@@ -243,19 +243,20 @@ def _score_of_row(
 
 
 def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Facts:
-    facts, stored = read_journal(path)
+    content = Content.read(path)
+    facts = content.facts
     trials, running = [], []
     name = os.path.splitext(os.path.basename(path))[0]
-    for trial in stored:
-        number, record = trial.proposal.number, trial.proposal.params
+    for proposal in content.proposals:
+        number, record = proposal.number, proposal.params
         params = None if space is None else adapt_record(space, record)
         if params is None:
             params = {name: readable(entry) for name, entry in record.items()}
         params = _without_size(params, facts)
-        if trial.result is None:
-            running.append((number, params, trial.proposal.asked))
+        if number in content.results:
+            trials.append(content.results[number].trial_of(params))
         else:
-            trials.append(trial.result.trial_of(params))
+            running.append((number, params, proposal.asked))
     return _with_facts(facts, trials, running) | {"name": name}
 
 

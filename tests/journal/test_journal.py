@@ -30,7 +30,7 @@ from journal_samples import (
 from sklearn.model_selection import KFold, ShuffleSplit
 
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial
-from skbayes.journal.rows import pack_split, unpack_split
+from skbayes.journal.json_space import pack_split, unpack_split
 from skbayes.journal.store import APPLICATION_ID
 
 NUMBERS = st.one_of(st.floats(), st.integers(-(2**70), 2**70))

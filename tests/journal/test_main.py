@@ -3,7 +3,7 @@
 from journal_samples import exact, execute, open_journal, record, trial_of
 
 from skbayes.journal.__main__ import main
-from skbayes.journal.reader import read_journal
+from skbayes.journal.journal import Content
 
 
 def test_a_whole_journal(written, tmp_path, capsys):
@@ -16,7 +16,7 @@ def test_a_whole_journal(written, tmp_path, capsys):
     assert f"{written}: undamaged: 3 trials, 3 of them finished." in out
     assert f"Saved to {copy}." in out
     assert written.read_bytes() == before
-    assert read_journal(copy) == read_journal(written)
+    assert Content.read(copy) == Content.read(written)
 
 
 def test_what_comes_before_the_damage_is_saved(written, tmp_path, capsys):

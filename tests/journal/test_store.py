@@ -29,7 +29,8 @@ from journal_samples import (
 )
 
 from skbayes.journal import store as journal_store
-from skbayes.journal.reader import load_history, read_journal, read_trials
+from skbayes.journal.journal import Content
+from skbayes.journal.reader import load_history, read_trials
 from skbayes.journal.store import APPLICATION_ID, FORMAT, is_held
 
 
@@ -403,7 +404,7 @@ def swap(one, other):
 def test_the_row_that_was_changed_is_named(written, fault, statement):
     execute(written, statement)
     assert_refused(written, f"journal: .* is damaged: .*{fault}")
-    for read in (read_journal, lambda path: read_trials(path, None)):
+    for read in (Content.read, lambda path: read_trials(path, None)):
         with pytest.raises(ValueError, match=fault):
             read(written)
 
