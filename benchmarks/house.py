@@ -53,7 +53,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.inspection": 2836,
     "skbayes.integration": 270,
     "skbayes.journal": 1085,
-    "skbayes.loop": 1160,
+    "skbayes.loop": 1105,
     "skbayes.optimizer": 991,
     "skbayes.results": 1094,
     "skbayes.search": 4676,

@@ -60,66 +60,13 @@ class PlannedStage:
     n_in_flight: int = 1
 
 
-class _TimeLeft:
-    """Estimator of the time left, from the times at which the trials ended.
-
-    With n trials in flight, the last n trials took the time since the trial before
-    them. This includes the time between trials, mostly proposals.
-    """
-
-    def __init__(
-        self, plan: Sequence[PlannedStage], recalled: Mapping[int, Trial], begin: float
-    ) -> None:
-        self._plan, self._recalled = plan, dict(recalled)
-        self._n_run, self._n_left = [0] * len(plan), [stage.n_trials for stage in plan]
-        self._ends = [begin]
-        # Seconds of a trial of weight 1; the earlier run is a guess.
-        self._unit = math.nan
-        if known := list(self._recalled.values()):
-            weights = sum(plan[self._stage(trial)].weight for trial in known)
-            self._unit = sum(trial.duration for trial in known) / weights
-        for trial in known:
-            self._n_left[self._stage(trial)] -= 1
-
-    def after(self, trial: Trial, now: float) -> float:
-        """Return the estimated seconds left after a trial."""
-        first = self._stage(trial)
-        if trial.number not in self._recalled:
-            n = self._plan[first].n_in_flight
-            self._learn((now - self._ends[-n:][0]) / self._plan[first].weight, first)
-            self._ends.append(now)
-            self._n_left[first] -= 1
-        elif len(self._ends) == 1:
-            self._ends = [now]
-        left = zip(self._n_left[first:], self._plan[first:], strict=True)
-        return sum(
-            self._unit * stage.weight * n_left / stage.n_in_flight
-            for n_left, stage in left
-            if n_left > 0
-        )
-
-    def _learn(self, seconds: float, stage: int) -> None:
-        """Update the average with the time of a trial; the last trials count most.
-
-        A single trial changes the average by a small factor only, because times are
-        often skewed, and the first ones include the start of the workers.
-        """
-        self._n_run[stage] += 1
-        if math.isnan(self._unit):
-            self._unit = seconds
-        limited = min(max(seconds, self._unit / MOST_APART), self._unit * MOST_APART)
-        share = max(2.0 / (self._n_run[stage] + 2), LEAST_SHARE)
-        self._unit += share * (limited - self._unit)
-
-    def _stage(self, trial: Trial) -> int:
-        # A journal may contain more stages than are planned now.
-        return min(trial.stage, len(self._plan) - 1)
-
-
 class Lines:
     """Callback that prints a line for each trial: scores, time elapsed and left.
 
-    Trials of an earlier run (`recalled`) take no time.
+    Trials of an earlier run (`recalled`) take no time. The time left is estimated from
+    the times at which the trials ended: with n trials in flight, the last n trials took
+    the time since the trial before them. This includes the time between trials, mostly
+    proposals.
     """
 
     def __init__(
@@ -130,20 +77,27 @@ class Lines:
         with_params: bool = False,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._n_planned = sum(stage.n_trials for stage in plan)
+        self._plan, self._recalled = plan, dict(recalled)
         self._timeout = math.inf if timeout is None else timeout
-        self._with_params = with_params
-        self._clock = clock
+        self._with_params, self._clock = with_params, clock
         self._begin = clock()
-        self._time_left = _TimeLeft(plan, recalled, self._begin)
+        self._ends = [self._begin]
+        self._n_run, self._n_left = [0] * len(plan), [stage.n_trials for stage in plan]
+        # Seconds of a trial of weight 1; those of the earlier run are a guess.
+        seconds = weights = 0.0
+        for trial in self._recalled.values():
+            stage = self._stage(trial)
+            self._n_left[stage] -= 1
+            seconds, weights = seconds + trial.duration, weights + plan[stage].weight
+        self._unit = seconds / weights if weights else math.nan
 
     def __call__(self, trial: Trial, history: History) -> None:
         """Print the line of a trial."""
         now = self._clock()
         elapsed = now - self._begin
-        left = self._time_left.after(trial, now)
-        left = max(0.0, min(left, self._timeout - elapsed))
-        planned = f"/{self._n_planned}" * math.isfinite(self._n_planned)
+        left = max(0.0, min(self._seconds_left(trial, now), self._timeout - elapsed))
+        n_planned = sum(stage.n_trials for stage in self._plan)
+        planned = f"/{n_planned}" * math.isfinite(n_planned)
         head = f"[{len(history)}{planned}] trial {trial.number}:"
         print(
             f"{head} {_score(trial)}, best so far {_best_so_far(history)}, "
@@ -152,6 +106,36 @@ class Lines:
         if self._with_params:
             shown = ", ".join(f"{k}={v!r}" for k, v in trial.params.items())
             print(f"{head} {one_line(shown)}")
+
+    def _seconds_left(self, trial: Trial, now: float) -> float:
+        """Return the estimated time left after a trial.
+
+        A trial changes the average time by a small factor only, because times are often
+        skewed, and the first ones include the start of the workers. The last trials
+        count most.
+        """
+        first = self._stage(trial)
+        if trial.number not in self._recalled:
+            stage = self._plan[first]
+            seconds = (now - self._ends[-stage.n_in_flight :][0]) / stage.weight
+            unit = seconds if math.isnan(self._unit) else self._unit
+            self._ends.append(now)
+            self._n_run[first] += 1
+            self._n_left[first] -= 1
+            limited = min(max(seconds, unit / MOST_APART), unit * MOST_APART)
+            share = max(2.0 / (self._n_run[first] + 2), LEAST_SHARE)
+            self._unit = unit + share * (limited - unit)
+        elif len(self._ends) == 1:
+            self._ends = [now]
+        left = zip(self._n_left[first:], self._plan[first:], strict=True)
+        return sum(
+            self._unit * stage.weight * max(n_left, 0) / stage.n_in_flight
+            for n_left, stage in left
+        )
+
+    def _stage(self, trial: Trial) -> int:
+        # A journal may contain more stages than are planned now.
+        return min(trial.stage, len(self._plan) - 1)
 
 
 @contextlib.contextmanager

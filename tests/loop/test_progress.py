@@ -155,6 +155,12 @@ def test_stages_to_come_take_what_their_weights_say(capsys):
     assert times_left(capsys) == [13.5, 13.0, 12.5, 12.0, 10.7]
 
 
+def test_a_stage_that_has_ended_takes_no_more_time(capsys):
+    lines = Lines([PlannedStage(9), PlannedStage(3)], None, clock=Clock(0, 1.0, 2.0))
+    told(lines, [ran(0, 1.0), ran(1, 1.0, stage=1)])
+    assert times_left(capsys) == [11.0, 2.0]
+
+
 def test_a_timeout_bounds_what_is_left(capsys):
     plan = [PlannedStage(9)]
     told(Lines(plan, 15.0, clock=Clock(0.0, 10.0, 20.0)), [Trial(0, {}, [FOLD], 0.5)])
