@@ -37,17 +37,10 @@ import numpy as np
 from skbayes.defaults.parts import Part, is_estimator, own_values, parts_of
 from skbayes.space.dimensions import Dimension, FloatArray, is_number, key_of
 from skbayes.space.lists import OptionKey, Ordinal
-from skbayes.space.notation import Column
-from skbayes.space.optimum_prior import (
-    BranchPortfolio,
-    OptimumPrior,
-    Path,
-    Portfolio,
-    compatible,
-    in_branch,
-    paths,
-)
+from skbayes.space.optimum_prior import OptimumPrior, Path, compatible, paths
+from skbayes.space.portfolio import BranchPortfolio, Portfolio, in_branch
 from skbayes.space.space import Space
+from skbayes.space.trees import Column
 
 # Content of the file, or a part of it.
 Library = Mapping[str, Mapping[str, Any]]

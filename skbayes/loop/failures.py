@@ -220,10 +220,10 @@ class FailingStart:
                 blamed[name], cause = value, error
                 hint = hint or self._hint_at_integers(name, dimension)
         if blamed:
-            names = " and ".join(map(repr, blamed))
+            listed = " and ".join(map(repr, blamed))
             last = str(cause).strip().splitlines() or [repr(cause)]
             raise ValueError(
-                f"search_spaces: the values of {names} make the fits fail. With "
+                f"search_spaces: the values of {listed} make the fits fail. With "
                 f"{blamed} and otherwise its own parameters, "
                 f"{type(estimator).__name__} raised {type(cause).__name__}: "
                 f"{last[0].rstrip('. ')}.{hint} The fits of the first {N_TRIALS} "

@@ -5,9 +5,10 @@ from typing import NoReturn
 from skbayes.space.dimensions import Dimension, Integer, Real
 from skbayes.space.distribution import Distribution
 from skbayes.space.lists import Categorical, Ordinal
-from skbayes.space.notation import Choice, Column
+from skbayes.space.notation import Choice
 from skbayes.space.optimum_prior import OptimumPrior
 from skbayes.space.space import Space
+from skbayes.space.trees import Column
 
 __all__ = [
     "Categorical",

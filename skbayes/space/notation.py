@@ -1,4 +1,4 @@
-"""Notations of search spaces, and their conversion to trees of columns.
+"""Notations of the values of hyper-parameters, and their conversion to dimensions.
 
 Search spaces of GridSearchCV, RandomizedSearchCV, scikit-optimize's BayesSearchCV and
 OptunaSearchCV are accepted unchanged. The classes of the latter two are recognized by
@@ -8,29 +8,22 @@ their attributes, so neither library is imported.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from skbayes.space.dimensions import (
     Dimension,
-    FloatArray,
     Integer,
     Real,
     is_finite_number,
     is_number,
     native,
 )
+from skbayes.space.distribution import Distribution
 from skbayes.space.lists import Categorical, OptionKey, Ordinal, Progression
 from skbayes.utils.optional import warn_user
-
-# Two alternatives are compared value by value up to this number of values.
-MAX_COMPARED = 1000
-
-# Maximum number of repeated values in a warning.
-MAX_SHOWN = 5
 
 PRIORS = ("uniform", "log-uniform")
 
@@ -163,19 +156,16 @@ def parse_dimension(value: Any, name: str) -> Dimension | Choice:
     TypeError if it is not a valid notation, ValueError if its bounds or values are
     invalid.
     """
-    own_or_foreign = isinstance(value, Dimension | Choice | type) or any(
-        hasattr(value, attribute)
-        for attribute in ("rvs", "low", "categories", "choices")
-    )
+    is_dimension = isinstance(value, Dimension | Choice | type) or _converter(value)
     # These messages begin like those of GridSearchCV.
-    if not (own_or_foreign or _is_listing(value) or _ends_of(value)):
+    if not (is_dimension or _is_listing(value) or _ends_of(value)):
         raise TypeError(
             f"Parameter grid for parameter {name!r} needs to be a list or a numpy "
             f"array, but got {value!r} (of type {type(value).__name__}) instead. "
             "Single values need to be wrapped in a list with one element. A "
             "distribution, a tuple (low, high) or a dimension is also accepted."
         )
-    if not own_or_foreign and len(value) == 0:
+    if not is_dimension and len(value) == 0:
         raise ValueError(
             f"Parameter grid for parameter {name!r} need to be a non-empty sequence, "
             f"got: {value!r}"
@@ -224,14 +214,8 @@ def _parse(value: Any) -> Dimension | Choice:
         if _is_range(value):
             return _range(*value)
         _check_no_range(value)
-    if hasattr(value, "low") and hasattr(value, "high"):
-        return _foreign_range(value)
-    if hasattr(value, "rvs"):
-        return _distribution(value) if hasattr(value, "ppf") else _drawn(value)
-    for attribute in ("categories", "choices"):  # scikit-optimize's, Optuna's
-        if hasattr(value, attribute) and not hasattr(value, "__len__"):
-            return Categorical(getattr(value, attribute))
-    return _listed(value)
+    convert = _converter(value) or _listed
+    return convert(value)
 
 
 def _listed(values: Any) -> Dimension:
@@ -249,7 +233,7 @@ def _listed(values: Any) -> Dimension:
         values = array
     items = [native(value) for value in values]
     for item in items:
-        if _is_dimension(item):
+        if isinstance(item, Dimension | Choice) or _converter(item):
             raise TypeError(
                 "a list of values cannot contain a dimension or a distribution, got "
                 f"{item!r}; write it without the list."
@@ -274,16 +258,6 @@ def _as_range(values: Any) -> range | None:
     if step <= 0 or np.any(np.diff(array) != step):
         return None
     return range(first, int(array[-1]) + 1, step)
-
-
-def _is_dimension(item: Any) -> bool:
-    """Return whether an item of a list is a dimension or a distribution."""
-    if isinstance(item, Dimension | Choice):
-        return True
-    if isinstance(item, type) or hasattr(item, "get_params"):
-        return False
-    foreign = hasattr(item, "low") and hasattr(item, "high")
-    return foreign or hasattr(item, "rvs") or hasattr(item, "choices")
 
 
 # -- ranges -----------------------------------------------------------------------
@@ -381,8 +355,6 @@ def _distribution(value: Any) -> Dimension:
         low, high = value.support()
         if low < high and high - low < 2**48:
             return Integer(int(low), int(high))
-    from skbayes.space.distribution import Distribution
-
     return Distribution(value)
 
 
@@ -412,143 +384,23 @@ def _drawn(value: Any) -> Dimension:
     return Categorical([key.value for key in dict.fromkeys(map(OptionKey, draws))])
 
 
-# -- trees ---------------------------------------------------------------------------
+# Attributes of the objects of other libraries, and the functions that convert them.
+_CONVERTERS: dict[tuple[str, ...], Callable[[Any], Dimension]] = {
+    ("low", "high"): _foreign_range,
+    ("rvs", "ppf"): _distribution,
+    ("rvs",): _drawn,
+    # Lists of options of scikit-optimize and of Optuna.
+    ("categories",): lambda value: Categorical(value.categories),
+    ("choices",): lambda value: Categorical(value.choices),
+}
 
 
-@dataclass(frozen=True)
-class Column:
-    """Column of the encoded space: a parameter and its values.
-
-    Parameters
-    ----------
-    name : str or None
-        Name of the parameter; None for the choice among the dicts of a list.
-    dimension : Dimension
-        Values of the parameter.
-    """
-
-    name: str | None
-    dimension: Dimension
-
-
-@dataclass
-class TreeEntry:
-    """Column in a branch: its index in a row, and the branch of each of its options.
-
-    For the choice among the dicts of a list, `earlier` lists the indices of the
-    preceding dicts that may contain the same configurations, for each dict.
-    """
-
-    place: int
-    column: Column
-    options: list[Branch] = field(default_factory=list)
-    earlier: list[list[int]] = field(default_factory=list)
-
-    @property
-    def dimension(self) -> Dimension:
-        """Values of the column."""
-        return self.column.dimension
-
-    def chosen(self, positions: FloatArray) -> np.ndarray:
-        """Return the indices of the options at `positions`; NaN counts as 0."""
-        filled = np.where(np.isnan(positions), 0.0, positions)
-        return self.dimension.place(filled)  # type: ignore[attr-defined]
-
-
-Branch = list[TreeEntry]
-
-
-class TreeBuilder:
-    """Columns of a tree that is being built, and whether alternatives overlap."""
-
-    def __init__(self) -> None:
-        self.columns: list[Column] = []
-        self.overlaps = False
-        self._places: dict[tuple[Any, ...], int] = {}
-
-    def alternatives(
-        self, spaces: Sequence[Mapping[str, Any]], taken: frozenset[str] = frozenset()
-    ) -> Branch:
-        """Return the branch of alternatives, which must not contain `taken` names."""
-        parsed = list(map(parse_dict, spaces))
-        if len(spaces) == 1:
-            return self._branch(parsed[0], taken)
-        entry = self._add(Column(None, Categorical(range(len(spaces)))), fresh=True)
-        for k, alternative in enumerate(parsed):
-            # A configuration is encoded with the first dict that contains it.
-            earlier = [j for j in range(k) if _may_overlap(parsed[j], alternative)]
-            entry.earlier.append(earlier)
-            self.overlaps |= bool(earlier)
-        entry.options = [self._branch(alternative, taken) for alternative in parsed]
-        return [entry]
-
-    def _branch(
-        self, dimensions: Mapping[str, Dimension | Choice], taken: frozenset[str]
-    ) -> Branch:
-        """Return the branch of one dict, which must not contain the `taken` names."""
-        branch: Branch = []
-        names = taken | dimensions.keys()
-        for name, dimension in dimensions.items():
-            if name in taken:
-                raise ValueError(
-                    f"Parameter {name!r} is declared twice for the same configuration."
-                )
-            if not isinstance(dimension, Choice):
-                _warn_of_repeats(name, dimension)
-                branch.append(self._add(Column(name, dimension)))
-                continue
-            entry = self._add(Column(name, dimension.dimension), fresh=True)
-            options = dimension.dimension.values
-            for option, sub_space in zip(options, dimension.sub_spaces, strict=True):
-                try:
-                    opened = self.alternatives(parse_spaces(sub_space), names)
-                except (TypeError, ValueError) as error:
-                    place = f"Parameter {name!r}, option {option!r}"
-                    raise type(error)(f"{place}: {error}") from error
-                entry.options.append(opened)
-            names |= _names(entry.options)
-            branch.append(entry)
-        return branch
-
-    def _add(self, column: Column, fresh: bool = False) -> TreeEntry:
-        """Add a column; alternatives share the columns of identical parameters."""
-        key = (column.name, column.dimension.key, len(self.columns) if fresh else -1)
-        if key not in self._places:
-            self._places[key] = len(self.columns)
-            self.columns.append(column)
-        return TreeEntry(self._places[key], column)
-
-
-def _names(branches: Iterable[Branch]) -> set[str]:
-    """Return the names of the parameters that can occur in branches."""
-    entries = [entry for branch in branches for entry in branch]
-    found = {entry.column.name for entry in entries if entry.column.name}
-    return found.union(*(_names(entry.options) for entry in entries))
-
-
-def _warn_of_repeats(name: str, dimension: Dimension) -> None:
-    repeated = getattr(dimension, "repeated", ())
-    if repeated:
-        shown = ", ".join(map(repr, repeated[:MAX_SHOWN]))
-        more = ", …" if len(repeated) > MAX_SHOWN else ""
-        warn_user(f"Parameter {name!r}: repeated values are dropped: {shown}{more}.")
-
-
-def _may_overlap(
-    first: Mapping[str, Dimension | Choice], second: Mapping[str, Dimension | Choice]
-) -> bool:
-    """Return whether a configuration may belong to both dicts."""
-    choices = [d for d in (*first.values(), *second.values()) if isinstance(d, Choice)]
-    if not choices and first.keys() != second.keys():
-        return False
-    common = first.keys() & second.keys()
-    return not any(_disjoint(first[name], second[name]) for name in common)
-
-
-def _disjoint(first: Any, second: Any) -> bool:
-    """Return whether two finite dimensions are known to have no value in common."""
-    first, second = (getattr(one, "dimension", one) for one in (first, second))
-    if max(first.n_values, second.n_values) > MAX_COMPARED:
-        return False
-    values = second.decode(second.grid)
-    return not any(first.contains(value) for value in values)
+def _converter(value: Any) -> Callable[[Any], Dimension] | None:
+    """Return the function that converts an object of another library, or None."""
+    # Estimators and arrays may have some of the attributes.
+    if any(hasattr(value, name) for name in ("__len__", "get_params", "mro")):
+        return None
+    for names, convert in _CONVERTERS.items():
+        if all(hasattr(value, name) for name in names):
+            return convert
+    return None

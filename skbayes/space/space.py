@@ -5,22 +5,23 @@ Symbols:
 - ``X``: array of shape (n, n_columns). Each column is one dimension of the tree. Each
   row holds the positions of one configuration, NaN where a column is inactive.
 - ``U``: array of shape (n, n_columns) of a uniform stream in [0, 1).
-- branch: list of entries of columns. An entry that is a choice has a branch for each of
-  its options.
+- branch: see `trees`.
 """
 
 from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from skbayes.space import trees
 from skbayes.space.dimensions import Dimension, FloatArray, key_of, keys_of, native
 from skbayes.space.lists import same
-from skbayes.space.notation import Branch, Column, TreeBuilder, TreeEntry, parse_spaces
+from skbayes.space.notation import parse_spaces
+from skbayes.space.trees import Column, TreeBuilder, TreeEntry
 from skbayes.utils.did_you_mean import did_you_mean
 
 Params = dict[str, Any]
@@ -89,7 +90,7 @@ class Space:
             [column.dimension.is_categorical for column in self.columns], dtype=bool
         )
         self.parameter_names = sorted({c.name for c in self.columns if c.name})
-        self.n_configurations: float = _size(self._root)
+        self.n_configurations: float = trees.n_configurations(self._root)
 
     @classmethod
     def from_notation(
@@ -176,7 +177,7 @@ class Space:
         The model has one coefficient for the intercept, one for each ordered dimension,
         and the number of options minus one for each unordered dimension.
         """
-        return 1 + _n_slopes(self._root)
+        return 1 + trees.n_slopes(self._root)
 
     @property
     def n_columns(self) -> int:
@@ -203,7 +204,7 @@ class Space:
     def active(self, X: FloatArray) -> np.ndarray:
         """Return the mask (n, n_columns) of the active columns of rows."""
         mask = np.zeros(X.shape, dtype=bool)
-        for entry, rows in _entries(self._root, X, np.ones(len(X), dtype=bool)):
+        for entry, rows in trees.entries(self._root, X, np.ones(len(X), dtype=bool)):
             mask[rows, entry.place] = True
         return mask
 
@@ -265,7 +266,9 @@ class Space:
         problems: list[str] = []
         blank = np.full(self.n_columns, np.nan)
         first = None
-        matches = _match(self._root, params, blank, frozenset(), problems, known_row)
+        matches = trees.match(
+            self._root, params, blank, frozenset(), problems, known_row
+        )
         for row, used in matches:
             unused = sorted(set(params) - used)
             if unused:
@@ -307,7 +310,7 @@ class Space:
         None if the active values are not a configuration of the space.
         """
         blank = np.full(self.n_columns, np.nan)
-        for row, used in _match(self._root, values, blank, frozenset(), []):
+        for row, used in trees.match(self._root, values, blank, frozenset(), []):
             if self._misread(row, values) is None:
                 return self.canonicalize({name: values[name] for name in used})
         return None
@@ -391,7 +394,7 @@ class Space:
         indices may belong to the same configuration.
         """
         X = np.full((len(indices), self.n_columns), np.nan)
-        _fill(self._root, np.asarray(indices), np.arange(len(indices)), X)
+        trees.fill(self._root, np.asarray(indices), np.arange(len(indices)), X)
         return self._in_first_alternative(X)
 
     def _in_first_alternative(self, X: FloatArray) -> FloatArray:
@@ -399,7 +402,7 @@ class Space:
         if not self.overlaps:
             return X
         doubtful = np.zeros(len(X), dtype=bool)
-        for entry, rows in _entries(self._root, X, np.ones(len(X), dtype=bool)):
+        for entry, rows in trees.entries(self._root, X, np.ones(len(X), dtype=bool)):
             if entry.earlier:
                 overlapping = np.array([len(dicts) > 0 for dicts in entry.earlier])
                 doubtful |= rows & overlapping[entry.chosen(X[:, entry.place])]
@@ -414,12 +417,12 @@ class Space:
         The constraint is not applied, because they are used to check parameter names
         and not to fit estimators.
         """
-        return self.decode(_cover(self._root, np.full(self.n_columns, np.nan)))
+        return self.decode(trees.cover(self._root, np.full(self.n_columns, np.nan)))
 
     @property
     def tree(self) -> list[tuple[int, list]]:
         """Tree of the columns: each with the conditional columns of its options."""
-        return _outline(self._root)
+        return trees.outline(self._root)
 
     def __repr__(self) -> str:
         named = [f"{c.name}: {c.dimension!r}" for c in self.columns if c.name]
@@ -442,139 +445,3 @@ def _check_constraint(constraint: Any) -> None:
             f"constraint must be a callable that accepts a dict of parameters, or "
             f"None, got {constraint!r}."
         )
-
-
-# -- trees ---------------------------------------------------------------------------
-
-
-def _size(branch: Branch) -> float:
-    """Count the configurations of a branch; exact unless infinite."""
-    total: float = 1
-    for entry in branch:
-        factor: float = entry.dimension.n_values
-        if entry.options:
-            factor = sum(map(_size, entry.options))
-        # A large int times a float would overflow.
-        total = math.inf if math.inf in (factor, total) else total * int(factor)
-    return total
-
-
-def _n_slopes(branch: Branch) -> int:
-    """Count the slopes of a linear model on the largest branch of the tree."""
-    total = 0
-    for entry in branch:
-        most = math.inf if entry.dimension.is_categorical else 2
-        total += int(min(entry.dimension.n_values, most)) - 1
-        total += max(map(_n_slopes, entry.options), default=0)
-    return total
-
-
-def _outline(branch: Branch) -> list[tuple[int, list]]:
-    """Return the indices of the columns, each with the outlines of its options."""
-    return [(entry.place, list(map(_outline, entry.options))) for entry in branch]
-
-
-def _entries(
-    branch: Branch, X: FloatArray, rows: np.ndarray
-) -> Iterator[tuple[TreeEntry, np.ndarray]]:
-    """Yield the entries of a tree, and the masks of the `rows` with active entries."""
-    for entry in branch:
-        yield entry, rows
-        if entry.options:
-            chosen = entry.chosen(X[:, entry.place])
-            for option, opened in enumerate(entry.options):
-                yield from _entries(opened, X, rows & (chosen == option))
-
-
-def _match(
-    branch: Branch,
-    params: Mapping[str, Any],
-    row: FloatArray,
-    used: frozenset[str],
-    problems: list[str],
-    known_row: FloatArray | None = None,
-) -> Iterator[tuple[FloatArray, frozenset[str]]]:
-    """Yield every row in which `params` fill a branch, and the names that are used.
-
-    Reasons why they do not fill it are appended to `problems`. With `known_row`, one
-    such row, dicts that have no configuration in common with the dict of this row are
-    skipped.
-    """
-    if not branch:
-        yield row, used
-        return
-    entry, *others = branch
-    name = entry.column.name
-    if name is None:
-        positions = entry.dimension.grid
-        if known_row is not None and not np.isnan(known_row[entry.place]):
-            chosen = int(entry.chosen(known_row[[entry.place]])[0])
-            positions = positions[[*entry.earlier[chosen], chosen]]
-    else:
-        try:
-            positions = entry.dimension.encode([params[name]])
-        except KeyError:
-            problems.append(f"Parameter {name!r} is missing.")
-            return
-        except ValueError as error:
-            problems.append(f"Parameter {name!r}: {error}.")
-            return
-        used = used | {name}
-    for position in positions:
-        filled = row.copy()
-        filled[entry.place] = position
-        opened: Branch = []
-        if entry.options:
-            opened = entry.options[entry.chosen(np.array([position]))[0]]
-        for inner, inner_used in _match(
-            opened, params, filled, used, problems, known_row
-        ):
-            yield from _match(others, params, inner, inner_used, problems, known_row)
-
-
-def _fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -> None:
-    """Fill `rows` of `X` with the configurations of the given indices.
-
-    An index is a mixed-radix number with one digit for each entry of the branch. The
-    first entry varies slowest.
-    """
-    for entry in reversed(branch):
-        dimension = entry.dimension
-        if not entry.options:
-            numbers, digits = np.divmod(numbers, int(dimension.n_values))
-            X[rows, entry.place] = dimension.positions(digits)
-            continue
-        sizes = [int(_size(option)) for option in entry.options]
-        ends = np.cumsum(sizes)
-        numbers, digits = np.divmod(numbers, ends[-1])
-        places = np.searchsorted(ends, digits, side="right")
-        X[rows, entry.place] = dimension.positions(places)
-        for place, option in enumerate(entry.options):
-            selected = places == place
-            _fill(
-                option,
-                digits[selected] - (ends[place] - sizes[place]),
-                rows[selected],
-                X,
-            )
-
-
-def _cover(branch: Branch, row: FloatArray) -> FloatArray:
-    """Return rows that together use every option of a branch, starting from `row`."""
-    rows = row[None, :].copy()
-    for entry in branch:
-        shown = entry.dimension.from_uniform(np.array([0.5]))
-        if entry.dimension.is_categorical:
-            shown = entry.dimension.grid
-        # The first option is combined with all rows so far, the others with one row.
-        parts = []
-        for place, position in enumerate(shown):
-            part = rows.copy() if place == 0 else rows[:1].copy()
-            part[:, entry.place] = position
-            if entry.options:
-                opened = entry.options[place]
-                further = [_cover(opened, next_row)[:1] for next_row in part[1:]]
-                part = np.vstack([_cover(opened, part[0]), *further])
-            parts.append(part)
-        rows = np.vstack(parts)
-    return rows

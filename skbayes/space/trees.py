@@ -1,0 +1,297 @@
+"""Trees of the columns of a search space: their construction, and their rows.
+
+A branch is a list of entries of columns. An entry that is a choice has a branch for
+each of its options. For other symbols, see `space`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from skbayes.space.dimensions import Dimension, FloatArray
+from skbayes.space.lists import Categorical
+from skbayes.space.notation import Choice, parse_dict, parse_spaces
+from skbayes.utils.optional import warn_user
+
+# Two alternatives are compared value by value up to this number of values.
+MAX_COMPARED = 1000
+
+# Maximum number of repeated values in a warning.
+MAX_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Column:
+    """Column of the encoded space: a parameter and its values.
+
+    Parameters
+    ----------
+    name : str or None
+        Name of the parameter; None for the choice among the dicts of a list.
+    dimension : Dimension
+        Values of the parameter.
+    """
+
+    name: str | None
+    dimension: Dimension
+
+
+@dataclass
+class TreeEntry:
+    """Column in a branch: its index in a row, and the branch of each of its options.
+
+    For the choice among the dicts of a list, `earlier` lists the indices of the
+    preceding dicts that may contain the same configurations, for each dict.
+    """
+
+    place: int
+    column: Column
+    options: list[Branch] = field(default_factory=list)
+    earlier: list[list[int]] = field(default_factory=list)
+
+    @property
+    def dimension(self) -> Dimension:
+        """Values of the column."""
+        return self.column.dimension
+
+    def chosen(self, positions: FloatArray) -> np.ndarray:
+        """Return the indices of the options at `positions`; NaN counts as 0."""
+        filled = np.where(np.isnan(positions), 0.0, positions)
+        return self.dimension.place(filled)  # type: ignore[attr-defined]
+
+
+Branch = list[TreeEntry]
+
+
+class TreeBuilder:
+    """Columns of a tree that is being built, and whether alternatives overlap."""
+
+    def __init__(self) -> None:
+        self.columns: list[Column] = []
+        self.overlaps = False
+        self._places: dict[tuple[Any, ...], int] = {}
+
+    def alternatives(
+        self, spaces: Sequence[Mapping[str, Any]], taken: frozenset[str] = frozenset()
+    ) -> Branch:
+        """Return the branch of alternatives, which must not contain `taken` names."""
+        parsed = list(map(parse_dict, spaces))
+        if len(spaces) == 1:
+            return self._branch(parsed[0], taken)
+        entry = self._add(Column(None, Categorical(range(len(spaces)))), fresh=True)
+        for k, alternative in enumerate(parsed):
+            # A configuration is encoded with the first dict that contains it.
+            earlier = [j for j in range(k) if _may_overlap(parsed[j], alternative)]
+            entry.earlier.append(earlier)
+            self.overlaps |= bool(earlier)
+        entry.options = [self._branch(alternative, taken) for alternative in parsed]
+        return [entry]
+
+    def _branch(
+        self, dimensions: Mapping[str, Dimension | Choice], taken: frozenset[str]
+    ) -> Branch:
+        """Return the branch of one dict, which must not contain the `taken` names."""
+        branch: Branch = []
+        names = taken | dimensions.keys()
+        for name, dimension in dimensions.items():
+            if name in taken:
+                raise ValueError(
+                    f"Parameter {name!r} is declared twice for the same configuration."
+                )
+            if not isinstance(dimension, Choice):
+                _warn_of_repeats(name, dimension)
+                branch.append(self._add(Column(name, dimension)))
+                continue
+            entry = self._add(Column(name, dimension.dimension), fresh=True)
+            options = dimension.dimension.values
+            for option, sub_space in zip(options, dimension.sub_spaces, strict=True):
+                try:
+                    opened = self.alternatives(parse_spaces(sub_space), names)
+                except (TypeError, ValueError) as error:
+                    place = f"Parameter {name!r}, option {option!r}"
+                    raise type(error)(f"{place}: {error}") from error
+                entry.options.append(opened)
+            names |= _names(entry.options)
+            branch.append(entry)
+        return branch
+
+    def _add(self, column: Column, fresh: bool = False) -> TreeEntry:
+        """Add a column; alternatives share the columns of identical parameters."""
+        key = (column.name, column.dimension.key, len(self.columns) if fresh else -1)
+        if key not in self._places:
+            self._places[key] = len(self.columns)
+            self.columns.append(column)
+        return TreeEntry(self._places[key], column)
+
+
+def _names(branches: Iterable[Branch]) -> set[str]:
+    """Return the names of the parameters that can occur in branches."""
+    entries = [entry for branch in branches for entry in branch]
+    found = {entry.column.name for entry in entries if entry.column.name}
+    return found.union(*(_names(entry.options) for entry in entries))
+
+
+def _warn_of_repeats(name: str, dimension: Dimension) -> None:
+    repeated = getattr(dimension, "repeated", ())
+    if repeated:
+        shown = ", ".join(map(repr, repeated[:MAX_SHOWN]))
+        more = ", …" if len(repeated) > MAX_SHOWN else ""
+        warn_user(f"Parameter {name!r}: repeated values are dropped: {shown}{more}.")
+
+
+def _may_overlap(
+    first: Mapping[str, Dimension | Choice], second: Mapping[str, Dimension | Choice]
+) -> bool:
+    """Return whether a configuration may belong to both dicts."""
+    choices = [d for d in (*first.values(), *second.values()) if isinstance(d, Choice)]
+    if not choices and first.keys() != second.keys():
+        return False
+    common = first.keys() & second.keys()
+    return not any(_disjoint(first[name], second[name]) for name in common)
+
+
+def _disjoint(first: Any, second: Any) -> bool:
+    """Return whether two finite dimensions are known to have no value in common."""
+    first, second = (getattr(one, "dimension", one) for one in (first, second))
+    if max(first.n_values, second.n_values) > MAX_COMPARED:
+        return False
+    values = second.decode(second.grid)
+    return not any(first.contains(value) for value in values)
+
+
+def n_configurations(branch: Branch) -> float:
+    """Count the configurations of a branch; exact unless infinite."""
+    total: float = 1
+    for entry in branch:
+        factor: float = entry.dimension.n_values
+        if entry.options:
+            factor = sum(map(n_configurations, entry.options))
+        # A large int times a float would overflow.
+        total = math.inf if math.inf in (factor, total) else total * int(factor)
+    return total
+
+
+def n_slopes(branch: Branch) -> int:
+    """Count the slopes of a linear model on the largest branch of the tree."""
+    total = 0
+    for entry in branch:
+        most = math.inf if entry.dimension.is_categorical else 2
+        total += int(min(entry.dimension.n_values, most)) - 1
+        total += max(map(n_slopes, entry.options), default=0)
+    return total
+
+
+def outline(branch: Branch) -> list[tuple[int, list]]:
+    """Return the indices of the columns, each with the outlines of its options."""
+    return [(entry.place, list(map(outline, entry.options))) for entry in branch]
+
+
+def entries(
+    branch: Branch, X: FloatArray, rows: np.ndarray
+) -> Iterator[tuple[TreeEntry, np.ndarray]]:
+    """Yield the entries of a tree, and the masks of the `rows` with active entries."""
+    for entry in branch:
+        yield entry, rows
+        if entry.options:
+            chosen = entry.chosen(X[:, entry.place])
+            for option, opened in enumerate(entry.options):
+                yield from entries(opened, X, rows & (chosen == option))
+
+
+def match(
+    branch: Branch,
+    params: Mapping[str, Any],
+    row: FloatArray,
+    used: frozenset[str],
+    problems: list[str],
+    known_row: FloatArray | None = None,
+) -> Iterator[tuple[FloatArray, frozenset[str]]]:
+    """Yield every row in which `params` fill a branch, and the names that are used.
+
+    Reasons why they do not fill it are appended to `problems`. With `known_row`, one
+    such row, dicts that have no configuration in common with the dict of this row are
+    skipped.
+    """
+    if not branch:
+        yield row, used
+        return
+    entry, *others = branch
+    name = entry.column.name
+    if name is None:
+        positions = entry.dimension.grid
+        if known_row is not None and not np.isnan(known_row[entry.place]):
+            chosen = int(entry.chosen(known_row[[entry.place]])[0])
+            positions = positions[[*entry.earlier[chosen], chosen]]
+    else:
+        try:
+            positions = entry.dimension.encode([params[name]])
+        except KeyError:
+            problems.append(f"Parameter {name!r} is missing.")
+            return
+        except ValueError as error:
+            problems.append(f"Parameter {name!r}: {error}.")
+            return
+        used = used | {name}
+    for position in positions:
+        filled = row.copy()
+        filled[entry.place] = position
+        opened: Branch = []
+        if entry.options:
+            opened = entry.options[entry.chosen(np.array([position]))[0]]
+        for inner, inner_used in match(
+            opened, params, filled, used, problems, known_row
+        ):
+            yield from match(others, params, inner, inner_used, problems, known_row)
+
+
+def fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -> None:
+    """Fill `rows` of `X` with the configurations of the given indices.
+
+    An index is a mixed-radix number with one digit for each entry of the branch. The
+    first entry varies slowest.
+    """
+    for entry in reversed(branch):
+        dimension = entry.dimension
+        if not entry.options:
+            numbers, digits = np.divmod(numbers, int(dimension.n_values))
+            X[rows, entry.place] = dimension.positions(digits)
+            continue
+        sizes = [int(n_configurations(option)) for option in entry.options]
+        ends = np.cumsum(sizes)
+        numbers, digits = np.divmod(numbers, ends[-1])
+        places = np.searchsorted(ends, digits, side="right")
+        X[rows, entry.place] = dimension.positions(places)
+        for place, option in enumerate(entry.options):
+            selected = places == place
+            fill(
+                option,
+                digits[selected] - (ends[place] - sizes[place]),
+                rows[selected],
+                X,
+            )
+
+
+def cover(branch: Branch, row: FloatArray) -> FloatArray:
+    """Return rows that together use every option of a branch, starting from `row`."""
+    rows = row[None, :].copy()
+    for entry in branch:
+        shown = entry.dimension.from_uniform(np.array([0.5]))
+        if entry.dimension.is_categorical:
+            shown = entry.dimension.grid
+        # The first option is combined with all rows so far, the others with one row.
+        parts = []
+        for place, position in enumerate(shown):
+            part = rows.copy() if place == 0 else rows[:1].copy()
+            part[:, entry.place] = position
+            if entry.options:
+                opened = entry.options[place]
+                further = [cover(opened, next_row)[:1] for next_row in part[1:]]
+                part = np.vstack([cover(opened, part[0]), *further])
+            parts.append(part)
+        rows = np.vstack(parts)
+    return rows
