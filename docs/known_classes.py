@@ -10,8 +10,9 @@ from sklearn.utils import all_estimators
 
 from skbayes.defaults import default  # noqa: F401  fills the catalog
 from skbayes.defaults.catalog import CATALOG, DataFacts, KnownClass
+from skbayes.defaults.conflicts import with_own_values
 from skbayes.defaults.learned_prior import library
-from skbayes.defaults.parts import own_params, with_own_values
+from skbayes.defaults.parts import own_params
 from skbayes.space import Choice
 from skbayes.space.notation import pairs_of
 

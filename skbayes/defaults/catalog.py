@@ -6,12 +6,12 @@ that the packages need not be imported. Bounds of the spaces depend on the facts
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -196,46 +196,70 @@ def _scale(y: Any) -> float:
     return 10.0 ** round(math.log10(spread))
 
 
-@dataclass(frozen=True)
-class KnownClass:
+def is_array(value: Any) -> bool:
+    """Return whether a value is an array or a list."""
+    return np.ndim(value) > 0
+
+
+class Conflict(NamedTuple):
+    """Reason why something leaves the default space of a class.
+
+    It is one or several parameters, or only one of their options. They leave the space
+    if a parameter named in `beside` is set: to any value, to one of the values, or to
+    one for which a function returns True. With `unless`, they leave the space if any
+    parameter is set that is not listed.
+    """
+
+    parameters: str
+    beside: str | Mapping[str, tuple | Callable[[Any], bool]] = ""
+    option: Any = "any"
+    unless: str = ""
+
+    def holds(self, params: Params, set_by_user: set[str]) -> bool:
+        """Return whether it holds beside the parameters that the user has set."""
+        if self.unless:
+            return not set_by_user <= set(self.unless.split())
+        if isinstance(self.beside, str):
+            return not set_by_user.isdisjoint(self.beside.split())
+        return any(
+            values(params[name]) if callable(values) else params[name] in values
+            for name, values in self.beside.items()
+            if name in set_by_user
+        )
+
+
+class KnownClass(NamedTuple):
     """Entry of an estimator class with a default search space.
 
-    ``build(params, facts)`` returns the space of an estimator with these parameters,
-    for data with these facts. `stands_for` are the effective values of parameters whose
-    default is None. Trees and their ensembles ignore the scale of columns.
+    ``make(params, facts)`` returns the space of an estimator with these parameters, for
+    data with these facts; entries that are None are not in the space. `stands_for` are
+    the effective values of parameters whose default is None. Trees and their ensembles
+    ignore the scale of columns.
     """
 
     package: str
     name: str
-    build: Build
-    stands_for: Params = field(default_factory=dict)
+    make: Build
+    stands_for: Params = {}
     of_trees: bool = False
+    conflicts: Sequence[Conflict] = ()
+
+    def build(self, params: Params, facts: DataFacts) -> Notation:
+        """Return the space of an estimator, without its own values."""
+        space = self.make(params, facts)
+        return {name: one for name, one in space.items() if one is not None}
 
 
 CATALOG: dict[tuple[str, str], KnownClass] = {}
 
 
-def known(
-    *names: str,
-    package: str = "sklearn",
-    stands_for: Params | None = None,
-    of_trees: bool = False,
-) -> Callable[[Build], Build]:
-    """Register a function as the builder for the classes of these names.
+def known(*names: str, package: str = "sklearn", **options: Any) -> Callable:
+    """Register a function as the builder for the classes of these names."""
 
-    Parameters for which it returns None are not in the space.
-    """
-
-    def add(build: Build) -> Build:
-        def without_none(params: Params, facts: DataFacts) -> Notation:
-            space = build(params, facts)
-            return {name: one for name, one in space.items() if one is not None}
-
+    def add(make: Build) -> Build:
         for name in names:
-            CATALOG[package, name] = KnownClass(
-                package, name, without_none, stands_for or {}, of_trees
-            )
-        return build
+            CATALOG[package, name] = KnownClass(package, name, make, **options)
+        return make
 
     return add
 
@@ -243,8 +267,9 @@ def known(
 def register(
     *names: str,
     package: str = "sklearn",
-    stands_for: Params | None = None,
+    stands_for: Params = {},  # noqa: B006
     of_trees: bool = False,
+    conflicts: Sequence[Conflict] = (),
     **space: Any,
 ) -> None:
     """Register classes with the notations of their parameters.
@@ -252,14 +277,16 @@ def register(
     A notation may be a function of the parameters and the facts.
     """
 
-    @known(*names, package=package, stands_for=stands_for, of_trees=of_trees)
-    def build(params: Params, facts: DataFacts) -> Notation:
+    def make(params: Params, facts: DataFacts) -> Notation:
         return {
-            name: copy.deepcopy(
-                notation(params, facts) if callable(notation) else notation
-            )
+            name: notation(params, facts) if callable(notation) else deepcopy(notation)
             for name, notation in space.items()
         }
+
+    for name in names:
+        CATALOG[package, name] = KnownClass(
+            package, name, make, stands_for, of_trees, conflicts
+        )
 
 
 def find(estimator: Any) -> KnownClass | None:
@@ -284,15 +311,32 @@ SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 def class_weights(params: Params, facts: DataFacts) -> list[str | None] | None:
     """Return class weights if the class sizes differ, and they are not the user's."""
     own = params.get("class_weight")
-    if not facts.imbalanced or "class_weight" not in params or not _simple(own):
-        return None
-    return [None, "balanced"]
+    tuned = facts.imbalanced and "class_weight" in params and _simple(own)
+    return [None, "balanced"] if tuned else None
 
 
 def at_most(high: int, n: int | None, share: float = 1.0, unknown: int = 20) -> int:
     """Return an upper bound for `n` rows or columns, or a small one if unknown; ≥ 2."""
     bound = unknown if n is None else int(n * share)
     return max(2, min(high, bound))
+
+
+@dataclass(frozen=True)
+class UpTo:
+    """Range of counts up to a bound and a share of the rows, or `least` if greater."""
+
+    low: int
+    high: int
+    share: float
+    scale: tuple[str, ...] = (LOG,)
+    least: int = 2
+
+    def __call__(self, params: Params, facts: DataFacts) -> tuple:  # noqa: D102
+        most = at_most(self.high, facts.n_rows, self.share)
+        return (self.low, max(self.least, most), *self.scale)
+
+
+NEIGHBORS = UpTo(1, 50, 0.5)
 
 
 def feature_shares(params: Params, facts: DataFacts) -> Ordinal:
@@ -322,6 +366,11 @@ def series(low: float, high: float) -> list[float]:
     return [number for number in numbers if low <= number <= high]
 
 
+def counts(low: int, high: int) -> list[int]:
+    """Return the same numbers as integers."""
+    return [int(count) for count in series(low, high)]
+
+
 def gamma(facts: DataFacts, option: Any, unit: float | None = None) -> Ordinal | tuple:
     """Return kernel widths relative to the variance of the columns, or another unit.
 
@@ -345,8 +394,7 @@ def counts_or(option: Any, low: int, high: int) -> Any:
     low = min(low, high)
     if isinstance(option, int | float):
         return (low, high, LOG)
-    counts = [int(count) for count in series(low, high)]
-    return Ordinal([*(counts or [low]), option])
+    return Ordinal([*(counts(low, high) or [low]), option])
 
 
 @dataclass(frozen=True)

@@ -1,130 +1,129 @@
-"""Conflicts of default spaces with parameters that the user has set.
+"""Default spaces beside the values that the user has set.
 
-No option and no parameter of a default space is refused or without effect beside a
-value of the user, or takes away the effect of this value.
+They contain the own values. No option and no parameter of a default space is refused or
+without effect beside a value of the user, or takes away the effect of this value.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
+from skbayes.defaults.catalog import Fallback, KnownClass, Notation, Params
+from skbayes.space.dimensions import is_finite_number, is_number
+from skbayes.space.lists import Ordinal, same
+from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
 
-from skbayes.defaults.catalog import KnownClass, Notation, Params
-from skbayes.space.lists import same
-from skbayes.space.notation import Choice, pairs_of
-
-# Any value other than the default, and any array or list.
-ANY, ARRAY = "any", "array"
+# Parameters for which an integer is a count and a float is a fraction.
+COUNT_OR_SHARE = ("max_features", "max_samples", "min_samples_leaf", "n_components")
 
 
-class Conflict(NamedTuple):
-    """Reason why something leaves the default spaces of some classes.
+# -- own values -----------------------------------------------------------------------
 
-    It is a parameter, or only one of its options. It leaves the space if a parameter of
-    `beside` is set to one of its values, or to any value. With `unless`, it leaves the
-    space if any parameter is set that is not listed.
+
+def effective(params: Params, stands_for: Params) -> dict[str, Any]:
+    """Return parameters with the values that None stands for."""
+    return {
+        name: stands_for.get(name) if value is None else value
+        for name, value in params.items()
+    }
+
+
+def with_own_values(space: Notation, params: Params, stands_for: Params) -> Notation:
+    """Return a space that contains the values of an estimator's parameters.
+
+    Ranges are extended, and lists get an additional value. A dimension that cannot
+    include the own value is removed, such as a range of counts if the value is a
+    fraction. Below the options that the estimator does not use, ranges are not
+    extended.
     """
-
-    classes: str
-    parameter: str
-    beside: Mapping[str, Any] = {}
-    option: Any = ANY
-    unless: str = ""
+    return _include_all(space, effective(params, stands_for), top=True)
 
 
-# Parameters that linear boosters of XGBoost use.
-LINEAR = (
-    "alpha base_score booster callbacks eta eval_metric feature_selector lambda "
-    "learning_rate n_estimators n_jobs nthread objective random_state "
-    "reg_alpha reg_lambda scale_pos_weight seed top_k updater validate_parameters "
-    "verbosity"
-)
-# Parameters of dropout, and of linear boosters.
-DART = dict.fromkeys(
-    ("rate_drop", "one_drop", "skip_drop", "sample_type", "normalize_type"), ANY
-)
-COORDINATES = {
-    **dict.fromkeys(("feature_selector", "top_k"), ANY),
-    "updater": ("shotgun", "coord_descent"),
-}
-XGB = "XGBClassifier XGBRegressor XGBRanker"
-LGBM = "LGBMClassifier LGBMRegressor LGBMRanker"
-GOSS = dict.fromkeys(("boosting_type", "boosting", "data_sample_strategy"), ("goss",))
-BY_CLASS = dict.fromkeys(("pos_bagging_fraction", "neg_bagging_fraction"), ANY)
-RANDOM = dict.fromkeys(("boosting_type", "boosting"), ("rf", "random_forest"))
-TREES = (
-    "DecisionTreeClassifier DecisionTreeRegressor ExtraTreeClassifier "
-    "ExtraTreeRegressor GradientBoostingClassifier GradientBoostingRegressor"
-)
-LEAVES = {"min_weight_fraction_leaf": ANY}
-STUMPS = {"max_leaf_nodes": (2,)}
-FORESTS = (
-    "RandomForestClassifier RandomForestRegressor ExtraTreesClassifier "
-    "ExtraTreesRegressor"
-)
-HISTOGRAMS = "HistGradientBoostingClassifier HistGradientBoostingRegressor"
-TEXTS = "CountVectorizer TfidfVectorizer"
-MIXTURES = "GaussianMixture BayesianGaussianMixture"
-CENTERS = "KMeans MiniBatchKMeans BisectingKMeans"
+def _include_all(
+    space: Notation, params: Params, top: bool, used: bool = True
+) -> Notation:
+    def below(name: str, option: Any, sub_space: Notation) -> Notation:
+        is_used = used and option == params[name]
+        return _include_all(sub_space, params, False, is_used)
 
-CONFLICTS = [
-    Conflict(XGB, "booster", option="gblinear", unless=LINEAR),
-    Conflict(XGB, "booster", DART, "gbtree"),
-    Conflict(XGB, "booster", DART, "gblinear"),
-    Conflict(XGB, "booster", COORDINATES, "gbtree"),
-    *(
-        Conflict("XGBRFClassifier XGBRFRegressor", name, {"booster": ("gblinear",)})
-        for name in ("max_depth", "min_child_weight", "subsample", "colsample_bynode")
-    ),
-    Conflict(LGBM, "subsample_freq", GOSS | BY_CLASS),
-    Conflict(LGBM, "subsample_freq", RANDOM),
-    Conflict(LGBM, "learning_rate", RANDOM),
-    # At most four leaves, or two.
-    Conflict(LGBM, "num_leaves", {"max_depth": (1, 2)}),
-    Conflict(HISTOGRAMS, "max_leaf_nodes", {"max_depth": (1, 2)}),
-    Conflict(TREES, "max_depth", STUMPS),
-    Conflict(TREES, "min_samples_split", STUMPS),
-    Conflict(f"{TREES} {FORESTS}", "min_samples_leaf", LEAVES),
-    Conflict(TREES, "min_samples_split", LEAVES),
-    Conflict(FORESTS, "bootstrap", {"max_samples": ANY}, option=False),
-    Conflict(
-        "MultinomialNB BernoulliNB CategoricalNB", "fit_prior", {"class_prior": ANY}
-    ),
-    Conflict("FastICA", "n_components", {"whiten": (False,)}),
-    Conflict("KBinsDiscretizer", "strategy", {"quantile_method": ANY}),
-    Conflict(
-        "SplineTransformer", "n_knots", {"knots": ARRAY, "extrapolation": ("periodic",)}
-    ),
-    Conflict(TEXTS, "ngram_range", {"vocabulary": ANY}),
-    # Without these weights, their smoothing has no effect.
-    Conflict("TfidfTransformer TfidfVectorizer", "use_idf", {"smooth_idf": ANY}),
-    Conflict("HashingVectorizer", "binary", {"alternate_sign": ANY}),
-    Conflict("NGramVectorizer", "sublinear_tf", {"weighting": ("binary",)}),
-    # Other losses and kernels do not use these parameters.
-    Conflict("SGDClassifier SGDRegressor", "loss", {"epsilon": ANY}),
-    Conflict("KernelPCA", "kernel", dict.fromkeys(("degree", "coef0"), ANY)),
-    Conflict("SGDRegressor", "eta0", {"learning_rate": ("optimal",)}),
-    # These methods need more neighbors than a function of the number of components.
-    Conflict(
-        "LocallyLinearEmbedding",
-        "n_components",
-        {"method": ("hessian", "modified", "ltsa")},
-    ),
-    Conflict("LocallyLinearEmbedding", "n_neighbors", {"method": ("hessian",)}),
-    Conflict(CENTERS, "n_clusters", {"init": ARRAY}),
-    Conflict(
-        MIXTURES,
-        "n_components",
-        dict.fromkeys(("weights_init", "means_init", "precisions_init"), ANY),
-    ),
-    Conflict(
-        MIXTURES,
-        "covariance_type",
-        dict.fromkeys(("precisions_init", "covariance_prior"), ANY),
-    ),
-]
+    included = {}
+    for name, notation in space.items():
+        if name not in params:  # parameter of another release, or of a base class
+            continue
+        instead = isinstance(notation, Fallback)
+        if instead:
+            notation = notation.notation
+        if isinstance(notation, tuple) and notation[0] >= notation[1]:
+            if not instead and _extended(name, notation, params[name]) is None:
+                continue
+            notation = [notation[0]]  # the data allow a single value
+        # Under an option, a list of one value is required by the option.
+        fixed = not top and isinstance(notation, list) and len(notation) == 1
+        if not fixed and not instead:
+            with_own = _include(name, notation, params[name])
+            keep = not used and isinstance(notation, tuple) and with_own is not None
+            notation = notation if keep else with_own
+        if notation is not None:
+            included[name] = with_sub_spaces(notation, functools.partial(below, name))
+    return included
+
+
+def _include(name: str, notation: Any, value: Any) -> Any:
+    """Return a notation that includes a value, or None if that is impossible."""
+    if isinstance(notation, Choice):
+        if notation.dimension.contains(value):
+            return notation
+        return Choice([(value, {}), *pairs_of(notation)])
+    if isinstance(notation, tuple):
+        return _extended(name, notation, value)
+    if isinstance(notation, Ordinal):
+        return _inserted(name, notation, value)
+    if any(type(option) is type(value) and option == value for option in notation):
+        return notation
+    return [*notation, value]
+
+
+def _extended(name: str, notation: tuple, value: Any) -> tuple | None:
+    low, high, *prior = notation
+    if not is_finite_number(value):
+        return None
+    if isinstance(low, int) and not isinstance(value, int):
+        return None
+    if _is_share(name, high) and isinstance(value, int):
+        return None
+    if prior == ["log-uniform"] and value <= 0:
+        return None
+    if isinstance(low, float):
+        value = float(value)
+    return (min(low, value), max(high, value), *prior)
+
+
+def _inserted(name: str, notation: Ordinal, value: Any) -> Ordinal | None:
+    values = list(notation.values)
+    if notation.contains(value):
+        return notation
+    if not is_number(value):
+        return Ordinal([*values, value])
+    numbers = [option for option in values if is_number(option)]
+    if isinstance(value, int):
+        if numbers and _is_share(name, max(numbers)):
+            return None
+    elif all(isinstance(number, int) for number in numbers):
+        return None
+    greater = [at for at, v in enumerate(values) if is_number(v) and v > value]
+    at = [*greater, len(values) - (values[-1] is None)][0]
+    scale: Any = notation.scale if len(numbers) == len(values) else "rank"
+    return Ordinal([*values[:at], value, *values[at:]], scale=scale)
+
+
+def _is_share(name: str, high: Any) -> bool:
+    last = name.rpartition("__")[2]
+    return last in COUNT_OR_SHARE and isinstance(high, float) and high <= 1.0
+
+
+# -- conflicts ------------------------------------------------------------------------
 
 
 def without_conflicts(
@@ -135,23 +134,14 @@ def without_conflicts(
     An option of a choice also conflicts with a set parameter that exists under the own
     option, but not under this one.
     """
+    if not set_by_user:
+        return space
     refused: dict[str, list[Any]] = {}
-    for one in CONFLICTS:
-        if entry.name in one.classes.split() and _holds(one, params, set_by_user):
-            refused.setdefault(one.parameter, []).append(one.option)
-    return _filtered(space, params, set_by_user, refused) if set_by_user else space
-
-
-def _holds(conflict: Conflict, params: Params, set_by_user: set[str]) -> bool:
-    if conflict.unless:
-        return not set_by_user <= set(conflict.unless.split())
-    for name in conflict.beside.keys() & set_by_user:
-        values, value = conflict.beside[name], params[name]
-        if values == ANY or (
-            np.ndim(value) > 0 if values == ARRAY else value in values
-        ):
-            return True
-    return False
+    for conflict in entry.conflicts:
+        if conflict.holds(params, set_by_user):
+            for name in conflict.parameters.split():
+                refused.setdefault(name, []).append(conflict.option)
+    return _filtered(space, params, set_by_user, refused)
 
 
 def _filtered(
@@ -163,7 +153,7 @@ def _filtered(
     result: Notation = {}
     for name, notation in space.items():
         options = refused.get(name, [])
-        if ANY in options:
+        if "any" in options:
             continue
         if not isinstance(notation, Choice):
             result[name] = notation

@@ -13,7 +13,6 @@ from skbayes.defaults.catalog import DataFacts, Notation
 from skbayes.defaults.conflicts import names_in
 from skbayes.defaults.names import names_of
 from skbayes.defaults.parts import Part, is_k_means, parts_of, renamed, space_of
-from skbayes.space.dimensions import is_number
 from skbayes.space.lists import OptionKey, Ordinal
 from skbayes.space.notation import Choice, pairs_of, parse_spaces, with_sub_spaces
 
@@ -22,14 +21,6 @@ TRAIN_SHARE = 0.8
 
 # Length of a line of code from which it is split.
 WIDTH = 80
-
-# Words in the names of parameters that are about computation or the form of the data.
-TECHNICAL = (
-    *("batch", "block", "cache", "contamination", "cv", "eps", "init", "iter", "jobs"),
-    *("label", "leaf", "missing", "oversamples", "random", "size", "skips", "state"),
-    *("best", "min", "param", "step", "steps", "stop", "tol", "trials", "value"),
-    *("alphas", "values", "verbose"),
-)
 
 
 def apply_changes(
@@ -311,9 +302,20 @@ def space_of_parts(parts: list[Part], facts: DataFacts) -> EditableSpace:
     """Return the search space of the parts of an estimator; raise if it is empty."""
     space = EditableSpace(space_of(parts))
     space.facts = facts
-    if not space:
-        raise _nothing_known(parts)
-    return space
+    if space:
+        return space
+    if message := reason_not_tuned(parts):
+        raise ValueError(message)
+    unknown = [part for part in parts if part.known is None]
+    labels = ", ".join(map(_label, unknown or parts)) or "the estimator"
+    reason, example = f"{labels} has no parameters to tune", ""
+    if unknown:
+        reason = f"there is no default space for {labels}"
+        example = f", such as {{'{unknown[-1].prefix}NAME': (0.1, 10.0)}}"
+    raise ValueError(
+        f"search_spaces='auto': {reason}. Write the space by hand{example}; "
+        "estimator.get_params() lists the names."
+    )
 
 
 def with_names(
@@ -363,42 +365,3 @@ def reason_not_tuned(parts: list[Part]) -> str:
         "as a function of (estimator, X, y) that returns silhouette_score of "
         "sklearn.metrics."
     )
-
-
-def _nothing_known(parts: list[Part]) -> ValueError:
-    labels = ", ".join(_label(part) for part in parts if part.known is None)
-    reason = f"there is no default space for {labels}"
-    if not labels:
-        labels = ", ".join(map(_label, parts)) or "the estimator"
-        reason = f"{labels} has no parameters to tune"
-    if message := reason_not_tuned(parts):
-        return ValueError(message)
-    example = _example(parts)
-    by_hand = f": search_spaces={example}" if example else ""
-    return ValueError(
-        f"search_spaces='auto': {reason}. Write the space by hand{by_hand}; "
-        "estimator.get_params() lists the names."
-    )
-
-
-def _example(parts: list[Part]) -> str:
-    """Return an example of a space, or "" if no parameter is likely to matter.
-
-    The parameter is a number of moderate size. Classes in the catalog have no such
-    parameter, or it is tuned by default.
-    """
-    for part in reversed(parts):
-        if part.known is not None:
-            continue
-        for name, value in part.estimator.get_params(deep=False).items():
-            technical = any(word in TECHNICAL for word in name.split("_"))
-            if technical or not is_number(value) or not 1e-6 < value < 1e4:
-                continue
-            if isinstance(value, int):
-                notation = f"({value!r}, {10 * value!r})"
-            else:
-                most = min(10 * value, 1.0) if value < 1.0 else 10 * value
-                low, high = float(f"{value / 10:.3g}"), float(f"{most:.3g}")
-                notation = f"({low!r}, {high!r}, 'log-uniform')"
-            return f"{{{part.prefix + name!r}: {notation}}}"
-    return ""

@@ -8,6 +8,8 @@ import numpy as np
 
 from skbayes.defaults.catalog import (
     LOG,
+    NEIGHBORS,
+    Conflict,
     DataFacts,
     Fallback,
     Notation,
@@ -51,8 +53,6 @@ MARGINS = (1e-2, 1e3)
 # C.
 MODERATE, HIGH = 10.0, 500.0
 MANY_ROWS, FEW_ROWS = 3000, 200
-
-SVR_LOSSES = ("epsilon_insensitive", "squared_epsilon_insensitive")
 
 
 # -- spaces that do not depend on the data --------------------------------------------
@@ -99,6 +99,11 @@ register(
     penalty=Choice(PENALTIES),
     eta0=(1e-4, 0.1, LOG),
     average=[False, True],
+    # Other losses do not use "epsilon", and this schedule does not use "eta0".
+    conflicts=[
+        Conflict("loss", "epsilon"),
+        Conflict("eta0", {"learning_rate": ("optimal",)}),
+    ],
 )
 register("GaussianNB", var_smoothing=(1e-12, 1.0, LOG))
 register("QuadraticDiscriminantAnalysis", reg_param=(0.0, 1.0))
@@ -160,30 +165,26 @@ def _elastic_net_is_useful(facts: DataFacts) -> bool:
     return not facts.wide and size <= (SLOW_SIZE if few_rows else CHEAP_SIZE)
 
 
-@known("SGDClassifier")
-def sgd_classifier(params: Params, facts: DataFacts) -> Notation:
-    losses = ["hinge", "log_loss", "modified_huber"]
-    if params["loss"] in WITH_PROBABILITIES:
-        losses = list(WITH_PROBABILITIES)
-    return {
-        "loss": losses,
-        "alpha": (1e-6, 0.1, LOG),
-        "penalty": Choice(PENALTIES),
-        "average": [False, True],
-        "class_weight": class_weights(params, facts),
-    }
-
-
-@known("LinearSVC")
-def linear_svc(params: Params, facts: DataFacts) -> Notation:
-    space: Notation = {
-        "C": (1e-4, 1e3, LOG),
-        "class_weight": class_weights(params, facts),
-    }
-    if params.get("dual") == "auto" and params["multi_class"] == "ovr":
-        squared = {"penalty": ["l1", "l2"]}
-        space["loss"] = Choice({"squared_hinge": squared, "hinge": {}})
-    return space
+register(
+    "SGDClassifier",
+    loss=lambda params, facts: (
+        list(WITH_PROBABILITIES)
+        if params["loss"] in WITH_PROBABILITIES
+        else ["hinge", *WITH_PROBABILITIES]
+    ),
+    alpha=(1e-6, 0.1, LOG),
+    penalty=Choice(PENALTIES),
+    average=[False, True],
+    class_weight=class_weights,
+    conflicts=[Conflict("loss", "epsilon")],
+)
+register(
+    "LinearSVC",
+    C=(1e-4, 1e3, LOG),
+    class_weight=class_weights,
+    loss=Choice({"squared_hinge": {"penalty": ["l1", "l2"]}, "hinge": {}}),
+    conflicts=[Conflict("loss", "dual multi_class")],
+)
 
 
 # -- linear regression ----------------------------------------------------------------
@@ -197,18 +198,18 @@ register("Lasso", "LassoLars", "MultiTaskLasso", "QuantileRegressor", alpha=_alp
 register("ElasticNet", "MultiTaskElasticNet", alpha=_alpha, l1_ratio=(0.01, 1.0))
 
 
-@known("OrthogonalMatchingPursuit")
-def matching_pursuit(params: Params, facts: DataFacts) -> Notation:
-    if params["tol"] is not None:
-        return {}
-    most = at_most(100, facts.n_features)
-    return {"n_nonzero_coefs": counts_or(params["n_nonzero_coefs"], 1, most)}
+register(
+    "OrthogonalMatchingPursuit",
+    n_nonzero_coefs=lambda params, facts: counts_or(
+        params["n_nonzero_coefs"], 1, at_most(100, facts.n_features)
+    ),
+    conflicts=[Conflict("n_nonzero_coefs", "tol")],
+)
 
 
 @known("PLSRegression")
 def partial_least_squares(params: Params, facts: DataFacts) -> Notation:
-    bounds = [facts.fewest_features or 2, facts.n_rows or 30]
-    most = min(30, *bounds)
+    most = min(30, facts.fewest_features or 2, facts.n_rows or 30)
     return {"n_components": fitting(params["n_components"], (1, most), facts)}
 
 
@@ -302,14 +303,16 @@ def one_class_svm(params: Params, facts: DataFacts) -> Notation:
     return {"nu": (0.01, 0.5), **kernel(params, facts)}
 
 
-@known("LinearSVR")
-def linear_svr(params: Params, facts: DataFacts) -> Notation:
-    widths = [0.0, *(share * facts.y_scale for share in (1e-3, 0.01, 0.1, 1.0))]
-    return {
-        "C": (1e-4, 1e3, LOG),
-        "epsilon": Ordinal(widths, scale="rank"),
-        "loss": list(SVR_LOSSES) if params.get("dual") == "auto" else None,
-    }
+register(
+    "LinearSVR",
+    C=(1e-4, 1e3, LOG),
+    epsilon=lambda params, facts: Ordinal(
+        [0.0, *(share * facts.y_scale for share in (1e-3, 0.01, 0.1, 1.0))],
+        scale="rank",
+    ),
+    loss=["epsilon_insensitive", "squared_epsilon_insensitive"],
+    conflicts=[Conflict("loss", "dual")],
+)
 
 
 @known("KernelRidge")
@@ -327,80 +330,82 @@ def kernel_ridge(params: Params, facts: DataFacts) -> Notation:
 # -- Gaussian processes ---------------------------------------------------------------
 
 
-def _kernels(params: Params) -> Notation:
-    """Return kernels whose parameters are fitted, if the user has not chosen one."""
-    if params["kernel"] is not None:
-        return {}
-    # Imported here, because the user's code has imported it already.
+def _kernels(params: Params, facts: DataFacts) -> list[Any]:
+    """Return kernels whose parameters are fitted."""
+    # Imported here, because importing them takes long.
     from sklearn.gaussian_process.kernels import RBF, Matern, RationalQuadratic
 
     kinds = [RBF(), Matern(nu=1.5), Matern(nu=2.5), RationalQuadratic()]
-    return {"kernel": [None, *(1.0 * kind for kind in kinds)]}
+    return [None, *(1.0 * kind for kind in kinds)]
 
 
-@known("GaussianProcessRegressor")
-def gaussian_process(params: Params, facts: DataFacts) -> Notation:
-    noise = None if np.ndim(params["alpha"]) else (1e-10, 1.0, LOG)
-    return {**_kernels(params), "alpha": noise, "normalize_y": [False, True]}
-
-
-@known("GaussianProcessClassifier")
-def gaussian_process_classifier(params: Params, facts: DataFacts) -> Notation:
-    return _kernels(params)
+OWN_KERNEL = Conflict("kernel", "kernel")
+register(
+    "GaussianProcessRegressor",
+    kernel=_kernels,
+    alpha=(1e-10, 1.0, LOG),
+    normalize_y=[False, True],
+    conflicts=[OWN_KERNEL],
+)
+register("GaussianProcessClassifier", kernel=_kernels, conflicts=[OWN_KERNEL])
 
 
 # -- neighbors ------------------------------------------------------------------------
 
 
-@known("KNeighborsClassifier", "KNeighborsRegressor")
-def neighbors(params: Params, facts: DataFacts) -> Notation:
-    return {
-        "n_neighbors": (1, at_most(50, facts.n_rows, 0.5), LOG),
-        "weights": None if callable(params["weights"]) else ["uniform", "distance"],
-        "p": [1, 2] if params["metric"] == "minkowski" else None,
-    }
-
-
-@known("RadiusNeighborsClassifier", "RadiusNeighborsRegressor")
-def radius_neighbors(params: Params, facts: DataFacts) -> Notation:
+def _radius(params: Params, facts: DataFacts) -> tuple[float, float, str]:
     # Distances of standardized rows are about twice the root of n_features.
     unit = round((facts.n_features or 1) ** 0.5, 3)
-    space = {**neighbors(params, facts), "n_neighbors": None}
-    return {"radius": (0.1 * unit, 2.0 * unit, LOG), **space}
+    return (0.1 * unit, 2.0 * unit, LOG)
 
 
-@known("LabelPropagation", "LabelSpreading")
-def label_propagation(params: Params, facts: DataFacts) -> Notation:
-    if callable(params["kernel"]):
-        return {}
-    most = at_most(50, facts.n_rows, 0.5)
-    options = {"rbf": {"gamma": (0.01, 100.0, LOG)}, "knn": {"n_neighbors": (1, most)}}
-    alpha = None if params.get("alpha") is None else (0.01, 0.99)
-    return {"kernel": Choice(options), "alpha": alpha}
+DISTANCES: dict[str, Any] = {
+    "weights": ["uniform", "distance"],
+    "p": [1, 2],
+    "conflicts": [Conflict("p", "metric"), Conflict("weights", {"weights": callable})],
+}
+register(
+    *("KNeighborsClassifier", "KNeighborsRegressor"), n_neighbors=NEIGHBORS, **DISTANCES
+)
+register(
+    *("RadiusNeighborsClassifier", "RadiusNeighborsRegressor"),
+    radius=_radius,
+    **DISTANCES,
+)
+
+
+def _graph(params: Params, facts: DataFacts) -> Choice:
+    neighbors = {"n_neighbors": NEIGHBORS(params, facts)[:2]}
+    return Choice({"rbf": {"gamma": (0.01, 100.0, LOG)}, "knn": neighbors})
+
+
+OWN_GRAPH = Conflict("kernel alpha", {"kernel": callable})
+register("LabelPropagation", kernel=_graph, conflicts=[OWN_GRAPH])
+register("LabelSpreading", kernel=_graph, alpha=(0.01, 0.99), conflicts=[OWN_GRAPH])
 
 
 # -- naive Bayes and discriminant analysis --------------------------------------------
 
+register(
+    *("MultinomialNB", "BernoulliNB", "CategoricalNB"),
+    alpha=(1e-3, 100.0, LOG),
+    fit_prior=[True, False],
+    conflicts=[Conflict("fit_prior", "class_prior")],
+)
+register("ComplementNB", alpha=(1e-3, 100.0, LOG), norm=[False, True])
 
-def _smoothing(params: Params, facts: DataFacts) -> tuple | None:
-    return None if np.ndim(params["alpha"]) else (1e-3, 100.0, LOG)
+
+def _solvers(params: Params, facts: DataFacts) -> Choice:
+    shrunk = {"shrinkage": Ordinal([*np.arange(1, 11) / 10, "auto"])}
+    other = params["solver"] if params["solver"] != "svd" else "eigen"
+    return Choice({"svd": {}, other: shrunk})
 
 
 register(
-    *("MultinomialNB", "BernoulliNB", "CategoricalNB"),
-    alpha=_smoothing,
-    fit_prior=[True, False],
+    "LinearDiscriminantAnalysis",
+    solver=_solvers,
+    conflicts=[Conflict("solver", "covariance_estimator")],
 )
-register("ComplementNB", alpha=_smoothing, norm=[False, True])
-
-
-@known("LinearDiscriminantAnalysis")
-def linear_discriminant(params: Params, facts: DataFacts) -> Notation:
-    if params["covariance_estimator"] is not None:
-        return {}
-    shrunk = {"shrinkage": Ordinal([*np.arange(1, 11) / 10, "auto"])}
-    other = params["solver"] if params["solver"] != "svd" else "eigen"
-    return {"solver": Choice({"svd": {}, other: shrunk})}
 
 
 # -- wrappers --------------------------------------------------------------------------
@@ -419,9 +424,8 @@ def voting(params: Params, facts: DataFacts) -> Notation:
 
 register(
     "SelfTrainingClassifier",
-    threshold=lambda params, facts: (
-        (0.5, 0.99) if params["criterion"] == "threshold" else None
-    ),
+    threshold=(0.5, 0.99),
+    conflicts=[Conflict("threshold", "criterion")],
 )
 
 
@@ -444,11 +448,11 @@ def fixed_threshold(params: Params, facts: DataFacts) -> Notation:
 # -- networks -------------------------------------------------------------------------
 
 
-@known("MLPClassifier", "MLPRegressor")
-def network(params: Params, facts: DataFacts) -> Notation:
-    return {
-        "hidden_layer_sizes": [(20,), (50,), (100,), (200,), (50, 50), (100, 100)],
-        "activation": ["relu", "tanh"],
-        "alpha": (1e-6, 10.0, LOG),
-        "learning_rate_init": None if params["solver"] == "lbfgs" else (1e-4, 0.1, LOG),
-    }
+register(
+    *("MLPClassifier", "MLPRegressor"),
+    hidden_layer_sizes=[(20,), (50,), (100,), (200,), (50, 50), (100, 100)],
+    activation=["relu", "tanh"],
+    alpha=(1e-6, 10.0, LOG),
+    learning_rate_init=(1e-4, 0.1, LOG),
+    conflicts=[Conflict("learning_rate_init", {"solver": ("lbfgs",)})],
+)

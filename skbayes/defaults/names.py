@@ -80,7 +80,7 @@ UNLISTED: dict[str, dict[Any, str]] = {
         "other_rate skip_drop path_smooth cat_smooth cat_l2 linear_lambda alpha fair_c "
         "scale_pos_weight sigmoid monotone_penalty cegb_tradeoff cegb_penalty_split "
         "poisson_max_delta_step tweedie_variance_power refit_decay_rate",
-    },
+    }
 }
 
 # Similarity from which an unknown name is probably a misspelled one.

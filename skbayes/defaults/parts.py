@@ -9,19 +9,15 @@ from typing import Any
 
 from sklearn.base import is_classifier
 
-from skbayes.defaults.catalog import (
-    DataFacts,
-    Fallback,
-    KnownClass,
-    Notation,
-    Params,
-    find,
+from skbayes.defaults.catalog import DataFacts, KnownClass, Notation, find
+from skbayes.defaults.conflicts import (
+    effective,
+    names_in,
+    with_own_values,
+    without_conflicts,
 )
-from skbayes.defaults.conflicts import names_in, without_conflicts
 from skbayes.defaults.names import name_in_use, set_parameters
-from skbayes.space.dimensions import is_finite_number, is_number
-from skbayes.space.lists import Ordinal
-from skbayes.space.notation import Choice, pairs_of, with_sub_spaces
+from skbayes.space.notation import Choice, with_sub_spaces
 
 SCALERS = (
     *("MaxAbsScaler", "MinMaxScaler", "PowerTransformer", "QuantileTransformer"),
@@ -67,9 +63,6 @@ TFIDF = ("TfidfVectorizer", "TfidfTransformer")
 
 # Samplers that leave as many rows of each class as the smallest one has.
 UNDER_SAMPLERS = ("ClusterCentroids", "NearMiss", "RandomUnderSampler")
-
-# Parameters for which an integer is a count and a float is a fraction.
-COUNT_OR_SHARE = ("max_features", "max_samples", "min_samples_leaf", "n_components")
 
 # Classes whose own score depends on the scale and the number of the columns.
 SCORE_OF_COLUMNS = (
@@ -173,6 +166,14 @@ def is_estimator(value: Any) -> bool:
     return hasattr(value, "fit") or hasattr(value, "transform")
 
 
+def renamed(space: Notation, rename: Callable[[str], str]) -> Notation:
+    """Return a space with renamed parameters, also under the options of choices."""
+    return {
+        rename(name): with_sub_spaces(value, lambda _, sub: renamed(sub, rename))
+        for name, value in space.items()
+    }
+
+
 def _space(part: Part, entry: KnownClass) -> Notation:
     facts = part.facts
     if not _classifies(part.estimator):
@@ -186,7 +187,7 @@ def _space(part: Part, entry: KnownClass) -> Notation:
     space = with_own_values(space, params, entry.stands_for)
     set_by_user = set_parameters(part.estimator)
     set_by_user |= {name for name, other in in_use.items() if other in set_by_user}
-    params = _OwnParams(_effective(params, entry.stands_for))
+    params = _OwnParams(effective(params, entry.stands_for))
     space = without_conflicts(space, params, set_by_user, entry)
     return renamed(space, lambda name: part.prefix + in_use[name])
 
@@ -371,7 +372,7 @@ def own_values(estimator: Any) -> dict[str, Any]:
     for part in parts_of(estimator, DataFacts()):
         if part.known is not None:
             own = own_params(part.estimator, part.known)
-            for name, value in _effective(own, part.known.stands_for).items():
+            for name, value in effective(own, part.known.stands_for).items():
                 if values.get(part.prefix + name) is None:
                     values[part.prefix + name] = value
     return values
@@ -383,113 +384,3 @@ def owner_of(estimator: Any, name: str) -> tuple[Any, str]:
     if estimator is None or not prefix:
         return estimator, leaf
     return estimator.get_params().get(prefix), leaf
-
-
-def _effective(params: Params, stands_for: Params) -> dict[str, Any]:
-    """Return parameters with the values that None stands for."""
-    return {
-        name: stands_for.get(name) if value is None else value
-        for name, value in params.items()
-    }
-
-
-# -- inclusion of the own values in a search space ------------------------------------
-
-
-def with_own_values(space: Notation, params: Params, stands_for: Params) -> Notation:
-    """Return a space that contains the values of an estimator's parameters.
-
-    Ranges are extended, and lists get an additional value. A dimension that cannot
-    include the own value is removed, such as a range of counts if the value is a
-    fraction. Below the options that the estimator does not use, ranges are not
-    extended.
-    """
-    return _include_all(space, _effective(params, stands_for), top=True)
-
-
-def renamed(space: Notation, rename: Callable[[str], str]) -> Notation:
-    """Return a space with renamed parameters, also under the options of choices."""
-    return {
-        rename(name): with_sub_spaces(value, lambda _, sub: renamed(sub, rename))
-        for name, value in space.items()
-    }
-
-
-def _include_all(
-    space: Notation, params: Params, top: bool, used: bool = True
-) -> Notation:
-    def below(name: str, option: Any, sub_space: Notation) -> Notation:
-        is_used = used and option == params[name]
-        return _include_all(sub_space, params, False, is_used)
-
-    included = {}
-    for name, notation in space.items():
-        if name not in params:  # parameter of another release, or of a base class
-            continue
-        instead = isinstance(notation, Fallback)
-        if instead:
-            notation = notation.notation
-        if isinstance(notation, tuple) and notation[0] >= notation[1]:
-            notation = [notation[0]]  # the data allow a single value
-        # Under an option, a list of one value is required by the option.
-        fixed = not top and isinstance(notation, list) and len(notation) == 1
-        if not fixed and not instead:
-            with_own = _include(name, notation, params[name])
-            keep = not used and isinstance(notation, tuple) and with_own is not None
-            notation = notation if keep else with_own
-        if notation is not None:
-            included[name] = with_sub_spaces(notation, functools.partial(below, name))
-    return included
-
-
-def _include(name: str, notation: Any, value: Any) -> Any:
-    """Return a notation that includes a value, or None if that is impossible."""
-    if isinstance(notation, Choice):
-        if notation.dimension.contains(value):
-            return notation
-        return Choice([(value, {}), *pairs_of(notation)])
-    if isinstance(notation, tuple):
-        return _extended(name, notation, value)
-    if isinstance(notation, Ordinal):
-        return _inserted(name, notation, value)
-    if any(type(option) is type(value) and option == value for option in notation):
-        return notation
-    return [*notation, value]
-
-
-def _extended(name: str, notation: tuple, value: Any) -> tuple | None:
-    low, high, *prior = notation
-    if not is_finite_number(value):
-        return None
-    if isinstance(low, int) and not isinstance(value, int):
-        return None
-    if _is_share(name, high) and isinstance(value, int):
-        return None
-    if prior == ["log-uniform"] and value <= 0:
-        return None
-    if isinstance(low, float):
-        value = float(value)
-    return (min(low, value), max(high, value), *prior)
-
-
-def _inserted(name: str, notation: Ordinal, value: Any) -> Ordinal | None:
-    values = list(notation.values)
-    if notation.contains(value):
-        return notation
-    if not is_number(value):
-        return Ordinal([*values, value])
-    numbers = [option for option in values if is_number(option)]
-    if isinstance(value, int):
-        if numbers and _is_share(name, max(numbers)):
-            return None
-    elif all(isinstance(number, int) for number in numbers):
-        return None
-    greater = [at for at, v in enumerate(values) if is_number(v) and v > value]
-    at = [*greater, len(values) - (values[-1] is None)][0]
-    scale: Any = notation.scale if len(numbers) == len(values) else "rank"
-    return Ordinal([*values[:at], value, *values[at:]], scale=scale)
-
-
-def _is_share(name: str, high: Any) -> bool:
-    last = name.rpartition("__")[2]
-    return last in COUNT_OR_SHARE and isinstance(high, float) and high <= 1.0

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from skbayes.defaults.catalog import (
     LOG,
+    NEIGHBORS,
+    Conflict,
     DataFacts,
     Fallback,
     Notation,
     Params,
+    UpTo,
     at_most,
     components,
+    counts,
     counts_or,
     fitting,
     gamma,
+    is_array,
     known,
     register,
-    series,
 )
 from skbayes.space.lists import Ordinal
 from skbayes.space.notation import Choice
@@ -68,51 +73,52 @@ def simple_imputer(params: Params, facts: DataFacts) -> Notation:
 def neighbors_imputer(params: Params, facts: DataFacts) -> Notation:
     if not facts.has_missing:
         return {}
-    most = at_most(50, facts.n_rows, 0.5)
-    return {"n_neighbors": (1, most, LOG), "weights": ["uniform", "distance"]}
+    weights = ["uniform", "distance"]
+    return {"n_neighbors": NEIGHBORS(params, facts), "weights": weights}
 
 
-@known("OneHotEncoder", "OrdinalEncoder")
-def encoder(params: Params, facts: DataFacts) -> Notation:
-    most = at_most(50, facts.n_rows, 0.05)
-    if params.get("max_categories") is not None or not _is_count(
-        params["min_frequency"]
-    ):
-        return {}
-    return {"min_frequency": Ordinal([None, *_counts(2, most)])}
-
-
-@known("KBinsDiscretizer")
-def bins(params: Params, facts: DataFacts) -> Notation:
-    if not isinstance(params["n_bins"], int):
-        return {}
-    most = at_most(20, facts.n_rows, 0.2)
-    return {"n_bins": (2, most), "strategy": ["uniform", "quantile", "kmeans"]}
-
-
-def _is_count(value: Any) -> bool:
-    return value is None or isinstance(value, int)
-
-
-def _counts(low: int, high: int) -> list[int]:
-    return [int(count) for count in series(low, high)]
+register(
+    *("OneHotEncoder", "OrdinalEncoder"),
+    min_frequency=lambda params, facts: Ordinal(
+        [None, *counts(2, at_most(50, facts.n_rows, 0.05))]
+    ),
+    conflicts=[Conflict("min_frequency", "max_categories")],
+)
+register(
+    "KBinsDiscretizer",
+    n_bins=UpTo(2, 20, 0.2, scale=()),
+    strategy=["uniform", "quantile", "kmeans"],
+    conflicts=[
+        Conflict("strategy", {"n_bins": is_array}),
+        Conflict("strategy", "quantile_method"),
+    ],
+)
 
 
 # -- features -------------------------------------------------------------------------
 
 
-@known("PolynomialFeatures")
-def polynomial_features(params: Params, facts: DataFacts) -> Notation:
-    if not isinstance(params["degree"], int):
-        return {}
+def _degrees(params: Params, facts: DataFacts) -> list[int]:
     few = facts.n_features is not None and facts.n_features <= 15
-    return {"degree": [1, 2, 3] if few else [1, 2], "interaction_only": [False, True]}
+    return [1, 2, 3] if few else [1, 2]
 
 
-@known("SplineTransformer")
-def spline_features(params: Params, facts: DataFacts) -> Notation:
-    knots = ["uniform", "quantile"] if isinstance(params["knots"], str) else None
-    return {"n_knots": (3, 15), "degree": [1, 2, 3], "knots": knots}
+register(
+    "PolynomialFeatures",
+    degree=_degrees,
+    interaction_only=[False, True],
+    conflicts=[Conflict("degree interaction_only", {"degree": is_array})],
+)
+register(
+    "SplineTransformer",
+    n_knots=(3, 15),
+    degree=[1, 2, 3],
+    knots=["uniform", "quantile"],
+    conflicts=[
+        Conflict("n_knots", {"knots": is_array, "extrapolation": ("periodic",)}),
+        Conflict("knots", {"knots": is_array}),
+    ],
+)
 
 
 def _width(params: Params, facts: DataFacts) -> Any:
@@ -141,8 +147,6 @@ register(
     "SelectKBest",
     k=lambda params, facts: counts_or(params["k"], 1, _up_to(1000, facts)),
 )
-
-
 register(
     "SelectPercentile",
     # A percentage of one column may select nothing.
@@ -150,14 +154,12 @@ register(
         None if facts.fewest_features == 1 else (5.0, 100.0)
     ),
 )
-
-
-@known("SelectFromModel")
-def important_features(params: Params, facts: DataFacts) -> Notation:
-    if params["max_features"] is not None:
-        return {}
+register(
+    "SelectFromModel",
     # None is the mean, or a threshold for coefficients that an l1 penalty has set to 0.
-    return {"threshold": Ordinal(["0.1*mean", "0.25*mean", "0.5*mean", None])}
+    threshold=Ordinal(["0.1*mean", "0.25*mean", "0.5*mean", None]),
+    conflicts=[Conflict("threshold", "max_features")],
+)
 
 
 @known("RFE")
@@ -197,8 +199,13 @@ def _principal_components(params: Params, facts: DataFacts) -> Any:
 
 register("PCA", n_components=_principal_components, whiten=[False, True])
 register(
-    *("IncrementalPCA", "FastICA", "FactorAnalysis", "SparsePCA", "MiniBatchSparsePCA"),
+    *("IncrementalPCA", "FactorAnalysis", "SparsePCA", "MiniBatchSparsePCA"),
     n_components=partial(components, high=100),
+)
+register(
+    "FastICA",
+    n_components=partial(components, high=100),
+    conflicts=[Conflict("n_components", {"whiten": (False,)})],
 )
 register("NeighborhoodComponentsAnalysis", n_components=partial(components, high=50))
 register(
@@ -216,18 +223,32 @@ register(
 )
 
 
-@known("TruncatedSVD")
-def truncated_svd(params: Params, facts: DataFacts) -> Notation:
-    if facts.fewest_features is None:  # many features after a vectorizer
-        return {"n_components": (2, at_most(200, facts.n_rows), LOG)}
-    most = _up_to(200, facts)
-    if params["algorithm"] == "arpack":
+def _columns(
+    name: str, high: int, params: Params, facts: DataFacts, unknown: int = 20
+) -> Any:
+    """Return the numbers of columns of an output, of at least one."""
+    most = _up_to(high, facts, unknown)
+    if params.get("algorithm") == "arpack":
         most = max(1, most - 1)
-    bounds = (min(2, most), most, LOG)
-    return {"n_components": fitting(params["n_components"], bounds, facts)}
+    return fitting(params[name], (min(2, most), most, LOG), facts)
 
 
-@known("KernelPCA")
+register(
+    "TruncatedSVD",
+    # Many features are unknown after a vectorizer.
+    n_components=lambda params, facts: (
+        (2, at_most(200, facts.n_rows), LOG)
+        if facts.fewest_features is None
+        else _columns("n_components", 200, params, facts)
+    ),
+)
+register(
+    "FeatureAgglomeration",
+    n_clusters=lambda params, facts: _columns("n_clusters", 200, params, facts, 3),
+)
+
+
+@known("KernelPCA", conflicts=[Conflict("kernel", "degree coef0")])
 def kernel_principal_components(params: Params, facts: DataFacts) -> Notation:
     high = at_most(200, facts.n_rows)
     space = {"n_components": counts_or(params["n_components"], 2, high)}
@@ -238,13 +259,6 @@ def kernel_principal_components(params: Params, facts: DataFacts) -> Notation:
     if params["kernel"] in ("poly", "sigmoid"):
         kernels[params["kernel"]] = width
     return {**space, "kernel": Choice(kernels)}
-
-
-@known("FeatureAgglomeration")
-def feature_clusters(params: Params, facts: DataFacts) -> Notation:
-    most = _up_to(200, facts, unknown=3)
-    bounds = (min(2, most), most, LOG)
-    return {"n_clusters": fitting(params["n_clusters"], bounds, facts)}
 
 
 @known("GaussianRandomProjection", "SparseRandomProjection")
@@ -261,13 +275,22 @@ def random_projection(params: Params, facts: DataFacts) -> Notation:
     return {"n_components": Fallback(bounds)} if least > facts.fewest_features else {}
 
 
-@known("Isomap", "LocallyLinearEmbedding")
-def manifold(params: Params, facts: DataFacts) -> Notation:
-    if params.get("radius") is not None:
-        return {}
-    high = at_most(50, facts.n_rows, 0.5)
-    n_components = components(params, facts, 50)
-    return {"n_neighbors": (2, high, LOG), "n_components": n_components}
+MANIFOLD: Notation = {
+    "n_neighbors": UpTo(2, 50, 0.5),
+    "n_components": partial(components, high=50),
+}
+register(
+    "Isomap", **MANIFOLD, conflicts=[Conflict("n_neighbors n_components", "radius")]
+)
+register(
+    "LocallyLinearEmbedding",
+    **MANIFOLD,
+    # These methods need more neighbors than a function of the number of components.
+    conflicts=[
+        Conflict("n_components", {"method": ("hessian", "modified", "ltsa")}),
+        Conflict("n_neighbors", {"method": ("hessian",)}),
+    ],
+)
 
 
 # -- texts ----------------------------------------------------------------------------
@@ -289,7 +312,7 @@ def _ngrams(params: Params, facts: DataFacts) -> list[tuple[int, int]] | None:
 def _min_df(params: Params, facts: DataFacts) -> list[int] | None:
     if params.get("vocabulary") is not None or not isinstance(params["min_df"], int):
         return None
-    return [1, *_counts(2, at_most(20, facts.n_rows, 0.02))]
+    return [1, *counts(2, at_most(20, facts.n_rows, 0.02))]
 
 
 def _max_df(params: Params, facts: DataFacts) -> tuple[float, float] | None:
@@ -309,9 +332,12 @@ TFIDF: Notation = {
     "sublinear_tf": [False, True],
     "norm": ["l2", "l1"],
 }
-register("CountVectorizer", **COUNTED)
-register("TfidfTransformer", **TFIDF)
-register("TfidfVectorizer", **COUNTED, **TFIDF)
+OF_VOCABULARY = Conflict("ngram_range", "vocabulary")
+# Without these weights, their smoothing has no effect.
+OF_WEIGHTS = Conflict("use_idf", "smooth_idf")
+register("CountVectorizer", **COUNTED, conflicts=[OF_VOCABULARY])
+register("TfidfTransformer", **TFIDF, conflicts=[OF_WEIGHTS])
+register("TfidfVectorizer", **COUNTED, **TFIDF, conflicts=[OF_VOCABULARY, OF_WEIGHTS])
 register(
     "NGramVectorizer",
     package="skbayes",
@@ -319,97 +345,94 @@ register(
     sublinear_tf=[False, True],
     min_df=_min_df,
     norm=[None, "l2"],
+    conflicts=[Conflict("sublinear_tf", {"weighting": ("binary",)})],
 )
 register(
     "HashingVectorizer",
     ngram_range=_ngrams,
     binary=[False, True],
-    alternate_sign=lambda params, facts: (
-        [True, False] if params["alternate_sign"] else None
-    ),
+    alternate_sign=[True, False],
+    conflicts=[Conflict("binary alternate_sign", "alternate_sign")],
 )
 
 
 # -- clusters and densities -----------------------------------------------------------
 
+CLUSTERS = UpTo(2, 20, 0.2, scale=())
 
-def _clusters(facts: DataFacts) -> tuple[int, int]:
-    return (2, at_most(20, facts.n_rows, 0.2))
-
-
-@known("KMeans", "MiniBatchKMeans", "BisectingKMeans")
-def k_means(params: Params, facts: DataFacts) -> Notation:
-    start = ["k-means++", "random"] if isinstance(params["init"], str) else None
+register(
+    *("KMeans", "MiniBatchKMeans", "BisectingKMeans"),
     # The inertia, which is the own score, decreases with the number of clusters.
-    clusters = None if facts.own_score else _clusters(facts)
-    return {"n_clusters": clusters, "init": start}
-
-
-@known("AgglomerativeClustering")
-def agglomerative(params: Params, facts: DataFacts) -> Notation:
-    if params["n_clusters"] is None:
-        return {}
-    linkages = ["ward", "complete", "average", "single"]
-    euclidean = params["metric"] in ("euclidean", None)
-    return {"n_clusters": _clusters(facts), "linkage": linkages if euclidean else None}
+    n_clusters=lambda params, facts: (
+        None if facts.own_score else CLUSTERS(params, facts)
+    ),
+    init=["k-means++", "random"],
+    conflicts=[
+        Conflict("n_clusters", {"init": is_array}),
+        Conflict("init", {"init": lambda start: not isinstance(start, str)}),
+    ],
+)
+register(
+    "AgglomerativeClustering",
+    n_clusters=CLUSTERS,
+    linkage=["ward", "complete", "average", "single"],
+    conflicts=[
+        Conflict("linkage", "metric"),
+        Conflict("linkage", {"n_clusters": (None,)}),
+    ],
+)
 
 
 @known("SpectralClustering")
 def spectral_clustering(params: Params, facts: DataFacts) -> Notation:
-    space: Notation = {"n_clusters": _clusters(facts)}
+    space: Notation = {"n_clusters": CLUSTERS(params, facts)}
     if params["affinity"] in ("rbf", "nearest_neighbors"):
-        near = {"n_neighbors": (2, at_most(50, facts.n_rows, 0.5), LOG)}
+        near = {"n_neighbors": UpTo(2, 50, 0.5)(params, facts)}
         wide = {"gamma": gamma(facts, params["gamma"])}
         space["affinity"] = Choice({"rbf": wide, "nearest_neighbors": near})
     return space
 
 
-@known("Birch")
-def birch(params: Params, facts: DataFacts) -> Notation:
-    clusters = _clusters(facts) if isinstance(params["n_clusters"], int) else None
-    return {"threshold": (0.05, 2.0, LOG), "n_clusters": clusters}
+register("Birch", threshold=(0.05, 2.0, LOG), n_clusters=CLUSTERS)
 
 
-@known("DBSCAN")
-def dbscan(params: Params, facts: DataFacts) -> Notation:
+def _radius(params: Params, facts: DataFacts) -> tuple[float, float, str]:
     unit = round((facts.n_features or 1) ** 0.5, 3)
-    high = at_most(50, facts.n_rows, 0.2)
-    return {"eps": (0.05 * unit, 2.0 * unit, LOG), "min_samples": (2, high, LOG)}
+    return (0.05 * unit, 2.0 * unit, LOG)
 
 
-@known("HDBSCAN")
-def hdbscan(params: Params, facts: DataFacts) -> Notation:
-    high = at_most(100, facts.n_rows, 0.2)
-    counts = Ordinal([*_counts(1, high), None])
-    return {"min_cluster_size": (2, max(3, high), LOG), "min_samples": counts}
-
-
-@known("OPTICS")
-def optics(params: Params, facts: DataFacts) -> Notation:
-    if not isinstance(params["min_samples"], int):
-        return {}
-    return {
-        "min_samples": (2, at_most(50, facts.n_rows, 0.2), LOG),
-        "xi": (0.01, 0.3, LOG) if params["cluster_method"] == "xi" else None,
-    }
-
-
-@known("GaussianMixture", "BayesianGaussianMixture")
-def gaussian_mixture(params: Params, facts: DataFacts) -> Notation:
-    return {
-        "n_components": (1, at_most(20, facts.n_rows, 0.1)),
-        "covariance_type": ["full", "tied", "diag", "spherical"],
-        "reg_covar": (1e-8, 0.1, LOG),
-    }
-
-
-@known("KernelDensity")
-def kernel_density(params: Params, facts: DataFacts) -> Notation:
-    own_width = not isinstance(params["bandwidth"], str)
-    return {
-        "kernel": ["gaussian", "tophat", "epanechnikov", "exponential"],
-        "bandwidth": (0.01, 10.0, LOG) if own_width else None,
-    }
+register("DBSCAN", eps=_radius, min_samples=UpTo(2, 50, 0.2))
+register(
+    "HDBSCAN",
+    min_cluster_size=UpTo(2, 100, 0.2, least=3),
+    min_samples=lambda params, facts: Ordinal(
+        [*counts(1, at_most(100, facts.n_rows, 0.2)), None]
+    ),
+)
+register(
+    "OPTICS",
+    min_samples=UpTo(2, 50, 0.2),
+    xi=(0.01, 0.3, LOG),
+    conflicts=[
+        Conflict("xi", "cluster_method"),
+        Conflict("xi", {"min_samples": lambda share: isinstance(share, float)}),
+    ],
+)
+register(
+    *("GaussianMixture", "BayesianGaussianMixture"),
+    n_components=UpTo(1, 20, 0.1, scale=()),
+    covariance_type=["full", "tied", "diag", "spherical"],
+    reg_covar=(1e-8, 0.1, LOG),
+    conflicts=[
+        Conflict("n_components", "weights_init means_init precisions_init"),
+        Conflict("covariance_type", "precisions_init covariance_prior"),
+    ],
+)
+register(
+    "KernelDensity",
+    kernel=["gaussian", "tophat", "epanechnikov", "exponential"],
+    bandwidth=(0.01, 10.0, LOG),
+)
 
 
 # -- samplers of imbalanced-learn ------------------------------------------------------
@@ -420,81 +443,53 @@ RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7)
 MARGIN = 1.2
 
 
-@known("ClusterCentroids", "InstanceHardnessThreshold", package="imblearn")
-@known("SMOTEENN", "SMOTETomek", package="imblearn")
-def _sampling_strategy(params: Params, facts: DataFacts) -> Notation:
+def _ratios(params: Params, facts: DataFacts) -> Ordinal | None:
     """Return the ratios of two classes that sampling can reach."""
     own_ratio = params["sampling_strategy"] not in ("auto", None)
     if facts.n_classes != 2 or facts.resampled or own_ratio:
-        return {}
+        return None
     ratio = facts.max_nu / (2.0 - facts.max_nu)
     reached = [target for target in RATIOS if target >= MARGIN * ratio]
-    return {"sampling_strategy": Ordinal([*reached, "auto"])} if reached else {}
+    return Ordinal([*reached, "auto"]) if reached else None
 
 
-def _neighbors(name: str, params: Params, facts: DataFacts, high: int) -> Notation:
-    """Return numbers of neighbors within the smallest class."""
-    most = high if facts.smallest_class is None else facts.smallest_class - 1
-    if not isinstance(params[name], int | None) or most < 1:
-        return {}
-    bounds = (1, min(high, most), LOG)
-    return {name: Fallback(bounds) if (params[name] or 1) > most else bounds}
+@dataclass(frozen=True)
+class _Within:
+    """Numbers of neighbors within the smallest class."""
+
+    name: str
+    high: int
+
+    def __call__(self, params: Params, facts: DataFacts) -> Any:
+        own, most = params[self.name], self.high
+        if facts.smallest_class is not None:
+            most = facts.smallest_class - 1
+        if not isinstance(own, int | None) or most < 1:
+            return None
+        bounds = (1, min(self.high, most), LOG)
+        return Fallback(bounds) if (own or 1) > most else bounds
 
 
-@known("SMOTE", "SMOTENC", "SMOTEN", "KMeansSMOTE", package="imblearn")
-def smote(params: Params, facts: DataFacts) -> Notation:
-    return {
-        **_sampling_strategy(params, facts),
-        **_neighbors("k_neighbors", params, facts, 20),
-    }
-
-
-@known("BorderlineSMOTE", "SVMSMOTE", package="imblearn")
-def border_smote(params: Params, facts: DataFacts) -> Notation:
-    return {
-        **smote(params, facts),
-        **_neighbors("m_neighbors", params, facts, 30),
-        "kind": ["borderline-1", "borderline-2"] if "kind" in params else None,
-    }
-
-
-@known("ADASYN", package="imblearn")
-def adaptive_sampling(params: Params, facts: DataFacts) -> Notation:
-    return {
-        **_sampling_strategy(params, facts),
-        **_neighbors("n_neighbors", params, facts, 20),
-    }
-
-
-@known("RandomOverSampler", package="imblearn")
-def random_over_sampling(params: Params, facts: DataFacts) -> Notation:
-    # Without shrinkage, rows need not be numeric.
-    numeric = isinstance(params["shrinkage"], int | float)
-    shrinkage = (0.0, 2.0) if numeric else None
-    return {**_sampling_strategy(params, facts), "shrinkage": shrinkage}
-
-
-@known("RandomUnderSampler", package="imblearn")
-def random_under_sampling(params: Params, facts: DataFacts) -> Notation:
-    return {**_sampling_strategy(params, facts), "replacement": [False, True]}
-
-
-@known("NearMiss", package="imblearn")
-def near_miss(params: Params, facts: DataFacts) -> Notation:
-    return {
-        **_sampling_strategy(params, facts),
-        "version": [1, 2],
-        **_neighbors("n_neighbors", params, facts, 20),
-    }
-
-
-@known("EditedNearestNeighbours", "AllKNN", package="imblearn")
-@known("RepeatedEditedNearestNeighbours", package="imblearn")
-def edited_neighbors(params: Params, facts: DataFacts) -> Notation:
-    return {**_neighbors("n_neighbors", params, facts, 10), "kind_sel": ["all", "mode"]}
-
-
-@known("NeighbourhoodCleaningRule", package="imblearn")
-def neighborhood_cleaning(params: Params, facts: DataFacts) -> Notation:
-    shares = {"threshold_cleaning": (0.1, 0.9)}
-    return {**_neighbors("n_neighbors", params, facts, 10), **shares}
+sampler = partial(register, package="imblearn")
+RATIO: Notation = {"sampling_strategy": _ratios}
+SMOTE = {**RATIO, "k_neighbors": _Within("k_neighbors", 20)}
+BORDER = {**SMOTE, "m_neighbors": _Within("m_neighbors", 30)}
+FEW: Notation = {"n_neighbors": _Within("n_neighbors", 10)}
+sampler(
+    *("ClusterCentroids", "InstanceHardnessThreshold", "SMOTEENN", "SMOTETomek"),
+    **RATIO,
+)
+sampler("SMOTE", "SMOTENC", "SMOTEN", "KMeansSMOTE", **SMOTE)
+sampler("SVMSMOTE", **BORDER)
+sampler("BorderlineSMOTE", **BORDER, kind=["borderline-1", "borderline-2"])
+sampler("ADASYN", **RATIO, n_neighbors=_Within("n_neighbors", 20))
+# Without shrinkage, rows need not be numeric.
+sampler("RandomOverSampler", **RATIO, shrinkage=(0.0, 2.0))
+sampler("RandomUnderSampler", **RATIO, replacement=[False, True])
+sampler("NearMiss", **RATIO, version=[1, 2], n_neighbors=_Within("n_neighbors", 20))
+sampler(
+    *("EditedNearestNeighbours", "AllKNN", "RepeatedEditedNearestNeighbours"),
+    **FEW,
+    kind_sel=["all", "mode"],
+)
+sampler("NeighbourhoodCleaningRule", **FEW, threshold_cleaning=(0.1, 0.9))

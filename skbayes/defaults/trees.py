@@ -9,10 +9,11 @@ from skbayes.defaults import catalog
 from skbayes.defaults.catalog import (
     LOG,
     PENALTY,
+    Conflict,
     DataFacts,
     Notation,
     Params,
-    at_most,
+    UpTo,
     class_weights,
     feature_shares,
 )
@@ -54,56 +55,54 @@ CATBOOST_DEFAULTS = {
 }
 
 
-class _Leaf:
-    """Range of minimum leaf sizes, bounded by the number of rows."""
-
-    def __init__(self, high: int, low: int = 1) -> None:
-        self.high, self.low = high, low
-
-    def __call__(self, params: Params, facts: DataFacts) -> tuple[int, int, str]:
-        most = at_most(self.high, facts.n_rows, LEAF_SHARE)
-        return (self.low, max(self.low + 1, most), LOG)
-
-
 # -- trees and forests ----------------------------------------------------------------
 
 CRITERIA = ["gini", "entropy"]
 
 TREE: Notation = {
     "max_depth": Ordinal((1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 30, None)),
-    "min_samples_leaf": _Leaf(64),
-    "min_samples_split": _Leaf(64, low=2),
+    "min_samples_leaf": UpTo(1, 64, LEAF_SHARE),
+    "min_samples_split": UpTo(2, 64, LEAF_SHARE, least=3),
     "max_features": feature_shares,
 }
 PRUNED = Ordinal([0.0, 1e-4, 3e-4, 1e-3, 3e-3, 0.01, 0.03], scale="rank")
-register("DecisionTreeRegressor", "ExtraTreeRegressor", **TREE)
+STUMPS, LEAVES = {"max_leaf_nodes": (2,)}, "min_weight_fraction_leaf"
+OF_TREES = [
+    Conflict("max_depth min_samples_split", STUMPS),
+    Conflict("min_samples_leaf min_samples_split", LEAVES),
+]
+# A tree of this depth has at most four leaves, or two.
+SHALLOW = {"max_depth": (1, 2)}
+register("DecisionTreeRegressor", "ExtraTreeRegressor", **TREE, conflicts=OF_TREES)
 register(
     *("DecisionTreeClassifier", "ExtraTreeClassifier"),
     criterion=CRITERIA,
     **TREE,
     ccp_alpha=PRUNED,
     class_weight=class_weights,
+    conflicts=OF_TREES,
 )
 
 SIZES = Ordinal([0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, None])
 BOOTSTRAP = Choice({True: {"max_samples": SIZES}, False: {}})
 FOREST: Notation = {
     "max_features": feature_shares,
-    "min_samples_leaf": _Leaf(20),
+    "min_samples_leaf": UpTo(1, 20, LEAF_SHARE),
     "max_samples": lambda params, facts: SIZES if params.get("oob_score") else None,
     "bootstrap": lambda params, facts: None if params.get("oob_score") else BOOTSTRAP,
 }
-register("RandomForestRegressor", "ExtraTreesRegressor", **FOREST)
+OF_FORESTS = [
+    Conflict("min_samples_leaf", LEAVES),
+    Conflict("bootstrap", "max_samples", option=False),
+]
+register("RandomForestRegressor", "ExtraTreesRegressor", **FOREST, conflicts=OF_FORESTS)
 register(
     *("RandomForestClassifier", "ExtraTreesClassifier"),
     criterion=CRITERIA,
     **FOREST,
     class_weight=class_weights,
+    conflicts=OF_FORESTS,
 )
-
-
-def _bootstraps(params: Params, facts: DataFacts) -> list[bool] | None:
-    return None if params["oob_score"] or params["warm_start"] else [True, False]
 
 
 register(
@@ -111,7 +110,8 @@ register(
     stands_for={"max_samples": 1.0},
     max_samples=(0.3, 1.0),
     max_features=(0.1, 1.0),
-    bootstrap=_bootstraps,
+    bootstrap=[True, False],
+    conflicts=[Conflict("bootstrap", "oob_score warm_start")],
 )
 
 
@@ -134,13 +134,17 @@ register(
     n_estimators=(30, 500, LOG),
     learning_rate=(0.01, 0.5, LOG),
     max_depth=(1, 10),
-    min_samples_leaf=_Leaf(64),
+    min_samples_leaf=UpTo(1, 64, LEAF_SHARE),
     subsample=(0.4, 1.0),
     max_features=feature_shares,
+    conflicts=OF_TREES,
 )
 
 
-@known("HistGradientBoostingClassifier", "HistGradientBoostingRegressor")
+@known(
+    *("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"),
+    conflicts=[Conflict("max_leaf_nodes", SHALLOW)],
+)
 def histogram_boosting(params: Params, facts: DataFacts) -> Notation:
     # Weighted quantiles of many rows take longer than the trees, and class weights
     # rarely increase the accuracy, which is the own score.
@@ -149,25 +153,33 @@ def histogram_boosting(params: Params, facts: DataFacts) -> Notation:
         "max_iter": (30, 500, LOG),
         "learning_rate": (0.01, 0.5, LOG),
         "max_leaf_nodes": (4, 128, LOG),
-        "min_samples_leaf": _Leaf(100)(params, facts),
+        "min_samples_leaf": UpTo(1, 100, LEAF_SHARE)(params, facts),
         "l2_regularization": Ordinal(PENALTY, scale="rank"),
         "max_features": (0.3, 1.0),
         "class_weight": class_weights(params, facts) if weights else None,
     }
 
 
+BOOSTING, RANDOM = ("boosting_type", "boosting"), ("rf", "random_forest")
 register(
     *("LGBMClassifier", "LGBMRegressor", "LGBMRanker"),
     package="lightgbm",
     n_estimators=(30, 500, LOG),
     learning_rate=(0.01, 0.5, LOG),
     num_leaves=(4, 128, LOG),
-    min_child_samples=_Leaf(100),
+    min_child_samples=UpTo(1, 100, LEAF_SHARE),
     colsample_bytree=(0.3, 1.0),
     subsample_freq=Choice({0: {}, 1: {"subsample": (0.4, 1.0)}}),
     reg_alpha=Ordinal(PENALTY, scale="rank"),
     reg_lambda=Ordinal(PENALTY, scale="rank"),
     class_weight=class_weights,
+    conflicts=[
+        Conflict("subsample_freq", "pos_bagging_fraction neg_bagging_fraction"),
+        Conflict("subsample_freq", {"data_sample_strategy": ("goss",)}),
+        Conflict("subsample_freq", dict.fromkeys(BOOSTING, ("goss", *RANDOM))),
+        Conflict("learning_rate", dict.fromkeys(BOOSTING, RANDOM)),
+        Conflict("num_leaves", SHALLOW),
+    ],
 )
 register(
     *("XGBRFClassifier", "XGBRFRegressor"),
@@ -177,7 +189,23 @@ register(
     min_child_weight=(0.5, 128.0, LOG),
     subsample=(0.3, 1.0),
     colsample_bynode=(0.1, 1.0),
+    conflicts=[
+        Conflict(
+            "max_depth min_child_weight subsample colsample_bynode",
+            {"booster": ("gblinear",)},
+        )
+    ],
 )
+
+
+# Parameters that linear boosters use, and those of dropout.
+LINEAR = (
+    "alpha base_score booster callbacks eta eval_metric feature_selector lambda "
+    "learning_rate n_estimators n_jobs nthread objective random_state "
+    "reg_alpha reg_lambda scale_pos_weight seed top_k updater validate_parameters "
+    "verbosity"
+)
+DART = "rate_drop one_drop skip_drop sample_type normalize_type"
 
 
 def _boosters(params: Params, facts: DataFacts) -> Choice:
@@ -201,6 +229,13 @@ register(
     learning_rate=(0.01, 0.5, LOG),
     reg_alpha=Ordinal(PENALTY, scale="rank"),
     reg_lambda=(1e-3, 1e3, LOG),
+    conflicts=[
+        Conflict("booster", option="gblinear", unless=LINEAR),
+        Conflict("booster", DART, "gblinear"),
+        Conflict("booster", DART, "gbtree"),
+        Conflict("booster", "feature_selector top_k", "gbtree"),
+        Conflict("booster", {"updater": ("shotgun", "coord_descent")}, "gbtree"),
+    ],
 )
 register(
     *("CatBoostClassifier", "CatBoostRegressor", "CatBoostRanker", "CatBoost"),
@@ -211,5 +246,6 @@ register(
     depth=(2, 10),
     l2_leaf_reg=(0.3, 100.0, LOG),
     random_strength=(0.01, 10.0, LOG),
-    rsm=lambda params, facts: None if params.get("task_type") == "GPU" else (0.3, 1.0),
+    rsm=(0.3, 1.0),
+    conflicts=[Conflict("rsm", {"task_type": ("GPU",)})],
 )

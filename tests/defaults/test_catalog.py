@@ -1,7 +1,6 @@
 """Properties of all classes in the catalog."""
 
 import importlib
-import inspect
 import warnings
 
 import numpy as np
@@ -13,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils import all_estimators
 
 from skbayes.defaults.catalog import CATALOG, DataFacts, Fallback, find
-from skbayes.defaults.default import _example, space_of_parts
+from skbayes.defaults.default import space_of_parts
 from skbayes.defaults.parts import own_params, own_values, parts_of, space_of
 from skbayes.search._validation import check_values
 from skbayes.space import Choice, Space
@@ -446,24 +445,3 @@ def test_a_sampler_leaves_the_next_steps_feasible():
     assert alone[1] < 2.0 * target.mean()
     assert "smote__sampling_strategy" in space
     assert "randomundersampler__sampling_strategy" not in space
-
-
-def test_hints_have_a_parameter_and_bounds_that_are_allowed():
-    hints = {}
-    for name, kind in SKLEARN.items():
-        if not _requires_arguments(kind):
-            hints[name] = _example(parts_of(kind(), DataFacts()))
-    assert not hints["LinearRegression"]
-    assert not hints["RANSACRegressor"]
-    assert hints["GraphicalLasso"]
-    for name, hint in hints.items():
-        for key, (low, high, *_) in eval(hint or "{}").items():
-            assert low < high < np.inf, name
-            assert not {"tol", "eps", "iter", "size"} & set(key.split("_")), name
-            for bound in (low, high):
-                SKLEARN[name]().set_params(**{key: bound})._validate_params()
-
-
-def _requires_arguments(kind):
-    parameters = inspect.signature(kind).parameters.values()
-    return any(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters)

@@ -13,7 +13,7 @@ from sklearn.utils import all_estimators
 from skbayes import BayesSearchCV
 from skbayes.defaults import default_space
 from skbayes.defaults.catalog import CATALOG, DataFacts
-from skbayes.defaults.conflicts import CONFLICTS, names_in
+from skbayes.defaults.conflicts import names_in
 from skbayes.defaults.parts import parts_of, space_of
 from skbayes.space import Choice, Space
 from skbayes.space.notation import pairs_of
@@ -186,8 +186,26 @@ def test_a_monotonic_constraint_holds_in_the_best_model():
     assert np.all(np.diff(search.predict(rows)) >= 0.0)
 
 
-def test_the_table_names_classes_and_parameters_that_exist():
-    known = {name for _, name in CATALOG}
-    for conflict in CONFLICTS:
-        assert set(conflict.classes.split()) <= known
-        assert bool(conflict.unless) != bool(conflict.beside)
+@pytest.mark.parametrize(
+    ("name", "params", "n_rows"),
+    [
+        ("FeatureAgglomeration", {"n_clusters": None, "distance_threshold": 1.0}, 80),
+        ("AgglomerativeClustering", {"n_clusters": None, "distance_threshold": 1.0}, 6),
+        ("KBinsDiscretizer", {"n_bins": [2, 3]}, 6),
+        ("OPTICS", {"min_samples": 0.3}, 6),
+        ("Birch", {"n_clusters": None}, 6),
+    ],
+)
+def test_an_own_value_of_another_type_is_not_listed_beside_a_single_count(
+    name, params, n_rows
+):
+    """The data allow one count only, which the range of counts then consists of."""
+    facts = DataFacts(n_rows=n_rows, n_features=2, fewest_features=2)
+    space = space_of(parts_of(SKLEARN[name](**params), facts))
+    assert names_in(space).isdisjoint(params)
+
+
+def test_conflicts_have_one_condition():
+    for entry in CATALOG.values():
+        for conflict in entry.conflicts:
+            assert bool(conflict.unless) != bool(conflict.beside)
