@@ -5,9 +5,8 @@ Usage: ``python benchmarks/house.py [CHECKOUT] [--json FILE | --check | --budget
 Most metrics are computed from the source code. The others are measured in a search of
 five trials, which is run twice, so that imports do not count. ``--check`` fails if
 imports form a circle, a module is loose (at the top level, or imported by no other
-module, and not one of ``LOOSE``), a module has more than ``MAX_LINES`` lines
-besides docstrings, or a subpackage or top-level module ("room") has more code lines
-than in ``BUDGETS``.
+module), a module has more than ``MAX_LINES`` lines besides docstrings, or a subpackage
+or top-level module ("room") has more code lines than in ``BUDGETS``.
 ``--budgets`` prints this table for the current code.
 """
 
@@ -39,7 +38,6 @@ from scipy.sparse.csgraph import connected_components
 PACKAGE = "skbayes"
 LONG_FUNCTION = 60
 MAX_LINES = 600
-LOOSE = {"skbayes.compat"}
 
 # Maximum number of code lines of each room: those of the day of the last change of this
 # table, rounded up by 2%. A change that needs more removes something else first.
@@ -47,7 +45,7 @@ BUDGETS: dict[str, int] = {
     "skbayes": 83,
     "skbayes.acquisition": 1230,
     "skbayes.benchmark": 744,
-    "skbayes.compat": 406,
+    "skbayes.compat": 560,
     "skbayes.defaults": 2937,
     "skbayes.evaluation": 5263,
     "skbayes.inspection": 2836,
@@ -61,7 +59,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.surrogates": 2093,
     "skbayes.text": 1511,
     "skbayes.tracking": 385,
-    "skbayes.utils": 657,
+    "skbayes.utils": 523,
 }
 # Share of a budget that may be left before it should be lowered.
 SLACK = 0.05
@@ -269,7 +267,7 @@ def problems(root: Path) -> list[str]:
     for module in modules:
         at_top = module.name.count(".") == 1 and not module.is_entry
         is_loose = at_top or not (module.is_entry or module.name in imported)
-        if is_loose and module.name not in LOOSE:
+        if is_loose:
             found.append(f"loose module: {module.name}")
         # The searches document each of their parameters.
         n_lines = module.n_lines - len(module.docstring)

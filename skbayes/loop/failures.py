@@ -114,7 +114,7 @@ class FailingStart:
         raise error
 
     def _failure(self, fold: FoldResult) -> str | None:
-        """Return the kind of exception of a fit, or UNSCORED; None if it has a score.
+        """Return the kind of exception of a fit, "unscored", or None if it has a score.
 
         A score is one of the metric that guides the search. The result is also None if
         the process of the fit died.

@@ -28,8 +28,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from skbayes.compat.private_names import set_verbosity_wrap, train_wrap
 from skbayes.utils.optional import import_optional, log_once
-from skbayes.utils.private_names import set_verbosity_wrap, train_wrap
 
 _RNG_LOCK = threading.Lock()
 _OUTPUT = threading.local()

@@ -28,19 +28,26 @@ RULES = {
         ["circle of imports: skbayes.loop - skbayes.space"],
     ),
     "loose": (
-        {"a.py": "", "space/b.py": "", "compat.py": "import skbayes.a"},
+        {"a.py": "", "space/b.py": "", "compat/__init__.py": "import skbayes.a"},
         ["loose module: skbayes.a", "loose module: skbayes.space.b"],
     ),
     "long": (
-        {"compat.py": "\n" * 601, "space/__init__.py": "\n" * 600},
+        {"compat/__init__.py": "\n" * 601, "space/__init__.py": "\n" * 600},
         ["more than 600 lines: skbayes.compat 601"],
     ),
     "budget": (
-        {"compat.py": "x = 1\n" * 3, "space/a.py": "", "loop/b.py": "# y\n" * 9},
+        {
+            "compat/__init__.py": "x = 1\n" * 3,
+            "space/a.py": "",
+            "loop/b.py": "# y\n" * 9,
+        },
         ["loose module: skbayes.loop.b", "loose module: skbayes.space.a"]
         + ["more than 2 code lines: skbayes.compat 3"],
     ),
-    "none": ({"compat.py": "from skbayes.space import a", "space/a.py": ""}, []),
+    "none": (
+        {"compat/__init__.py": "from skbayes.space import a", "space/a.py": ""},
+        [],
+    ),
 }
 
 

@@ -19,7 +19,7 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
 X, y = load_iris(return_X_y=True)
-PRIVATE_NAMES = "skbayes.utils.private_names"
+PRIVATE_NAMES = "skbayes.compat.private_names"
 
 # Modules are imported many times; their code is compiled once, even without .pyc files.
 SourceFileLoader.get_code = cache(SourceFileLoader.get_code)

@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from skbayes.utils import private_names
+from skbayes.compat import private_names
 
 PROGRAM = Path(__file__).parents[1] / "helpers" / "hidden_names.py"
 

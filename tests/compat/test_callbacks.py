@@ -1,0 +1,54 @@
+"""Tasks of callbacks on the installed release."""
+
+import pickle
+
+import pytest
+from recording_callbacks import Recorder, Stopper
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV
+from skbayes.compat import callbacks
+
+X, y = load_iris(return_X_y=True)
+
+
+def test_a_search_works_without_a_callback_api(monkeypatch):
+    search = BayesSearchCV(SVC(), {"C": [1, 2]}, n_iter=2, cv=2, random_state=0)
+    expected = clone(search).fit(X, y).best_params_
+    monkeypatch.setattr(callbacks, "HAS_CALLBACKS", False)
+    assert search.fit(X, y).best_params_ == expected
+
+
+@pytest.fixture
+def task():
+    if not callbacks.HAS_CALLBACKS:
+        pytest.skip("scikit-learn has callbacks since 1.9")
+    search = BayesSearchCV(SVC(), {}).set_callbacks(Stopper(1), Recorder())
+    root = search._init_callback_context(max_subtasks=2)
+    middle = root.subcontext("search", max_subtasks=9, sequential_subtasks=False)
+    contexts = [
+        middle.subcontext("candidate-split-evaluation", task_id=i) for i in range(9)
+    ]
+    return callbacks.EvaluationTask(search, contexts[1])
+
+
+def test_a_task_notes_the_request_to_stop(task):
+    assert task.call_on_fit_task_begin(estimator=task.search) is task
+    assert not task.stop_requested
+    assert task.call_on_fit_task_end(estimator=task.search)
+    assert task.stop_requested
+
+
+def test_a_pickled_task_leads_to_its_ancestors_alone(task):
+    node = pickle.loads(pickle.dumps(task))._context
+    assert (node.task_name, node.task_id) == ("candidate-split-evaluation", 1)
+    search = node.parent
+    assert (search.task_name, search.max_subtasks) == ("search", 9)
+    assert list(search._children_map.values()) == [node]
+    assert search.parent.task_name == "fit"
+    assert search.parent._children_map == {search.task_id: search}
+    assert search.parent.parent is None
+    # What is at home is untouched.
+    assert len(list(task._context.parent)) == 10
