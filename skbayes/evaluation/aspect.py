@@ -4,10 +4,9 @@ An aspect has two parts. The :class:`Aspect` remains in the process of the searc
 observes the trials of one stage. Its :class:`FoldAspect` is sent to the workers, and
 surrounds each fit. An aspect that is off is not in the list of a search.
 
-Two hooks of the class are called for the parameters that a search sets:
-``Aspect.prepare(search, spaces, objective, y, fit_params)`` before the space is made,
-and ``Aspect.scorer(search)`` when metadata are routed. The other hooks are called in
-this order:
+``Aspect.prepare(settings, spaces, objective, y, fit_params)``, a method of the class,
+is called for the parameters that a search sets, before the space is made. The other
+hooks are called in this order:
 
 1. ``Aspect.begin(plan)``, before the first fold of a trial, in the main thread;
 2. ``Aspect.folds_at_a_time(n_workers)`` and ``Aspect.for_fold(plan, index, earlier)``,
@@ -44,6 +43,7 @@ from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
     from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes
+    from skbayes.evaluation.objectives import Objective
     from skbayes.evaluation.run import SearchRun
 
 
@@ -125,7 +125,12 @@ class Aspect:
 
     @classmethod
     def prepare(
-        cls, search: Any, spaces: Any, objective: Any, y: Any, fit_params: Any
+        cls,
+        settings: Mapping[str, Any],
+        spaces: Any,
+        objective: Objective,
+        y: Any,
+        fit_params: Mapping[str, Any],
     ) -> tuple[Any, Any]:
         """Check the parameters, and those that they exclude, before any fit.
 
@@ -133,10 +138,6 @@ class Aspect:
         aspect in `run.notes`, if any.
         """
         return spaces, None
-
-    @classmethod
-    def scorer(cls, search: Any) -> Any:
-        """Return a scorer that is used in addition to `scoring`, if any."""
 
     def fold_aspect(self) -> FoldAspect | None:
         """Return the part that is sent to the workers, if any."""

@@ -196,18 +196,18 @@ class Evaluation:
         return Fold(index, self.params, progress, self.fidelity, parts)
 
 
-def make_backend(run: SearchRun, job: Job) -> Backend:
-    """Make the backend of a search, for the inputs that all fits share."""
-    backend: Backend = run.context.kind(job, **run.context.backend_options)
+def make_backend(run: SearchRun, job: Job, context: Any) -> Backend:
+    """Make the backend of a search in an execution context."""
+    backend: Backend = context.kind(job, **context.backend_options)
     limits = run.options.limits
-    if run.has_limits and (limits.of_trials or aborts_at_timeout(run)):
+    if run.has_limits and (limits.of_trials or aborts_at_timeout(run, context)):
         return KillableBackend(backend, limits)
     return backend
 
 
-def aborts_at_timeout(run: SearchRun) -> bool:
+def aborts_at_timeout(run: SearchRun, context: Any) -> bool:
     """Return whether fits are aborted at a timeout; callbacks may keep them here."""
-    kind = run.context.kind
+    kind = context.kind
     return kind.is_local and not (kind.is_here and run.is_observed)
 
 

@@ -1,4 +1,4 @@
-"""Objectives of a search: scores and costs that are measured for each fit.
+"""Objectives of a search: its metric, with a cost, or several scores and costs.
 
 Symbols: ``Y`` of shape (n_trials, n_objectives) contains the mean objectives. Those
 that are minimized are negated, so that all columns are maximized.
@@ -8,17 +8,182 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+from sklearn.metrics import get_scorer_names
 
 from skbayes import compat
+from skbayes.evaluation.costs import parse_cost, trial_cost
 from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.measure import COSTS, Measure, parse_measurement
+from skbayes.evaluation.options import refit_choice
 from skbayes.evaluation.trial import Trial, TrialState
+from skbayes.space.dimensions import is_number
+from skbayes.utils.ranking import best_first
 
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
+
+
+class Objective(Protocol):
+    """Objective of the trials: what guides a search, from the scores of its folds.
+
+    With a callable `scoring`, its metrics are known after the first fit.
+    """
+
+    @property
+    def measures(self) -> Mapping[str, Measure]:
+        """Costs that are measured for each fit, by name."""
+
+    @property
+    def separate_costs(self) -> bool:
+        """Whether the costs are not test scores."""
+
+    @property
+    def name(self) -> str | None:
+        """Name of the metric that guides the search, as soon as it is known."""
+
+    @property
+    def metrics(self) -> list[str]:
+        """Names of the test scores, as soon as they are known."""
+
+    @property
+    def guide(self) -> Guide:
+        """Metric that chooses the number of rounds."""
+
+    def learn(self, scores: Mapping[str, float]) -> None:
+        """Learn the metrics from the scores of a fold."""
+
+    def __call__(self, scores: Mapping[str, float]) -> float:
+        """Return the guiding score from the scores of a fold; greater is better."""
+
+    def of_trial(self, trial: Trial) -> Any:
+        """Return the observation of a trial for the optimizer."""
+
+    def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
+        """Return the best configurations of (params, scores, noise) tuples."""
+
+
+class GuidingMetric:
+    """Metric that guides the search, read from the scores of one fold.
+
+    With a callable `scoring`, the names of the metrics are checked after the first fit,
+    since they are not available earlier.
+
+    `name` is "score" if there is only one, and None while it is not known. `metrics`
+    are the names of all metrics. A ValueError is raised if a rule of `refit` chooses by
+    another metric.
+    """
+
+    measures: Mapping[str, Any] = {}
+    separate_costs = False
+
+    def __init__(self, settings: Mapping[str, Any], scorers: Any) -> None:
+        self._refit = refit_choice(settings["refit"], settings["scoring"]).plain
+        self._error_score = settings["error_score"]
+        self.name: str | None = None
+        self.metrics: list[str] = []
+        if compat.is_multimetric_scorer(scorers):
+            self._resolve(list(compat.public_scorers(scorers)))
+        elif not callable(settings["scoring"]):
+            self._resolve(["score"])
+
+    def learn(self, scores: Mapping[str, float]) -> None:
+        """Learn the metrics of a callable `scoring` from the scores of a fold."""
+        if self.metrics or not scores:
+            return
+        refit = self._refit
+        if list(scores) != ["score"]:
+            compat.check_multimetric_refit(SimpleNamespace(refit=refit), scores)
+        elif isinstance(refit, str) and refit not in ("score", *get_scorer_names()):
+            raise ValueError(
+                f"refit must be True, False, 'ensemble', 'corrected' or a callable if "
+                f"scoring returns a single number, got {refit!r}."
+            )
+        self._resolve(list(scores))
+
+    def __call__(self, scores: Mapping[str, float]) -> float:
+        """Return the guiding score from the test scores of a fold."""
+        if not scores:
+            return float(self._error_score)
+        assert self.name is not None
+        return float(scores[self.name])
+
+    @property
+    def guide(self) -> Guide:
+        """Metric that chooses the number of rounds."""
+        return Guide(self.name)
+
+    def of_trial(self, trial: Trial) -> Any:
+        """Return the observation of a trial for the optimizer."""
+        return trial.score
+
+    def best_known(self, known: Sequence[tuple]) -> list[dict[str, Any]]:
+        """Return the best of some observations: parameters, scores, noise."""
+        order = best_first([score for _, score, *_ in known])
+        return [known[place][0] for place in order[:1]]
+
+    def _resolve(self, names: list[str]) -> None:
+        refit = self._refit
+        # The metric by which a rule of :mod:`skbayes.results` chooses.
+        metric = getattr(refit, "metric", None)
+        if isinstance(metric, str) and metric not in names:
+            raise ValueError(
+                f"refit={refit!r} chooses by the metric {metric!r}, which is not among "
+                f"those of scoring: {names}"
+            )
+        by_refit = refit if isinstance(refit, str) and refit in names else None
+        self.name = by_refit or metric or names[0]
+        self.metrics = names
+
+
+class ScoreAndCost(GuidingMetric):
+    """Score on the unit scale, and the negated cost of a trial."""
+
+    separate_costs = True
+
+    def __init__(self, settings: Mapping[str, Any], scorers: Any) -> None:
+        self.cost, measure = parse_cost(settings["cost"])
+        self.measures = {self.cost: measure}
+        self._is_unit = settings["score_range"] is None
+        self._low, self._high = _bounds(settings["score_range"])
+        super().__init__(settings, scorers)
+        error_score = settings["error_score"]
+        if not (isinstance(error_score, str) or np.isnan(error_score)):
+            try:
+                self.on_unit_scale(float(error_score))
+            except ValueError as error:
+                raise ValueError(f"error_score: {error}") from None
+
+    def of_trial(self, trial: Trial) -> list[float]:
+        """Return the observation of a trial for the optimizer."""
+        return [self.on_unit_scale(trial.score), -trial_cost(trial, self.cost)]
+
+    def on_unit_scale(self, score: float) -> float:
+        """Return a score relative to `score_range`; ValueError if it is required."""
+        if self._is_unit and not np.isnan(score) and not 0 <= score <= 1:
+            raise ValueError(
+                f"A score of {score:.4g} is not between 0 and 1, so it cannot be "
+                "compared with costs. Set score_range=(low, high), the scores that "
+                "correspond to 0 and 1."
+            )
+        return (score - self._low) / (self._high - self._low)
+
+
+def _bounds(score_range: Any) -> tuple[float, float]:
+    """Return the scores that correspond to 0 and 1."""
+    if score_range is None:
+        return 0.0, 1.0
+    bounds = list(score_range)
+    if len(bounds) != 2 or not all(is_number(b) and np.isfinite(b) for b in bounds):
+        raise ValueError(f"score_range must be a pair of numbers, got {score_range!r}.")
+    if not bounds[0] < bounds[1]:
+        raise ValueError(
+            f"score_range must be (low, high) with low < high, got {score_range!r}."
+        )
+    return float(bounds[0]), float(bounds[1])
 
 
 class Objectives:

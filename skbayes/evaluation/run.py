@@ -1,10 +1,10 @@
-"""Run of a search: the inputs and the state of one call of `fit`."""
+"""Plan of a search: what it decides before its first fit, and its stages."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +15,9 @@ from skbayes.evaluation.aspect import is_given
 from skbayes.evaluation.fold import Job
 from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import RefitChoice, refit_choice
-from skbayes.evaluation.prefix_store import MachineStore, PrefixStore
-from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
-from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
-from skbayes.space import Space
+from skbayes.evaluation.subsets import FULL_DATA, Fidelity
+from skbayes.evaluation.trial import FoldResult, History, Trial
+from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Configuration
 
 if TYPE_CHECKING:
@@ -56,11 +55,6 @@ class FitOptions:
 class NullJournal(AbstractContextManager):
     """Journal without a file, which records nothing."""
 
-    # Values of the run that started the journal.
-    seed: int | None = None
-    n_points: int | None = None
-    splits: list[tuple[Any, Any]] = []  # noqa: RUF012
-
     def __init__(self) -> None:
         # Configurations proposed by earlier runs, in order.
         self.proposals: list[dict[str, Any]] = []
@@ -92,47 +86,110 @@ class NullJournal(AbstractContextManager):
 
 
 @dataclass(frozen=True)
-class SearchRun:
-    """Data, splits, scorers, seed and budget of a search.
+class Stage:
+    """Part of a search of at most `n_trials` with a separate optimizer.
 
-    It is frozen: each step of `fit` that adds something makes a copy. `settings` are
-    the parameters of the search, and `params` those of `fit`, which are for the
-    estimator, the scorers, the splitter, and the scorers of constrained outcomes.
-    `search_spaces` is the notation of `space`, with the default space in place of
-    "auto". `known` are parameters, scores and noise of earlier searches, and `ranked`
-    the trials in the rows of `cv_results_`. All stages share the `notes` of aspects and
-    of the search.
+    A stage begins after the end of the stage before, on the same workers and in the
+    same journal. Its inputs (such as the best configurations so far, or a model of all
+    trials) therefore do not depend on timing. Trials are numbered across stages.
+
+    ``make_optimizer(plan, history)`` is called at its start with the trials of all
+    earlier stages. ``assign(k, params)`` returns the parameters to set and the
+    :class:`~skbayes.evaluation.subsets.Fidelity` of its k-th trial, from 0, whose
+    `stage` is filled in. `fidelities` are all that it can return. `weight` is the
+    expected time of a trial, relative to those of other stages; None means the share of
+    the training rows. `n_points` is the number of trials in parallel, if larger than
+    that of the search.
     """
 
-    estimator: Any
+    make_optimizer: Callable[[SearchRun, History], Any]
+    n_trials: float
+    assign: Callable[[int, dict[str, Any]], tuple[dict[str, Any], Fidelity]] = (
+        on_full_data
+    )
+    fidelities: Sequence[Fidelity] = (FULL_DATA,)
+    weight: float | None = None
+    n_points: int = 1
+
+    def weight_in(self, run: SearchRun) -> float:
+        """Return the expected time of a trial, relative to those on all rows."""
+        if self.weight is None:
+            return run.train_fraction(self.fidelities[0])
+        return self.weight
+
+    def assigned(
+        self, index: int, first: int, number: int, params: dict[str, Any]
+    ) -> tuple[dict[str, Any], Fidelity]:
+        """Return the parameters and the fidelity of a trial of the search."""
+        params, fidelity = self.assign(number - first, params)
+        return params, replace(fidelity, stage=index)
+
+
+@dataclass(frozen=True)
+class SearchRun:
+    """Plan of a search: what it decides before its first fit.
+
+    `settings` are the parameters of the search by name, with the values for these data
+    in place of "auto". `own` are the current values of the parameters of the estimator.
+    `known` are the trials of earlier searches. `optimizer` is that of the first of the
+    `stages`. `params` are the arguments of `fit`, and `split_params` those for the
+    splitter. `untuned` are the parts of the estimator without a default space. All
+    stages share the `notes` of aspects and of the search.
+    """
+
+    job: Job
     objective: Any  # such as `Objectives`
-    scorers: Any
-    X: Any
-    y: Any
     settings: Mapping[str, Any] = field(default_factory=dict)
-    params: dict[str, Any] = field(default_factory=dict)
-    fit_params: dict[str, Any] = field(default_factory=dict)
-    score_params: dict[str, Any] = field(default_factory=dict)
-    split_params: dict[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
+    split_params: Mapping[str, Any] = field(default_factory=dict)
     tasks: compat.TaskTree | Any = None
     space: Space | Any = None
-    search_spaces: Any = None
-    untuned: list[str] = field(default_factory=list)
+    untuned: Sequence[str] = ()
+    own: Mapping[str, Any] = field(default_factory=dict)
     initial_points: list[dict[str, Any]] = field(default_factory=list)
-    prior: Any = None
-    refit_metric: Any = None
-    options: FitOptions = field(default_factory=FitOptions)
-    seed: int = 0
-    splits: list[tuple[Any, Any]] = field(default_factory=list)
-    subsets: Subsets | None = None
-    n_points: int = 1
-    journal: NullJournal = field(default_factory=NullJournal)
-    context: Any = None
+    prior: OptimumPrior | None = None
     known: Sequence[Any] = ()
-    cache: PrefixStore | MachineStore | None = None
-    ranked: History = field(default_factory=History)
-    outcome_params: dict[str, Any] = field(default_factory=dict)
+    options: FitOptions = field(default_factory=FitOptions)
+    stages: Sequence[Stage] = ()
+    optimizer: Any = None
+    seed: int = 0
+    n_points: int = 1
     notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def estimator(self) -> Any:
+        """Estimator to tune."""
+        return self.job.estimator
+
+    @property
+    def scorers(self) -> Any:
+        """Scorers of scikit-learn."""
+        return self.job.options["scorer"]
+
+    @property
+    def X(self) -> Any:
+        """Data."""
+        return self.job.X
+
+    @property
+    def y(self) -> Any:
+        """Targets."""
+        return self.job.y
+
+    @property
+    def splits(self) -> Sequence[tuple[Any, Any]]:
+        """Training and test rows of each split."""
+        return self.job.splits
+
+    @property
+    def fit_params(self) -> Mapping[str, Any]:
+        """Arguments of `fit` of the estimator."""
+        return self.job.fit_params
+
+    @property
+    def cache(self) -> Any:
+        """Store of the steps that fits share, if any."""
+        return self.notes.get("shared_steps")
 
     @property
     def costs(self) -> Mapping[str, Measure]:
@@ -188,12 +245,6 @@ class SearchRun:
         return is_given(self.settings.get("early_stopping"))
 
     @property
-    def is_unfinished(self) -> bool:
-        """Whether time limits aborted all trials, so that none can be the best."""
-        states = {trial.state for trial in self.ranked}
-        return states == {TrialState.TIMED_OUT}
-
-    @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be skipped."""
         return self.options.limits.of_trials or self.pruning_risk is not None
@@ -211,7 +262,8 @@ class SearchRun:
 
     def train_fraction(self, fidelity: Fidelity) -> float:
         """Return the fraction of the training rows that a trial uses."""
-        return 1.0 if self.subsets is None else self.subsets.fraction(fidelity)
+        subsets = self.job.subsets
+        return 1.0 if subsets is None else subsets.fraction(fidelity)
 
     def fill_scores(self, folds: Sequence[FoldResult], metrics: Sequence[str]) -> None:
         """Set missing scores by metric: NaN without a fit and for costs."""
@@ -222,20 +274,3 @@ class SearchRun:
             fold.test_scores = fold.test_scores or filled
             if fold.train_scores is not None:
                 fold.train_scores = fold.train_scores or dict(filled)
-
-    @property
-    def job(self) -> Job:
-        """What the fits share, without the parts of aspects."""
-        options = {
-            "scorer": self.scorers,
-            "error_score": self.options.error_score,
-            "return_train_score": self.options.return_train_score,
-            "verbose": self.options.verbose,
-        }
-        return Job(
-            *(self.estimator, self.X, self.y, self.splits, options),
-            fit_params=self.fit_params,
-            score_params=self.score_params,
-            outcome_params=self.outcome_params,
-            subsets=self.subsets,
-        )

@@ -19,7 +19,7 @@ import hashlib
 import inspect
 import random
 import types
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -70,7 +70,9 @@ _GENERATORS = (
 
 
 def describe_search(
-    search: Any,
+    kind: type,
+    settings: Mapping[str, Any],
+    without_effect: Collection[str],
     space: Space,
     X: Any,
     y: Any,
@@ -78,13 +80,13 @@ def describe_search(
     splits: Sequence[tuple[Any, Any]],
 ) -> dict[str, str]:
     """Describe the parts of a search that determine its trials, by name."""
-    params = _values(search)
+    params = _values(settings)
     if "warm_start_from" in params:
         params["warm_start_from"] = _knowledge(params["warm_start_from"])
     data: dict[str, Any] = {"X": X, "y": y}
     data |= {f"fit_params: {name}": fit_params[name] for name in sorted(fit_params)}
     parts: dict[str, Any] = {
-        "search": type(search),
+        "search": kind,
         "estimator": params["estimator"],
         "search_spaces": space,
         "constraint": space.constraint,
@@ -92,7 +94,7 @@ def describe_search(
         "target_metric": _target_metric(params),
         "splits": _splits(params.get("cv"), splits),
     }
-    for name in sorted(params.keys() - search._without_effect - _PARTS):
+    for name in sorted(params.keys() - without_effect - _PARTS):
         parts[f"settings: {name}"] = params[name]
     describer = _Describer()
     identity = {}
@@ -105,19 +107,19 @@ def describe_search(
     return identity
 
 
-def search_facts(search: Any) -> dict[str, Any]:
+def search_facts(kind: type, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return facts about a search for readers of its journal, as plain JSON."""
-    params = _values(search)
-    settings = {name: _plain(params.get(name)) for name in _FACTS}
+    params = _values(settings)
+    facts = {name: _plain(params.get(name)) for name in _FACTS}
     return {
-        "search": type(search).__name__,
+        "search": kind.__name__,
         "scoring": _plain(params.get("scoring")),
         "target_metric": _plain(_target_metric(params)),
         "objectives": {
             name: given if isinstance(given, str) else given[0]
             for name, given in (params.get("objectives") or {}).items()
         },
-        "settings": {n: value for n, value in settings.items() if value is not None},
+        "settings": {n: value for n, value in facts.items() if value is not None},
         "chooses_train_size": "train_sizes" in params,
     }
 
@@ -183,9 +185,9 @@ def _qualified(thing: Any) -> str:
     return ".".join([*filter(None, parts), thing.__qualname__])
 
 
-def _values(search: Any) -> dict[str, Any]:
+def _values(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of a search, without a scorer that objectives determine."""
-    values: dict[str, Any] = search._values()
+    values = dict(settings)
     return values if values.get("objectives") is None else {**values, "scoring": None}
 
 

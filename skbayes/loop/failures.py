@@ -22,8 +22,7 @@ from skbayes.space.dimensions import Dimension, FloatArray
 
 if TYPE_CHECKING:
     from skbayes.evaluation.backend import Backend
-    from skbayes.evaluation.run import SearchRun
-    from skbayes.loop.stages import Stage
+    from skbayes.evaluation.run import SearchRun, Stage
 
 
 # Number of trials with the same failure after which the cause is tested.

@@ -8,8 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skbayes.evaluation.run import SearchRun, on_full_data
-from skbayes.evaluation.subsets import FULL_DATA, Fidelity
+from skbayes.evaluation.run import NullJournal, SearchRun, Stage
 from skbayes.evaluation.trial import History
 from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 
@@ -20,44 +19,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("skbayes")
 
 Params = dict[str, Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class Stage:
-    """Part of a search of at most `n_trials` with a separate optimizer.
-
-    A stage begins after the end of the stage before, on the same workers and in the
-    same journal. Its inputs (such as the best configurations so far, or a model of all
-    trials) therefore do not depend on timing. Trials are numbered across stages.
-
-    ``make_optimizer(run, history)`` is called at its start with the trials of all
-    earlier stages. ``assign(k, params)`` returns the parameters to set and the
-    :class:`~skbayes.evaluation.subsets.Fidelity` of its k-th trial, from 0, whose
-    `stage` is filled in. `fidelities` are all that it can return. `weight` is the
-    expected time of a trial, relative to those of other stages; None means the share of
-    the training rows. `n_points` is the number of trials in parallel, if larger than
-    that of the search.
-    """
-
-    make_optimizer: Callable[[SearchRun, History], Any]
-    n_trials: float
-    assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
-    fidelities: Sequence[Fidelity] = (FULL_DATA,)
-    weight: float | None = None
-    n_points: int = 1
-
-    def weight_in(self, run: SearchRun) -> float:
-        """Return the expected time of a trial, relative to those on all rows."""
-        if self.weight is None:
-            return run.train_fraction(self.fidelities[0])
-        return self.weight
-
-    def assigned(
-        self, index: int, first: int, number: int, params: Params
-    ) -> tuple[Params, Fidelity]:
-        """Return the parameters and the fidelity of a trial of the search."""
-        params, fidelity = self.assign(number - first, params)
-        return params, dataclasses.replace(fidelity, stage=index)
 
 
 @dataclasses.dataclass
@@ -76,8 +37,7 @@ class Outcome:
 
 def run_stages(
     run: SearchRun,
-    stages: Sequence[Stage],
-    optimizer: Any,
+    journal: NullJournal,
     evaluator: CandidateEvaluator,
     executor: Any,
     budget: Budget,
@@ -92,7 +52,7 @@ def run_stages(
     if budget.timeout is not None:
         deadline = budget.clock() + budget.timeout
         budget = dataclasses.replace(budget, deadline=deadline)
-    journal = run.journal
+    stages, optimizer = run.stages, run.optimizer
     outcome = Outcome([optimizer])
     for index, stage in enumerate(stages):
         first = len(outcome.history)

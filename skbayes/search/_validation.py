@@ -21,9 +21,9 @@ from skbayes.defaults.parts import is_estimator, own_values, owner_of
 from skbayes.evaluation.evaluator import check_candidates
 from skbayes.evaluation.fold import configured
 from skbayes.evaluation.measure import check_metrics_suit
-from skbayes.evaluation.options import RULES
+from skbayes.evaluation.options import RULES, oof_method, refit_choice
 from skbayes.evaluation.run import SearchRun
-from skbayes.loop.stages import Stage
+from skbayes.search.out_of_fold import check_partition
 from skbayes.space import Column, Space
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
@@ -42,27 +42,26 @@ INNER = frozenset({"estimator", "estimators", "final_estimator", "regressor"})
 PARTS = frozenset({"steps", "transformers", "transformer_list", "estimators"})
 
 
-def check_arguments(search: Any) -> None:
+def check_arguments(settings: Mapping[str, Any]) -> None:
     """Raise an error for classes instead of objects, and for unknown metrics."""
-    check_instances(search.estimator, "estimator")
-    check_instances(search.cv, "cv")
-    check_source(search, search.warm_start_from)
-    if search.n_jobs == 0:
+    check_instances(settings["estimator"], "estimator")
+    check_instances(settings["cv"], "cv")
+    if settings["n_jobs"] == 0:
         raise ValueError(
             "n_jobs must be the number of fits at the same time, or -1 for all "
             "processors, got 0."
         )
-    if search.n_iter is None and search.timeout is None and not search.stopper:
+    n_iter, in_flight = settings["n_iter"], settings["pre_dispatch"]
+    if n_iter is None and settings["timeout"] is None and not settings["stopper"]:
         raise ValueError("n_iter=None requires timeout or stopper to end the search.")
-    in_flight = search.pre_dispatch
-    most = np.inf if search.n_iter is None else np.sum(search.n_iter)
+    most = np.inf if n_iter is None else np.sum(n_iter)
     if not isinstance(in_flight, str) and in_flight > most:
         warn_user(
-            f"pre_dispatch={in_flight} is more than n_iter={search.n_iter}: all "
+            f"pre_dispatch={in_flight} is more than n_iter={n_iter}: all "
             "trials are proposed before a score is known, so the surrogate is never "
             "used. pre_dispatch is the number of trials that run at the same time."
         )
-    for metric in _metrics(search.scoring):
+    for metric in _metrics(settings["scoring"]):
         check_metric_name(metric, "scoring")
         _check_scorer(metric)
 
@@ -128,9 +127,9 @@ def check_metric_name(metric: Any, parameter: str) -> None:
         )
 
 
-def _check_metric_of_refit(search: Any, rules: Sequence[str]) -> None:
+def _check_metric_of_refit(settings: Mapping[str, Any], rules: Sequence[str]) -> None:
     """Check a `refit` that is a metric's name; warn if it is not that of the search."""
-    given, scoring = search.refit, search.scoring
+    given, scoring = settings["refit"], settings["scoring"]
     if _is_several(scoring):
         hint = did_you_mean(given, [*rules, *scoring])
         # Other wrong names are left to scikit-learn.
@@ -139,7 +138,7 @@ def _check_metric_of_refit(search: Any, rules: Sequence[str]) -> None:
                 "For multi-metric scoring, the parameter refit must be set to a scorer "
                 f"key, a rule or a callable, got {given!r}.{hint}"
             )
-    elif given in _names_of_single(search):
+    elif given in _names_of_single(settings):
         return
     elif given in get_scorer_names():
         warn_user(
@@ -154,29 +153,24 @@ def _check_metric_of_refit(search: Any, rules: Sequence[str]) -> None:
         )
 
 
-def check_refit(search: Any) -> None:
-    """Raise ValueError for an unknown rule, or one that needs a best score."""
-    choice, given = search._refit_choice(), search.refit
-    rules = sorted(RULES)
+def check_refit(settings: Mapping[str, Any]) -> None:
+    """Raise ValueError for an unknown rule."""
+    given, rules = settings["refit"], sorted(RULES)
+    choice = refit_choice(given, settings["scoring"])
     if isinstance(given, Mapping) and choice.rule is None:
         names, rule = ", ".join(map(repr, rules)), given.get("rule")
         hint = did_you_mean(str(rule), rules)
         raise ValueError(f"refit['rule'] must be one of {names}, got {rule!r}.{hint}")
     if isinstance(given, str) and choice.rule is None:
-        _check_metric_of_refit(search, rules)
-    if choice.rule == "corrected" and not search._corrects_best_score:
-        raise ValueError(
-            f"refit={choice.rule!r} needs a search with one objective; "
-            f"{type(search).__name__} has several."
-        )
+        _check_metric_of_refit(settings, rules)
 
 
-def _names_of_single(search: Any) -> list[Any]:
+def _names_of_single(settings: Mapping[str, Any]) -> list[Any]:
     """Return the names by which `refit` can mean the only metric."""
-    if callable(search.scoring):  # the metric of a scorer can have any name
+    if callable(settings["scoring"]):  # the metric of a scorer can have any name
         return ["score", *get_scorer_names()]
-    default = "accuracy" if is_classifier(search.estimator) else "r2"
-    return ["score", search.scoring or default]
+    default = "accuracy" if is_classifier(settings["estimator"]) else "r2"
+    return ["score", settings["scoring"] or default]
 
 
 def _is_several(scoring: Any) -> bool:
@@ -186,15 +180,6 @@ def _is_several(scoring: Any) -> bool:
 def _is_scorer(scoring: Any) -> bool:
     """Return whether a callable is a scorer of :mod:`sklearn.metrics`."""
     return type(scoring).__module__.startswith("sklearn.")
-
-
-def check_source(search: Any, source: Any) -> None:
-    """Raise ValueError if `warm_start_from` is the search itself."""
-    if source is search:
-        raise ValueError(
-            "warm_start_from is the search itself. Use warm_start_from="
-            "search.cv_results_, the results of its last fit."
-        )
 
 
 def _metrics(scoring: Any) -> list[Any]:
@@ -223,23 +208,23 @@ def check_stoppers(stopper: Any) -> list[Callable]:
     return stoppers
 
 
-def check_fit_names(search: Any, params: Mapping[str, Any]) -> None:
+def check_fit_names(estimator: Any, params: Mapping[str, Any]) -> None:
     """Raise TypeError for callbacks as arguments of `fit` that do not exist."""
-    fit = search.estimator.fit
-    known = inspect.signature(fit).parameters
+    known = inspect.signature(estimator.fit).parameters
     open_ended = any(p.kind is p.VAR_KEYWORD for p in known.values())
     for name in {"callback", "callbacks"} & params.keys():
         if name not in known and not open_ended:
             raise TypeError(
-                f"fit: {type(search.estimator).__name__} takes no {name!r}. Pass a "
+                f"fit: {type(estimator).__name__} takes no {name!r}. Pass a "
                 "function that can end the search as its parameter stopper=.... With "
                 "scikit-learn 1.9 or later, set callbacks before fit with "
                 "search.set_callbacks(...)."
             )
 
 
-def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
+def check_data(settings: Mapping[str, Any], X: Any, y: Any) -> tuple[Any, Any]:
     """Check the data; return them in an indexable form."""
+    estimator, metrics = settings["estimator"], _metrics(settings["scoring"])
     if X is None:
         raise ValueError("X is None; call fit(X, y) with the rows to learn from.")
     try:
@@ -255,19 +240,19 @@ def check_data(search: Any, X: Any, y: Any) -> tuple[Any, Any]:
         raise ValueError(
             "X has no rows; call fit(X, y) with at least one row per fold."
         )
-    kind, needs_y = _kind(search.estimator)
+    kind, needs_y = _kind(estimator)
     if y is not None:
-        for metric in filter(callable, _metrics(search.scoring)):
+        for metric in filter(callable, metrics):
             _check_arity(metric)
         if kind == "classifier":
             _check_labels(y)
-        named = [name for name in _metrics(search.scoring) if isinstance(name, str)]
+        named = [name for name in metrics if isinstance(name, str)]
         if named:
             labels = {f"scoring={name!r}": name for name in named}
-            check_metrics_suit(search.estimator, labels, y)
+            check_metrics_suit(estimator, labels, y)
     elif needs_y:
         raise ValueError(
-            f"{type(search.estimator).__name__} requires y to be passed, but the "
+            f"{type(estimator).__name__} requires y to be passed, but the "
             "target y is None; call fit(X, y)."
         )
     return X, y
@@ -337,26 +322,39 @@ def check_constraint(space: Space) -> None:
             space.allows(candidate)
 
 
-def check_configurations(run: SearchRun, stage: Stage) -> None:
+def check_splits(plan: SearchRun, splits: Sequence[tuple[Any, Any]]) -> None:
+    """Raise ValueError if an option requires other splits."""
+    settings = plan.settings
+    if oof_method(settings.get("return_folds")) is not None:
+        check_partition(splits, plan.n_samples)
+    if plan.refit.rule == "ensemble" and len(splits) < 2:
+        raise ValueError(
+            f"refit={settings['refit']!r} requires at least two splits, between which "
+            "the gain of an ensemble varies. Use cv=5, or refit=True."
+        )
+
+
+def check_configurations(plan: SearchRun) -> None:
     """Check names and values of the parameters on an estimator."""
-    sample = [stage.assign(0, dict(p))[0] for p in run.space.covering_sample()]
-    own = own_values(run.estimator)
+    assign, space = plan.stages[0].assign, plan.space
+    sample = [assign(0, dict(params))[0] for params in space.covering_sample()]
+    own = own_values(plan.estimator)
     for params in sample:
         for name, value in params.items():
             is_kind = isinstance(value, type) and hasattr(value, "get_params")
             if is_kind and not isinstance(own.get(name), type):
                 check_instances(value, f"search_spaces: each value of {name!r}")
-    spaces = run.search_spaces
+    spaces = plan.settings["search_spaces"]
     if spaces == {} or (isinstance(spaces, list | tuple) and not any(spaces)):
         warn_user(
             "search_spaces is empty: only the current parameters of the estimator are "
             "tried. Write search_spaces='auto', or a dict such as {'C': (0.1, 10.0)}."
         )
-    check_candidates(run.estimator, sample)
-    models = [configured(run.estimator, params) for params in sample]
-    check_names(run.estimator, sample, models)
-    check_values(run.space, sample, models)
-    check_responses(models, run.scorers, run.settings.get("scoring"))
+    check_candidates(plan.estimator, sample)
+    models = [configured(plan.estimator, params) for params in sample]
+    check_names(plan.estimator, sample, models)
+    check_values(plan.space, sample, models)
+    check_responses(models, plan.scorers, plan.settings.get("scoring"))
 
 
 def check_names(

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 import math
 import time
+import warnings
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Self
 
+import numpy as np
 from sklearn.base import clone
 from sklearn.utils import indexable
 from sklearn.utils.metadata_routing import MethodMapping
@@ -18,15 +19,15 @@ from sklearn.utils.metadata_routing import MethodMapping
 from skbayes import compat
 from skbayes.defaults.parts import own_values
 from skbayes.evaluation.aspects import registry as aspects
+from skbayes.evaluation.aspects.constraints import outcome_scorer
 from skbayes.evaluation.constraints import rule_and_bounds
-from skbayes.evaluation.fold import configured
+from skbayes.evaluation.fold import Job, configured
+from skbayes.evaluation.objectives import GuidingMetric, Objective
 from skbayes.evaluation.options import RefitChoice, refit_choice
-from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.run import SearchRun, Stage
 from skbayes.evaluation.trial import History
-from skbayes.loop.failures import naming_strings
-from skbayes.loop.stages import Outcome, Stage, run_stages
+from skbayes.loop.stages import Outcome
 from skbayes.results import warm_start as knowledge
-from skbayes.search import _preparation as prepare
 from skbayes.search import _validation as validate
 from skbayes.search import choice
 from skbayes.search._expected import check_order, plain_words
@@ -34,6 +35,18 @@ from skbayes.search.final_model import FinalModel, check_final_model
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import winner_fits
 from skbayes.search.parameters import SearchParameters
+from skbayes.search.plan import (
+    draw_seed,
+    draw_splits,
+    fit_options,
+    parse_initial_points,
+    points_to_begin_with,
+    prior_of,
+    resolved_spaces,
+    routed_outcome_params,
+    with_ones,
+)
+from skbayes.search.running import RunningSearch
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.optional import warn_user
@@ -49,26 +62,30 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
     Notes
     -----
-    `fit` calls these hooks in this order. They receive the run of the search and return
-    values; only `fit` sets attributes. ``found`` are the attributes so far.
+    `fit` calls these hooks in this order. They receive the plan of the search and
+    return values; only `fit` sets attributes. ``settings`` are the parameters of the
+    search by name, and ``found`` the attributes so far.
 
-    1. ``_strategy(X, y, params)``: the search whose hooks are called, and the data.
-    2. ``_make_objective(scorers)``: the objective of the trials.
-    3. ``_make_space(notation)``: the search space.
-    4. ``_known_results(run)``: observations of an earlier search.
-    5. ``_stages(run)``: the stages, each with its trials, fidelities and optimizer.
-    6. ``_make_optimizer(run)``: the optimizer of the only stage.
-    7. ``_trial_data(run)``: data of the trials in place of `X`.
-    8. ``_ranked(history)``: the trials in the rows of ``cv_results_``.
-    9. ``_describe(run, outcome)``: the attributes that describe the trials, such as
-       ``cv_results_``.
-    10. ``_extra_columns(run, history)``: columns of ``cv_results_`` in addition to
+    1. ``_resolve(X, y, params)``: the settings, and the data of the trials.
+    2. ``_check_refit(settings)``: errors for wrong values of `refit`.
+    3. ``_make_objective(settings, scorers)``: the objective of the trials.
+    4. ``_make_space(notation)``: the search space.
+    5. ``_own_values(estimator)``: the current values of the parameters.
+    6. ``_known_results(plan)``: observations of an earlier search.
+    7. ``_stages(plan)``: the stages, each with its trials, fidelities and optimizer.
+    8. ``_make_optimizer(plan)``: the optimizer of the only stage.
+    9. ``_trial_data(plan)``: data of the trials in place of `X`.
+    10. ``_ranked(history)``: the trials in the rows of ``cv_results_``.
+    11. ``_describe(plan, outcome)``: the attributes that describe the trials, such as
+        ``cv_results_``.
+    12. ``_extra_columns(plan, history)``: columns of ``cv_results_`` in addition to
         those of GridSearchCV.
-    11. ``_select(run, found)``: the ``best_*`` attributes.
-    12. ``_selection_scores(run, results)``: the scores by which the best row is chosen.
-    13. ``_refit_rows(run, found)``: the rows for the refit.
-    14. ``_unfitted(params)``: the estimator for the refit.
-    15. ``_refitted(model)``: the final model after the refit.
+    13. ``_select(plan, found)``: the ``best_*`` attributes.
+    14. ``_selection_scores(plan, results)``: the scores by which the best row is
+        chosen.
+    15. ``_refit_rows(plan, found)``: the rows for the refit.
+    16. ``_unfitted(plan, params)``: the estimator for the refit.
+    17. ``_refitted(plan, model)``: the final model after the refit.
     """
 
     # Number of initial configurations, unless `initial_points` sets it.
@@ -77,40 +94,24 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     # Acquisition function, unless `surrogate` sets it.
     _acquisition = "ei"
 
-    # Maximum size in bytes of the temporary files that trials share.
-    _cache_limit = 1e9
-
-    # Class of the objective.
-    _kind_of_metric = choice.GuidingMetric
-
-    # Whether there is a corrected score of the best trial.
-    _corrects_best_score = True
-
-    # Whether `refit` can be "ensemble".
-    _has_ensembles = True
-
     # Names of attributes that a subclass sets before it calls `fit`.
     _not_of_fit: tuple[str, ...] = ()
 
-    # Name of the parameter with the sizes of training subsets, for messages.
-    _subset_parameter = "train_size"
-
     # -- hooks --------------------------------------------------------------------
 
-    def _strategy(self, X: Any, y: Any, params: dict) -> tuple[Any, Any, Any]:
-        """Return the search whose hooks `fit` calls, and the data of the trials.
+    def _resolve(
+        self, X: Any, y: Any, params: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], Any, Any]:
+        """Return the settings, without values that depend on the data, and the data."""
+        return self._values(), X, y
 
-        It is a copy of this search if other values of parameters depend on the data.
-        """
-        return self, X, y
-
-    def _check_refit(self) -> None:
+    def _check_refit(self, settings: Mapping[str, Any]) -> None:
         """Raise ValueError for a value of `refit` that is not possible."""
-        validate.check_refit(self)
+        validate.check_refit(settings)
 
-    def _make_objective(self, scorers: Any) -> Any:
-        """Return the objective of the trials, with the interface of `GuidingMetric`."""
-        return self._kind_of_metric(self._with_plain_refit(), scorers)
+    def _make_objective(self, settings: Mapping[str, Any], scorers: Any) -> Objective:
+        """Return the objective of the trials."""
+        return GuidingMetric(settings, scorers)
 
     def _make_space(self, notation: Any) -> Space:
         return Space.from_notation(notation, constraint=self._rule())
@@ -119,21 +120,25 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         given = self.constraints
         return None if given is None else rule_and_bounds(given)[0]
 
+    def _own_values(self, estimator: Any) -> dict[str, Any]:
+        """Return the current values of the parameters of an estimator."""
+        return own_values(estimator)
+
     def _model(self) -> tuple[Any, Any]:
         given = self.surrogate
         return given if isinstance(given, tuple) else (given, self._acquisition)
 
-    def _n_spread(self) -> int | str:
+    def _n_spread(self, plan: SearchRun) -> int | str:
         """Return the number of initial configurations for the optimizer."""
-        n_points = prepare.parse_initial_points(self.initial_points)[1]
+        n_points = parse_initial_points(plan.settings["initial_points"])[1]
         return self._n_initial_points if n_points is None else n_points
 
-    def _known_results(self, run: SearchRun) -> list[knowledge.KnownTrial]:
+    def _known_results(self, plan: SearchRun) -> list[knowledge.KnownTrial]:
         """Return the trials of an earlier search, with scores for the optimizer."""
-        metric = run.objective.name or "score"
-        return knowledge.known_trials(self.warm_start_from, run.space, metric)
+        metric = plan.objective.name or "score"
+        return knowledge.known_trials(self.warm_start_from, plan.space, metric)
 
-    def _stages(self, run: SearchRun) -> list[Stage]:
+    def _stages(self, plan: SearchRun) -> list[Stage]:
         """Return the stages of the search; the best trial is that of the last one."""
         return [Stage(self._first_optimizer, self._most_trials())]
 
@@ -142,23 +147,23 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         return math.inf if self.n_iter is None else int(self.n_iter)
 
     @abstractmethod
-    def _make_optimizer(self, run: SearchRun) -> Any:
+    def _make_optimizer(self, plan: SearchRun) -> Any:
         """Return the optimizer that proposes configurations."""
 
-    def _settings(self, run: SearchRun, **changes: Any) -> dict[str, Any]:
+    def _optimizer_options(self, plan: SearchRun, **changes: Any) -> dict[str, Any]:
         """Return the arguments of an optimizer, with some changes."""
         surrogate, acquisition = self._model()
         return {
             "surrogate": surrogate,
             "acquisition": acquisition,
-            "n_initial_points": self._n_spread(),
-            "initial_points": run.initial_points,
-            "prior": run.prior,
-            "random_state": run.seed,
+            "n_initial_points": self._n_spread(plan),
+            "initial_points": plan.initial_points,
+            "prior": plan.prior,
+            "random_state": plan.seed,
             **changes,
         }
 
-    def _trial_data(self, run: SearchRun) -> Callable[[Any], Any] | None:
+    def _trial_data(self, plan: SearchRun) -> Callable[[Any], Any] | None:
         """Return a function that makes the data of the trials, or None for `X`.
 
         It is called with the store of shared results, or None. It returns a context
@@ -170,41 +175,44 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         """Return the trials in the rows of `cv_results_`."""
         return history
 
-    def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+    def _describe(self, plan: SearchRun, outcome: Outcome) -> dict[str, Any]:
         """Return the attributes that describe the trials, such as `cv_results_`."""
-        return {"cv_results_": choice.results_table(self, run, run.ranked)}
+        return {"cv_results_": self._table(plan, self._ranked(outcome.history))}
 
-    def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
+    def _extra_columns(self, plan: SearchRun, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV does not have."""
         columns: dict[str, list] = {}
-        for aspect in aspects.aspects_of(run):
+        for aspect in aspects.aspects_of(plan):
             columns |= aspect.columns(history)
-        if run.cuts_trials:
+        if plan.cuts_trials:
             columns["state"] = [trial.state for trial in history]
         return columns
 
-    def _select(self, run: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
+    def _select(self, plan: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the ``best_*`` attributes, as far as they are defined."""
-        metric, results = self._metric_of_refit(run, found), found["cv_results_"]
-        row = choice.best_row(self, run, found, metric)
+        metric, results = self._metric_of_refit(found), found["cv_results_"]
+        ranked = self._ranked(found["trials_"])
+        scores = self._selection_scores(plan, results)
+        row = choice.best_row(plan, ranked, found, metric, scores)
         if row is None:
             return {}
-        if callable(run.refit.plain):
+        if callable(plan.refit.plain):
             return choice.best_attributes(results, row)
-        row, described = choice.choose_by_rule(self, run, results, metric, row)
+        row, described = choice.choose_by_rule(plan, ranked, results, metric, row)
         return described | choice.best_attributes(results, row, metric)
 
-    def _metric_of_refit(self, run: SearchRun, found: Mapping[str, Any]) -> Any:
-        """Return the metric that `refit` names, if a callable returns several."""
-        if not (callable(self.scoring) and found["multimetric_"]):
-            return run.refit_metric
-        plain = self._with_plain_refit()
-        scores = found["trials_"][0].folds[0].test_scores
-        compat.check_multimetric_refit(plain, scores)
+    def _metric_of_refit(self, found: Mapping[str, Any]) -> Any:
+        """Return the metric that `refit` names, or "score" if there is only one."""
+        if not found["multimetric_"]:
+            return "score"
+        plain = self._plain()
+        if callable(self.scoring):
+            scores = found["trials_"][0].folds[0].test_scores
+            compat.check_multimetric_refit(plain, scores)
         return plain.refit
 
     def _selection_scores(
-        self, run: SearchRun, results: Mapping[str, Any]
+        self, plan: SearchRun, results: Mapping[str, Any]
     ) -> FloatArray | None:
         """Return scores of shape (n_rows, n_keys) whose greatest row is the best.
 
@@ -213,15 +221,15 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         """
         return None
 
-    def _refit_rows(self, run: SearchRun, found: Mapping[str, Any]) -> Any:
+    def _refit_rows(self, plan: SearchRun, found: Mapping[str, Any]) -> Any:
         """Return the rows for the refit; None for all."""
         return None
 
-    def _unfitted(self, params: Mapping[str, Any]) -> Any:
+    def _unfitted(self, plan: SearchRun, params: Mapping[str, Any]) -> Any:
         """Return the estimator with a configuration for the refit."""
-        return configured(self.estimator, params)
+        return configured(plan.estimator, params)
 
-    def _refitted(self, model: Any) -> Any:
+    def _refitted(self, plan: SearchRun, model: Any) -> Any:
         """Return the final model after the refit."""
         return model
 
@@ -261,48 +269,33 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             exception is that of the fits or of the scorer.
         """
         begin = time.perf_counter()
-        strategy, X, y = self._strategy(X, y, params)
-        stoppers = validate.check_stoppers(self.stopper)
-        run = strategy._make_run(X, y, params)
-        weights = run.params.get("sample_weight")
-        run = replace(run, tasks=compat.TaskTree(self, run.X, run.y, weights))
-        stages = strategy._stages(run)
-        optimizer = stages[0].make_optimizer(run, History())
-        validate.check_configurations(run, stages[0])
-        logged = prepare.logged(self, run.X)
-        noted = naming_strings(run.X)
-        with noted, logged, run.tasks.fit(), contextlib.ExitStack() as stack:
-            run = replace(run, splits=prepare.draw_splits(strategy, run))
-            drawn, run = run, prepare.open_journal(strategy, run, stack)
-            if run.seed != drawn.seed:
-                optimizer = stages[0].make_optimizer(run, History())
-            run = replace(run, subsets=prepare.draw_subsets(strategy, run, stages))
+        plan = self._plan(X, y, params)
+        with RunningSearch.opened(self, plan, begin) as running:
+            plan = running.plan
             self._forget_fit()
-            self._set(prepare.described(run))
-            plan = prepare.plan_stages(run, stages, optimizer)
-            with prepare.trial_workers(strategy, run, stages, plan) as workers:
-                evaluator, executor, report = workers
-                stage = stages[0]
-                budget = prepare.begin_budget(run, stage, stoppers, evaluator, begin)
-                outcome = run_stages(
-                    run, stages, optimizer, evaluator, executor, budget, report
-                )
-                if not outcome.history:
-                    untried = choice.untried(strategy, run, stage, evaluator)
-                    outcome.history.append(untried)
-            run = replace(run, ranked=strategy._ranked(outcome.history))
+            self._set(
+                {
+                    "search_spaces_": plan.settings["search_spaces"],
+                    "untuned_": plan.untuned,
+                    "initial_points_": plan.initial_points,
+                    "n_splits_": len(plan.splits),
+                    "n_points_": plan.n_points,
+                }
+            )
+            outcome = running.run(self._trial_data(plan))
             # The results are kept if a later step fails.
-            found = self._set(strategy._results(run, outcome))
-            found |= self._set(strategy._select(run, found))
-            if run.is_unfinished:
-                warn_user(choice.unfinished_text(run, found.get("best_params_")))
-            elif strategy.return_folds:
-                self._set(winner_fits(run, found["best_index_"]))
-            if run.refit.plain:
-                self._refit(strategy, run, found)
+            found = self._set(self._results(plan, outcome))
+            found |= self._set(self._select(plan, found))
+            ranked = self._ranked(outcome.history)
+            if choice.is_unfinished(ranked):
+                warn_user(choice.unfinished_text(plan, found.get("best_params_")))
+            elif self.return_folds:
+                self._set(winner_fits(plan, ranked, found["best_index_"]))
+            if plan.refit.plain:
+                self._refit(plan, found)
         self.total_time_ = time.perf_counter() - begin
-        if run.options.verbose > 0:
-            prepare.print_advice(self)
+        if plan.options.verbose > 0:
+            _print_advice(self)
         return self
 
     def get_metadata_routing(self) -> Any:
@@ -313,12 +306,17 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         routing : MetadataRouter
             Metadata routing. Scorers in `constraints` have the key ``constraints``.
         """
-        plain: Any = super(BaseBayesSearchCV, self._with_plain_refit())
-        router = plain.get_metadata_routing()
-        for aspect in aspects.requested(self._values()):
-            if (scorer := aspect.scorer(self)) is not None:
-                mapping = MethodMapping().add(caller="fit", callee="score")
-                router.add(method_mapping=mapping, **{aspect.name: scorer})
+        plain = self._plain()
+        parent: Any = super(BaseBayesSearchCV, plain)
+        router = parent.get_metadata_routing()
+        settings = {**self._values(), "estimator": plain.estimator}
+
+        def make_objective() -> Objective:
+            return self._make_objective(settings, compat.resolve_scorers(plain)[0])
+
+        if (scorer := outcome_scorer(settings, make_objective)) is not None:
+            mapping = MethodMapping().add(caller="fit", callee="score")
+            router.add(method_mapping=mapping, constraints=scorer)
         return router
 
     def score(self, X: Any, y: Any = None, **params: Any) -> float:
@@ -338,24 +336,20 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         score : float
             Score of the best estimator.
         """
-        plain: Any = self._with_plain_refit()
+        plain = self._plain()
         if callable(plain.refit) and vars(self).get("multimetric_"):
-            plain = copy.copy(plain)
             plain.refit = self.target_metric_
-        plain = super(BaseBayesSearchCV, plain)
-        score: float = plain.score(X, y, **params)
+        parent: Any = super(BaseBayesSearchCV, plain)
+        score: float = parent.score(X, y, **params)
         return score
 
-    def _with_plain_refit(self) -> Any:
-        """Return the search with a value of `refit` that GridSearchCV accepts.
+    def _plain(self) -> Any:
+        """Return a stand-in for scikit-learn's methods: a search without own values.
 
-        A rule is replaced by the metric that it uses, or True for a single metric.
+        A rule of `refit` is replaced by its metric, or True for a single metric.
         """
-        refit = self._refit_choice().plain
-        if refit is self.refit:
-            return self
         plain = copy.copy(self)
-        plain.refit = refit
+        plain.refit = self._refit_choice().plain
         return plain
 
     def _refit_choice(self) -> RefitChoice:
@@ -368,78 +362,91 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
     # -- before the first fit -----------------------------------------------------
 
-    def _make_run(self, X: Any, y: Any, params: dict) -> SearchRun:
-        """Check the arguments, and return the run."""
-        settings = self._values()
+    def _plan(self, X: Any, y: Any, params: Mapping[str, Any]) -> SearchRun:
+        """Check the arguments and the data, and decide what precedes the first fit."""
+        settings, X, y = self._resolve(X, y, params)
+        settings["stopper"] = validate.check_stoppers(self.stopper)
         with plain_words(self):
             compat.check_parameters(self, self._accepted_values(), settings)
-        validate.check_arguments(self)
-        clone(self.estimator)  # detects a wrong estimator before the space is checked
-        self._check_refit()
-        scorers, refit_metric = compat.resolve_scorers(self._with_plain_refit())
-        objective = self._make_objective(scorers)
-        X, y = validate.check_data(self, X, y)
-        validate.check_fit_names(self, params)
+        self._check_source(self.warm_start_from)
+        validate.check_arguments(settings)
+        estimator = settings["estimator"]
+        clone(estimator)  # detects a wrong estimator before the space is checked
+        self._check_refit(settings)
+        scorers, _ = compat.resolve_scorers(self._plain())
+        objective = self._make_objective(settings, scorers)
+        X, y = validate.check_data(settings, X, y)
+        validate.check_fit_names(estimator, params)
         validate.check_weights(X, params)
         params = compat.check_fit_params(X, params)
-        routed = compat.route_fit_params(self._with_plain_refit(), params)
-        notation, untuned, facts = prepare.resolved_spaces(self, X, y)
+        routed = compat.route_fit_params(self._plain(), params)
+        sizes = settings.get(self._subset_parameter, 1.0)
+        notation, untuned, facts = resolved_spaces(settings, X, y, sizes)
         notes = {}
-        for aspect in aspects.requested(self._values()):
+        for aspect in aspects.requested(settings):
             notation, note = aspect.prepare(
-                self, notation, objective, y, routed.estimator.fit
+                settings, notation, objective, y, routed.estimator.fit
             )
             if note is not None:
                 notes[aspect.name] = note
-        space = prepare.with_ones(self.estimator, self._make_space(notation))
-        run = SearchRun(
-            estimator=self.estimator,
+        settings["search_spaces"] = notation
+        space = with_ones(estimator, self._make_space(notation))
+        own, options = self._own_values(estimator), fit_options(settings)
+        plan = SearchRun(
+            job=Job(
+                *(estimator, X, y, ()),
+                options={
+                    "scorer": scorers,
+                    "error_score": options.error_score,
+                    "return_train_score": options.return_train_score,
+                    "verbose": options.verbose,
+                },
+                fit_params=routed.estimator.fit,
+                score_params=routed.scorer.score,
+                outcome_params=routed_outcome_params(routed),
+            ),
             objective=objective,
-            scorers=scorers,
-            X=X,
-            y=y,
             settings=settings,
             params=params,
-            fit_params=routed.estimator.fit,
-            score_params=routed.scorer.score,
             split_params=routed.splitter.split,
+            tasks=compat.TaskTree(self, X, y, params.get("sample_weight")),
             # A copy, without cached results of the constraint.
             space=space.with_constraint(space.constraint),
-            search_spaces=notation,
             untuned=untuned,
-            initial_points=prepare.points_to_begin_with(self, space),
-            prior=prepare.prior_of(self, space, facts),
-            refit_metric=refit_metric,
-            options=prepare.fit_options(self),
-            seed=prepare.draw_seed(self.random_state),
-            outcome_params=prepare.routed_outcome_params(routed),
+            own=own,
+            initial_points=points_to_begin_with(settings, space, own),
+            prior=prior_of(settings, space, own, facts),
+            options=options,
+            seed=draw_seed(self.random_state),
             notes=notes,
         )
-        validate.check_constraint(run.space)
-        if run.refit.rule == "ensemble":
-            check_final_model(self, run)
-        if self.warm_start_from is None:
-            return run
-        return replace(run, known=self._known_results(run))
+        validate.check_constraint(plan.space)
+        if plan.refit.rule == "ensemble":
+            check_final_model(plan)
+        if self.warm_start_from is not None:
+            plan = replace(plan, known=self._known_results(plan))
+        plan = replace(plan, stages=self._stages(plan))
+        plan = replace(plan, optimizer=plan.stages[0].make_optimizer(plan, History()))
+        validate.check_configurations(plan)
+        compat.check_input(self, X, y, dict(plan.split_params))
+        splits = draw_splits(settings, X, y, plan.split_params)
+        validate.check_splits(plan, splits)
+        return replace(plan, job=replace(plan.job, splits=splits))
 
-    def _own_values(self) -> dict[str, Any]:
-        """Return the current parameters of the estimator."""
-        return own_values(self.estimator)
-
-    def _first_optimizer(self, run: SearchRun, history: History) -> Any:
-        optimizer = self._make_optimizer(run)
-        self._warm_start(optimizer, run)
+    def _first_optimizer(self, plan: SearchRun, history: History) -> Any:
+        optimizer = self._make_optimizer(plan)
+        self._warm_start(optimizer, plan)
         return optimizer
 
-    def _warm_start(self, optimizer: Any, run: SearchRun) -> None:
+    def _warm_start(self, optimizer: Any, plan: SearchRun) -> None:
         """Pass the observations of earlier searches to an optimizer."""
-        if not run.known:
+        if not plan.known:
             return
-        slacks = knowledge.known_slacks(run)
-        for known, own in zip(run.known, slacks, strict=True):
+        slacks = knowledge.known_slacks(plan)
+        for known, own in zip(plan.known, slacks, strict=True):
             optimizer.learn(*known[:4], constraints=own)
         # The best known configuration is tried again, so the result is not worse.
-        for params in run.objective.best_known(knowledge.promising(run, slacks)):
+        for params in plan.objective.best_known(knowledge.promising(plan, slacks)):
             optimizer.enqueue(params)
 
     # -- after the last trial -----------------------------------------------------
@@ -461,59 +468,106 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             setattr(self, name, value)
         return attributes
 
-    def _results(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
-        history = outcome.history
+    def _results(self, plan: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        """Return the attributes that describe the trials and the search."""
+        history, ranked = outcome.history, self._ranked(outcome.history)
         fitted = [fold.as_dict() for fold in history.folds if fold.is_fitted]
         compat.report_failures(fitted, self.error_score)
         # Before the first valid score, the metrics of a callable are not known.
-        metrics = run.objective.metrics or ["score"]
-        run.fill_scores(history.folds, metrics)
+        metrics = plan.objective.metrics or ["score"]
+        plan.fill_scores(history.folds, metrics)
         attributes = {
-            **self._describe(run, outcome),
+            **self._describe(plan, outcome),
             "trials_": history,
-            "_ranked_numbers": [trial.number for trial in run.ranked],
+            "_ranked_numbers": [trial.number for trial in ranked],
             "optimizer_": outcome.optimizers[-1],
             "stop_reason_": outcome.stop_reason,
-            "scorer_": compat.public_scorers(run.scorers),
+            "scorer_": compat.public_scorers(plan.scorers),
             "multimetric_": metrics != ["score"]
             or any(fold.extras.get("multimetric") for fold in history.folds),
-            "target_metric_": run.objective.name or "score",
+            "target_metric_": plan.objective.name or "score",
         }
-        for aspect in aspects.aspects_of(run):
+        for aspect in aspects.aspects_of(plan):
             attributes |= aspect.attributes(history)
         return attributes
 
-    def _run_of_refit(self, X: Any, y: Any, params: dict[str, Any]) -> SearchRun:
-        """Return a run that fits another configuration on the given data."""
-        X, y = indexable(X, y)
-        params = compat.check_fit_params(X, params)
-        routed = compat.route_fit_params(self._with_plain_refit(), params)
-        return SearchRun(
-            *(self.estimator, None, None, X, y),
-            fit_params=routed.estimator.fit,
-            split_params=routed.splitter.split,
-            tasks=compat.TaskTree(self, X, y, None),
-        )
+    def _table(self, plan: SearchRun, history: History) -> dict[str, Any]:
+        """Return `cv_results_` of some trials."""
+        if not history:
+            raise ValueError(
+                f"The hook _ranked of {type(self).__name__} returned no trial; "
+                "cv_results_ needs at least one row. The trials may have no scores."
+            )
+        more = self._extra_columns(plan, history)
+        params = [dict(trial.params) for trial in history]
+        for aspect in aspects.aspects_of(plan):
+            # Parameters that an aspect sets, such as the number of rounds.
+            for row, trial in zip(params, history, strict=True):
+                row |= aspect.row_params(trial)
+        folds = [fold.as_dict() for fold in history.folds]
+        finished = [trial for trial in history if not trial.state.is_partial]
+        tables = [t for trial in finished for t in (trial.scores, trial.train_scores)]
+        with warnings.catch_warnings():
+            if all(np.isfinite(row).all() for t in tables for row in t.values()):
+                # Unfinished trials have no mean score by design.
+                warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
+            return compat.format_results(self, params, len(plan.splits), folds, more)
 
-    def _refit(self, strategy: Any, run: SearchRun, found: Mapping[str, Any]) -> None:
+    def _refit(self, plan: SearchRun, found: Mapping[str, Any]) -> None:
         """Fit the best configuration, or the final model; set the attributes."""
         final = None
-        if run.refit.rule == "ensemble" and not run.is_unfinished:
-            final = FinalModel(strategy, run, found)
-        model = final.model if final else strategy._unfitted(found["best_params_"])
-        X, y, fit_params = run.X, run.y, run.fit_params
-        rows = strategy._refit_rows(run, found)
+        if plan.refit.rule == "ensemble":
+            ranked = self._ranked(found["trials_"])
+            if not choice.is_unfinished(ranked):
+                final = FinalModel(plan, ranked, found, self._unfitted)
+        model = final.model if final else self._unfitted(plan, found["best_params_"])
+        X, y, fit_params = plan.X, plan.y, plan.fit_params
+        rows = self._refit_rows(plan, found)
         if rows is not None:
-            X, y = compat.safe_split(run.estimator, X, y, rows)
-            fit_params = compat.check_fit_params(run.X, fit_params, rows)
+            X, y = compat.safe_split(plan.estimator, X, y, rows)
+            fit_params = compat.check_fit_params(plan.X, fit_params, rows)
         self.best_estimator_ = model  # also if its fit fails
-        with run.tasks.refitting(model):
+        with plan.tasks.refitting(model):
             begin = time.time()
             if final is None or not final.is_fitted:
                 model.fit(X, *([] if y is None else [y]), **fit_params)
             self.refit_time_ = time.time() - begin
-        self.best_estimator_ = strategy._refitted(model)
+        self.best_estimator_ = self._refitted(plan, model)
         if hasattr(model, "feature_names_in_"):
             self.feature_names_in_ = model.feature_names_in_
         if final is not None:
             self._set(final.attributes(self.best_estimator_))
+
+    def _refit_again(
+        self,
+        X: Any,
+        y: Any,
+        params: Mapping[str, Any],
+        chosen: dict[str, Any],
+        seed: int = 0,
+    ) -> None:
+        """Fit another configuration of the trials on the given data."""
+        X, y = indexable(X, y)
+        params = compat.check_fit_params(X, params)
+        routed = compat.route_fit_params(self._plain(), params)
+        plan = SearchRun(
+            Job(self.estimator, X, y, (), fit_params=routed.estimator.fit),
+            None,
+            split_params=routed.splitter.split,
+            tasks=compat.TaskTree(self, X, y, None),
+            seed=seed,
+        )
+        for name in ("fold_estimators_", "oof_predictions_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        self._set(chosen)
+        self._refit(plan, vars(self))
+
+
+def _print_advice(search: BaseBayesSearchCV) -> None:
+    """Print suggestions for the next search in one line."""
+    # Imported late, because it imports scikit-learn's forests.
+    from skbayes.inspection.advice import advice
+
+    sentences = advice(search)
+    if sentences:
+        print(f"Advice: {' '.join(sentences)}")

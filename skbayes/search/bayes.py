@@ -14,7 +14,6 @@ from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.evaluation.run import SearchRun
 from skbayes.optimizer.observations import check_takes_noise
 from skbayes.optimizer.optimizer import ACQUISITIONS, Optimizer
-from skbayes.search._preparation import parse_initial_points
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.parameters import (
     ANY_SURROGATE,
@@ -29,6 +28,7 @@ from skbayes.search.parameters import (
     Stopper,
     with_acquisition,
 )
+from skbayes.search.plan import parse_initial_points
 from skbayes.space import Space
 from skbayes.space.dimensions import key_of
 from skbayes.surrogates.parzen import ParzenEstimator
@@ -521,24 +521,26 @@ class BayesSearchCV(BaseBayesSearchCV):
             return given, "ei-per-second"
         return super()._model()
 
-    def _make_optimizer(self, run: SearchRun) -> Optimizer:
-        return self._optimizer_for(run, self._most_trials())
+    def _make_optimizer(self, plan: SearchRun) -> Optimizer:
+        return self._optimizer_for(plan, self._most_trials())
 
-    def _optimizer_for(self, run: SearchRun, n_iter: float) -> Optimizer:
+    def _optimizer_for(self, plan: SearchRun, n_iter: float) -> Optimizer:
         """Make the optimizer of a search with `n_iter` trials."""
-        points, space = list(run.initial_points), run.space
+        points, space = list(plan.initial_points), plan.space
+        settings = plan.settings
         # If all configurations are tried, their order is that of GridSearchCV, so that
         # ties have the same result.
         open_ended = self.timeout is not None or self.stopper is not None
         everything = not open_ended and space.n_configurations <= n_iter
-        rest = _all_points(run.search_spaces, space) if everything else []
-        if everything and parse_initial_points(self.initial_points)[0] is None:
+        rest = _all_points(settings["search_spaces"], space) if everything else []
+        is_default = parse_initial_points(settings["initial_points"])[0] is None
+        if everything and is_default:
             points = []  # included in the rest
-        if run.cuts_trials:
+        if plan.cuts_trials:
             # Scores of unfinished trials are noisier than others.
             check_takes_noise(self._model()[0])
-        settings = self._settings(run, initial_points=points + rest)
-        optimizer = Optimizer(space, **settings)
+        options = self._optimizer_options(plan, initial_points=points + rest)
+        optimizer = Optimizer(space, **options)
         self._warn_of_untried(points, space, n_iter)
         return optimizer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from numbers import Integral
@@ -49,20 +49,15 @@ LEAST_SECONDS = 0.005
 SUMS = ("fit_time", "score_time", "cpu_time", "model_size", "predict_time")
 
 
-def check_final_model(search: Any, run: SearchRun) -> None:
+def check_final_model(plan: SearchRun) -> None:
     """Check the options of an ensemble, before any fit."""
-    options, given = run.refit.options, f"refit={search.refit!r}"
-    if not search._has_ensembles:
-        raise ValueError(
-            f"{given}: {type(search).__name__} chooses by score and cost. Use another "
-            "search, such as BayesSearchCV, for an ensemble."
-        )
-    check_averaging(search.estimator, run.y, given)
+    options, given = plan.refit.options, f"refit={plan.settings['refit']!r}"
+    check_averaging(plan.estimator, plan.y, given)
     n = options.get("max_members", MAX_MEMBERS)
     if not isinstance(n, Integral) or n < 2:
         raise ValueError(f"refit: max_members must be an integer >= 2, got {n!r}.")
     sums = [COSTS[name] for name in SUMS]
-    for name, measure in run.constraints.measures.items() if run.constraints else ():
+    for name, measure in plan.constraints.measures.items() if plan.constraints else ():
         if measure not in sums:
             raise ValueError(
                 f"{given} and constraints[{name!r}] cannot be combined: it is measured "
@@ -77,16 +72,23 @@ class FinalModel:
     The `model` for the refit is fitted if its members are the fits of the splits.
     """
 
-    def __init__(self, search: Any, run: SearchRun, found: Mapping[str, Any]) -> None:
-        self.search, self.run, self.found = search, run, found
-        self.best = run.ranked[found["best_index_"]]
-        self.n_folds, self.is_fitted = len(run.splits), False
+    def __init__(
+        self,
+        plan: SearchRun,
+        ranked: History,
+        found: Mapping[str, Any],
+        unfitted: Callable[[SearchRun, Mapping[str, Any]], Any],
+    ) -> None:
+        self.plan, self.ranked, self.found = plan, ranked, found
+        self._unfitted = unfitted
+        self.best = ranked[found["best_index_"]]
+        self.n_folds, self.is_fitted = len(plan.splits), False
         self.responses: dict[int, list[Response]] = {}
         self.trials: dict[int, Trial] = {}
         self._outcome_scorers: dict[str, FoldScorer] = {}
         metric = None
         if found["multimetric_"]:
-            plain = search._with_plain_refit().refit
+            plain = plan.refit.plain
             metric = plain if isinstance(plain, str) else found["target_metric_"]
         self.metric: str | None = metric
         self._find_predictions()
@@ -106,8 +108,8 @@ class FinalModel:
         )
         if self.result.reason:
             warn_or_log(
-                f"refit={search.refit!r}: {self.result.reason}. The best configuration "
-                "alone is the final model."
+                f"refit={plan.settings['refit']!r}: {self.result.reason}. The best "
+                "configuration alone is the final model."
             )
         else:
             self._select()
@@ -115,17 +117,17 @@ class FinalModel:
 
     def _find_predictions(self) -> None:
         """Find the predictions of trials that can be compared with the best one."""
-        run, best = self.run, self.best
+        plan, best = self.plan, self.best
         comparable = [
             trial
-            for trial in run.ranked
+            for trial in self.ranked
             if trial.state == TrialState.COMPLETE
             and trial.error is None
             and trial.feasible
             and (trial.stage, trial.train_fraction, trial.subset)
             == (best.stage, best.train_fraction, best.subset)
         ]
-        kept: KeptPredictions | None = run.notes.get("predictions")
+        kept: KeptPredictions | None = plan.notes.get("predictions")
         if kept is None:  # rounds
             comparable = History(comparable).best_first()[:N_REFITTED]
             self.responses = {trial.number: self._again(trial) for trial in comparable}
@@ -144,22 +146,23 @@ class FinalModel:
 
     def _again(self, trial: Trial) -> list[Response]:
         """Fit the folds of a trial again, and return their predictions."""
-        run, target, parts = self.run, Target.of(self.run.estimator, self.run.y), []
+        plan, target, parts = self.plan, Target.of(self.plan.estimator, self.plan.y), []
         for model, (train, test) in zip(
-            fits_of_trial(run, trial), run.splits, strict=True
+            fits_of_trial(plan, trial), plan.splits, strict=True
         ):
-            X_test, _ = compat.safe_split(run.estimator, run.X, None, test, train)
+            X_test, _ = compat.safe_split(plan.estimator, plan.X, None, test, train)
             parts.append(measured_response(model, X_test, target))
         return parts
 
     def _scorer(self, metric: str | None) -> FoldScorer:
         """Return the scorer of averages by one metric of the search."""
-        run, params = self.run, self.run.score_params
-        scorers = compat.public_scorers(run.scorers)
+        plan, params = self.plan, self.plan.job.score_params
+        scorers = compat.public_scorers(plan.scorers)
         if isinstance(scorers, Mapping):
-            scorers = run.scorers if params else scorers[metric]
-        name = name_of_metric(self.search.scoring, metric, is_classifier(run.estimator))
-        return FoldScorer(run, self.responses, scorers, metric, params, name)
+            scorers = plan.scorers if params else scorers[metric]
+        scoring, classifies = plan.settings["scoring"], is_classifier(plan.estimator)
+        name = name_of_metric(scoring, metric, classifies)
+        return FoldScorer(plan, self.responses, scorers, metric, params, name)
 
     def _obstacle(self) -> str:
         """Return why an ensemble cannot be selected; keep the usable trials."""
@@ -187,7 +190,7 @@ class FinalModel:
     def _is_reproduced(self, trial: Trial) -> bool:
         """Return whether the predictions of a trial have its scores and outcomes."""
         alone, key = {trial.number: 1.0}, self.metric or "score"
-        names = self.run.constraints.names if self.run.constraints else ()
+        names = self.plan.constraints.names if self.plan.constraints else ()
         found = [self.scorer.exact(place, alone) for place in range(self.n_folds)]
         found += [self._outcome(name, alone) for name in names]
         stored = [float(fold.test_scores[key]) for fold in trial.folds]
@@ -198,7 +201,7 @@ class FinalModel:
 
     def _select(self) -> None:
         folds, best = range(self.n_folds), self.best.number
-        most = int(self.run.refit.options.get("max_members", MAX_MEMBERS))
+        most = int(self.plan.refit.options.get("max_members", MAX_MEMBERS))
 
         def fits_limits(counts: Mapping[int, float], n_at_least: int = 0) -> bool:
             n = sum(counts.values())
@@ -233,7 +236,7 @@ class FinalModel:
         self.result = replace(
             self.result,
             weights={k: count / total for k, count in counts.items()},
-            members="folds" if not reason and _folds_suffice(self.run) else "refit",
+            members="folds" if not reason and _folds_suffice(self.plan) else "refit",
             score=self.scorer.mean(counts, folds),
             score_cv=float(left_out.mean()),
             gain_std=std,
@@ -266,7 +269,7 @@ class FinalModel:
 
     def _keeps_bounds(self, weights: Mapping[int, float]) -> bool:
         """Return whether an ensemble satisfies the bounds on outcomes."""
-        constraints = self.run.constraints
+        constraints = self.plan.constraints
         if constraints is None:
             return True
         found = {name: self._outcome(name, weights) for name in constraints.names}
@@ -274,7 +277,7 @@ class FinalModel:
 
     def _outcome(self, name: str, weights: Mapping[int, float]) -> float:
         """Return an outcome of an ensemble: a sum over members, or a mean score."""
-        constraints, run = self.run.constraints, self.run
+        constraints, plan = self.plan.constraints, self.plan
         assert constraints is not None
         if name in constraints.measures:
             return sum(n * self.trials[k].outcomes[name] for k, n in weights.items())
@@ -284,9 +287,9 @@ class FinalModel:
                 scorer = self._scorer(None if key == "score" else key)
             else:
                 scorer = FoldScorer(
-                    *(run, self.responses, constraints.scorer(run.estimator, True)),
+                    *(plan, self.responses, constraints.scorer(plan.estimator, True)),
                     metric=name,
-                    score_params=run.outcome_params,
+                    score_params=plan.job.outcome_params,
                 )
             self._outcome_scorers[name] = scorer
         exact = partial(self._outcome_scorers[name].exact, weights=weights)
@@ -296,29 +299,29 @@ class FinalModel:
 
     def _make(self) -> None:
         """Make the model; that of fits of the splits is fitted."""
-        search, run, result = self.search, self.run, self.result
+        plan, result = self.plan, self.result
         if result.reason:
-            self.model = search._unfitted(self.found["best_params_"])
+            self.model = self._unfitted(plan, self.found["best_params_"])
             return
-        places = {trial.number: k for k, trial in enumerate(run.ranked)}
+        places = {trial.number: k for k, trial in enumerate(self.ranked)}
         params = self.found["cv_results_"]["params"]
         numbers, weights, cv = list(result.weights), None, None
         if result.members == "folds":
             numbers = [k for k, count in self.counts.items() for _ in range(count)]
-            cv = _cv_of(search, run)
+            cv = _cv_of(plan)
         else:
             weights = list(result.weights.values())
         kind = WeightedEnsembleRegressor
-        if is_classifier(run.estimator):
+        if is_classifier(plan.estimator):
             kind = WeightedEnsembleClassifier
-        models = [search._unfitted(params[places[number]]) for number in numbers]
+        models = [self._unfitted(plan, params[places[number]]) for number in numbers]
         self.model = kind(models, weights, cv=cv)
         if result.members == "folds":
             fits = [
-                fits_of_trial(run, self.trials[number], [place % self.n_folds])[0]
+                fits_of_trial(plan, self.trials[number], [place % self.n_folds])[0]
                 for place, number in enumerate(numbers)
             ]
-            self.model._set_members(fits, run.X, run.y)
+            self.model._set_members(fits, plan.X, plan.y)
             self.is_fitted = True
 
     def attributes(self, fitted: Any) -> dict[str, Any]:
@@ -333,18 +336,19 @@ def is_better(gain: float, std: float) -> bool:
     return gain > std
 
 
-def _folds_suffice(run: SearchRun) -> bool:
+def _folds_suffice(plan: SearchRun) -> bool:
     """Return whether each row is in most training sets, and in equally many."""
-    counts = np.zeros(run.n_samples)
-    for train, _ in run.splits:
+    counts = np.zeros(plan.n_samples)
+    for train, _ in plan.splits:
         counts[train] += 1
-    pairwise = get_tags(run.estimator).input_tags.pairwise
-    even = counts.min() == counts.max() and counts.min() > len(run.splits) / 2
+    pairwise = get_tags(plan.estimator).input_tags.pairwise
+    even = counts.min() == counts.max() and counts.min() > len(plan.splits) / 2
     return bool(even and not pairwise)
 
 
-def _cv_of(search: Any, run: SearchRun) -> Any:
+def _cv_of(plan: SearchRun) -> Any:
     """Return a value of `cv` with which a clone of the ensemble can be fitted."""
-    if search.cv is None or isinstance(search.cv, Integral):
-        return search.cv or len(run.splits)
-    return search.cv if hasattr(search.cv, "split") else run.splits
+    cv = plan.settings["cv"]
+    if cv is None or isinstance(cv, Integral):
+        return cv or len(plan.splits)
+    return cv if hasattr(cv, "split") else plan.splits

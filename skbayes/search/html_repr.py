@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import math
 import warnings
 from collections import Counter
@@ -198,14 +197,13 @@ def result_html(search: Any) -> str:
 def _planned_space(search: Any) -> Space | str:
     """Return the search space before `fit`, or why there is none."""
     # Imported late, because it imports the modules of a fit.
-    from skbayes.search._preparation import resolved_spaces
+    from skbayes.search.plan import resolved_spaces
 
-    quiet = copy.copy(search)
-    quiet.verbose = 0
+    settings = {**search._values(), "verbose": 0}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # `fit` issues the same warnings
         try:
-            return Space.from_notation(resolved_spaces(quiet, None, None)[0])
+            return Space.from_notation(resolved_spaces(settings, None, None)[0])
         except Exception as error:
             return " ".join(str(error).split())
 

@@ -16,16 +16,15 @@ from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.evaluator import check_candidates
-from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.run import SearchRun, Stage
 from skbayes.evaluation.subsets import Fidelity
 from skbayes.evaluation.trial import History, TrialState
-from skbayes.loop.stages import Outcome, Stage
+from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
 from skbayes.results.scores import metrics_of
-from skbayes.search._preparation import parse_initial_points
 from skbayes.search.bayes import BayesSearchCV
-from skbayes.search.choice import rank
+from skbayes.search.choice import is_unfinished, rank
 from skbayes.search.monotonicity import check_monotonicity
 from skbayes.search.parameters import (
     COUNT,
@@ -40,10 +39,11 @@ from skbayes.search.parameters import (
     Stopper,
     with_acquisition,
 )
+from skbayes.search.plan import parse_initial_points
 from skbayes.search.small_samples import (
-    MonotonicityPlan,
     RoundRobinOptimizer,
-    plan_monotonicity,
+    SignPlan,
+    derive_signs,
 )
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
@@ -568,27 +568,29 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     # -- the two parts of the search ----------------------------------------------
 
-    def _on_small_samples(self, run: SearchRun, history: History) -> Any:
-        Optimizer(run.space, **self._settings(run))  # detects errors early
-        start = {"n_initial_points": self._n_initial(), "initial_points": None}
+    def _on_small_samples(self, plan: SearchRun, history: History) -> Any:
+        Optimizer(plan.space, **self._optimizer_options(plan))  # detects errors early
+        start = {"n_initial_points": self._n_initial(plan), "initial_points": None}
         return RoundRobinOptimizer(
             [
                 Optimizer(
-                    run.space,
-                    **self._settings(run, prior=None, random_state=int(seed), **start),
+                    plan.space,
+                    **self._optimizer_options(
+                        plan, prior=None, random_state=int(seed), **start
+                    ),
                 )
-                for seed in make_seeds(run.seed, self.n_subsets)
+                for seed in make_seeds(plan.seed, self.n_subsets)
             ]
         )
 
-    def _n_initial(self) -> int:
+    def _n_initial(self, plan: SearchRun) -> int:
         """Return the number of initial configurations, with small samples."""
-        given = self._n_spread()
+        given = self._n_spread(plan)
         return N_INITIAL_POINTS if isinstance(given, str) else given
 
-    def _n_small(self, run: SearchRun) -> int:
+    def _n_small(self, plan: SearchRun) -> int:
         """Return the number of trials on each small sample; 0 if none are searched."""
-        if not run.notes["signs"] or run.space.n_configurations <= self.n_iter:
+        if not plan.notes["signs"] or plan.space.n_configurations <= self.n_iter:
             return 0
         most = int(SMALL_SHARE * self.n_iter) // self.n_subsets
         if self.n_small_iter == "auto":
@@ -601,20 +603,20 @@ class HyperTuneSearchCV(BayesSearchCV):
             )
         return n_small
 
-    def _stages(self, run: SearchRun) -> list[Stage]:
-        check_candidates(self.estimator, run.space.covering_sample())
-        signs = check_monotonicity(self.complexity, self.estimator, run.space)
-        run.notes["signs"] = signs
+    def _stages(self, plan: SearchRun) -> list[Stage]:
+        check_candidates(plan.estimator, plan.space.covering_sample())
+        signs = check_monotonicity(self.complexity, self.estimator, plan.space)
+        plan.notes["signs"] = signs
         if self.complexity == "auto" and not signs:
             warn_user(
                 "complexity='auto' finds no sign for any parameter in search_spaces. "
                 "No small samples are searched, and the search is that of "
                 "BayesSearchCV. Set complexity to a dict of signs by name."
             )
-        n_small = self._n_small(run) * self.n_subsets
+        n_small = self._n_small(plan) * self.n_subsets
         if n_small == 0:
-            return super()._stages(run)
-        size, min_rows = float(self.subset_fraction), self._min_rows(run)
+            return super()._stages(plan)
+        size, min_rows = float(self.subset_fraction), self._min_rows(plan)
         samples = [
             Fidelity(train_size=size, subset=subset, min_rows=min_rows)
             for subset in range(self.n_subsets)
@@ -629,25 +631,25 @@ class HyperTuneSearchCV(BayesSearchCV):
         )
         return [small, Stage(self._on_all_data, self.n_iter - n_small)]
 
-    def _min_rows(self, run: SearchRun) -> int:
+    def _min_rows(self, plan: SearchRun) -> int:
         classes = ("binary", "multiclass")
-        if is_classifier(self.estimator) and type_of_target(run.y) in classes:
-            return MIN_ROWS * len(np.unique(run.y))
+        if is_classifier(self.estimator) and type_of_target(plan.y) in classes:
+            return MIN_ROWS * len(np.unique(plan.y))
         return MIN_ROWS
 
-    def _on_all_data(self, run: SearchRun, history: History) -> Optimizer:
-        signs = run.notes["signs"]
-        plan = plan_monotonicity(run.space, signs, history, run.seed)
-        run.notes["monotonicity"] = plan
-        if plan is None:
+    def _on_all_data(self, plan: SearchRun, history: History) -> Optimizer:
+        signs = plan.notes["signs"]
+        derived = derive_signs(plan.space, signs, history, plan.seed)
+        plan.notes["monotonicity"] = derived
+        if derived is None:
             warn_user(
                 "No trial on a small sample has a score; the search on all data "
                 "continues without signs."
             )
-        elif plan.weakened:
+        elif derived.weakened:
             names = ", ".join(
-                f"{name!r} ({plan.disagreement[name]:.2f} of the range)"
-                for name in plan.weakened
+                f"{name!r} ({derived.disagreement[name]:.2f} of the range)"
+                for name in derived.weakened
             )
             # Logged instead of a Python warning: if the scores hardly depend on a
             # parameter, small samples disagree although nothing is wrong.
@@ -655,46 +657,46 @@ class HyperTuneSearchCV(BayesSearchCV):
                 f"The small samples disagree strongly about {names}; the signs of "
                 "these parameters carry less weight."
             )
-        changes = {} if plan is None else self._with_signs(run, plan)
-        optimizer = Optimizer(run.space, **self._settings(run, **changes))
-        self._warm_start(optimizer, run)
+        changes = {} if derived is None else self._with_signs(plan, derived)
+        optimizer = Optimizer(plan.space, **self._optimizer_options(plan, **changes))
+        self._warm_start(optimizer, plan)
         return optimizer
 
-    def _with_signs(self, run: SearchRun, plan: MonotonicityPlan) -> dict[str, Any]:
+    def _with_signs(self, plan: SearchRun, derived: SignPlan) -> dict[str, Any]:
         """Return the arguments of the optimizer that depend on the small samples."""
-        points, space = list(run.initial_points), run.space
-        (center,) = space.decode(plan.center[None, :])
+        points, space = list(plan.initial_points), plan.space
+        (center,) = space.decode(derived.center[None, :])
         if space.allows(center):
             default = parse_initial_points(self.initial_points)[0] is None
             points.insert(0 if default else len(points), center)
         return {
-            "surrogate": self._signed_model(space, plan, run.seed),
-            "n_initial_points": self._n_initial(),
+            "surrogate": self._signed_model(space, derived, plan.seed),
+            "n_initial_points": self._n_initial(plan),
             "initial_points": points,
         }
 
     def _signed_model(
-        self, space: Space, plan: MonotonicityPlan, seed: int
+        self, space: Space, derived: SignPlan, seed: int
     ) -> RobustMonotonicGP:
         return RobustMonotonicGP(
             SIGNED[self._model()[0]],
-            sign_points=plan.points,
-            signs=plan.signs,
-            nu=plan.nu,
+            sign_points=derived.points,
+            signs=derived.signs,
+            nu=derived.nu,
             n_options=space.n_options,
             random_state=seed,
         )
 
     # -- after the last trial -----------------------------------------------------
 
-    def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+    def _describe(self, plan: SearchRun, outcome: Outcome) -> dict[str, Any]:
         history = outcome.history
-        attributes = super()._describe(run, outcome)
-        attributes |= self._describe_signs(run, history)
+        attributes = super()._describe(plan, outcome)
+        attributes |= self._describe_signs(plan, history)
         results = attributes["cv_results_"]
         whole = results["stage"] > 0
         if not np.any(whole):
-            if not run.is_unfinished:
+            if not is_unfinished(history):
                 warn_or_log(
                     "The search ended before the first trial on all data; the best "
                     "trial is on a small sample."
@@ -706,57 +708,59 @@ class HyperTuneSearchCV(BayesSearchCV):
             results[f"rank_test_{metric}"] = ranks
         return attributes
 
-    def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
+    def _extra_columns(self, plan: SearchRun, history: History) -> dict[str, list]:
         # 0 on small samples, and 1 on all data.
-        has_two = self._n_small(run) > 0
+        has_two = self._n_small(plan) > 0
         stages = [trial.stage if has_two else 1 for trial in history]
         subsets = [-1 if s else t.subset for s, t in zip(stages, history, strict=True)]
-        return super()._extra_columns(run, history) | {
+        return super()._extra_columns(plan, history) | {
             "stage": stages,
             "train_fraction": [trial.train_fraction for trial in history],
             "subset": subsets,
         }
 
-    def _describe_signs(self, run: SearchRun, history: History) -> dict[str, Any]:
+    def _describe_signs(self, plan: SearchRun, history: History) -> dict[str, Any]:
         """Return the attributes that describe the results on small samples."""
-        plan, decode = run.notes.get("monotonicity"), run.space.decode
+        derived, decode = plan.notes.get("monotonicity"), plan.space.decode
         return {
-            "signs_": run.notes["signs"],
-            "small_optimum_": plan and decode(plan.center[None])[0],
-            "small_optima_": decode(plan.optima) if plan else [],
-            "sign_points_": decode(plan.points) if plan else [],
-            "disagreement_": plan.disagreement if plan else {},
-            "weakened_": plan.weakened if plan else [],
-            "signs_in_force_": self._signs_in_force(run, history, plan) if plan else {},
+            "signs_": plan.notes["signs"],
+            "small_optimum_": derived and decode(derived.center[None])[0],
+            "small_optima_": decode(derived.optima) if derived else [],
+            "sign_points_": decode(derived.points) if derived else [],
+            "disagreement_": derived.disagreement if derived else {},
+            "weakened_": derived.weakened if derived else [],
+            "signs_in_force_": self._signs_in_force(plan, history, derived)
+            if derived
+            else {},
         }
 
     def _signs_in_force(
-        self, run: SearchRun, history: History, plan: MonotonicityPlan
+        self, plan: SearchRun, history: History, derived: SignPlan
     ) -> dict[str, int]:
-        space = run.space
+        space = plan.space
         scored = [t for t in history if t.stage and t.state == TrialState.COMPLETE]
         if not scored:
             return {}
-        model = self._signed_model(space, plan, 0)
+        model = self._signed_model(space, derived, 0)
         X = space.encode([trial.params for trial in scored])
         model.fit(X, np.array([trial.score for trial in scored]))
         names = {space.columns[column].name for column in model.columns_in_force_}
-        return {n: s for n, s in run.notes["signs"].items() if n in names}
+        return {n: s for n, s in plan.notes["signs"].items() if n in names}
 
     def _selection_scores(
-        self, run: SearchRun, results: Mapping[str, Any]
+        self, plan: SearchRun, results: Mapping[str, Any]
     ) -> FloatArray | None:
         if not rule_and_bounds(self.constraints)[1]:
             return None
         # Trials on small samples are chosen only if there are no others.
         whole = np.asarray(results["stage"]) > 0
-        scores = results[f"mean_test_{run.objective.name}"]
+        scores = results[f"mean_test_{plan.objective.name}"]
         return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]
 
-    def _select(self, run: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
-        attributes, stages = super()._select(run, found), found["cv_results_"]["stage"]
+    def _select(self, plan: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
+        attributes, stages = super()._select(plan, found), found["cv_results_"]["stage"]
         chosen = attributes.get("best_index_")
-        if callable(run.refit.plain) and stages[chosen] < stages.max():
+        if callable(plan.refit.plain) and stages[chosen] < stages.max():
             raise ValueError(
                 f"refit chose row {chosen}, a trial on a small sample. Trials on all "
                 "data have 1 in cv_results_['stage']."

@@ -11,16 +11,15 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from skbayes import compat
-from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.run import SearchRun, Stage
 from skbayes.evaluation.subsets import Fidelity, check_train_size
 from skbayes.evaluation.trial import History, TrialState
-from skbayes.loop.stages import Outcome, Stage
+from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.stage_correlation import stage_correlation
 from skbayes.results.warm_start import promising
 from skbayes.search.bayes import BayesSearchCV
-from skbayes.search.choice import results_table
 from skbayes.search.parameters import (
     COUNT,
     AnySurrogate,
@@ -573,13 +572,13 @@ class MultiStageSearchCV(BayesSearchCV):
 
     # -- before the first fit -----------------------------------------------------
 
-    def _sizes(self) -> list[float | int]:
-        if len(self.stages) == 0:
+    def _sizes(self, settings: Mapping[str, Any]) -> list[float | int]:
+        if len(settings["stages"]) == 0:
             raise ValueError("stages must have at least one training size.")
-        return [check_train_size(size, "stages") for size in self.stages]
+        return [check_train_size(size, "stages") for size in settings["stages"]]
 
-    def _n_trials(self) -> list[int]:
-        n_stages, given = len(self.stages), self.n_iter
+    def _n_trials(self, settings: Mapping[str, Any]) -> list[int]:
+        n_stages, given = len(settings["stages"]), settings["n_iter"]
         if isinstance(given, Integral):
             return _shares(int(given), n_stages)
         whole = all(
@@ -593,8 +592,8 @@ class MultiStageSearchCV(BayesSearchCV):
             )
         return [int(n) for n in given]
 
-    def _make_optimizer(self, run: SearchRun) -> Optimizer:
-        return self._optimizer_for(run, self._n_trials()[0])
+    def _make_optimizer(self, plan: SearchRun) -> Optimizer:
+        return self._optimizer_for(plan, self._n_trials(plan.settings)[0])
 
     def _mixes_fidelities(self) -> bool:
         """Return whether surrogates use earlier stages; ValueError if they cannot."""
@@ -612,8 +611,9 @@ class MultiStageSearchCV(BayesSearchCV):
 
     # -- the stages ---------------------------------------------------------------
 
-    def _stages(self, run: SearchRun) -> list[Stage]:
-        sizes, n_trials = self._sizes(), self._n_trials()
+    def _stages(self, plan: SearchRun) -> list[Stage]:
+        settings = plan.settings
+        sizes, n_trials = self._sizes(settings), self._n_trials(settings)
         self._mixes_fidelities()
         first = self._first_on_samples if len(sizes) > 1 else self._first_optimizer
         stages = []
@@ -623,74 +623,73 @@ class MultiStageSearchCV(BayesSearchCV):
             stages.append(Stage(make, n_trials[index], _always(fidelity), [fidelity]))
         return stages
 
-    def _first_on_samples(self, run: SearchRun, history: History) -> Optimizer:
-        optimizer = self._make_optimizer(run)
+    def _first_on_samples(self, plan: SearchRun, history: History) -> Optimizer:
+        optimizer = self._make_optimizer(plan)
         # Known scores are not used, since they are scores on all rows.
-        known = promising(run)
+        known = promising(plan)
         order = best_first([score for _, score, *_ in known])
         for place in order[: self.n_promoted]:
             optimizer.enqueue(known[place][0])
         return optimizer
 
     def _next_optimizer(
-        self, index: int, fidelity: Fidelity, run: SearchRun, history: History
+        self, index: int, fidelity: Fidelity, plan: SearchRun, history: History
     ) -> Optimizer:
         """Make the optimizer of a later stage from the trials of earlier stages."""
         last = History([trial for trial in history if trial.stage == index - 1])
         best = last.best_first()[: self.n_promoted]
         promoted = [dict(trial.params) for trial in best]
         if not promoted:
-            _warn_of_failure(last, index - 1, self.stages[index - 1])
-        settings = self._settings(
-            run,
-            surrogate=self._informed_surrogate(run, fidelity, history),
-            n_initial_points=len(promoted) or self._n_spread(),
-            initial_points=promoted or run.initial_points,
-            prior=run.prior and run.prior.densities_only(),
+            _warn_of_failure(last, index - 1, plan.settings["stages"][index - 1])
+        options = self._optimizer_options(
+            plan,
+            surrogate=self._informed_surrogate(plan, fidelity, history),
+            n_initial_points=len(promoted) or self._n_spread(plan),
+            initial_points=promoted or plan.initial_points,
+            prior=plan.prior and plan.prior.densities_only(),
         )
-        return Optimizer(run.space, **settings)
+        return Optimizer(plan.space, **options)
 
     def _informed_surrogate(
-        self, run: SearchRun, fidelity: Fidelity, history: History
+        self, plan: SearchRun, fidelity: Fidelity, history: History
     ) -> Any:
         """Return the surrogate, which also uses earlier stages if possible."""
         seen = [trial for trial in history if trial.state == TrialState.COMPLETE]
         if not (seen and self._mixes_fidelities()):
             return self._model()[0]
         surrogate = check_surrogate(self._model()[0])
-        candidates = Candidates(run.space)
+        candidates = Candidates(plan.space)
         if surrogate == "gp" and not candidates.is_enumerated:
             # There are too few scores of this fidelity to fit a warping of the inputs.
             surrogate = "gp-matern52"
         return MultiFidelity(
-            make_surrogate(surrogate, candidates, run.seed),
-            run.space.encode([trial.params for trial in seen]),
+            make_surrogate(surrogate, candidates, plan.seed),
+            plan.space.encode([trial.params for trial in seen]),
             np.array([trial.score for trial in seen]),
             np.array([trial.train_fraction for trial in seen]),
-            run.train_fraction(fidelity),
+            plan.train_fraction(fidelity),
         )
 
     # -- after the last trial -----------------------------------------------------
 
-    def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
+    def _describe(self, plan: SearchRun, outcome: Outcome) -> dict[str, Any]:
         history, optimizers = outcome.history, outcome.optimizers
-        fractions = [
-            run.train_fraction(Fidelity(train_size=size)) for size in self._sizes()
-        ]
+        sizes = self._sizes(plan.settings)
+        fractions = [plan.train_fraction(Fidelity(train_size=size)) for size in sizes]
         return {
             "train_fractions_": fractions,
             "optimizers_": optimizers,
             "stage_correlation_": stage_correlation(history, optimizers, fractions),
             "all_cv_results_": {
                 key: column
-                for key, column in results_table(self, run, history).items()
+                for key, column in self._table(plan, history).items()
                 if not key.startswith("rank_test_")
             },
-            "cv_results_": results_table(self, run, run.ranked),
+            "cv_results_": self._table(plan, self._ranked(history)),
         }
 
-    def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
-        return super()._extra_columns(run, history) | {
+    def _extra_columns(self, plan: SearchRun, history: History) -> dict[str, list]:
+        return super()._extra_columns(plan, history) | {
             "stage": [trial.stage for trial in history],
             "train_fraction": [trial.train_fraction for trial in history],
         }

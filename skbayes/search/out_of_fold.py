@@ -19,7 +19,7 @@ from skbayes.evaluation.options import (
 )
 from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import Fidelity
-from skbayes.evaluation.trial import Trial, TrialState
+from skbayes.evaluation.trial import History, Trial, TrialState
 
 
 def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
@@ -33,10 +33,10 @@ def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
 
 
 def fits_of_trial(
-    run: SearchRun, trial: Trial, splits: Sequence[int] | None = None
+    plan: SearchRun, trial: Trial, splits: Sequence[int] | None = None
 ) -> list[Any]:
     """Fit a trial again on splits, with the parameters of its score there."""
-    job, aspects = run.job, aspects_of(run)
+    job, aspects = plan.job, aspects_of(plan)
     X, y = job.X, job.y
     fidelity = Fidelity(trial.stage, trial.train_fraction, trial.subset)
     fitted = []
@@ -44,7 +44,7 @@ def fits_of_trial(
         params = dict(trial.params)
         for aspect in aspects:
             params |= aspect.row_params(trial, split)
-        model = configured(run.estimator, params)
+        model = configured(plan.estimator, params)
         train, _ = job.split(split, fidelity)
         X_train, y_train = compat.safe_split(model, X, y, train)
         cut = compat.check_fit_params(X, job.fit_params, train)
@@ -53,30 +53,30 @@ def fits_of_trial(
     return fitted
 
 
-def winner_fits(run: SearchRun, best: int) -> dict[str, Any]:
+def winner_fits(plan: SearchRun, ranked: History, best: int) -> dict[str, Any]:
     """Return `fold_estimators_` and `oof_predictions_`, if they are requested."""
-    asked = run.settings["return_folds"]
+    asked = plan.settings["return_folds"]
 
     def results(trial: Trial) -> dict[str, Any]:
-        fits = run.notes.get("kept_fits", {}).get(trial.number)
+        fits = plan.notes.get("kept_fits", {}).get(trial.number)
         if fits is None:
             # The trial was fitted in an earlier run, whose journal contains no
             # estimators, or with more rounds.
-            fits = fits_of_trial(run, trial)
+            fits = fits_of_trial(plan, trial)
         found: dict[str, Any] = {}
         if returns_estimators(asked):
             found["fold_estimators_"] = fits
         if (method := oof_method(asked)) is not None:
-            found["oof_predictions_"] = out_of_fold(fits, run.X, run.splits, method)
+            found["oof_predictions_"] = out_of_fold(fits, plan.X, plan.splits, method)
         return found
 
     if not returns_all(asked):
-        return results(run.ranked[best])
+        return results(ranked[best])
     rows = [
         results(trial)
         if trial.state == TrialState.COMPLETE and trial.error is None
         else {}
-        for trial in run.ranked
+        for trial in ranked
     ]
     everything = {f"all_{name}": [row.get(name) for row in rows] for name in rows[best]}
     return rows[best] | everything

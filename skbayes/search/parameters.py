@@ -17,7 +17,6 @@ from skbayes.evaluation.aspects import registry as aspects
 from skbayes.evaluation.trial import History
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
-from skbayes.search import _validation as validate
 from skbayes.search.combination import EnsembleResult
 from skbayes.space import Space
 from skbayes.surrogates.parzen import ParzenEstimator
@@ -252,6 +251,12 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         {"cv", "stopper", "warm_start_from", "constraints", "_prior"}
     )
 
+    # Name of the parameter with the sizes of training subsets.
+    _subset_parameter: ClassVar[str] = "train_size"
+
+    # Maximum size in bytes of the temporary files that trials share.
+    _cache_limit: ClassVar[float] = 1e9
+
     @abstractmethod
     def __init__(
         self,
@@ -340,5 +345,12 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
             if name not in known and (hint := name_elsewhere(name, known)):
                 kind = type(self).__name__
                 raise ValueError(f"{kind} has no parameter {name!r}.{hint}")
-        validate.check_source(self, params.get("warm_start_from"))
+        self._check_source(params.get("warm_start_from"))
         return super().set_params(**params)
+
+    def _check_source(self, source: Any) -> None:
+        if source is self:
+            raise ValueError(
+                "warm_start_from is the search itself. Use warm_start_from="
+                "search.cv_results_, the results of its last fit."
+            )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import warnings
 from collections.abc import Mapping
 from numbers import Integral
@@ -22,7 +21,7 @@ from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import KnownTrial, known_trials
 from skbayes.search.base import BaseBayesSearchCV
-from skbayes.search.choice import best_attributes, forget_choice, rank, warned_rows
+from skbayes.search.choice import best_attributes, is_unfinished, rank, warned_rows
 from skbayes.search.parameters import (
     AnySurrogate,
     Constraints,
@@ -477,19 +476,19 @@ class ParetoSearchCV(BaseBayesSearchCV):
         if scoring is not None:
             raise AttributeError("ParetoSearchCV has no scoring; set its objectives.")
 
-    def _check_refit(self) -> None:
+    def _check_refit(self, settings: Mapping[str, Any]) -> None:
         choice, names = self._refit_choice(), Objectives(self.objectives).names
         _check_choice(choice.rule or choice.plain, names, "refit")
 
-    def _make_objective(self, scorers: Any) -> Objectives:
+    def _make_objective(self, settings: Mapping[str, Any], scorers: Any) -> Objectives:
         return Objectives(self.objectives)
 
-    def _make_optimizer(self, run: SearchRun) -> Optimizer:
+    def _make_optimizer(self, plan: SearchRun) -> Optimizer:
         n = len(Objectives(self.objectives).names)
-        return Optimizer(run.space, **self._settings(run, n_objectives=n))
+        return Optimizer(plan.space, **self._optimizer_options(plan, n_objectives=n))
 
-    def _known_results(self, run: SearchRun) -> list[KnownTrial]:
-        source, objectives = self.warm_start_from, run.objective
+    def _known_results(self, plan: SearchRun) -> list[KnownTrial]:
+        source, objectives = self.warm_start_from, plan.objective
         if study_of(source) is not None or hasattr(source, "x_iters"):
             raise ValueError(
                 "warm_start_from: a study of Optuna or a result of scikit-optimize "
@@ -505,7 +504,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
                 if scores:
                     # The warnings are the same for each objective.
                     warnings.simplefilter("ignore")
-                rows = known_trials(source, run.space, name, failures=False)
+                rows = known_trials(source, plan.space, name, failures=False)
             scores.append({row.place: float(sign * row.score) for row in rows})
         return [
             row._replace(score=[column[row.place] for column in scores], noise=None)
@@ -515,10 +514,10 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
-        attributes = super()._describe(run, outcome)
+    def _describe(self, plan: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        attributes = super()._describe(plan, outcome)
         results = attributes["cv_results_"]
-        objectives = run.objective
+        objectives = plan.objective
         for name, sign in zip(objectives.names, objectives.signs, strict=True):
             results[f"rank_test_{name}"] = rank(sign * results[f"mean_test_{name}"])
         # Costs have no values on the training set.
@@ -527,12 +526,13 @@ class ParetoSearchCV(BaseBayesSearchCV):
                 del results[key]
         return attributes
 
-    def _select(self, run: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
-        objectives, results = run.objective, found["cv_results_"]
-        if run.is_unfinished:
-            return self._without_front(run, results)
-        Y = objectives.of_results(results, found["trials_"])
-        Y[~warned_rows(run, np.all(np.isfinite(Y), axis=1))] = np.nan
+    def _select(self, plan: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
+        results, trials = found["cv_results_"], found["trials_"]
+        objectives = plan.objective
+        if is_unfinished(trials):
+            return self._without_front(plan, results)
+        Y = objectives.of_results(results, trials)
+        Y[~warned_rows(plan, trials, np.all(np.isfinite(Y), axis=1))] = np.nan
         if not np.any(np.all(np.isfinite(Y), axis=1)):
             raise ValueError(
                 "No trial has a value for every objective; see cv_results_ and "
@@ -548,18 +548,18 @@ class ParetoSearchCV(BaseBayesSearchCV):
             "pareto_params_": [dict(results["params"][row]) for row in rows],
             "pareto_front_": {"trial": rows, **means},
         }
-        choice = run.refit.plain
+        choice = plan.refit.plain
         if choice is not False:
             attributes |= self._chosen(choice, "refit", rows, found)
         return attributes
 
     def _without_front(
-        self, run: SearchRun, results: Mapping[str, Any]
+        self, plan: SearchRun, results: Mapping[str, Any]
     ) -> dict[str, Any]:
         """Return the attributes of a search without a finished trial."""
-        names, choice = run.objective.names, run.refit.plain
+        names, choice = plan.objective.names, plan.refit.plain
         attributes = {
-            "hypervolume_": np.zeros(len(run.ranked)),
+            "hypervolume_": np.zeros(len(results["params"])),
             "reference_point_": np.full(len(names), np.nan),
             "pareto_params_": [],
             "pareto_front_": {
@@ -630,25 +630,20 @@ class ParetoSearchCV(BaseBayesSearchCV):
         check_is_fitted(self, "pareto_params_")
         if isinstance(choice, float) and choice.is_integer():
             choice = int(choice)  # the row of a data frame may hold floats only
-        run = self._run_of_refit(X, y, params)
         rows = vars(self)["pareto_front_"]["trial"]
         if not len(rows):
             raise ValueError("pareto_front_ is empty: no trial was finished in time.")
         chosen = self._chosen(choice, "choice", rows, vars(self))
-        forget_choice(self)
-        found = self._set(chosen)
-        self._refit(self, run, found)
+        self._refit_again(X, y, params, chosen)
         return self
 
     def _refit_choice(self) -> RefitChoice:
         return refit_choice(self.refit, self.objectives)
 
-    def _with_plain_refit(self) -> Any:
-        choice = self._refit_choice().plain
-        if choice is False:
-            return self
-        plain = copy.copy(self)
-        plain.refit = self._scored_by(choice)
+    def _plain(self) -> Any:
+        plain = super()._plain()
+        if plain.refit is not False:
+            plain.refit = self._scored_by(plain.refit)
         return plain
 
 

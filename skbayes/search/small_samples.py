@@ -127,7 +127,7 @@ class RoundRobinOptimizer:
 
 
 @dataclass(frozen=True)
-class MonotonicityPlan:
+class SignPlan:
     """Signs for the search on all data, and the points at which they are assumed.
 
     `disagreement` is the median distance of the optima from the center for each
@@ -168,9 +168,9 @@ def center_of(space: Space, optima: FloatArray) -> FloatArray:
     return space.snap(center[None, :])[0]
 
 
-def plan_monotonicity(
+def derive_signs(
     space: Space, signs: Mapping[str, int], trials: Sequence[Trial], seed: int
-) -> MonotonicityPlan | None:
+) -> SignPlan | None:
     """Derive signs from the trials on small samples; None if no trial has a score."""
     best: dict[int, Trial] = {}
     for trial in History(trials).best_first():
@@ -189,7 +189,7 @@ def plan_monotonicity(
     }
     rng = make_generator(seed, Stream.MONOTONICITY)
     points, table = _draw_points(space, by_column, center, rng)
-    return MonotonicityPlan(optima, center, points, table, nu, disagreement)
+    return SignPlan(optima, center, points, table, nu, disagreement)
 
 
 def _spread(optima: FloatArray, center: FloatArray) -> FloatArray:

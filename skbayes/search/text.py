@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from numbers import Integral
 from os import PathLike
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.base import clone, is_classifier
@@ -26,7 +25,6 @@ from sklearn.utils.multiclass import type_of_target
 from skbayes import compat
 from skbayes.evaluation.options import oof_method
 from skbayes.evaluation.run import SearchRun
-from skbayes.search._preparation import parse_initial_points
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.search.parameters import (
@@ -40,6 +38,7 @@ from skbayes.search.parameters import (
     SearchSpaces,
     Stopper,
 )
+from skbayes.search.plan import parse_initial_points
 from skbayes.space import Space
 from skbayes.text.liblinear import LiblinearClassifier
 from skbayes.text.ngrams import NGramVectorizer
@@ -514,11 +513,6 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     _n_initial_points = "auto"
     _cache_limit = 4e9
 
-    # Of a search over pipelines: the number of configurations of the user, without
-    # warnings of others that are not tried, and the number of documents for the refit.
-    _n_own: int | None = None
-    _n_refit: int | None = None
-
     def __init__(
         self,
         estimator: Estimator | None = None,
@@ -589,20 +583,21 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             own = vars(self)
             if own.get("estimator", self) is None and "best_estimator_" not in own:
                 if hasattr(type(self), name):
-                    search = copy.copy(self)
-                    search.estimator = self._pipeline()
-                    return getattr(search, name)
+                    return getattr(self._plain(), name)
             return super().__getattr__(name)
 
     # -- hooks --------------------------------------------------------------------
 
-    def _strategy(self, X: Any, y: Any, params: dict) -> tuple[Any, Any, Any]:
-        """Return a search over pipelines, and the documents with those of `dev`."""
-        classifies = is_classifier(self._pipeline())
+    def _resolve(
+        self, X: Any, y: Any, params: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], Any, Any]:
+        """Return the settings of a search over pipelines, and the documents."""
+        pipeline = self._pipeline()
+        classifies = is_classifier(pipeline)
         texts = check_labeled_texts(X, y, classifies, "X", "y")
-        n_texts, cv, n_refit = len(texts), self._splitter(y, len(texts)), None
+        n_texts, cv = len(texts), self._splitter(y, len(texts))
         if self.dev is not None:
-            dev_texts, dev_labels, is_refitted = self._checked_dev(params, y)
+            dev_texts, dev_labels = self._checked_dev(params, y)
             cv = [(np.arange(n_texts), np.arange(n_texts, n_texts + len(dev_texts)))]
             if self.cv is not None:
                 folds = check_cv(self.cv, y, classifier=classifies)
@@ -610,51 +605,48 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             texts = texts + dev_texts
             if y is not None:
                 y = np.concatenate([np.asarray(y), np.asarray(dev_labels)])
-            n_refit = None if is_refitted else n_texts
-        strategy = self._over_pipelines(cv, n_texts, sum(map(len, texts)))
-        strategy._n_refit = n_refit
-        return strategy, texts, y
+        space = self._full_space(pipeline, sum(map(len, texts)))
+        settings = {
+            **self._values(),
+            "estimator": pipeline,
+            "search_spaces": space,
+            "cv": cv,
+            "initial_points": self._points(space),
+            **self._stage_arguments(n_texts),
+        }
+        return settings, texts, y
 
-    def _over_pipelines(
-        self, cv: Any, n_texts: int | None = None, n_characters: int | None = None
-    ) -> Self:
-        """Return a copy of this search with the parameters of MultiStageSearchCV."""
-        strategy, pipeline = copy.copy(self), self._pipeline()
-        space = self._full_space(pipeline, n_characters)
-        strategy._set(
-            {
-                "estimator": pipeline,
-                "search_spaces": space,
-                "cv": cv,
-                "initial_points": self._points(space),
-                "_n_own": len(parse_initial_points(self.initial_points)[0] or []),
-                **self._stage_arguments(n_texts or 0),
-            }
-        )
-        return strategy
+    def _plain(self) -> Any:
+        plain = super()._plain()
+        plain.estimator = self._pipeline()
+        return plain
 
-    def _trial_data(self, run: SearchRun) -> Callable[[Any], Any] | None:
-        if not _has_vectorizer(run):
+    def _trial_data(self, plan: SearchRun) -> Callable[[Any], Any] | None:
+        if not _has_vectorizer(plan):
             return None
-        return partial(counted_texts, run.X, limit=self._cache_limit)
+        return partial(counted_texts, plan.X, limit=self._cache_limit)
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: float) -> None:
-        super()._warn_of_untried(points[: self._n_own], space, n_iter)
+        # Those of the predefined space are not tried without a warning.
+        own = parse_initial_points(self.initial_points)[0] or []
+        super()._warn_of_untried(points[: len(own)], space, n_iter)
 
-    def _refit_rows(self, run: SearchRun, found: Mapping[str, Any]) -> Any:
-        return None if self._n_refit is None else np.arange(self._n_refit)
+    def _refit_rows(self, plan: SearchRun, found: Mapping[str, Any]) -> Any:
+        is_refitted = not isinstance(self.dev, Mapping) or self.dev.get("refit", True)
+        # Otherwise without the documents of `dev`, which are tested by the first split.
+        return None if is_refitted else plan.splits[0][0]
 
-    def _unfitted(self, params: Mapping[str, Any]) -> Any:
+    def _unfitted(self, plan: SearchRun, params: Mapping[str, Any]) -> Any:
         """Return a pipeline that solves the problems of the classes in parallel."""
-        pipeline = super()._unfitted(params)
+        pipeline = super()._unfitted(plan, params)
         learner = _last_step(pipeline)
         if isinstance(learner, LiblinearClassifier) and learner.n_jobs is None:
             learner.set_params(n_jobs=self.n_jobs)
         return pipeline
 
-    def _refitted(self, model: Any) -> Any:
+    def _refitted(self, plan: SearchRun, model: Any) -> Any:
         """Return the final model, which does not start workers."""
-        own = getattr(_last_step(self.estimator), "n_jobs", None)
+        own = getattr(_last_step(plan.estimator), "n_jobs", None)
         members = getattr(model, "estimators_", [model])
         unfitted = model.estimators if hasattr(model, "weights_") else []
         for member in [*members, *unfitted]:
@@ -762,18 +754,15 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             return self.initial_points
         return points if number is None else [*points, number]
 
-    def _checked_dev(
-        self, params: Mapping[str, Any], y: Any
-    ) -> tuple[list[str], Any, bool]:
-        """Return the texts and labels of `dev`, and whether the final fit has them."""
-        dev, is_refitted = self.dev, True
+    def _checked_dev(self, params: Mapping[str, Any], y: Any) -> tuple[list[str], Any]:
+        """Return the texts and labels of `dev`."""
+        dev = self.dev
         if isinstance(dev, Mapping):
             if not {"texts"} <= set(dev) <= {"texts", "labels", "refit"}:
                 raise ValueError(
                     "dev must have the keys 'texts', 'labels' and 'refit', got "
                     f"{list(dev)}."
                 )
-            is_refitted = bool(dev.get("refit", True))
             dev = (dev["texts"], dev.get("labels"))
         if len(dev) != 2:
             raise ValueError(
@@ -792,12 +781,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         is_new = known.isdisjoint(np.ravel(labels).tolist())
         if is_new and is_classifier(self._pipeline()):
             raise ValueError("dev[1]: none of its labels is in y.")
-        return checked, labels, is_refitted
-
-    def get_metadata_routing(self) -> Any:
-        """Return the metadata routing, as for GridSearchCV."""
-        strategy = self if self._n_own is not None else self._over_pipelines(self.cv)
-        return super(TextRepresentationSearchCV, strategy).get_metadata_routing()
+        return checked, labels
 
     def __sklearn_tags__(self) -> Any:
         tags = clone(BayesSearchCV(self._pipeline(), {})).__sklearn_tags__()
@@ -816,8 +800,8 @@ def _last_step(estimator: Any) -> Any:
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
-def _has_vectorizer(run: SearchRun) -> bool:
+def _has_vectorizer(plan: SearchRun) -> bool:
     """Return whether some trials use a vectorizer that can share its counts."""
-    params = [run.estimator.get_params(deep=True), *run.space.covering_sample()]
+    params = [plan.estimator.get_params(deep=True), *plan.space.covering_sample()]
     values = (value for by_name in params for value in by_name.values())
     return any(isinstance(value, NGramVectorizer) for value in values)

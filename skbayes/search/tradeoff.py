@@ -15,20 +15,19 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes import compat
 from skbayes.acquisition.tradeoff import RULES, envelope, relative_costs
 from skbayes.evaluation.costs import trial_cost, trial_costs
-from skbayes.evaluation.run import SearchRun
+from skbayes.evaluation.objectives import ScoreAndCost
+from skbayes.evaluation.run import SearchRun, Stage
 from skbayes.evaluation.subsets import Fidelity, check_train_size
 from skbayes.evaluation.trial import History, Trial, TrialState
-from skbayes.loop.stages import Outcome, Stage
+from skbayes.loop.stages import Outcome
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import KnownTrial, journal_trials, known_trials
-from skbayes.search._preparation import drawn_from
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.choice import (
-    ScoreAndCost,
     best_attributes,
     best_row,
-    forget_choice,
+    is_unfinished,
     rank,
 )
 from skbayes.search.parameters import (
@@ -44,6 +43,7 @@ from skbayes.search.parameters import (
     TradeoffSurrogate,
     with_acquisition,
 )
+from skbayes.search.plan import drawn_from
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
@@ -487,8 +487,6 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     tradeoff_curve_ = FrameAttribute(with_params=True)
 
-    _kind_of_metric = ScoreAndCost
-    _has_ensembles = False
     _subset_parameter = "train_sizes"
     _n_initial_points = 3
     _acquisition = "ei-tradeoff"
@@ -556,6 +554,19 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         self.cost_scale = cost_scale
         self.all_tradeoffs = all_tradeoffs
 
+    def _check_refit(self, settings: Mapping[str, Any]) -> None:
+        super()._check_refit(settings)
+        if (rule := self._refit_choice().rule) is not None:
+            raise ValueError(
+                f"refit={settings['refit']!r}: TradeoffSearchCV chooses by score and "
+                f"cost. Use another search, such as BayesSearchCV, for {rule!r}."
+            )
+
+    def _make_objective(
+        self, settings: Mapping[str, Any], scorers: Any
+    ) -> ScoreAndCost:
+        return ScoreAndCost(settings, scorers)
+
     # -- what may be proposed -----------------------------------------------------
 
     def _sizes(self) -> list[Any]:
@@ -584,35 +595,36 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         spaces = parse_spaces(notation)
         return Space([{**by_name, SIZE: sizes} for by_name in spaces], self._rule())
 
-    def _own_values(self) -> dict[str, Any]:
-        return {**super()._own_values(), SIZE: self._sizes()[-1]}
+    def _own_values(self, estimator: Any) -> dict[str, Any]:
+        return {**super()._own_values(estimator), SIZE: self._sizes()[-1]}
 
-    def _stages(self, run: SearchRun) -> list[Stage]:
+    def _stages(self, plan: SearchRun) -> list[Stage]:
         sizes = [Fidelity(train_size=size) for size in self._sizes()]
         first, most = self._first_optimizer, self._most_trials()
         return [Stage(first, most, _split_size, sizes, weight=1.0)]
 
-    def _make_optimizer(self, run: SearchRun) -> TradeoffOptimizer:
+    def _make_optimizer(self, plan: SearchRun) -> TradeoffOptimizer:
         largest = self._sizes()[-1]
-        points = [{SIZE: largest, **point} for point in run.initial_points]
+        points = [{SIZE: largest, **point} for point in plan.initial_points]
         return TradeoffOptimizer(
-            run.space,
+            plan.space,
             None if self.all_tradeoffs else float(self.tradeoff),
             functools.partial(_relative_sizes, largest),
             cost_scale=self.cost_scale,
-            **self._settings(run, initial_points=points),
+            **self._optimizer_options(plan, initial_points=points),
         )
 
     # -- what is known already ----------------------------------------------------
 
-    def _known_results(self, run: SearchRun) -> list[KnownTrial]:
-        source, objective = self.warm_start_from, run.objective
+    def _known_results(self, plan: SearchRun) -> list[KnownTrial]:
+        source, objective = self.warm_start_from, plan.objective
         metric = objective.name or "score"
-        trials, n_others, same_cost = self._trials_with_sizes(source, run.space)
+        trials, n_others, same_cost = self._trials_with_sizes(source, plan.space)
         if not trials:
             # The results of other searches are on the largest size, at unknown cost.
-            largest, space = self._sizes()[-1], Space.from_notation(run.search_spaces)
-            space = space.with_ones(run.space.ones)
+            largest, notation = self._sizes()[-1], plan.settings["search_spaces"]
+            space = Space.from_notation(notation)
+            space = space.with_ones(plan.space.ones)
             return [
                 known._replace(
                     params={**known.params, SIZE: largest},
@@ -628,7 +640,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             known._replace(
                 score=[objective.on_unit_scale(known.score), -costs[known.place]]
             )
-            for known in known_trials(whole, run.space, metric, False, n_others)
+            for known in known_trials(whole, plan.space, metric, False, n_others)
         ]
 
     def _trials_with_sizes(
@@ -653,25 +665,27 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _describe(self, run: SearchRun, outcome: Outcome) -> dict[str, Any]:
-        described = super()._describe(run, outcome)
-        return described | {"train_fractions_": self._fractions(run)}
+    def _describe(self, plan: SearchRun, outcome: Outcome) -> dict[str, Any]:
+        described = super()._describe(plan, outcome)
+        return described | {"train_fractions_": self._fractions(plan)}
 
-    def _fractions(self, run: SearchRun) -> list[float]:
+    def _fractions(self, plan: SearchRun) -> list[float]:
         """Return the training sizes as shares of the training rows."""
-        return [run.train_fraction(Fidelity(train_size=size)) for size in self._sizes()]
+        return [
+            plan.train_fraction(Fidelity(train_size=size)) for size in self._sizes()
+        ]
 
-    def _extra_columns(self, run: SearchRun, history: History) -> dict[str, list]:
+    def _extra_columns(self, plan: SearchRun, history: History) -> dict[str, list]:
         fractions = np.array([trial.train_fraction for trial in history])
-        relative = fractions / self._fractions(run)[-1]
-        costs = trial_costs(history, run.objective.cost, relative)
+        relative = fractions / self._fractions(plan)[-1]
+        costs = trial_costs(history, plan.objective.cost, relative)
         sigma = relative_costs(costs, relative)
         complete = [trial.state == TrialState.COMPLETE for trial in history]
         scores = np.where(complete, [trial.score for trial in history], np.nan)
-        unit_scores = np.array(list(map(run.objective.on_unit_scale, scores)))
+        unit_scores = np.array(list(map(plan.objective.on_unit_scale, scores)))
         tradeoff = unit_scores - self.tradeoff * sigma
         return {
-            **super()._extra_columns(run, history),
+            **super()._extra_columns(plan, history),
             "train_fraction": list(fractions),
             "cost": list(costs),
             "relative_cost": list(sigma),
@@ -679,26 +693,27 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             "rank_tradeoff_score": list(rank(tradeoff)),
         }
 
-    def _select(self, run: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
-        results = found["cv_results_"]
-        unit_scores = self._unit_scores(results, found["trials_"])
-        if not np.any(np.isfinite(unit_scores)) and not run.is_unfinished:
+    def _select(self, plan: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
+        results, trials = found["cv_results_"], found["trials_"]
+        unit_scores = self._unit_scores(results, trials)
+        if not np.any(np.isfinite(unit_scores)) and not is_unfinished(trials):
             raise ValueError(
                 "No trial has both a score and a cost; see cv_results_ and trials_ "
                 "for the measured values."
             )
         attributes = {
-            "_subset_seed": run.seed,
+            "_subset_seed": plan.seed,
             "tradeoff_curve_": _curve(results, unit_scores, found["target_metric_"]),
         }
-        metric = self._metric_of_refit(run, found)
-        if (row := best_row(self, run, found, metric)) is not None:
-            metric = None if callable(run.refit.plain) else metric
+        metric = self._metric_of_refit(found)
+        scores = self._selection_scores(plan, results)
+        if (row := best_row(plan, trials, found, metric, scores)) is not None:
+            metric = None if callable(plan.refit.plain) else metric
             attributes |= _best(results, row, metric)
         return attributes
 
     def _selection_scores(
-        self, run: SearchRun, results: Mapping[str, Any]
+        self, plan: SearchRun, results: Mapping[str, Any]
     ) -> FloatArray:
         # The cheapest of ties, as in `tradeoff_curve_`.
         return _by_cost(results["tradeoff_score"], results["relative_cost"])
@@ -709,12 +724,13 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         allowed = least_violating(trials.violations, np.isfinite(scores))
         return np.where(allowed, scores, np.nan)
 
-    def _refit_rows(self, run: SearchRun, found: Mapping[str, Any]) -> Any:
+    def _refit_rows(self, plan: SearchRun, found: Mapping[str, Any]) -> Any:
         place = found["train_fractions_"].index(found["best_train_fraction_"])
         fidelity = Fidelity(train_size=self._sizes()[place])
-        everything = np.arange(run.n_samples)
+        everything = np.arange(plan.n_samples)
         split = everything, everything[:0]
-        subsets = drawn_from(self, run, [split], [fidelity])
+        parameter = self._subset_parameter
+        subsets = drawn_from(plan, [split], [fidelity], parameter)
         rows = subsets.rows(0, everything, fidelity)
         return None if rows is everything else rows
 
@@ -755,15 +771,12 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             raise TypeError(f"tradeoff must be a number, got {tradeoff!r}.")
         if not 0.0 <= tradeoff < np.inf:
             raise ValueError(f"tradeoff must be 0 or more, got {tradeoff!r}.")
-        run = self._run_of_refit(X, y, params)
         results, metric = self.cv_results_, self.target_metric_
         costs = results["relative_cost"]
         scores = self._unit_scores(results, self.trials_) - tradeoff * costs
         row = int(best_first(_by_cost(scores, costs))[0])
-        forget_choice(self)
-        self._set(_best(results, row, metric))
-        run = dataclasses.replace(run, seed=self._subset_seed)
-        self._refit(self, run, vars(self))
+        chosen = _best(results, row, metric)
+        self._refit_again(X, y, params, chosen, self._subset_seed)
         return self
 
 

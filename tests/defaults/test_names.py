@@ -14,8 +14,8 @@ from skbayes import BayesSearchCV
 from skbayes.defaults import default_space
 from skbayes.defaults.names import number_types, set_parameters
 from skbayes.evaluation.fold import configured
-from skbayes.search._preparation import resolved_spaces
 from skbayes.search._validation import check_names, check_values
+from skbayes.search.plan import resolved_spaces
 from skbayes.space import Choice, Integer, Space
 
 X = np.random.default_rng(0).normal(size=(30, 2))
@@ -191,7 +191,7 @@ def test_an_entry_takes_the_place_of_its_other_name(package, first, second):
     estimator = _boosting(package)
     for name in (first, second):
         search = BayesSearchCV(estimator, {"auto": True, name: [2, 4]})
-        spaces, _, _ = resolved_spaces(search, X, y)
+        spaces, _, _ = resolved_spaces(search._values(), X, y)
         _check(estimator, spaces)
 
 

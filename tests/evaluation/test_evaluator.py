@@ -23,7 +23,7 @@ from skbayes.evaluation.evaluator import (
     check_candidates,
     make_job,
 )
-from skbayes.evaluation.fold import FoldOutcome
+from skbayes.evaluation.fold import FoldOutcome, Job
 from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.trial import FoldResult, Trial
@@ -52,10 +52,16 @@ class Score:
 
 
 def evaluator(estimator, catch_errors=False, settings=None, limit=None, **options):
-    more = {"settings": settings or {}, "tasks": NoTasks(), "splits": SPLITS}
+    more = {"settings": settings or {}, "tasks": NoTasks()}
     options = FitOptions(limits=FitLimits(limit), **options)
-    scorer = get_scorer("accuracy")
-    run = SearchRun(estimator, Score(), scorer, X, y, options=options, **more)
+    fits = {
+        "scorer": get_scorer("accuracy"),
+        "error_score": options.error_score,
+        "return_train_score": options.return_train_score,
+        "verbose": options.verbose,
+    }
+    job = Job(estimator, X, y, SPLITS, fits)
+    run = SearchRun(job, Score(), options=options, **more)
     kind = Backend if catch_errors else ThreadBackend
     return CandidateEvaluator(run, kind(make_job(run, X)))
 
@@ -125,7 +131,7 @@ class Workers:
 )
 def test_a_limit_counts_the_time_that_folds_run(n_jobs, seconds, limit, n_run):
     options = FitOptions(limits=FitLimits(limit))
-    run = SearchRun(None, None, None, X, y, options=options, splits=[()] * 5)
+    run = SearchRun(Job(None, X, y, [()] * 5), None, options=options)
     workers = Workers(n_jobs, seconds)
     evaluation = Evaluation(run, 0, {}, workers, aspects=[Limits(run)])
     assert len(evaluation(workers)) == n_run

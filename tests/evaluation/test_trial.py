@@ -52,7 +52,7 @@ def test_missing_scores_are_filled_by_metric():
     ]
     objective = SimpleNamespace(separate_costs=False, measures={"c": None})
     options = FitOptions(error_score=-1.0)
-    run = SearchRun(None, objective, None, None, None, options=options)
+    run = SearchRun(None, objective, options=options)
     run.fill_scores(folds, ["a", "b", "c"])
     expected = {"a": -1.0, "b": -1.0, "c": math.nan}
     np.testing.assert_equal(folds[0].test_scores, expected)

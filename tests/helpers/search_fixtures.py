@@ -6,19 +6,19 @@ from fake_clock import CLOCK
 from skbayes.evaluation import evaluator as evaluation
 from skbayes.evaluation import fold
 from skbayes.loop import scheduler as scheduling
-from skbayes.search import base
+from skbayes.search import running
 
 
 @pytest.fixture
 def no_trials(monkeypatch):
     """Let a search fail that begins with its trials."""
-    monkeypatch.delattr(base, "run_stages")
+    monkeypatch.delattr(running, "run_stages")
 
 
 @pytest.fixture
 def fits_here(monkeypatch):
     """Run the fits of a search with a timeout in this process, which is faster."""
-    monkeypatch.setattr(evaluation, "aborts_at_timeout", lambda run: False)
+    monkeypatch.setattr(evaluation, "aborts_at_timeout", lambda *given: False)
 
 
 @pytest.fixture

@@ -30,11 +30,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV, TextRepresentationSearchCV, load_history
 from skbayes.evaluation.fold import FoldOutcome
-from skbayes.evaluation.run import FitOptions
+from skbayes.evaluation.run import FitOptions, Stage
 from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.loop.executor import is_death, is_unreadable
 from skbayes.loop.failures import FailingStart
-from skbayes.loop.stages import Stage
 from skbayes.space import Choice, Space
 
 X, y = load_iris(return_X_y=True)

@@ -30,7 +30,7 @@ from skbayes import (
 )
 from skbayes.defaults import EditableSpace, default_space
 from skbayes.defaults.catalog import DataFacts
-from skbayes.search._preparation import train_share
+from skbayes.search.plan import train_share
 from skbayes.space import Choice, Ordinal, Space
 
 pytestmark = pytest.mark.filterwarnings(
@@ -147,7 +147,8 @@ def test_a_search_as_a_step_is_not_tuned():
     ],
 )
 def test_the_share_of_rows_in_a_fold(search, share):
-    assert train_share(search, X, y) == pytest.approx(share)
+    sizes = getattr(search, search._subset_parameter, 1.0)
+    assert train_share(search.cv, sizes, X, y) == pytest.approx(share)
 
 
 def test_neighbors_are_no_more_than_rows():

@@ -13,6 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skbayes import HyperTuneSearchCV
+from skbayes.evaluation.fold import Job
 from skbayes.evaluation.run import SearchRun
 from skbayes.space import Space
 
@@ -119,7 +120,8 @@ def test_small_samples_have_at_most_three_quarters_of_the_trials(n_iter, n_small
     search = HyperTuneSearchCV(Growing(), SPACE, complexity=UP, n_iter=n_iter)
     space = Space.from_notation(SPACE)
     splits = list(KFold(3).split(X))
-    run = SearchRun(search.estimator, None, None, X, y, space=space, splits=splits)
+    job = Job(search.estimator, X, y, splits)
+    run = SearchRun(job, None, space=space)
     stages = search._stages(run)
     assert sum(stage.n_trials for stage in stages) == n_iter
     assert sum(stage.n_trials for stage in stages[:-1]) == n_small

@@ -25,7 +25,7 @@ from skbayes.evaluation.options import (
     returns_estimators,
 )
 from skbayes.loop.stopping import NoImprovement
-from skbayes.search._preparation import parse_initial_points
+from skbayes.search.plan import parse_initial_points
 from skbayes.utils.did_you_mean import ELSEWHERE
 
 

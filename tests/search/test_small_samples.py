@@ -6,7 +6,7 @@ from skbayes.evaluation.trial import Trial
 from skbayes.search.small_samples import (
     RoundRobinOptimizer,
     center_of,
-    plan_monotonicity,
+    derive_signs,
 )
 from skbayes.space import Choice, Space
 from skbayes.surrogates.gp.monotonic import NU
@@ -109,7 +109,7 @@ def test_the_center_is_not_moved_by_an_outlier():
 def test_points_lie_between_the_simple_end_and_the_center(seed):
     space = Space.from_notation({**PLANE, "free": (0.0, 1.0)})
     found = trials(*((n, {"a": 0.4, "b": 0.7, "free": n / 5}, 1.0) for n in range(5)))
-    plan = plan_monotonicity(space, {"a": 1, "b": -1}, found, seed)
+    plan = derive_signs(space, {"a": 1, "b": -1}, found, seed)
     a, b, free = plan.points.T
     assert len(plan.points) == 10
     assert 0 <= a.min() and a.max() <= 0.4 and np.ptp(a) > 0.2
@@ -118,9 +118,7 @@ def test_points_lie_between_the_simple_end_and_the_center(seed):
     np.testing.assert_array_equal(plan.signs, np.tile([1, -1, 0], (10, 1)))
     assert np.all(plan.nu == NU) or plan.nu[2] > NU
     assert plan.disagreement.keys() == {"a", "b"} and not plan.weakened
-    again, other = (
-        plan_monotonicity(space, {"a": 1, "b": -1}, found, s) for s in (seed, 9)
-    )
+    again, other = (derive_signs(space, {"a": 1, "b": -1}, found, s) for s in (seed, 9))
     np.testing.assert_array_equal(again.points, plan.points)
     assert not np.array_equal(other.points, plan.points)
 
@@ -133,15 +131,15 @@ def test_the_best_complete_trial_of_each_sample_counts():
         (1, {"a": 0.3, "b": 0.2}, 0.1),
         (1, {"a": 0.9, "b": 0.9}, float("nan")),
     )
-    plan = plan_monotonicity(space, {"a": 1}, found, 0)
+    plan = derive_signs(space, {"a": 1}, found, 0)
     np.testing.assert_allclose(plan.optima, [[0.3, 0.2]] * 2, atol=1e-6)
-    assert plan_monotonicity(space, {"a": 1}, found[-1:], 0) is None
+    assert derive_signs(space, {"a": 1}, found[-1:], 0) is None
 
 
 def test_samples_that_disagree_weaken_the_signs_of_that_column_alone():
     space = Space.from_notation(PLANE)
     found = plane_trials([0.1, 0.9, 0.5, 0.2, 0.8], [0.5, 0.52, 0.5, 0.48, 0.9])
-    plan = plan_monotonicity(space, {"a": 1, "b": 1}, found, 0)
+    plan = derive_signs(space, {"a": 1, "b": 1}, found, 0)
     assert plan.weakened == ["a"]
     assert plan.nu[0] > 0.1 and plan.nu[1] == NU
     assert plan.disagreement["a"] == pytest.approx(0.3, abs=1e-6)
@@ -149,14 +147,14 @@ def test_samples_that_disagree_weaken_the_signs_of_that_column_alone():
 
 def test_a_center_at_the_simple_end_leaves_no_room_for_signs():
     space = Space.from_notation(PLANE)
-    plan = plan_monotonicity(space, {"a": 1, "b": 1}, plane_trials([0.0] * 5), 0)
+    plan = derive_signs(space, {"a": 1, "b": 1}, plane_trials([0.0] * 5), 0)
     assert not plan.signs[:, 0].any() and plan.signs[:, 1].all()
 
 
 def test_signs_are_about_the_branch_of_the_center():
     space = Space.from_notation(TREE)
     found = trials(*((n, {"kind": "v", "d": 0.6}, 1.0) for n in range(3)))
-    plan = plan_monotonicity(space, {"c": 1, "d": 1}, found, 0)
+    plan = derive_signs(space, {"c": 1, "d": 1}, found, 0)
     decoded = space.decode(plan.points)
     assert {params["kind"] for params in decoded} == {"v"}
     names = [column.name for column in space.columns]

@@ -65,8 +65,8 @@ def _check_values(estimator, notation):
 
 def test_more_trials_under_way_than_there_are():
     with pytest.warns(UserWarning, match="pre_dispatch=3 is more than n_iter=2"):
-        check_arguments(_search(n_iter=2, pre_dispatch=3))
-    check_arguments(_search(n_iter=3, pre_dispatch=3))
+        check_arguments(_search(n_iter=2, pre_dispatch=3)._values())
+    check_arguments(_search(n_iter=3, pre_dispatch=3)._values())
 
 
 @pytest.mark.parametrize(("name", "ours"), [("GP", "gp"), ("dummy", "random")])
@@ -132,7 +132,7 @@ def test_labels_and_weights_on_another_device():
         return strict.asarray(array, device=strict.Device("device1"))
 
     params = {"sample_weight": there(np.ones(150))}
-    check_data(_unfitted(), there(X), there(y))
+    check_data(_unfitted()._values(), there(X), there(y))
     check_weights(there(X), params)
     with pytest.raises(ValueError, match="each of the 149 rows of X, got 150 weights"):
         check_weights(there(X[1:]), params)
@@ -154,16 +154,16 @@ def test_callbacks_that_the_estimator_takes_are_passed_on():
 
 def test_unknown_metrics():
     with pytest.raises(TypeError, match=r"make_scorer\(accuracy_score\)"):
-        check_arguments(_search(scoring={"ours": accuracy_score}))
+        check_arguments(_search(scoring={"ours": accuracy_score})._values())
     scorers = {"a": "accuracy", "b": make_scorer(accuracy_score)}
     for scoring in (None, ["accuracy", "f1_macro"], scorers, lambda e, X, y: 1.0):
-        check_arguments(_search(scoring=scoring, cv=KFold()))
-    check_arguments(_search(cv=[(np.arange(100), np.arange(100, 150))]))
+        check_arguments(_search(scoring=scoring, cv=KFold())._values())
+    check_arguments(_search(cv=[(np.arange(100), np.arange(100, 150))])._values())
 
 
 def test_a_target_that_is_needed():
     with pytest.raises(ValueError, match="requires y to be passed"):
-        check_data(_search(make_pipeline(StandardScaler(), SVR())), X, None)
+        check_data(_search(make_pipeline(StandardScaler(), SVR()))._values(), X, None)
 
 
 class Plain:
@@ -175,9 +175,9 @@ class Plain:
 
 def test_a_target_that_is_not_needed():
     for estimator in (KMeans(), StandardScaler(), Plain()):
-        assert check_data(_search(estimator), X, None)[1] is None
+        assert check_data(_search(estimator)._values(), X, None)[1] is None
     # Data are made indexable.
-    rows, target = check_data(_search(), sparse.coo_matrix(X), y)
+    rows, target = check_data(_search()._values(), sparse.coo_matrix(X), y)
     assert rows[[0, 1]].shape == (2, 4)
     assert target is y
 
@@ -192,7 +192,7 @@ def test_a_target_that_is_not_needed():
 )
 def test_metrics_that_do_not_suit_the_target(target, scoring, complaint):
     with pytest.raises(ValueError, match=complaint):
-        check_data(_search(scoring=scoring), X, target)
+        check_data(_search(scoring=scoring)._values(), X, target)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_metrics_that_do_not_suit_the_target(target, scoring, complaint):
     ],
 )
 def test_metrics_that_suit_the_target(estimator, target, scoring):
-    check_data(_search(estimator, scoring=scoring), X, target)
+    check_data(_search(estimator, scoring=scoring)._values(), X, target)
 
 
 def test_a_rare_class_counts_in_many_rows():
@@ -218,8 +218,8 @@ def test_a_rare_class_counts_in_many_rows():
     target[-2] = 2
     many = np.zeros((5000, 1))
     with pytest.raises(ValueError, match="scoring='f1'"):
-        check_data(_search(scoring="f1"), many, target)
-    check_data(_search(scoring="f1"), many, np.minimum(target, 1))
+        check_data(_search(scoring="f1")._values(), many, target)
+    check_data(_search(scoring="f1")._values(), many, np.minimum(target, 1))
 
 
 @pytest.mark.parametrize(

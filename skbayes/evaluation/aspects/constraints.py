@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
+    from skbayes.evaluation.objectives import Objective
     from skbayes.evaluation.run import SearchRun
 
 
@@ -67,18 +68,37 @@ def _score_params(call: FoldCall) -> Any:
     return compat.check_fit_params(call.job.X, call.job.outcome_params, call.test)
 
 
-def _parsed(search: Any, objective: Any) -> Constraints | None:
+def _parsed(settings: Mapping[str, Any], objective: Objective) -> Constraints | None:
     """Return the bounds of a search; TypeError or ValueError if they are wrong."""
-    bounds = rule_and_bounds(search.constraints)[1]
+    bounds = rule_and_bounds(settings["constraints"])[1]
     if not bounds:
         return None
     metrics = {name: name for name in objective.metrics}
-    if isinstance(search.scoring, str):
-        metrics[search.scoring] = "score"
+    scoring = settings["scoring"]
+    if isinstance(scoring, str):
+        metrics[scoring] = "score"
     # The metrics of a callable are not known before the first fit.
-    open_ended = callable(search.scoring)
+    open_ended = callable(scoring)
     measured = {*objective.measures, *COSTS}
     return parse_constraints(bounds, metrics, measured, open_ended)
+
+
+def outcome_scorer(
+    settings: Mapping[str, Any], make_objective: Callable[[], Objective]
+) -> Any:
+    """Return the scorer of outcomes that are not metrics of the search, if any.
+
+    Wrong constraints are reported by `fit`, not here.
+    """
+    if not rule_and_bounds(settings["constraints"])[1]:
+        return None
+    try:
+        constraints = _parsed(settings, make_objective())
+    except (TypeError, ValueError):
+        return None
+    if constraints is None or not constraints.scorers:
+        return None
+    return check_scoring(settings["estimator"], constraints.scorers)
 
 
 class OutcomeConstraints(Aspect):
@@ -96,31 +116,21 @@ class OutcomeConstraints(Aspect):
 
     @classmethod
     def prepare(
-        cls, search: Any, spaces: Any, objective: Any, y: Any, fit_params: Any
+        cls,
+        settings: Mapping[str, Any],
+        spaces: Any,
+        objective: Objective,
+        y: Any,
+        fit_params: Mapping[str, Any],
     ) -> tuple[Any, Constraints | None]:
         """Return the space and the bounds, if any; check scorers on the target."""
-        constraints = _parsed(search, objective)
+        constraints = _parsed(settings, objective)
         if constraints is not None and y is not None:
             scorers = constraints.scorers.items()
             labels = {f"constraints[{k!r}]": v for k, v in scorers}
             named = {k: v for k, v in labels.items() if isinstance(v, str)}
-            check_metrics_suit(search.estimator, named, y)
+            check_metrics_suit(settings["estimator"], named, y)
         return spaces, constraints
-
-    @classmethod
-    def scorer(cls, search: Any) -> Any:
-        """Return the scorer of outcomes that are not metrics of the search, if any.
-
-        Wrong constraints are reported by `fit`, not here.
-        """
-        scorers, _ = compat.resolve_scorers(search._with_plain_refit())
-        try:
-            constraints = _parsed(search, search._make_objective(scorers))
-        except (TypeError, ValueError):
-            return None
-        if constraints is None or not constraints.scorers:
-            return None
-        return check_scoring(search.estimator, constraints.scorers)
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that measures the outcomes of a fit."""

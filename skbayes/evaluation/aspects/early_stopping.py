@@ -25,6 +25,7 @@ from skbayes.space.dimensions import FloatArray
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
+    from skbayes.evaluation.objectives import Objective
 
 
 class _FoldRounds(FoldAspect):
@@ -87,10 +88,15 @@ class EarlyStopping(Aspect):
 
     @classmethod
     def prepare(
-        cls, search: Any, spaces: Any, objective: Any, y: Any, fit_params: Any
+        cls,
+        settings: Mapping[str, Any],
+        spaces: Any,
+        objective: Objective,
+        y: Any,
+        fit_params: Mapping[str, Any],
     ) -> tuple[Any, RoundLimits]:
         """Return the space without the numbers of rounds, and their limits."""
-        return take_rounds_out(search, spaces, objective.guide, fit_params)
+        return take_rounds_out(settings, spaces, objective.guide, fit_params)
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that scores a fit after each round."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sklearn.base import is_classifier
@@ -15,6 +15,7 @@ from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
+    from skbayes.evaluation.objectives import Objective
     from skbayes.evaluation.run import SearchRun
 
 
@@ -44,17 +45,22 @@ class KeptFits(Aspect):
 
     @classmethod
     def prepare(
-        cls, search: Any, spaces: Any, objective: Any, y: Any, fit_params: Any
+        cls,
+        settings: Mapping[str, Any],
+        spaces: Any,
+        objective: Objective,
+        y: Any,
+        fit_params: Mapping[str, Any],
     ) -> tuple[Any, None]:
         """Check that there is a best trial, and that it has the method."""
-        returned = search.return_folds
-        if search.refit is False:
+        returned, estimator = settings["return_folds"], settings["estimator"]
+        if settings["refit"] is False:
             raise ValueError(
                 f"return_folds={returned!r} and refit=False cannot be combined. The "
                 "fits are those of the best trial, which refit chooses."
             )
         method = oof_method(returned)
-        if method is not None and not hasattr(search.estimator, method):
+        if method is not None and not hasattr(estimator, method):
             raise ValueError(
                 f"return_folds: {method!r} is not 'estimators' or a method of the "
                 "estimator."
@@ -62,7 +68,7 @@ class KeptFits(Aspect):
         # For several labels of two classes, the output depends on the estimator.
         if method in ("predict_proba", "predict_log_proba") and y is not None:
             several = type_of_target(y) == "multiclass-multioutput"
-            if several and is_classifier(search.estimator):
+            if several and is_classifier(estimator):
                 raise several_outputs(method)
         return spaces, None
 

@@ -98,17 +98,20 @@ def round_params(
 
 
 def take_rounds_out(
-    search: Any, spaces: Any, guide: Guide, fit_params: Mapping[str, Any]
+    settings: Mapping[str, Any],
+    spaces: Any,
+    guide: Guide,
+    fit_params: Mapping[str, Any],
 ) -> tuple[Any, RoundLimits]:
     """Return a search space without the numbers of rounds, and their limits."""
-    rounds = search.early_stopping
+    rounds, estimator = settings["early_stopping"], settings["estimator"]
     if isinstance(rounds, bool):
         raise ValueError(
             f"early_stopping must be an int, 'auto' or None, but it is {rounds}. "
             "early_stopping='auto' uses the limit of the search space, or "
             f"{DEFAULT_CAP}."
         )
-    model, path = final_model(search.estimator)
+    model, path = final_model(estimator)
     replacing = [
         option
         for part in _dicts_of(spaces)
@@ -139,7 +142,7 @@ def take_rounds_out(
             "which has no other parameter."
         )
     cap = _largest(removed) or DEFAULT_CAP if rounds == "auto" else int(rounds)
-    metric = name_of_metric(search.scoring, None, is_classifier(search.estimator))
+    metric = name_of_metric(settings["scoring"], None, is_classifier(estimator))
     return spaces, RoundLimits(cap, guide, metric)
 
 

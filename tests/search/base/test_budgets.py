@@ -22,7 +22,7 @@ from skbayes import BayesSearchCV
 from skbayes.evaluation import limits
 from skbayes.loop import executor, scheduler
 from skbayes.loop.stopping import ExpectedImprovementBelow, NoImprovement, TargetScore
-from skbayes.search import _preparation
+from skbayes.search import running
 
 pytestmark = pytest.mark.usefixtures("forked_workers")
 
@@ -137,13 +137,13 @@ def test_a_part_of_the_start_does_not_count_toward_the_timeout(
     start_time, left, monkeypatch
 ):
     clock = types.SimpleNamespace(perf_counter=lambda: 110.0)
-    monkeypatch.setattr(_preparation, "time", clock)
+    monkeypatch.setattr(running, "time", clock)
     limits = types.SimpleNamespace(timeout=30)
     options = types.SimpleNamespace(limits=limits, missing_score=np.nan)
-    run = types.SimpleNamespace(options=options)
+    plan = types.SimpleNamespace(options=options, settings={"stopper": []})
     backend = mock.Mock(start_time=start_time)
-    evaluator = types.SimpleNamespace(backend=backend, n_planned=7)
-    budget = _preparation.begin_budget(run, None, [], evaluator, 100.0)
+    search = running.RunningSearch(None, plan, None, None, begin=100.0)
+    budget = search._begin_budget(backend, 7)
     assert (budget.n_iter, budget.timeout) == (7, left)
     backend.end_after.assert_called_once_with(left)
 

@@ -1,0 +1,343 @@
+"""Plan of a search: its space, initial configurations, options, splits and subsets."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import is_classifier
+from sklearn.model_selection import StratifiedGroupKFold, check_cv
+from sklearn.utils import check_random_state
+
+from skbayes import compat
+from skbayes.defaults.catalog import DataFacts, n_samples_of
+from skbayes.defaults.default import (
+    reason_not_tuned,
+    space_of_parts,
+    unknown_parts,
+    with_names,
+)
+from skbayes.defaults.learned_prior import learned_prior
+from skbayes.defaults.parts import own_values, owner_of, parts_of
+from skbayes.evaluation.limits import FitLimits
+from skbayes.evaluation.options import (
+    parse_time,
+    parse_trial_limits,
+)
+from skbayes.evaluation.run import FitOptions, SearchRun
+from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
+from skbayes.space import OptimumPrior, Space
+from skbayes.utils.did_you_mean import did_you_mean
+from skbayes.utils.optional import warn_user
+
+# Assumed fraction of training rows if it is not known before splitting.
+CAUTIOUS_SHARE = 0.5
+
+# Function that returns the facts about the data of a fit.
+Facts = Callable[[], DataFacts]
+
+
+# -- search space ---------------------------------------------------------------------
+
+
+def resolved_spaces(
+    settings: Mapping[str, Any], X: Any, y: Any, sizes: Any = 1.0
+) -> tuple[Any, list[str], Facts]:
+    """Return the search space without "auto", and the parts that are not tuned.
+
+    The returned function computes the facts about the data once, when they are needed.
+    `sizes` are the sizes of the training subsets.
+    """
+
+    @functools.cache
+    def facts() -> DataFacts:
+        share = train_share(settings["cv"], sizes, X, y)
+        return DataFacts.of(X, y, share, settings["scoring"] is None)
+
+    given, untuned = settings["search_spaces"], dict[str, None]()
+    if isinstance(given, str) and given != "auto":
+        raise TypeError(
+            f"search_spaces must be 'auto', a dict or a list of dicts, got {given!r}."
+        )
+
+    def resolved(space: Any) -> Any:
+        if not (isinstance(space, Mapping) and "auto" in space):
+            return space
+        space, unknown = _resolved(settings["estimator"], dict(space), facts)
+        untuned.update(dict.fromkeys(unknown))
+        return space
+
+    if given is None or isinstance(given, str):
+        given = {"auto": True}
+    if isinstance(given, list | tuple):
+        spaces: Any = list(map(resolved, given))
+    else:
+        spaces = resolved(given)
+    if untuned and settings["verbose"] not in (0, False, "progress"):
+        names = ", ".join(untuned)
+        print(f"search_spaces='auto': {names} are not known and keep their values.")
+    return spaces, list(untuned), facts
+
+
+def _resolved(estimator: Any, changes: dict, facts: Facts) -> tuple[Any, list[str]]:
+    """Return the default space with the entries of a dict, and its unknown parts."""
+    if not isinstance(auto := changes.pop("auto"), bool):
+        raise TypeError(
+            "search_spaces: the value of 'auto' must be True, for the default space, "
+            f"or False, got {auto!r}."
+        )
+    if not auto:
+        return changes, []
+    known = facts()
+    parts = parts_of(estimator, known)
+    space = with_names(space_of_parts(parts, known), parts, changes)
+    _check_removed(estimator, space, changes)
+    if (reason := reason_not_tuned(parts)) and not changes:
+        warn_user(reason)
+    return (space | changes if changes else space), unknown_parts(parts)
+
+
+def _check_removed(estimator: Any, space: Any, changes: Mapping[Any, Any]) -> None:
+    """Raise ValueError if a removed parameter does not exist."""
+    known = [*own_values(estimator), *space]
+    owners = tuple(f"{other}__" for other in [*space, *changes])
+    for name, value in changes.items():
+        if value is None and name not in known and not str(name).startswith(owners):
+            kind = type(estimator).__name__
+            raise ValueError(
+                f"search_spaces names {name!r}, which {kind} does not have."
+                f"{did_you_mean(str(name), known)}"
+            )
+
+
+def train_share(cv: Any, sizes: Any, X: Any, y: Any) -> float:
+    """Return the smallest fraction of the rows that a trial may be fitted to."""
+    n_samples = max(1, n_samples_of(X, y) or 1)
+    share = _share_of_splits(cv, n_samples)
+    sizes = sizes if isinstance(sizes, list | tuple) else [sizes]
+    shares = [
+        size / (share * n_samples) if isinstance(size, Integral) else size
+        for size in sizes
+        if isinstance(size, int | float) and not isinstance(size, bool)
+    ]
+    return share * min([1.0, *shares])
+
+
+def _share_of_splits(cv: Any, n_samples: int) -> float:
+    if isinstance(cv, list | tuple):
+        sizes = [len(split[0]) for split in cv if hasattr(split[0], "__len__")]
+        return min(sizes, default=0) / n_samples or CAUTIOUS_SHARE
+    if cv is None or isinstance(cv, Integral):
+        cv = check_cv(5 if cv is None else int(cv))
+    if hasattr(cv, "n_splits") and "Shuffle" not in type(cv).__name__:
+        return 1.0 - 1.0 / max(2, int(cv.n_splits))
+    return CAUTIOUS_SHARE
+
+
+def with_ones(estimator: Any, space: Space) -> Space:
+    """Return a space in which 1 and 1.0 differ if they do for the estimator."""
+    both = {Integral, compat.RealNotInt}
+    ones = []
+    for name in space.parameter_names:
+        owner, leaf = owner_of(estimator, name)
+        if compat.number_types(owner, leaf) >= both:
+            # A number that is refused can only stand for the other one.
+            valid = [v for v in (1, 1.0) if not compat.refused_value(owner, leaf, v)]
+            ones += [(name, type(value).__name__) for value in valid]
+    return space.with_ones(ones)
+
+
+def parse_initial_points(given: Any) -> tuple[list[Any] | None, int | None]:
+    """Return the configurations to begin with, and the number of initial ones.
+
+    The former is None for the default, the latter if it is not given.
+    """
+    if isinstance(given, Mapping):
+        raise TypeError(
+            "initial_points must be a list of dicts, one per configuration; write "
+            f"initial_points=[{dict(given)!r}]."
+        )
+    if isinstance(given, str):
+        return None, None
+    points: list[Any] = [given] if isinstance(given, Integral) else list(given or [])
+    if not (points and isinstance(points[-1], Integral)):
+        return points, None
+    number = points.pop()
+    if isinstance(number, bool) or number < 0:
+        raise ValueError(
+            "initial_points: the number of configurations must be an int of 0 or more, "
+            f"got {number!r}."
+        )
+    return None if isinstance(given, Integral) else points, int(number)
+
+
+def points_to_begin_with(
+    settings: Mapping[str, Any], space: Space, own: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """Return the configurations that a search tries first.
+
+    By default, this is the current configuration of the estimator if the space contains
+    it, unless results of an earlier search on the same data are given. `own` are the
+    current values of the parameters.
+    """
+    given = parse_initial_points(settings["initial_points"])[0]
+    if given is not None:
+        return given
+    if settings["warm_start_from"] is not None:
+        return []
+    point = space.selection(own)
+    return [point] if point is not None and space.allows(point) else []
+
+
+def prior_of(
+    settings: Mapping[str, Any], space: Space, own: Mapping[str, Any], facts: Facts
+) -> OptimumPrior | None:
+    """Return the prior of the best configuration for the estimator of a search.
+
+    None unless the initial configurations are the default.
+    """
+    if parse_initial_points(settings["initial_points"])[0] is not None:
+        return None
+    parts, rounds = parts_of(settings["estimator"], facts()), settings["early_stopping"]
+    rounds = math.inf if rounds == "auto" else rounds or 0.0
+    return learned_prior(parts, space, own, rounds)
+
+
+# -- run ------------------------------------------------------------------------------
+
+
+def fit_options(settings: Mapping[str, Any]) -> FitOptions:
+    """Return the options of the fits."""
+    error_score, verbose = settings["error_score"], settings["verbose"]
+    limits = parse_trial_limits(settings["trial_limits"])
+    return FitOptions(
+        error_score if isinstance(error_score, str) else float(error_score),
+        settings["return_train_score"],
+        0 if isinstance(verbose, str) else verbose,
+        FitLimits(
+            limits.get("time"),
+            limits.get("memory"),
+            parse_time("timeout", settings["timeout"]),
+        ),
+    )
+
+
+def routed_outcome_params(routed: Any) -> dict[str, Any]:
+    """Return the routed parameters for the scorers of constrained outcomes.
+
+    Without metadata routing, they are the weights that the metrics of the search get.
+    """
+    # Without metadata, scikit-learn returns an object that contains every key.
+    if isinstance(routed, dict) and "constraints" in routed:
+        return dict(routed["constraints"].score)
+    weights = routed.scorer.score.get("sample_weight")
+    return {} if weights is None else {"sample_weight": weights}
+
+
+def draw_seed(random_state: Any) -> int:
+    """Return `random_state` if it is an integer, or else an integer drawn from it."""
+    if isinstance(random_state, Integral):
+        return int(random_state)
+    rng = check_random_state(random_state)
+    return int(rng.randint(np.iinfo(np.int32).max))
+
+
+def draw_splits(
+    settings: Mapping[str, Any], X: Any, y: Any, split_params: Mapping[str, Any]
+) -> list[tuple[Any, Any]]:
+    """Draw the splits, once for all trials."""
+    given = settings["cv"]
+    cv = check_cv(given, y, classifier=is_classifier(settings["estimator"]))
+    no_groups = split_params.get("groups") is None
+    try:
+        # Without groups, scikit-learn 1.6 returns empty test sets.
+        if no_groups and isinstance(cv, StratifiedGroupKFold):
+            raise ValueError("The 'groups' parameter should not be None.")
+        n_splits = cv.get_n_splits(X, y, **split_params)
+        splits = list(cv.split(X, y, **split_params))
+    except ValueError as error:
+        number = given is None or isinstance(given, Integral)
+        name = f"cv={given}" if number else "cv"
+        remedy = ""
+        if no_groups and "groups" in str(error):
+            remedy = " Call fit(X, y, groups=groups)."
+        raise ValueError(f"{name}: {error}{remedy}") from error
+    if not splits:
+        raise ValueError(
+            "No fits were performed. Was the CV iterator empty? Were there no "
+            "candidates? The parameter cv must yield at least one split."
+        )
+    if len(splits) != n_splits:
+        # scikit-learn's tests match this message, which changed in version 1.9.
+        verb = "return" if compat.HAS_CALLBACKS else "returned"
+        raise ValueError(
+            f"cv.split and cv.get_n_splits {verb} inconsistent results. Expected "
+            f"{n_splits} splits, got {len(splits)}"
+        )
+    return splits
+
+
+def draw_subsets(plan: SearchRun, parameter: str) -> Subsets | None:
+    """Draw the training subsets of all stages, once for all trials.
+
+    Their sizes are those of the `parameter`.
+    """
+    fidelities = [fidelity for stage in plan.stages for fidelity in stage.fidelities]
+    if all(f == FULL_DATA or f.is_whole for f in fidelities):
+        return None
+    subsets = drawn_from(plan, plan.splits, fidelities, parameter)
+    shares = [subsets.fraction(stage.fidelities[0]) for stage in plan.stages]
+    if shares != sorted(shares):
+        raise ValueError(
+            f"{parameter}: training sets must not become smaller from stage to stage, "
+            f"got {plan.settings[parameter]!r}."
+        )
+    _warn_of_few_rows(parameter, fidelities, subsets)
+    return subsets
+
+
+def drawn_from(
+    plan: SearchRun,
+    splits: Sequence[tuple[Any, Any]],
+    fidelities: Sequence[Fidelity],
+    parameter: str,
+) -> Subsets:
+    """Draw training subsets of some splits, with the seed of the search."""
+    return Subsets.draw(
+        splits,
+        fidelities,
+        n_samples=plan.n_samples,
+        labels=plan.y if is_classifier(plan.estimator) else None,
+        groups=plan.split_params.get("groups"),
+        seed=plan.seed,
+        parameter=parameter,
+    )
+
+
+def _warn_of_few_rows(
+    parameter: str, fidelities: Sequence[Fidelity], subsets: Subsets
+) -> None:
+    """Warn of probable percentages, and of stages that end below all rows."""
+    numbers = sorted({fidelity.train_size for fidelity in fidelities})
+    whole = all(isinstance(number, int) for number in numbers)
+    if len(numbers) > 1 and whole and numbers[-1] == 100 < max(subsets.sizes):
+        given = ", ".join(map(str, numbers))
+        shares = ", ".join(str(number / 100) for number in numbers)
+        warn_user(
+            f"{parameter}: integers are numbers of rows. With ({given}), no trial is "
+            f"fitted to more than 100 of the {max(subsets.sizes)} training rows. "
+            f"For fractions of the rows, write ({shares})."
+        )
+    elif parameter == "stages" and len(fidelities) > 1 and not fidelities[-1].is_whole:
+        share = subsets.fraction(fidelities[-1])
+        if share < 1.0:
+            last = fidelities[-1].train_size
+            warn_user(
+                f"stages ends at {last!r}, {share:.0%} of the training rows. The best "
+                "trial is then chosen by fits to a part of the rows. To end with all "
+                "rows, add the stage 1.0."
+            )

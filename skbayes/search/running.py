@@ -1,0 +1,270 @@
+"""Running search: its journal, callbacks, workers, budget and reports."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import functools
+import math
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from skbayes import compat
+from skbayes.evaluation.aspects.registry import aspects_of
+from skbayes.evaluation.backend import Backend
+from skbayes.evaluation.evaluator import CandidateEvaluator, make_backend, make_job
+from skbayes.evaluation.prefix_store import machine_store, temporary_store
+from skbayes.evaluation.run import NullJournal, SearchRun
+from skbayes.evaluation.trial import History, Trial, TrialState
+from skbayes.journal.identity import describe_search, search_facts
+from skbayes.journal.journal import Journal
+from skbayes.loop.executor import ExecutionContext, TrialExecutor
+from skbayes.loop.failures import FailingStart, naming_strings
+from skbayes.loop.progress import Lines, PlannedStage, Report, progress_bar
+from skbayes.loop.scheduler import Budget
+from skbayes.loop.stages import Outcome, run_stages
+from skbayes.search.choice import nearest_allowed
+from skbayes.search.parameters import SearchParameters
+from skbayes.search.plan import draw_subsets
+from skbayes.tracking.autolog import autologged
+from skbayes.utils.optional import warn_or_log
+
+# With more trials in progress, proposals and pruning have too few finished trials.
+MAX_RACED_IN_FLIGHT = 16
+
+
+@dataclass(frozen=True)
+class RunningSearch:
+    """Search whose callbacks and journal are open.
+
+    The `plan` has the seed, the splits and the number of trials in flight of the
+    journal. The clock of `begin` is `time.perf_counter`.
+    """
+
+    search: SearchParameters
+    plan: SearchRun
+    context: ExecutionContext
+    journal: NullJournal
+    begin: float
+
+    @classmethod
+    @contextlib.contextmanager
+    def opened(
+        cls, search: SearchParameters, plan: SearchRun, begin: float
+    ) -> Iterator[RunningSearch]:
+        """Open the callbacks and the journal of a search, until its refit has ended."""
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(naming_strings(plan.X))
+            if "mlflow" in sys.modules:
+                stack.enter_context(autologged(search, plan.X))
+            stack.enter_context(plan.tasks.fit())
+            given = plan.settings["pre_dispatch"]
+            context, journal = ExecutionContext(search.n_jobs, given), NullJournal()
+            # By default, as many trials are in progress as keep the workers busy.
+            n_points = context.trials_in_flight(len(plan.splits))
+            if plan.pruning_risk is not None:
+                # With pruning, the fits of a trial run one after the other.
+                n_points = min(context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
+            if not isinstance(given, str):
+                n_points = int(given)
+            plan = dataclasses.replace(plan, n_points=n_points)
+            if search.journal is not None:
+                file = stack.enter_context(_journal_of(search, plan))
+                plan, journal = _continued(plan, file), file
+            subsets = draw_subsets(plan, search._subset_parameter)
+            job = dataclasses.replace(plan.job, subsets=subsets)
+            plan = dataclasses.replace(plan, job=job)
+            yield cls(search, plan, context, journal, begin)
+
+    def run(self, trial_data: Callable[[Any], Any] | None = None) -> Outcome:
+        """Run the trials of all stages, or return one that was not finished.
+
+        `trial_data`, if given, makes their data from the store of shared results.
+        """
+        plan = self.plan
+        overlap = self.context.can_overlap
+        stages = [
+            PlannedStage(
+                min(stage.n_trials, plan.optimizer.n_configurations),
+                stage.weight_in(plan),
+                max(plan.n_points, stage.n_points) if overlap else 1,
+            )
+            for stage in plan.stages
+        ]
+        n_planned = sum(stage.n_trials for stage in stages)
+        n_points = max(plan.n_points, *(stage.n_points for stage in plan.stages))
+        with (
+            self._shared_results(trial_data) as X,
+            make_backend(plan, make_job(plan, X), self.context) as backend,
+            self.context.bounded_blas(),
+            plan.tasks.searching(n_planned),
+            TrialExecutor(self.context, n_points, len(plan.splits)) as executor,
+            self._reporting(stages) as report,
+        ):
+            backend.warm_up(executor)
+            evaluator = CandidateEvaluator(plan, backend, n_planned)
+            budget = self._begin_budget(backend, n_planned)
+            outcome = run_stages(
+                plan, self.journal, evaluator, executor, budget, report
+            )
+            if not outcome.history:
+                params = nearest_allowed(plan)
+                assign = functools.partial(plan.stages[0].assigned, 0, 0)
+                evaluator = dataclasses.replace(evaluator, assign=assign)
+                outcome.history.append(evaluator.untried(params))
+        return outcome
+
+    @contextlib.contextmanager
+    def _shared_results(self, trial_data: Callable[[Any], Any] | None) -> Iterator[Any]:
+        """Yield the data of the trials, with the store of what the fits share."""
+        plan, context, limit = self.plan, self.context, self.search._cache_limit
+        has_steps = type(plan.estimator) is Pipeline and len(plan.estimator.steps) > 1
+        if trial_data is None and not has_steps:
+            yield plan.X
+            return
+        store_of_search: Any = temporary_store(context.temp_folder, limit)
+        if not context.kind.is_local:
+            everywhere = context.everywhere
+            store_of_search = machine_store(context.temp_folder, limit, everywhere)
+        with store_of_search as store:
+            if trial_data is not None:
+                with trial_data(store) as X:
+                    yield X
+            else:
+                plan.notes["shared_steps"] = store
+                yield plan.X
+                del plan.notes["shared_steps"]
+
+    def _begin_budget(self, backend: Backend, n_planned: float) -> Budget:
+        """Return the budget, and limit the backend.
+
+        Of the time to start processes for the fits, one second and 10% of the timeout
+        do not count. The search should return one second later at most.
+        """
+        plan, left = self.plan, None
+        timeout = plan.options.limits.timeout
+        if timeout is not None:
+            elapsed = time.perf_counter() - self.begin
+            left = timeout - elapsed + min(backend.start_time, 1.0 + 0.1 * timeout)
+            backend.end_after(left)
+        # A finite `error_score` hides failures of the scorer.
+        is_hidden = np.isfinite(plan.options.missing_score)
+
+        def begins_with_failures(history: History) -> bool:
+            last = history[-1]
+            failed = last.error is not None or not np.isfinite(last.score)
+            check = FailingStart(plan, plan.stages[0], backend)
+            return (failed or is_hidden) and check(history)
+
+        stoppers = [begins_with_failures, *plan.settings["stopper"]]
+        return Budget(n_planned, left, stoppers=stoppers)
+
+    @contextlib.contextmanager
+    def _reporting(self, stages: list[PlannedStage]) -> Iterator[Report | None]:
+        """Yield the callback that reports each finished trial, or None."""
+        plan, n_splits = self.plan, len(self.plan.splits)
+        recalled, verbose = dict(self.journal.results), plan.options.verbose
+        n_planned, in_flight = sum(stage.n_trials for stage in stages), plan.n_points
+        reports: list[Report] = []
+        with contextlib.ExitStack() as stack:
+            if plan.settings["verbose"] == "progress":
+                bar = progress_bar(n_planned, recalled)
+                reports.append(stack.enter_context(bar))
+            if verbose > 0:
+                print(
+                    f"Fitting {n_splits} folds for each of {n_planned} candidates, "
+                    f"totalling {n_planned * n_splits} fits"
+                    if math.isfinite(n_planned)
+                    else f"Fitting {n_splits} folds for each candidate"
+                )
+                n_workers = self.context.n_workers
+                is_given = not isinstance(plan.settings["pre_dispatch"], str)
+                if is_given and n_workers > in_flight * n_splits:
+                    print(
+                        f"{n_workers} workers can do more than "
+                        f"{in_flight * n_splits} fits at a time: pre_dispatch="
+                        "'2*n_jobs' would keep them busy."
+                    )
+                timeout = plan.options.limits.timeout
+                reports.append(Lines(stages, timeout, recalled, verbose > 1))
+            aspects = aspects_of(plan)
+            tell = print if verbose > 0 else warn_or_log
+
+            def report(trial: Trial, history: History) -> None:
+                for observer in reports:
+                    observer(trial, history)
+                for aspect in aspects:
+                    if (message := aspect.message(trial, history)) is not None:
+                        tell(message)
+
+            yield report if reports or aspects else None
+
+
+def _journal_of(search: SearchParameters, plan: SearchRun) -> Journal:
+    if compat.is_in_cross_validation():
+        raise ValueError(
+            f"journal={search.journal!r}: the search is fitted "
+            "inside cross-validation, once for each outer fold, and a journal "
+            "contains one search. Set journal=None."
+        )
+    settings = plan.settings
+    given = settings["pre_dispatch"]
+    return Journal(
+        settings["journal"],
+        space=plan.space,
+        identity=describe_search(
+            type(search),
+            settings,
+            search._without_effect,
+            plan.space,
+            plan.X,
+            plan.y,
+            plan.params,
+            plan.splits,
+        ),
+        seed=plan.seed if isinstance(settings["random_state"], Integral) else None,
+        drawn_seed=plan.seed,
+        n_points=None if isinstance(given, str) else int(given),
+        default_n_points=plan.n_points,
+        splits=list(plan.splits),
+        facts=search_facts(type(search), settings),
+    )
+
+
+def _continued(plan: SearchRun, journal: Journal) -> SearchRun:
+    """Return a plan with the seed, splits and trials in flight of a journal."""
+    if journal.seed != plan.seed:
+        plan = dataclasses.replace(plan, seed=journal.seed)
+        optimizer = plan.stages[0].make_optimizer(plan, History())
+        plan = dataclasses.replace(plan, optimizer=optimizer)
+    _check_recorded_scores(plan, journal)
+    job = dataclasses.replace(plan.job, splits=journal.splits)
+    return dataclasses.replace(plan, job=job, n_points=journal.n_points)
+
+
+def _check_recorded_scores(plan: SearchRun, journal: NullJournal) -> None:
+    """Check that the trials of the journal have the metric that guides the search."""
+    for trial in journal.results.values():
+        is_complete = trial.state == TrialState.COMPLETE and trial.error is None
+        try:
+            for fold in trial.folds:
+                if fold.fit_error is None:
+                    plan.objective.learn(fold.test_scores)
+                if is_complete:
+                    plan.objective(fold.test_scores)
+                    train_metrics = (fold.train_scores or {}).keys()
+                    is_same = train_metrics == fold.test_scores.keys()
+                    if plan.options.return_train_score and not is_same:
+                        raise ValueError("its training scores have other metrics")
+        except (LookupError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"journal: {plan.settings['journal']!r} has other metrics in trial "
+                f"{trial.number} than this search: {error}."
+            ) from error
