@@ -48,7 +48,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.compat": 560,
     "skbayes.defaults": 2937,
     "skbayes.evaluation": 5263,
-    "skbayes.inspection": 2836,
+    "skbayes.inspection": 2600,
     "skbayes.integration": 270,
     "skbayes.journal": 1085,
     "skbayes.loop": 1105,

@@ -10,11 +10,11 @@ from skbayes.inspection.advice import advice
 from skbayes.inspection.convergence import ConvergenceDisplay
 from skbayes.inspection.importance import Importance, ImportanceDisplay, importance
 from skbayes.inspection.parallel_coordinates import ParallelCoordinatesDisplay
-from skbayes.inspection.pareto_display import ParetoDisplay
+from skbayes.inspection.pareto import ParetoDisplay
 from skbayes.inspection.partial_dependence import PartialDependenceDisplay
 from skbayes.inspection.report import Report, report_history, write_report
 from skbayes.inspection.stages import StagesDisplay
-from skbayes.inspection.tradeoff_display import TradeoffDisplay
+from skbayes.inspection.tradeoff import TradeoffDisplay
 from skbayes.results.read import read_record
 from skbayes.results.record import RunningTrial, SearchRecord
 

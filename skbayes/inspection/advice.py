@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import Counter
 from collections.abc import Iterator
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.ensemble import RandomForestRegressor
 
 from skbayes import compat
 from skbayes.defaults.parts import owner_of
 from skbayes.evaluation.fold import configured
-from skbayes.evaluation.trial import History
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number
-from skbayes.utils.blas import one_blas_thread
 
 # A real number is at an end of its range if it is closer than this share of the range.
 EDGE = 0.01
@@ -30,35 +28,18 @@ FEW, FEW_EACH = 10, 5
 # Minimum number of changes of one value without a change of the score.
 LEAST_CHANGES = 3
 
-# Minimum number of trials for detecting that a hyper-parameter has no effect, and
-# maximum number used; more only add computing time.
-LEAST_FOR_EFFECT, MOST_FOR_EFFECT = 30, 500
-
-# Trees of the forest that learns the effects, and the minimum share of the variance of
-# the ranks that it must predict out of bag.
-N_TREES, LEAST_R2 = 60, 0.5
-
-# A hyper-parameter has no visible effect if its share is below this value, and below
-# the mean share of columns of random numbers.
-MOST_SHARE = 0.03
-
 # A gain of at most this multiple of its standard error may be chance.
 CHANCE = 2.0
-
-# A model is much faster than another one if it takes at most this share of its time.
-FASTER = 1 / 3
 
 
 def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     """Suggest changes for the next search from the trials of a search.
 
     The advice reports best values at an end of their range, with a wider range to try,
-    and hyper-parameters without a visible effect. It also reports ties for the best
-    score, and too few trials for reliable plots and importances. It reports if the
-    corrected gain over the current parameters of the estimator is at most twice its
-    standard error.
-    In a choice among models, it reports one that is as good within one standard error
-    of the best score and takes at most a third of its scoring time.
+    and hyper-parameters that never changed the score. It also reports what an ensemble
+    adds and costs, ties for the best score, and too few trials for reliable plots and
+    importances. It reports if the corrected gain over the current parameters of the
+    estimator is at most twice its standard error.
 
     Parameters
     ----------
@@ -86,10 +67,8 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     Notes
     -----
     A wider range is suggested only if the scikit-learn estimator accepts its values.
-    A hyper-parameter has no visible effect if at least three changes of its value
-    alone never changed the score. With at least 30 trials, this also
-    applies if a random forest predicts the ranks of the scores and uses the
-    hyper-parameter no more than columns of random numbers.
+    A hyper-parameter has no visible effect if at least three changes of its value alone
+    never changed the score.
 
     Examples
     --------
@@ -109,9 +88,10 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
     sentences: list[str] = []
     if record.space is not None and not record.directions:
         inert = _never_changed(record, record.space)
-        more = _without_effect(record, record.space)
-        inert += [name for name in more if name not in inert]
-        model = _model(source, record.params[record.best])
+        model = getattr(source, "estimator", None)
+        with contextlib.suppress(TypeError, ValueError):
+            if hasattr(model, "set_params"):
+                model = configured(model, record.params[record.best])
         sentences += _edges(record, record.space, record.best, model, inert)
         if inert:
             has, they = ("has", "it") if len(inert) == 1 else ("have", "they")
@@ -124,19 +104,8 @@ def advice(source: Any, *, search_spaces: Any = None) -> list[str]:
         few_trials(record),
         _ties(record, record.best),
         _gain(source),
-        _faster_model(record, getattr(source, "trials_", source)),
     )
     return [*sentences, *filter(None, found)]
-
-
-def _model(source: Any, params: dict[str, Any]) -> Any:
-    estimator = getattr(source, "estimator", None)
-    if not hasattr(estimator, "set_params"):
-        return None
-    try:
-        return configured(estimator, params)
-    except (TypeError, ValueError):
-        return None
 
 
 # -- ranges ---------------------------------------------------------------------------
@@ -156,22 +125,18 @@ def _edges(
         near = EDGE if isinstance(column.dimension, Real) else 0.0
         # The position of an integer is the center of its cell, not the border.
         places = column.dimension.encode(list(ends))
-        for end, place, side, to in zip(
-            ends, places, ("lower", "upper"), ("down", "up"), strict=True
-        ):
+        for k, (side, to) in enumerate((("lower", "down"), ("upper", "up"))):
             # The position is NaN if the hyper-parameter is inactive.
-            if not np.all(np.abs(positions - place) <= near):
+            if not np.all(np.abs(positions - places[k]) <= near):
                 continue
             wider = _wider(column.dimension, *ends, is_upper=to == "up")
-            if wider == end or _is_limit(model, name, end, wider):
-                continue
-            value, low, high, new = map(
-                _text, (record.params[best][name], *ends, wider)
-            )
-            yield (
-                f"The best {name}, {value}, is at the {side} end of its range, {low} "
-                f"to {high}: try {to} to {new}."
-            )
+            if wider != ends[k] and not _is_limit(model, name, ends[k], wider):
+                numbers = record.params[best][name], *ends, wider
+                value, low, high, new = map(_text, numbers)
+                yield (
+                    f"The best {name}, {value}, is at the {side} end of its range, "
+                    f"{low} to {high}: try {to} to {new}."
+                )
 
 
 def _text(number: Any) -> str:
@@ -180,14 +145,13 @@ def _text(number: Any) -> str:
 
 def _ends(dimension: Any) -> tuple[Any, Any] | None:
     """Return the ends of a range or of a list of three or more numbers."""
-    if isinstance(dimension, Real):
-        return dimension.low, dimension.high
-    if isinstance(dimension, Integer) and dimension.n_values > 2:
-        return dimension.low, dimension.high
-    if isinstance(dimension, Ordinal) and dimension.n_values > 2:
-        values = dimension.values
-        return (values[0], values[-1]) if all(map(is_number, values)) else None
-    return None
+    if isinstance(dimension, Ordinal) and all(map(is_number, dimension.values)):
+        ends = dimension.values[0], dimension.values[-1]
+    elif isinstance(dimension, Real | Integer):
+        ends = dimension.low, dimension.high
+    else:
+        return None
+    return ends if dimension.n_values > 2 else None
 
 
 def _wider(dimension: Any, low: Any, high: Any, is_upper: bool) -> Any:
@@ -245,41 +209,6 @@ def _never_changed(record: SearchRecord, space: Space) -> list[str]:
     return found
 
 
-def _without_effect(record: SearchRecord, space: Space) -> list[str]:
-    """Return the hyper-parameters that a forest uses no more than shuffled columns."""
-    rows = np.flatnonzero(record.comparable)
-    if len(rows) < LEAST_FOR_EFFECT:
-        return []
-    if len(rows) > MOST_FOR_EFFECT:
-        rows = rows[np.linspace(0, len(rows) - 1, MOST_FOR_EFFECT).astype(int)]
-    X = space.encode([record.params[i] for i in rows])
-    # Only columns that are active in every trial and were varied.
-    known = ~np.isnan(X).any(axis=0)
-    varied = known & (np.nanstd(np.where(known, X, 0.0), axis=0) > 0.1)
-    score = record.score[rows]
-    if varied.sum() < 2 or np.ptp(score) == 0.0:
-        return []
-    X = X[:, known]
-    ranks = np.argsort(np.argsort(score, kind="stable"), kind="stable")
-    shadows = np.random.default_rng(0).permuted(X, axis=0)
-    forest = RandomForestRegressor(
-        N_TREES, min_samples_leaf=3, max_features=0.5, oob_score=True, random_state=0
-    )
-    with one_blas_thread():
-        forest.fit(np.hstack([X, shadows]), ranks)
-    if forest.oob_score_ < LEAST_R2:
-        return []
-    shares, chance = np.split(forest.feature_importances_, 2)
-    limit = min(MOST_SHARE, chance.mean())
-    names = [column.name for column in space.columns]
-    places = np.flatnonzero(known)
-    return [
-        str(names[place])
-        for place, share in zip(places, shares, strict=True)
-        if varied[place] and names[place] is not None and share < limit
-    ]
-
-
 # -- trials ---------------------------------------------------------------------------
 
 
@@ -302,7 +231,7 @@ def _ensemble(found: Any, sign: int) -> str | None:
 
 def few_trials(record: SearchRecord) -> str | None:
     """Return a sentence if the trials are too few to learn effects from them."""
-    n_trials, n = int(record.complete.sum()), _n_varied(record)
+    n_trials, n = int(record.complete.sum()), len(_varied(record))
     needed = max(FEW, FEW_EACH * n)
     all_tried = record.space and len(record) >= record.space.n_configurations
     if n_trials >= needed or all_tried or not n:
@@ -314,13 +243,14 @@ def few_trials(record: SearchRecord) -> str | None:
     )
 
 
-def _n_varied(record: SearchRecord) -> int:
-    """Return the number of hyper-parameters with several values."""
+def _varied(record: SearchRecord) -> list[str]:
+    """Return the names of the hyper-parameters with several values."""
     if record.space is not None:
         columns = record.space.columns
-        return len({c.name for c in columns if c.name and c.dimension.n_values > 1})
+        return sorted({c.name for c in columns if c.name and c.dimension.n_values > 1})
     tried = {(name, repr(v)) for params in record.params for name, v in params.items()}
-    return sum(n > 1 for n in Counter(name for name, _ in tried).values())
+    counts = Counter(name for name, _ in tried)
+    return sorted(name for name, n in counts.items() if n > 1)
 
 
 def _ties(record: SearchRecord, best: int) -> str | None:
@@ -331,12 +261,9 @@ def _ties(record: SearchRecord, best: int) -> str | None:
     if n_tied < 2:
         return None
     if n_tied == len(scores) and n_tied > LEAST_CHANGES:
-        pairs = {(k, repr(v)) for params in record.params for k, v in params.items()}
-        tried = Counter(name for name, _ in pairs)
-        names = ", ".join(name for name in sorted(tried) if tried[name] > 1)
         return (
             f"All {n_tied} trials have the same score, {shown:.4g}: no value that was "
-            f"tried of {names} changes it."
+            f"tried of {', '.join(_varied(record))} changes it."
         )
     return (
         f"{n_tied} trials share the best score, {shown:.4g}: more splits or a finer "
@@ -355,27 +282,4 @@ def _gain(source: Any) -> str | None:
     return (
         "No gain over the estimator's own values is visible: corrected for the choice "
         f"of the best trial, it is {gain:.2g} ± {error:.2g}."
-    )
-
-
-def _faster_model(record: SearchRecord, trials: Any) -> str | None:
-    """Return a sentence on a model of a choice that is faster and about as good."""
-    names = [None if m is None else type(m).__name__ for m in record.models]
-    best = record.best
-    has_times = isinstance(trials, History) and not record.directions
-    if best is None or names[best] is None or not has_times:
-        return None
-    seconds = np.array([np.mean(trial.score_times) for trial in record.trials])
-    least = record.score[best] - record.std[best] / np.sqrt(len(trials[0].folds))
-    found = record.eligible & (record.score >= least)
-    found &= (seconds > 0.0) & (seconds <= FASTER * seconds[best])
-    found &= [name not in (None, names[best]) for name in names]
-    row = next((row for row in record.order.tolist() if found[row]), None)
-    if row is None:
-        return None
-    return (
-        f"{names[row]} scores {record.shown[row]:.4g}, and {names[best]} "
-        f"{record.shown[best]:.4g}: the difference is at most one standard error of "
-        f"the best score. Scoring {names[row]} takes "
-        f"1/{round(seconds[best] / seconds[row])} of the time."
     )

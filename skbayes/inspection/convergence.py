@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection import style
+from skbayes.inspection import base
 from skbayes.inspection.base import _Display, get_axes, select_trials
 from skbayes.inspection.scales import plain
 from skbayes.results.read import read_record
@@ -107,12 +107,18 @@ class ConvergenceDisplay(_Display):
 
         Parameters
         ----------
+        %(search)s
+        %(metric)s
         by : {"trials", "seconds"}, default="trials"
             Horizontal axis: number of trials, or time. Searches of scikit-learn do not
             record when their trials ran.
         name : str or None, default=None
             Name in the legend. By default, the name of the class of the search, or of
             its journal.
+        %(ax)s
+        %(options)s
+
+        %(Returns)s
         """
         record = read_record(search, metric=metric, name=name)
         return cls(record, by=by).plot(ax, **options)
@@ -136,51 +142,52 @@ class ConvergenceDisplay(_Display):
             Name in the legend. By default, the name of the search.
         line_kw : dict or None, default=None
             Keyword arguments for the line, see ``matplotlib.lines.Line2D``.
+        point_kw : dict or None, default=None
+            Keyword arguments for the points of the trials, see
+            ``matplotlib.axes.Axes.scatter``.
+
+        %(Returns)s
         """
+        from matplotlib.cbook import normalize_kwargs
+        from matplotlib.lines import Line2D
+
         ax, record = get_axes(ax), self.record
         before = sum(line.get_gid() == LINE for line in ax.lines)
-        series = style.tones(ax).series(before)
+        series = base.tones(ax).series(before)
         name = plain(record.name if name is None else name)
-        line = {
-            "color": series.color,
-            "linestyle": series.linestyle,
-            "linewidth": 2.0,
-            "drawstyle": "steps-post",
-            # matplotlib hides names with a leading underscore.
+        # matplotlib hides names with a leading underscore.
+        line: dict[str, Any] = {
             "label": f" {name}" if name.startswith("_") else name,
             "gid": LINE,
-            "zorder": 3,
         }
-        (self.line_,) = ax.plot(self.x, self.best, **style.merged(line, line_kw))
-        self._draw_own(ax)
+        line |= {"color": series.color, "linestyle": series.linestyle, "zorder": 3}
+        line |= {"linewidth": 2.0, "drawstyle": "steps-post"}
+        line |= normalize_kwargs(line_kw or {}, Line2D)
+        (self.line_,) = ax.plot(self.x, self.best, **line)
+        self.own_line_ = None
+        if record.own is not None:
+            # The line can be outside the plot, so the legend contains the score.
+            own = record.shown[record.own]
+            line = {"color": base.tones(ax).gray, "linestyle": (0, (4, 3)), "gid": OWN}
+            line |= {"label": f"estimator's own values: {own:.4g}", "linewidth": 1.2}
+            self.own_line_ = ax.axhline(own, **line)
         color = self.line_.get_color()
         points = {"s": 16, "color": color, "marker": series.marker, "linewidths": 0.8}
-        points |= {"gid": style.TRIALS, "alpha": 0.55, **(point_kw or {})}
+        points |= {"gid": base.TRIALS, "alpha": 0.55, **(point_kw or {})}
         shown, comparable = record.shown, record.eligible
         self.points_ = ax.scatter(self.x[comparable], shown[comparable], **points)
         if before == 0 and not {"c", "color", "marker"} & {*(point_kw or {})}:
             self._group_by_model(ax, points)
         others = ~comparable & np.isfinite(shown)
-        hollow = {**points, "gid": style.OTHERS}
-        hollow |= {"facecolors": "none", "edgecolors": hollow.pop("color")}
+        hollow = {**points, "gid": base.OTHERS, "facecolors": "none"}
+        hollow |= {"edgecolors": hollow.pop("color")}
         hollow["label"] = "_" + ", ".join(_kinds(record, others))
         self.other_points_ = ax.scatter(self.x[others], shown[others], **hollow)
         failed = self.x[record.state == "failed"]
-        self.failed_points_ = style.mark_failures(ax, failed, record.sign, color)
-        style.set_robust_ylim(ax, record.sign)
+        self.failed_points_ = base.mark_failures(ax, failed, record.sign, color)
+        base.set_robust_ylim(ax, record.sign)
         self._describe(ax)
         return self._drawn_on(ax)
-
-    def _draw_own(self, ax: Any) -> None:
-        self.own_line_ = None
-        if self.record.own is None:
-            return
-        # The line can be outside the plot, so the legend contains the score.
-        score = self.record.shown[self.record.own]
-        line: dict[str, Any] = {"color": style.tones(ax).gray, "gid": OWN}
-        line |= {"label": f"estimator's own values: {score:.4g}", "linewidth": 1.2}
-        line["linestyle"] = (0, (4, 3))
-        self.own_line_ = ax.axhline(score, **line)
 
     def _group_by_model(self, ax: Any, points: dict[str, Any]) -> None:
         """Give the points of each model a color, a marker, and an entry in the legend.
@@ -195,7 +202,7 @@ class ConvergenceDisplay(_Display):
             return
         entries = {}
         for place, name in enumerate(distinct):
-            series = style.tones(ax).series(place + 1)  # the line has the first one
+            series = base.tones(ax).series(place + 1)  # the line has the first one
             mark = {"color": series.color, "marker": series.marker, "gid": MODEL}
             entries[name] = ax.scatter([], [], label=name, **{**points, **mark})
         colors = [entries[name].get_facecolors()[0] for name in names]
@@ -203,32 +210,35 @@ class ConvergenceDisplay(_Display):
         self.points_.set_paths([entries[name].get_paths()[0] for name in names])
 
     def _describe(self, ax: Any) -> None:
+        """Name the axes, and list in the legend what is drawn."""
         from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator
 
-        label = plain(self.record.label)
-        style.style_axes(ax, xlabel=UNITS[self.by], ylabel=label)
+        base.style_axes(ax, xlabel=UNITS[self.by], ylabel=plain(self.record.label))
         if self.by == "trials":
             ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-        drawn = {c.get_gid() for c in ax.collections if len(c.get_offsets())}
-        drawn_lines = [line for line in ax.lines if line.get_gid() in (LINE, OWN)]
+        lines = [line for line in ax.lines if line.get_gid() in (LINE, OWN)]
         # Searches of the same estimator have the same own values.
-        named = {line.get_label(): line for line in drawn_lines}
+        named = {line.get_label(): line for line in lines}
         handles = [line for label, line in named.items() if label[:1] != "_"]
         models = [entry for entry in ax.collections if entry.get_gid() == MODEL]
         handles += models
-        other = [c.get_label() for c in ax.collections if c.get_gid() == style.OTHERS]
+        drawn = {c.get_gid() for c in ax.collections if len(c.get_offsets())}
+        other = [c.get_label() for c in ax.collections if c.get_gid() == base.OTHERS]
         kinds = dict.fromkeys(k for s in other for k in s[1:].split(", ") if k)
-        mark: dict[str, Any] = {"linestyle": "none", "markersize": 4.5}
-        mark["color"] = style.tones(ax).gray
         for gid, label, marker, fill in (
-            (style.TRIALS, "trial", "o", "full"),
-            (style.OTHERS, ", ".join(kinds), "o", "none"),
-            (style.FAILURES, "failed", "x", "full"),
+            (base.TRIALS, "trial", "o", "full"),
+            (base.OTHERS, ", ".join(kinds), "o", "none"),
+            (base.FAILURES, "failed", "x", "full"),
         ):
-            if gid in drawn and not (gid == style.TRIALS and models):
-                mark |= {"label": label, "marker": marker, "fillstyle": fill}
-                handles.append(Line2D([], [], **mark))
+            if gid in drawn and not (gid == base.TRIALS and models):
+                mark: dict[str, Any] = {
+                    "marker": marker,
+                    "fillstyle": fill,
+                    "linestyle": "none",
+                }
+                mark |= {"markersize": 4.5, "color": base.tones(ax).gray}
+                handles.append(Line2D([], [], label=label, **mark))
         # Many entries would cover the points.
         below = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.2), "ncols": 2}
         look = {"fontsize": "small", "edgecolor": "none", "framealpha": 0.85}

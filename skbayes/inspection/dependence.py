@@ -1,29 +1,51 @@
 """Partial dependence of the score on one or two hyper-parameters: computation.
 
-Symbols: D columns of the encoded space; S samples of the surrogate's hyper-parameters;
-a cell is a combination of positions of the columns that are not averaged over.
+The surrogate of the score is that of a search, or one fitted to its trials. Symbols: D
+columns of the encoded space; a cell is a combination of positions of the columns that
+are not averaged over.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from skbayes.inspection.scales import option_places, scale_of
-from skbayes.inspection.score_model import ScoreModel, column_labels
-from skbayes.space import Dimension, Distribution, Space
+from skbayes.inspection.scales import are_log, option_places, scale_of
+from skbayes.optimizer.optimizer import Optimizer
+from skbayes.results.read import read_record
+from skbayes.results.record import SearchRecord
+from skbayes.space import (
+    Categorical,
+    Dimension,
+    Distribution,
+    Integer,
+    Ordinal,
+    Real,
+    Space,
+)
 from skbayes.space.candidates import Candidates, sobol
-from skbayes.space.dimensions import FloatArray
+from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.surrogates.base import posterior_of_mean
+from skbayes.surrogates.registry import (
+    capability,
+    check_surrogate,
+    make_surrogate,
+    names_with,
+    registry,
+)
 from skbayes.utils.blas import one_blas_thread
 
 # Maximum number of values of a single hyper-parameter, and of each hyper-parameter of a
 # pair.
 RESOLUTION, PAIR_RESOLUTION = 50, 20
+
+# Maximum number of configurations to average over.
+N_AVERAGED = 128
 
 # Number of hyper-parameters shown by default: those whose mean varies most.
 N_SHOWN = 12
@@ -34,6 +56,162 @@ LOG2_MOST_DRAWN = 16
 
 # Tails of a distribution without bounds that are not shown, as shares of its mass.
 HIDDEN_TAIL = 0.01
+
+
+# -- surrogate of the score -----------------------------------------------------------
+
+
+class NoScores(ValueError):
+    """Error if no trial has a score."""
+
+
+@dataclass(frozen=True)
+class ScoreModel:
+    """Fitted surrogate, and the trials that it was fitted to."""
+
+    record: SearchRecord
+    # Encoding of the configurations.
+    space: Space
+    surrogate: Any
+    # Rows of the trials in the record that are comparable and in the space, and their
+    # values by the names of the space.
+    rows: np.ndarray
+    params: list[dict[str, Any]]
+    # Displayed score = unit * prediction + offset.
+    unit: float
+    offset: float
+
+    @property
+    def floor(self) -> float | None:
+        """Displayed score that replaces all worse ones in the surrogate, or None."""
+        surrogate = getattr(self.surrogate, "surrogate", self.surrogate)
+        floor = getattr(surrogate, "floor_", None)
+        return None if floor is None else self.unit * floor + self.offset
+
+
+def score_model(
+    source: Any,
+    *,
+    metric: str | None = None,
+    surrogate: Any = None,
+    search_spaces: Any = None,
+) -> ScoreModel:
+    """Return the surrogate of a search, or fit one; `NoScores` if it has no score."""
+    if surrogate is not None:
+        if not capability(check_surrogate(surrogate), "predicts_scores"):
+            raise ValueError(
+                f"surrogate: {surrogate!r} does not predict scores; use one of "
+                f"{names_with('predicts_scores')}."
+            )
+    record = read_record(source, metric=metric, search_spaces=search_spaces)
+    if surrogate is None and search_spaces is None:
+        model = _own_model(source, record)
+        if model is not None:
+            return model
+    space, rows, params = _trials(source, record)
+    if surrogate is None:
+        surrogate = getattr(source, "surrogate", "gp")
+        is_known = not isinstance(surrogate, str) or surrogate in registry
+        if not (is_known and capability(surrogate, "predicts_scores")):
+            surrogate = "gp"
+    with one_blas_thread():
+        model = make_surrogate(surrogate, Candidates(space), 0)
+        # Failed trials count as the worst score, as in a search.
+        y = record.score[rows]
+        y = np.where(np.isfinite(y), y, np.min(y[np.isfinite(y)]))
+        model = model.fit(space.encode(params), y)
+    return ScoreModel(record, space, model, rows, params, float(record.sign), 0.0)
+
+
+def _own_model(source: Any, record: SearchRecord) -> ScoreModel | None:
+    """Return the surrogate of a fitted search if it predicts this score."""
+    optimizer = getattr(source, "optimizer_", None)
+    if not isinstance(optimizer, Optimizer):
+        return None
+    guide = getattr(source, "target_metric_", "score")
+    # A search calls a single metric "score"; a plot uses the name of the metric.
+    own_names = [guide, *([source.scoring] if guide == "score" else [])]
+    if record.metric not in own_names:
+        return None
+    try:
+        surrogate = optimizer.fitted_surrogate()
+    except ValueError:
+        return None
+    unit, offset = float(record.sign), 0.0
+    if hasattr(source, "score_range"):
+        # The surrogate is fitted to scores on the scale of the tradeoff.
+        low, high = source.score_range or (0.0, 1.0)
+        unit, offset = unit * (high - low), unit * low
+    space, rows, params = _trials(source, record)
+    return ScoreModel(record, space, surrogate, rows, params, unit, offset)
+
+
+def _trials(
+    source: Any, record: SearchRecord
+) -> tuple[Space, np.ndarray, list[dict[str, Any]]]:
+    """Return the space, and the rows and values of comparable trials in it."""
+    space, params, fractions = record.space, record.params, record.train_fraction
+    if hasattr(source, "_trials_with_sizes"):
+        # The optimizer of the search has the size of the training set as an additional
+        # hyper-parameter of the trials.
+        space, fractions = source.optimizer_.space, np.ones(len(record))
+        trials, *_ = source._trials_with_sizes(source, space)
+        proposed = {trial.number: trial.params for trial in trials}
+        params = [proposed[number] for number in record.number]
+    # Scores on smaller shares of the training rows are not comparable.
+    scored = record.complete
+    finished = np.isin(record.state, ["complete", "failed"])
+    comparable = finished & (fractions == fractions[scored].max(initial=0.0))
+    if space is None:
+        space = space_of_values([params[i] for i in np.flatnonzero(comparable)])
+    rows = [i for i in np.flatnonzero(comparable) if params[i] in space]
+    if not np.any(scored[rows]):
+        raise NoScores("No trial has a score, so no surrogate can be fitted.")
+    return space, np.array(rows, dtype=int), [params[i] for i in rows]
+
+
+def space_of_values(params: Sequence[Mapping[str, Any]], ranges: bool = True) -> Space:
+    """Guess a space from configurations; numbers are ranges if `ranges`, else lists."""
+    dimensions = {}
+    for name in sorted(set().union(*params)):
+        if any(name not in row for row in params):
+            raise ValueError(
+                f"search_spaces must be given, because {name!r} is not in every "
+                "configuration."
+            )
+        dimensions[name] = _dimension([row[name] for row in params], ranges)
+    return Space([dimensions])
+
+
+def _dimension(values: list[Any], ranges: bool) -> Dimension:
+    different: list[Any] = []
+    for value in values:
+        if value not in different:
+            different.append(value)
+    if not all(map(is_number, values)):
+        return Categorical(different)
+    if not ranges:
+        return Ordinal(different)
+    low, high = min(values), max(values)
+    if low == high:
+        return Categorical([low])
+    prior: Any = "log-uniform" if are_log(values) else "uniform"
+    if all(isinstance(value, int) for value in values):
+        return Integer(low, high, prior)
+    return Real(float(low), float(high), prior)
+
+
+def column_labels(space: Space) -> list[str]:
+    """Name the columns; later columns with the same name are numbered."""
+    labels: list[str] = []
+    for column in space.columns:
+        name = column.name or "(choice of dict)"
+        n_before = sum(c.name == column.name for c in space.columns[: len(labels)])
+        labels.append(f"{name} ({n_before + 1})" if n_before else name)
+    return labels
+
+
+# -- partial dependence ---------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,19 +244,16 @@ def dependences(
     params: Sequence[str | tuple[str, str]] | None = None,
     *,
     resolution: int | None = None,
-    n_averaged: int = 128,
-    random_state: int = 0,
 ) -> list[Dependence]:
     """Compute partial dependences of single hyper-parameters and of pairs."""
-    _check_count(n_averaged, "n_averaged", 1)
-    if resolution is not None:
-        _check_count(resolution, "resolution", 2)
-    others = BackgroundSample(model.space, int(n_averaged), random_state)
+    if not (resolution is None or isinstance(resolution, Integral) and resolution > 1):
+        raise ValueError(f"resolution must be an integer >= 2, got {resolution!r}.")
+    others = BackgroundSample(model.space)
     found = []
     with one_blas_thread():
-        for columns in _columns_of(model, params):
+        for columns in _columns_of(model.space, params):
             most = resolution or (RESOLUTION if len(columns) == 1 else PAIR_RESOLUTION)
-            found.append(_dependence(model, others, columns, int(most)))
+            found.append(_dependence(model, others, columns, most))
     if params is None and len(found) > N_SHOWN:
         spans = [np.nanmax(d.mean) - np.nanmin(d.mean) for d in found]
         widest = sorted(np.argsort(spans)[-N_SHOWN:])
@@ -86,22 +261,15 @@ def dependences(
     return found
 
 
-def _check_count(number: Any, name: str, least: int) -> None:
-    if not isinstance(number, int | np.integer) or isinstance(number, bool):
-        raise TypeError(f"{name} must be an integer, got {number!r}.")
-    if number < least:
-        raise ValueError(f"{name} must be at least {least}, got {number!r}.")
-
-
-def _columns_of(model: ScoreModel, params: Any) -> list[tuple[int, ...]]:
-    columns = model.space.columns
+def _columns_of(space: Space, params: Any) -> list[tuple[int, ...]]:
+    """Return the columns of each panel, one or two."""
+    columns, labels = space.columns, column_labels(space)
     if params is None:
         return [
             (j,) for j, c in enumerate(columns) if c.name and c.dimension.n_values > 1
         ]
     if isinstance(params, str) or not isinstance(params, Iterable):
         raise TypeError(f"params must be a list of names or pairs, got {params!r}.")
-    labels = column_labels(model.space)
     panels: list[tuple[int, ...]] = []
     for panel in params:
         names = panel if isinstance(panel, tuple | list) else (panel,)
@@ -109,37 +277,33 @@ def _columns_of(model: ScoreModel, params: Any) -> list[tuple[int, ...]]:
             raise TypeError(
                 f"params must be names, or pairs of names in tuples, got {panel!r}."
             )
-        known = [
-            [j for j, c in enumerate(columns) if name in (c.name, labels[j])]
-            for name in names
-        ]
-        for name, places in zip(names, known, strict=True):
-            if not places:
+        known = []
+        for name in names:
+            # Branches can have columns of one name.
+            known.append(
+                [j for j, c in enumerate(columns) if name in (c.name, labels[j])]
+            )
+            if not known[-1]:
                 raise ValueError(
-                    f"params: {name!r} is not one of {model.space.parameter_names}."
+                    f"params: {name!r} is not one of {space.parameter_names}."
                 )
-        if len(names) == 2 and known[0] == known[1]:
+        if len(names) == 1:
+            panels += [(j,) for j in known[0]]
+            continue
+        if known[0] == known[1]:
             raise ValueError(
                 f"params: a pair needs two different names, got {panel!r}."
             )
-        panels += _together(model, known)
+        pairs = [(i, j) for i in known[0] for j in known[1]]
+        drawn = np.random.default_rng(0).random((4096, space.n_columns))
+        active = ~np.isnan(space.from_uniform(drawn))
+        together = [pair for pair in pairs if np.any(np.all(active[:, pair], axis=1))]
+        if not together:
+            raise ValueError(
+                f"params: {names[0]!r} and {names[1]!r} never occur together."
+            )
+        panels += together
     return panels
-
-
-def _together(model: ScoreModel, known: list[list[int]]) -> list[tuple[int, ...]]:
-    """Return the combinations of columns that occur together."""
-    if len(known) == 1:
-        return [(j,) for j in known[0]]
-    drawn = model.space.from_uniform(
-        np.random.default_rng(0).random((4096, model.space.n_columns))
-    )
-    active = ~np.isnan(drawn)
-    pairs = [(i, j) for i in known[0] for j in known[1]]
-    found = [pair for pair in pairs if np.any(np.all(active[:, pair], axis=1))]
-    if not found:
-        names = [model.space.columns[places[0]].name for places in known]
-        raise ValueError(f"params: {names[0]!r} and {names[1]!r} never occur together.")
-    return list(found)
 
 
 def _dependence(
@@ -189,8 +353,7 @@ class BackgroundSample:
     """
 
     space: Space
-    n_averaged: int = 128
-    seed: int = 0
+    n_averaged: int = N_AVERAGED
 
     def __post_init__(self) -> None:
         self._listed = self._list_all()
@@ -242,7 +405,7 @@ class BackgroundSample:
     def _points(self, log2_n: int) -> FloatArray:
         """Return positions in all columns, active or inactive."""
         if log2_n not in self._drawn:
-            U = sobol(self.space.n_columns, log2_n, np.random.default_rng(self.seed))
+            U = sobol(self.space.n_columns, log2_n, np.random.default_rng(0))
             P = np.empty_like(U)
             for j, column in enumerate(self.space.columns):
                 P[:, j] = column.dimension.from_uniform(U[:, j])

@@ -28,10 +28,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.ensemble import RandomForestRegressor
 
-from skbayes.inspection import style
+from skbayes.inspection import base
 from skbayes.inspection.base import _Display, get_axes
+from skbayes.inspection.dependence import column_labels, space_of_values
 from skbayes.inspection.scales import name_label
-from skbayes.inspection.score_model import column_labels, space_of_values
 from skbayes.results.read import read_record
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
@@ -39,6 +39,9 @@ from skbayes.utils.texts import html_table
 
 # Position of a column that is inactive in a configuration; others are from 0 to 1.
 INACTIVE = -1.0
+
+# Maximum number of hyper-parameters in the plot.
+N_SHOWN = 12
 
 # Number of configurations drawn to estimate how often a column is inactive.
 N_DRAWN = 1024
@@ -369,8 +372,6 @@ class ImportanceDisplay(_Display):
         metric: str | None = None,
         top: float | None = None,
         n_pairs: int = 4,
-        n_estimators: int = 100,
-        random_state: Any = 0,
         ax: Any = None,
         **options: Any,
     ) -> Self:
@@ -378,26 +379,23 @@ class ImportanceDisplay(_Display):
 
         Parameters
         ----------
+        %(search)s
+        %(search_spaces)s
+        %(metric)s
         top : float or None, default=None
             Restrict the analysis to the best configurations, as for
             :func:`skbayes.inspection.importance`.
         n_pairs : int, default=4
             Number of pairs to show, the strongest first.
-        n_estimators : int, default=100
-            Number of trees.
-        random_state : int, RandomState or None, default=0
-            Random state of the forest.
+        %(ax)s
+        %(options)s
+
+        %(Returns)s
         """
         record = read_record(search, metric=metric, search_spaces=search_spaces)
         if np.sum(record.comparable) < 2:
             return cls(Importance({}, {}, {}, {})).plot(ax)
-        found = importance(
-            record,
-            top=top,
-            n_pairs=n_pairs,
-            n_estimators=n_estimators,
-            random_state=random_state,
-        )
+        found = importance(record, top=top, n_pairs=n_pairs)
         return cls(found).plot(ax, **options)
 
     @property
@@ -409,15 +407,16 @@ class ImportanceDisplay(_Display):
             f"{listed}."
         )
 
-    def plot(self, ax: Any = None, *, n_shown: int = 12) -> Self:
-        """Draw the bars.
+    def plot(self, ax: Any = None) -> Self:
+        """Draw the bars of the 12 most important hyper-parameters, and of the pairs.
 
         Parameters
         ----------
-        n_shown : int, default=12
-            Maximum number of hyper-parameters to show.
+        %(ax)s
+
+        %(Returns)s
         """
-        found, names = self.importance, list(self.importance.single)[:n_shown]
+        found, names = self.importance, list(self.importance.single)[:N_SHOWN]
         pairs, n_single = list(found.pairs), len(names)
         n = n_single + len(pairs)
         rows = [(found.single[name], found.single_sd[name]) for name in names]
@@ -425,8 +424,8 @@ class ImportanceDisplay(_Display):
         parts, sds = np.array(rows).reshape(n, 2).T
         ax = get_axes(ax, figsize=(6.0, 1.1 + 0.28 * max(n, 3)))
         if not n:
-            style.annotate_empty(ax, "fewer than two trials have a score")
-        y, shades = np.arange(n), style.tones(ax)
+            base.annotate_empty(ax, "fewer than two trials have a score")
+        y, shades = np.arange(n), base.tones(ax)
         color = shades.series(0).color
         self.bars_ = ax.barh(y[:n_single], parts[:n_single], color=color)
         self.pair_bars_ = None
@@ -446,5 +445,5 @@ class ImportanceDisplay(_Display):
         ax.invert_yaxis()
         ax.xaxis.set_major_formatter(lambda share, _: f"{share:.0%}")
         xlabel = "share of the variance of the score"
-        style.style_axes(ax, "x", xlim=(0.0, None), xlabel=xlabel)
+        base.style_axes(ax, "x", xlim=(0.0, None), xlabel=xlabel)
         return self._drawn_on(ax)

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection import style
+from skbayes.inspection import base
 from skbayes.inspection.base import _Display, get_axes, select_trials
 from skbayes.inspection.scales import (
     MAX_LISTED,
@@ -52,14 +52,19 @@ class ParallelCoordinatesDisplay(_Display):
     Parameters
     ----------
     %(record)s
-    %(params)s
+    params : list of str or None, default=None
+        Hyper-parameters to plot, in this order. By default, all with more than one
+        possible value.
 
     Attributes
     ----------
     record : SearchRecord
         The trials; of a search in stages, those of the last stage.
-    %(scales)s
-    %(values)s
+    scales : list of ParameterScale
+        Scale of each hyper-parameter.
+    values : list of ndarray of shape (n_trials,)
+        Values of each hyper-parameter in the trials, or the positions of its options.
+        NaN in trials without the hyper-parameter.
     %(ax_)s
     %(figure_)s
     lines_ : matplotlib.collections.LineCollection
@@ -123,7 +128,20 @@ class ParallelCoordinatesDisplay(_Display):
         ax: Any = None,
         **options: Any,
     ) -> Self:
-        """Draw the trials of a search."""
+        """Draw the trials of a search.
+
+        Parameters
+        ----------
+        %(search)s
+        params : list of str or None, default=None
+            Hyper-parameters to plot, as for the class.
+        %(metric)s
+        %(search_spaces)s
+        %(ax)s
+        %(options)s
+
+        %(Returns)s
+        """
         record = read_record(search, metric=metric, search_spaces=search_spaces)
         return cls(record, params).plot(ax, **options)
 
@@ -134,12 +152,15 @@ class ParallelCoordinatesDisplay(_Display):
 
         Parameters
         ----------
+        %(ax)s
         top : float, default=0.2
             Share of the trials with a score whose lines stand out, the best ones. 1
             means all.
         line_kw : dict or None, default=None
             Keyword arguments for the lines of the best trials, see
             ``matplotlib.collections.LineCollection``.
+
+        %(Returns)s
         """
         if not 0 < top <= 1:
             raise ValueError(f"top must be in (0, 1], got {top!r}.")
@@ -156,11 +177,11 @@ class ParallelCoordinatesDisplay(_Display):
         if np.isfinite(self.record.score).any():
             self._draw_score_axis(ax, last)
         else:
-            style.annotate_empty(ax)
+            base.annotate_empty(ax)
         for at in np.flatnonzero(is_missing).tolist():
             label = "failed" if at == last else "not used"
             text = {"ha": "center", "va": "top", "fontsize": "x-small"}
-            gray = style.tones(ax).gray
+            gray = base.tones(ax).gray
             ax.text(at, NOT_USED - 0.03, label, color=gray, **text)
         self._name_axes(ax)
         return self._drawn_on(ax)
@@ -193,7 +214,7 @@ class ParallelCoordinatesDisplay(_Display):
         return (share - 0.5) * min(SPREAD * scale.gap / (scale.high + 1.0), MAX_SPREAD)
 
     def _ends(self) -> tuple[float, float]:
-        return style.robust_limits(self.record.shown, self.record.sign) or (0.0, 1.0)
+        return base.robust_limits(self.record.shown, self.record.sign) or (0.0, 1.0)
 
     # -- drawing ------------------------------------------------------------------
 
@@ -202,7 +223,7 @@ class ParallelCoordinatesDisplay(_Display):
     ) -> None:
         from matplotlib.collections import LineCollection
 
-        score, best, shades = self.record.score, self.record.best, style.tones(ax)
+        score, best, shades = self.record.score, self.record.best, base.tones(ax)
         # The best are drawn last, on top of the others; NaN is sorted to the end.
         order = np.argsort(score, kind="stable")
         order, failed = np.split(order, [np.isfinite(score).sum()])
@@ -212,7 +233,7 @@ class ParallelCoordinatesDisplay(_Display):
         kwargs: dict[str, Any] = {
             "linewidths": 1.6,
             "alpha": 0.85 if len(order) <= 30 else 0.6,
-            "cmap": style.score_colors(shades.dark, self.record.sign),
+            "cmap": base.score_colors(shades.dark, self.record.sign),
             "array": self.record.shown[order],
             **line_kw,
         }
@@ -239,7 +260,7 @@ class ParallelCoordinatesDisplay(_Display):
             [at, at + 0.07],
             np.linspace(0.0, 1.0, 65),
             np.linspace(low, high, 64)[:, None],
-            cmap=style.score_colors(style.tones(ax).dark, self.record.sign),
+            cmap=base.score_colors(base.tones(ax).dark, self.record.sign),
             zorder=2,
         )
         v: Any = MaxNLocator(5).tick_values(low, high)
@@ -257,7 +278,7 @@ class ParallelCoordinatesDisplay(_Display):
             for place, label in labels.items()
             if 0.0 <= place <= 1.0 and all(abs(place - end) > 0.06 for end in beyond)
         }
-        kwargs = {**_LABEL, "ha": "left", "color": style.tones(ax).foreground}
+        kwargs = {**_LABEL, "ha": "left", "color": base.tones(ax).foreground}
         for place, label in {**beyond, **labels}.items():
             ax.text(at + 0.1, place, label, **kwargs)
 
@@ -284,7 +305,7 @@ def _positions(scale: ParameterScale, v: FloatArray) -> FloatArray:
 def _draw_axis(ax: Any, at: int, scale: ParameterScale) -> None:
     from matplotlib.patheffects import withStroke
 
-    shades = style.tones(ax)
+    shades = base.tones(ax)
     halo = [withStroke(linewidth=2.5, foreground=shades.background, alpha=0.9)]
     text = {**_LABEL, "color": shades.foreground, "path_effects": halo}
     line = {"color": shades.gray, "linewidth": 1.0, "zorder": 2}

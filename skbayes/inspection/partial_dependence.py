@@ -8,9 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection import style
+from skbayes.inspection import base
 from skbayes.inspection.base import _Display, get_axes, get_many_axes
-from skbayes.inspection.dependence import Dependence, dependences
+from skbayes.inspection.dependence import (
+    Dependence,
+    NoScores,
+    ScoreModel,
+    dependences,
+    score_model,
+)
 from skbayes.inspection.scales import (
     name_label,
     option_ticks,
@@ -18,8 +24,10 @@ from skbayes.inspection.scales import (
     score_name,
     turn_if_crowded,
 )
-from skbayes.inspection.score_model import NoScores, ScoreModel, score_model
 from skbayes.space.dimensions import FloatArray
+
+# Half-width of the bands in standard deviations.
+N_SD = 2.0
 
 # Minimum number of values on both axes for filled contours; fewer are shown as tiles.
 FEWEST_FOR_CONTOURS = 5
@@ -46,8 +54,10 @@ class PartialDependenceDisplay(_Display):
     ----------
     dependences : list of Dependence
         One item for each panel; see ``skbayes.inspection.dependence.Dependence``.
-    %(label)s
-    %(sign)s
+    label : str, default="score"
+        Label of the scores.
+    sign : int, default=1
+        1 if a higher score is better, -1 if a lower score is better.
     floor : float or None, default=None
         Score that replaces all worse scores when the surrogate is fitted; the plot
         contains a note. By default, no scores are replaced.
@@ -73,7 +83,7 @@ class PartialDependenceDisplay(_Display):
     -----
     Let :math:`f` be the score and :math:`v` the value of the hyper-parameter. Let
     :math:`z_j` be the other hyper-parameters in configuration :math:`j` of :math:`m`,
-    and :math:`w_j` its weight. Up to `n_averaged` configurations are all used, weighted
+    and :math:`w_j` its weight. Up to 128 configurations are all used, weighted
     by their probabilities in random search; otherwise, points of a Sobol sequence are
     used. In a space with conditions, only configurations that contain the
     hyper-parameter count; with a constraint, only allowed ones. The partial dependence
@@ -137,8 +147,6 @@ class PartialDependenceDisplay(_Display):
         metric: str | None = None,
         surrogate: Any = None,
         resolution: int | None = None,
-        n_averaged: int = 128,
-        random_state: int = 0,
         ax: Any = None,
         **options: Any,
     ) -> Self:
@@ -146,10 +154,13 @@ class PartialDependenceDisplay(_Display):
 
         Parameters
         ----------
+        %(search)s
         params : list of str or tuple of (str, str), default=None
             Names of hyper-parameters for lines, and pairs of names for contours. By
             default, all hyper-parameters with more than one value. If there are more
             than 12, the 12 whose mean varies most are shown.
+        %(search_spaces)s
+        %(metric)s
         surrogate : str or object, default=None
             Surrogate to fit to the trials, as for :class:`skbayes.BayesSearchCV`. By
             default, the fitted surrogate of the search. If it does not predict this
@@ -157,21 +168,17 @@ class PartialDependenceDisplay(_Display):
         resolution : int or None, default=None
             Number of values at which a hyper-parameter is evaluated, if it has more. By
             default, 50, and 20 in pairs.
-        n_averaged : int, default=128
-            Number of configurations of the other hyper-parameters to average over, if
-            there are more.
-        random_state : int, default=0
-            Seed for the choice of these configurations and for a fitted surrogate.
+        %(ax)s
+        %(options)s
+
+        %(Returns)s
         """
-        source = {"metric": metric, "search_spaces": search_spaces}
-        seed: dict[str, Any] = {"random_state": random_state}
+        read = {"metric": metric, "search_spaces": search_spaces}
         try:
-            model = score_model(search, surrogate=surrogate, **source, **seed)
+            model = score_model(search, surrogate=surrogate, **read)
         except NoScores:
             return cls([]).plot(ax, **options)
-        found = dependences(
-            model, params, resolution=resolution, n_averaged=n_averaged, **seed
-        )
+        found = dependences(model, params, resolution=resolution)
         return cls._of_model(model, found).plot(ax, **options)
 
     @classmethod
@@ -193,17 +200,16 @@ class PartialDependenceDisplay(_Display):
 
     # -- drawing ------------------------------------------------------------------
 
-    def plot(
-        self, ax: Any = None, *, n_cols: int = 3, n_sd: float = 2.0, trials: bool = True
-    ) -> Self:
+    def plot(self, ax: Any = None, *, n_cols: int = 3) -> Self:
         """Draw all panels.
 
         Parameters
         ----------
-        n_sd : float, default=2.0
-            Half-width of the bands in standard deviations; 0 for no bands.
-        trials : bool, default=True
-            Whether to mark the trials, with a star for the best one.
+        %(ax)s
+        n_cols : int, default=3
+            Maximum number of panels in a row.
+
+        %(Returns)s
         """
         singles = [d for d in self.dependences if len(d.names) == 1]
         n = len(self.dependences)
@@ -212,49 +218,44 @@ class PartialDependenceDisplay(_Display):
         self.contours_: list[Any] = [None] * n
         if not n:
             ax = get_axes(ax)
-            style.annotate_empty(ax)
+            base.annotate_empty(ax)
             return self._drawn_on(ax)
         size = (3.2, 2.6) if len(singles) < n else (2.6, 2.3)
         self._drawn_on(get_many_axes(ax, n, n_cols, size))
         if self.floor is not None:
             worse = "below" if self.sign > 0 else "above"
             note = f"scores {worse} {self.floor:.4g} count as {self.floor:.4g}"
-            gray = style.tones(self.figure_).gray
+            gray = base.tones(self.figure_).gray
             self.ax_.set_title(note, loc="left", fontsize="x-small", color=gray)
-        limits = _limits(singles, n_sd) if singles else None
+        limits = _limits(singles) if singles else None
         panels = zip(self.axes_, self.dependences, strict=True)
         for i, (axis, dependence) in enumerate(panels):
             if len(dependence.names) == 2:
-                self.contours_[i] = self._draw_pair(axis, dependence, n_sd, trials)
+                self.contours_[i] = self._draw_pair(axis, dependence)
                 continue
-            drawn = _draw_single(axis, dependence, n_sd, trials)
-            self.lines_[i], self.bands_[i] = drawn
+            self.lines_[i], self.bands_[i] = _draw_single(axis, dependence)
             axis.set_ylim(limits)
-            style.style_axes(axis)
+            base.style_axes(axis)
             if i % n_cols == 0 or dependence is singles[0]:
                 axis.set_ylabel(f"mean {score_label(self.label)}")
         return self
 
-    def _draw_pair(
-        self, ax: Any, dependence: Dependence, n_sd: float, trials: bool
-    ) -> Any:
+    def _draw_pair(self, ax: Any, dependence: Dependence) -> Any:
         x, y = dependence.coordinates(0), dependence.coordinates(1)
-        colors = style.score_colors(style.tones(ax).dark, self.sign)
+        colors = base.score_colors(base.tones(ax).dark, self.sign)
         label = f"mean {score_name(self.label)}"
         smooth = "options" not in dependence.scales
         if smooth and min(len(x), len(y)) >= FEWEST_FOR_CONTOURS:
             drawn = ax.contourf(x, y, dependence.mean.T, levels=10, cmap=colors)
-            if n_sd:
-                label += _draw_sd(ax, x, y, dependence.sd.T)
+            label += _draw_sd(ax, x, y, dependence.sd.T)
         else:
             edges = map(_edges, (x, y), dependence.scales)
             drawn = ax.pcolormesh(*edges, dependence.mean.T, cmap=colors)
             if dependence.mean.size <= MOST_WRITTEN:
-                _write(ax, dependence, drawn, n_sd)
+                _write(ax, dependence, drawn)
         _describe(ax.xaxis, dependence, 0)
         _describe(ax.yaxis, dependence, 1)
-        if trials:
-            _mark_trials(ax, dependence)
+        _mark_trials(ax, dependence)
         ax.figure.colorbar(drawn, ax=ax).set_label(label, fontsize="small")
         return drawn
 
@@ -285,19 +286,19 @@ def _spread(at: FloatArray, scale: str) -> FloatArray:
 # -- one hyper-parameter --------------------------------------------------------------
 
 
-def _limits(singles: list[Dependence], n_sd: float) -> tuple[float, float]:
+def _limits(singles: list[Dependence]) -> tuple[float, float]:
     """Return common limits of all lines, which makes them comparable."""
-    low = min(float(np.nanmin(d.mean - n_sd * d.sd)) for d in singles)
-    high = max(float(np.nanmax(d.mean + n_sd * d.sd)) for d in singles)
+    low = min(float(np.nanmin(d.mean - N_SD * d.sd)) for d in singles)
+    high = max(float(np.nanmax(d.mean + N_SD * d.sd)) for d in singles)
     # Space for the marks of the trials below the lines.
     room = 0.08 * (high - low) or 0.1 * abs(high) or 1.0
     return low - 1.5 * room, high + 0.5 * room
 
 
-def _draw_single(ax: Any, dependence: Dependence, n_sd: float, trials: bool) -> tuple:
-    x, mean, reach = dependence.coordinates(0), dependence.mean, n_sd * dependence.sd
-    foreground = style.tones(ax).foreground
-    color = style.tones(ax).series(0).color
+def _draw_single(ax: Any, dependence: Dependence) -> tuple[Any, Any]:
+    x, mean, reach = dependence.coordinates(0), dependence.mean, N_SD * dependence.sd
+    shades = base.tones(ax)
+    foreground, color = shades.foreground, shades.series(0).color
     if dependence.scales[0] == "options":
         bars = {"ecolor": foreground, "capsize": 4, "elinewidth": 1.2}
         band = ax.errorbar(x, mean, yerr=reach, fmt="none", **bars)
@@ -309,15 +310,14 @@ def _draw_single(ax: Any, dependence: Dependence, n_sd: float, trials: bool) -> 
         marker = "o" if len(x) <= 12 else None
         (line,) = ax.plot(x, mean, color=color, marker=marker, markersize=4)
     _describe(ax.xaxis, dependence, 0)
-    if trials:
-        at = dependence.tried[:, 0]
-        # Vertical coordinates in units of the axis keep the marks at the bottom.
-        foot = {"transform": ax.get_xaxis_transform()}
-        marks = {"color": foreground, "alpha": 0.6, "markersize": 7, **foot}
-        ax.plot(_spread(at, dependence.scales[0]), np.full(len(at), 0.03), "|", **marks)
-        if dependence.best is not None:
-            kwargs = style.star(ax, 11, zorder=2, clip_on=False, **foot)
-            ax.plot(at[dependence.best], 0.05, **kwargs)
+    at = dependence.tried[:, 0]
+    # Vertical coordinates in units of the axis keep the marks at the bottom.
+    foot = {"transform": ax.get_xaxis_transform()}
+    marks = {"color": foreground, "alpha": 0.6, "markersize": 7, **foot}
+    ax.plot(_spread(at, dependence.scales[0]), np.full(len(at), 0.03), "|", **marks)
+    if dependence.best is not None:
+        star = base.star(ax, 11, zorder=2, clip_on=False, **foot)
+        ax.plot(at[dependence.best], 0.05, **star)
     return line, band
 
 
@@ -351,7 +351,7 @@ def _mark_trials(ax: Any, dependence: Dependence) -> None:
         points = {"color": "white", "markersize": 4, "markeredgecolor": "black"}
         ax.plot(x, y, "o", zorder=3, **points)
     if dependence.best is not None:
-        kwargs = style.star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
+        kwargs = base.star(ax, 13, markeredgecolor="black", zorder=4, clip_on=False)
         ax.plot(x[dependence.best], y[dependence.best], **kwargs)
 
 
@@ -366,15 +366,13 @@ def _edges(centers: FloatArray, scale: str) -> FloatArray:
     return np.exp(edges) if scale == "log" else edges
 
 
-def _write(ax: Any, dependence: Dependence, tiles: Any, n_sd: float) -> None:
+def _write(ax: Any, dependence: Dependence, tiles: Any) -> None:
     """Write mean, uncertainty, and number of trials into each tile."""
     mean, sd = dependence.mean, dependence.sd
     xs, ys = dependence.coordinates(0), dependence.coordinates(1)
     place = {"ha": "center", "va": "center", "fontsize": "x-small"}
     for i, j in np.argwhere(np.isfinite(mean)):
-        text = f"{mean[i, j]:.3g}"
-        if n_sd:
-            text += f"\n±{n_sd * sd[i, j]:.1g}"
+        text = f"{mean[i, j]:.3g}\n±{N_SD * sd[i, j]:.1g}"
         if dependence.scales == ("options", "options"):
             n = int(np.sum(np.all(dependence.tried == (xs[i], ys[j]), axis=1)))
             text += f"\n{n} trial{'s' * (n != 1)}"

@@ -11,41 +11,31 @@ import os
 import platform
 import pprint
 import secrets
-import stat
+import shutil
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from functools import partial
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 import skbayes
 from skbayes.inspection.advice import advice
-from skbayes.inspection.pareto_display import ParetoDisplay
-from skbayes.inspection.report_pictures import Picture, pictures
+from skbayes.inspection.pareto import ParetoDisplay
+from skbayes.inspection.report_pictures import pictures
 from skbayes.inspection.scales import shorten
 from skbayes.journal.reader import while_running
 from skbayes.loop.progress import time_text
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
+from skbayes.space.dimensions import is_number
 from skbayes.utils.optional import import_optional
 from skbayes.utils.texts import printable
-
-# Attributes of a fitted search that a journal does not contain.
-_ATTRIBUTES = (
-    "best_cost_",
-    "best_gain_",
-    "best_gain_std_",
-    "best_score_corrected_",
-    "best_train_fraction_",
-    "refit_time_",
-    "stop_reason_",
-    "total_time_",
-)
 
 # Style of the frame of a report in a notebook.
 FRAME = "width:100%;height:40rem;border:1px solid rgba(128,128,128,0.5)"
@@ -231,11 +221,20 @@ def _page(
     """Return the page of :func:`report_history` as HTML, without writing a file."""
     if title is not None and not isinstance(title, str):
         raise TypeError(f"title must be a string or None, got {title!r}.")
-    template = _template()
+    jinja2 = import_optional("jinja2", extra="plot", purpose="A report")
+    environment = jinja2.Environment(
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_clean
+    )
+    environment.filters |= {"number": _number, "seconds": time_text, "shown": _shown}
+    environment.filters |= {"base64": _base64, "sha256": _sha256}
+    template = files(__package__).joinpath("report.html").read_text(encoding="utf-8")
     record = read_record(source, search_spaces=search_spaces)
-    facts = _facts(source, record)
-    facts["refresh"] = None if refresh is None else math.ceil(refresh)
-    return str(template.render(title=title or record.name, **facts))
+    page = environment.from_string(template).render(
+        title=title or record.name,
+        refresh=None if refresh is None else math.ceil(refresh),
+        **_contents(source, record),
+    )
+    return str(page)
 
 
 def _write(source: Any, path: Any, *args: Any) -> Path:
@@ -243,17 +242,12 @@ def _write(source: Any, path: Any, *args: Any) -> Path:
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path, got {path!r}.")
     target = Path(path)
-    if target.is_dir():
-        raise IsADirectoryError(f"path is a directory: {target}")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"path: there is no folder {str(target.parent)!r}.")
-    mode = None
-    with contextlib.suppress(FileNotFoundError):
-        mode = target.lstat().st_mode
-    if mode is not None and not stat.S_ISREG(mode):
+    if target.is_symlink() or (target.exists() and not target.is_file()):
         raise ValueError(
-            "path must be a regular or a new file, not a link, a device or a pipe: "
-            f"{target}"
+            "path must be a regular or a new file, not a folder, a link, a device or a "
+            f"pipe: {target}"
         )
     # In the folder of the target, so that it can replace the target in one step. It is
     # created first, so that an unwritable folder fails before anything is drawn. It
@@ -261,27 +255,45 @@ def _write(source: Any, path: Any, *args: Any) -> Path:
     temporary = target.with_name(f".{secrets.token_hex(16)}.part")
     try:
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
-            if mode is not None:
-                os.chmod(temporary, stat.S_IMODE(mode))
             file.write(_page(source, *args))
+        if target.exists():
+            shutil.copymode(target, temporary)
         os.replace(temporary, target)
     finally:
         temporary.unlink(missing_ok=True)
     return target
 
 
-def _template() -> Any:
-    jinja2 = import_optional("jinja2", extra="plot", purpose="A report")
-    page = jinja2.Environment(
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, finalize=_clean
-    )
-    page.filters |= {"number": _number, "seconds": time_text, "shown": _shown}
-    page.filters["base64"] = lambda data: base64.b64encode(data).decode("ascii")
-    page.filters["sha256"] = lambda script: base64.b64encode(
-        hashlib.sha256(str(script).encode()).digest()
-    ).decode("ascii")
-    source = files(__package__).joinpath("report.html").read_text(encoding="utf-8")
-    return page.from_string(source)
+def _contents(source: Any, record: SearchRecord) -> dict[str, Any]:
+    ends = record.finished
+    drawn: list[dict[str, Any]] | None = None
+    with contextlib.suppress(ImportError):
+        drawn = list(pictures(source, record))
+    params = getattr(source, "best_params_", None)
+    if params is None and record.best is not None:
+        params = record.params[record.best]
+    packages = {"skbayes": skbayes.__version__}
+    packages |= {n: version(n) for n in ("scikit-learn", "NumPy", "SciPy", "joblib")}
+    packages |= {"Python": platform.python_version(), "system": platform.platform()}
+    return {
+        "now": datetime.datetime.now().astimezone(),
+        "record": record,
+        "search": source,
+        "n_fits": sum(fold.is_fitted for t in record.trials for fold in t.folds),
+        "duration": float(np.nanmax(ends)) if np.isfinite(ends).any() else None,
+        "params": _shown(params, partial(pprint.pformat, width=72, sort_dicts=False)),
+        "advice": advice(source, search_spaces=record.space),
+        "pictures": drawn,
+        "front": _front(record),
+        "models": _models(record),
+        "trials": _trials(record),
+        # The parameters that differ from the defaults, as scikit-learn shows them.
+        "estimator": _shown(source) if hasattr(source, "get_params") else None,
+        "packages": packages,
+    }
+
+
+# -- filters of the template ----------------------------------------------------------
 
 
 def _clean(value: Any) -> Any:
@@ -291,39 +303,10 @@ def _clean(value: Any) -> Any:
     return printable(str(value), kept="\n\t")
 
 
-def _facts(source: Any, record: SearchRecord) -> dict[str, Any]:
-    ends = record.finished
-    drawn: list[Picture] | None = None
-    with contextlib.suppress(ImportError):
-        drawn = list(pictures(source, record))
-    packages = ("scikit-learn", "NumPy", "SciPy", "joblib")
-    return {
-        "now": datetime.datetime.now().astimezone(),
-        "record": record,
-        "search": {name: getattr(source, name, None) for name in _ATTRIBUTES},
-        "n_fits": sum(fold.is_fitted for t in record.trials for fold in t.folds),
-        "duration": float(np.nanmax(ends)) if np.isfinite(ends).any() else None,
-        "params": _best_params(source, record),
-        "advice": advice(source, search_spaces=record.space),
-        "pictures": drawn,
-        "front": _front(record),
-        "models": _models(record),
-        "trials": _trials(record),
-        # The parameters that differ from the defaults, as scikit-learn shows them.
-        "estimator": _shown(source) if hasattr(source, "get_params") else None,
-        "packages": {
-            "skbayes": skbayes.__version__,
-            **{package: version(package) for package in packages},
-            "Python": platform.python_version(),
-            "system": platform.platform(),
-        },
-    }
-
-
-def _shown(value: Any) -> str:
-    """Return the `repr` of a value, or the name of its type if that fails."""
+def _shown(value: Any, show: Any = repr) -> str:
+    """Return the text of a value, or the name of its type if that fails."""
     try:
-        return repr(value)
+        return str(show(value))
     except Exception:
         return f"<{type(value).__name__}>"
 
@@ -333,20 +316,12 @@ def _number(value: float, digits: int = 5) -> str:
     return "" if math.isnan(value) else f"{value:.{digits}g}"
 
 
-def _best_params(source: Any, record: SearchRecord) -> str | None:
-    """Return the best configuration, with the number of rounds of a search."""
-    params = getattr(source, "best_params_", None)
-    if params is None and record.best is not None:
-        params = record.params[record.best]
-    return None if params is None else _as_python(params)
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")
 
 
-def _as_python(params: Mapping[str, Any]) -> str:
-    try:
-        return pprint.pformat(dict(params), width=72, sort_dicts=False)
-    except Exception:
-        inner = ", ".join(f"{name!r}: {_shown(v)}" for name, v in params.items())
-        return f"{{{inner}}}"
+def _sha256(script: Any) -> str:
+    return _base64(hashlib.sha256(str(script).encode()).digest())
 
 
 # -- tables ---------------------------------------------------------------------------
@@ -355,29 +330,19 @@ def _as_python(params: Mapping[str, Any]) -> str:
 Columns = list[tuple[str, Any]]
 
 
-class _Cell(NamedTuple):
-    """Cell of a table: visible text, sort key, and details."""
-
-    text: str
-    key: str = ""
-    kind: str = ""
-    tip: str = ""
-    # Details that are shown on request.
-    more: str = ""
-
-
-def _cell(value: Any) -> _Cell:
-    if isinstance(value, _Cell):
+def _cell(value: Any) -> dict[str, str]:
+    """Return the text of a cell, the key to sort it by, and details."""
+    if isinstance(value, dict):
         return value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, int | float) and not isinstance(value, bool):
         key = "" if math.isnan(value) else repr(float(value))
         text = str(value) if isinstance(value, int) else _number(value)
-        return _Cell(text, key, "number")
+        return {"text": text, "key": key, "kind": "number"}
     text = value if isinstance(value, str) else _shown(value)
     tip = text[:TIP_LENGTH] if len(text) > LENGTH else ""
-    return _Cell(shorten(text, LENGTH), tip=tip)
+    return {"text": shorten(text, LENGTH), "tip": tip}
 
 
 def _table(columns: Columns, rows: Sequence[int], best: int | None) -> dict[str, Any]:
@@ -390,15 +355,14 @@ def _table(columns: Columns, rows: Sequence[int], best: int | None) -> dict[str,
 
 
 def _front(record: SearchRecord) -> dict[str, Any] | None:
-    names = [name for name in record.directions if name in record.scores]
-    if len(names) < 2:
+    if (
+        len(record.directions) < 2
+        or not record.directions.keys() <= record.scores.keys()
+    ):
         return None
-    signs = {name: record.directions[name] for name in names}
-    values = np.column_stack([record.scores[name] for name in names])
-    values[~record.allowed] = np.nan
-    front = ParetoDisplay(signs, values, record.number, chosen=record.best).front
+    front = ParetoDisplay(record).front
     columns: Columns = [("trial", record.number)]
-    columns += [(name, record.scores[name]) for name in names]
+    columns += [(name, record.scores[name]) for name in record.directions]
     columns += _param_columns(record, front)
     return _table(columns, front.tolist(), record.best)
 
@@ -431,7 +395,7 @@ def _trials(record: SearchRecord) -> dict[str, Any] | None:
         score = np.nan_to_num(record.score, nan=-np.inf)
         listed = np.sort(np.argsort(-score, kind="stable")[:MOST_LISTED])
         note = f"The table lists the best {MOST_LISTED} of {len(record)} trials."
-    columns, errors = _columns(record), [trial.error for trial in record.trials]
+    columns, errors = _columns(record), [trial.error or "" for trial in record.trials]
     if any(errors):
         columns.append(("error", list(map(_error, errors))))
     return {"note": note, **_table(columns, listed.tolist(), record.best)}
@@ -464,17 +428,20 @@ def _columns(record: SearchRecord) -> Columns:
 def _param_columns(record: SearchRecord, rows: Iterable[int]) -> Columns:
     """Return columns of the hyper-parameters that some rows have."""
     names = sorted({name for row in rows for name in record.params[row]})
-    return [(name, [_value(row, name) for row in record.params]) for name in names]
-
-
-def _value(params: Mapping[str, Any], name: str) -> Any:
     # Cells of trials without the hyper-parameter are empty.
-    value = params.get(name, _Cell(""))
-    is_nan = isinstance(value, float) and math.isnan(value)
-    return _shown(value) if is_nan or isinstance(value, str) else value
+    columns = (
+        [_value(params[name]) if name in params else "" for params in record.params]
+        for name in names
+    )
+    return list(zip(names, columns, strict=True))
 
 
-def _error(error: str | None) -> _Cell:
+def _value(value: Any) -> Any:
+    """Return a number as it is, and the text of any other value."""
+    return value if is_number(value) and value == value else _shown(value)
+
+
+def _error(error: str) -> str | dict[str, str]:
     """Return the last line of a traceback, with the full traceback as details."""
-    last = (error or "").strip().rpartition("\n")[2]
-    return _Cell(last, last, "wrap", more=error) if error else _Cell("")
+    last = error.strip().rpartition("\n")[2]
+    return error and {"text": last, "key": last, "kind": "wrap", "more": error}

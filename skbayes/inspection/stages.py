@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skbayes.inspection import style
+from skbayes.inspection import base
 from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.scales import plain
 from skbayes.results.record import SearchRecord
@@ -89,25 +89,63 @@ class StagesDisplay(_Display):
         self.rank_correlation = np.array(correlations, dtype=float)
 
     def plot(self, ax: Any = None, *, point_kw: dict | None = None) -> Self:
-        """Draw the stages."""
+        """Draw the stages.
+
+        Parameters
+        ----------
+        %(ax)s
+        point_kw : dict or None, default=None
+            Keyword arguments for the points of the trials, see
+            ``matplotlib.axes.Axes.scatter``.
+
+        %(Returns)s
+        """
+        from matplotlib.collections import LineCollection
+
         record, n_stages = self.record, max(self.n_stages, 1)
         ax = get_axes(ax, (min(2.2 + 2.0 * n_stages, 10.0), 4.0))
         x, score, best = self._places(), record.shown, record.best
-        stages = range(self.n_stages)
-        self.points_ = [self._draw_stage(ax, s, x, point_kw or {}) for s in stages]
-        self._draw_lines(ax, x)
+        shades, self.points_ = base.tones(ax), []
+        for stage in range(self.n_stages):
+            rows = (record.stage == stage) & np.isfinite(score)
+            series = shades.series(stage)
+            points: dict[str, Any] = {
+                "color": series.color,
+                "marker": series.marker,
+                "alpha": 0.75,
+            }
+            points |= {"linewidths": 0, "gid": base.TRIALS, "zorder": 2}
+            points |= {"s": np.where(record.complete[rows], 26, 14), **(point_kw or {})}
+            self.points_.append(ax.scatter(x[rows], score[rows], **points))
+        ends = np.array(self.carried, dtype=int).reshape(-1, 2)
+        lines: dict[str, Any] = {
+            "colors": shades.gray,
+            "linewidths": 1.1,
+            "alpha": 0.8,
+            "zorder": 3,
+        }
+        segments = np.stack([x[ends], score[ends]], axis=-1)
+        self.lines_ = LineCollection([*segments], **lines)
+        ax.add_collection(self.lines_, autolim=False)
         self.best_point_ = None
         if best is not None and np.isfinite(score[best]):
             ring = {"s": 110, "facecolors": "none", "linewidths": 1.8, "zorder": 4}
-            color = style.tones(ax).foreground
-            self.best_point_ = ax.scatter(
-                x[best], score[best], edgecolors=color, **ring
-            )
+            ring["edgecolors"] = shades.foreground
+            self.best_point_ = ax.scatter(x[best], score[best], **ring)
+        stages = range(self.n_stages)
         ax.set_xticks(stages, [self._name(stage) for stage in stages])
         xlim = (-0.5, n_stages - 0.5)
-        style.style_axes(ax, xlim=xlim, ylabel=plain(record.label))
-        style.set_robust_ylim(ax, record.sign)
-        self.texts_ = self._write_correlations(ax)
+        base.style_axes(ax, xlim=xlim, ylabel=plain(record.label))
+        base.set_robust_ylim(ax, record.sign)
+        self.texts_ = []
+        place = {"ha": "center", "va": "bottom", "fontsize": "small"}
+        place["transform"] = ax.get_xaxis_transform()
+        for stage, correlation in enumerate(self.rank_correlation):
+            n = len(self._pairs_from(stage))
+            text = f"{n} tried in both" if n else "none tried in both"
+            if np.isfinite(correlation):
+                text = f"rank correlation\n{correlation:.2f} ({text})"
+            self.texts_.append(ax.text(stage + 0.5, 1.0, text, **place))
         return self._drawn_on(ax)
 
     @property
@@ -125,31 +163,6 @@ class StagesDisplay(_Display):
                 x[order] += np.linspace(-SPREAD, SPREAD, len(order))
         return x
 
-    def _draw_stage(self, ax: Any, stage: int, x: FloatArray, point_kw: dict) -> Any:
-        score = self.record.shown
-        shown = (self.record.stage == stage) & np.isfinite(score)
-        series = style.tones(ax).series(stage)
-        points = {
-            "s": np.where(self.record.complete[shown], 26, 14),
-            "color": series.color,
-            "marker": series.marker,
-            "alpha": 0.75,
-            "linewidths": 0,
-            "gid": style.TRIALS,
-            "zorder": 2,
-            **point_kw,
-        }
-        return ax.scatter(x[shown], score[shown], **points)
-
-    def _draw_lines(self, ax: Any, x: FloatArray) -> None:
-        from matplotlib.collections import LineCollection
-
-        ends = np.array(self.carried, dtype=int).reshape(-1, 2)
-        lines = np.stack([x[ends], self.record.shown[ends]], axis=-1)
-        kwargs = {"linewidths": 1.1, "alpha": 0.8, "zorder": 3}
-        self.lines_ = LineCollection([*lines], colors=style.tones(ax).gray, **kwargs)
-        ax.add_collection(self.lines_, autolim=False)
-
     def _name(self, stage: int) -> str:
         own = self.record.stage == stage
         n, share = own.sum(), self.train_fraction[stage]
@@ -165,18 +178,6 @@ class StagesDisplay(_Display):
         stages = self.record.stage
         pairs = [pair for pair in self.carried if stages[pair[0]] == stage]
         return np.array(pairs, dtype=int).reshape(-1, 2)
-
-    def _write_correlations(self, ax: Any) -> list[Any]:
-        texts = []
-        place = {"ha": "center", "va": "bottom", "fontsize": "small"}
-        place["transform"] = ax.get_xaxis_transform()
-        for stage, correlation in enumerate(self.rank_correlation):
-            n = len(self._pairs_from(stage))
-            text = f"{n} tried in both" if n else "none tried in both"
-            if np.isfinite(correlation):
-                text = f"rank correlation\n{correlation:.2f} ({text})"
-            texts.append(ax.text(stage + 0.5, 1.0, text, **place))
-        return texts
 
 
 def _carried(record: SearchRecord) -> list[tuple[int, int]]:

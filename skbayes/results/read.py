@@ -24,8 +24,8 @@ from skbayes.space.dimensions import native
 # Trials, and facts about their search: the arguments of `make_record`.
 Facts = dict[str, Any]
 
-# Parameters of a search that its plots use.
-_SETTINGS = ("tradeoff", "cost", "score_range")
+# Parameters and results of a search that its plots use.
+_SETTINGS = ("tradeoff", "cost", "score_range", "train_fractions_")
 
 _TEST = re.compile(r"split\d+_test_(.*)")
 

@@ -109,7 +109,8 @@ class SearchRecord:
         For each of several objectives, 1 to maximize it or -1 to minimize it; empty for
         a search with one objective.
     settings : dict of str to object
-        Values of `tradeoff`, `cost` and `score_range`, if the search has them.
+        Values of `tradeoff`, `cost`, `score_range` and ``train_fractions_``, if the
+        search has them.
     best : int or None
         Position of the best trial in the arrays: the trial chosen by the search, or
         else the first eligible one with the highest score. None if there is none.

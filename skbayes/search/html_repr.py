@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from html import escape
 from numbers import Integral
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
@@ -151,16 +150,17 @@ class ResultDisplay:
         ------
         ImportError
             If matplotlib is not installed.
+        OSError
+            If the file cannot be written.
+        TypeError, ValueError
+            If `path` is not the path of an image file.
         sklearn.exceptions.NotFittedError
             If the search was not fitted.
         """
         check_is_fitted(self, "cv_results_")
         from skbayes.inspection.report_pictures import draw_summary
 
-        if path is None:
-            return draw_summary(self)
-        draw_summary(self, is_shown=False).savefig(path)
-        return Path(path)
+        return draw_summary(self, path)
 
 
 def result_html(search: Any) -> str:

@@ -3,8 +3,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import qmc
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
@@ -112,29 +110,6 @@ def test_no_range_that_the_estimator_refuses(estimator, name, accepted):
     grid.cv_results_ |= {"mean_test_score": scores, "params": trials}
     grid.best_index_ = 0
     assert any("end of its range" in one for one in advice(grid)) == accepted
-
-
-SPACE = {"a": (0.0, 1.0), "b": (0.0, 1.0), "idle": (0.0, 1.0), "kind": ["x", "y"]}
-
-
-def spread(n, score, noise=0.0):
-    space = Space.from_notation(SPACE)
-    params = space.decode(qmc.Sobol(4, seed=0).random(n))
-    rng = np.random.default_rng(0)
-    scores = [score(one) + noise * rng.normal() for one in params]
-    return advice(history(params, scores), search_spaces=SPACE)
-
-
-def _score(params):
-    return (params["kind"] == "x") - 4 * (params["a"] - 0.4) ** 2 - params["b"]
-
-
-def test_a_parameter_without_effect_is_named():
-    found = [one for one in spread(64, _score) if "visible effect" in one]
-    assert found == ["idle has no visible effect on the score: it can be left out."]
-    # Too few trials, noise alone, and equal scores.
-    for n, score, noise in ((16, _score, 0), (64, _score, 10), (64, lambda _: 1, 0)):
-        assert not any("visible effect" in one for one in spread(n, score, noise))
 
 
 @pytest.mark.parametrize(
@@ -250,25 +225,3 @@ def test_what_an_ensemble_adds_and_costs():
     assert "4 times as long, and its size is 3 times" in sentence
     search.ensemble_ = replace(search.ensemble_, reason="no ensemble is better")
     assert any("alone is the final model: no ensemble" in t for t in advice(search))
-
-
-@pytest.mark.parametrize(
-    "score, time, expected",
-    [(0.86, 0.05, True), (0.86, 0.5, False), (0.85, 0.05, False)],
-)
-def test_a_model_that_is_as_good_and_faster_is_named(score, time, expected):
-    def trial(number, model, scores, time):
-        folds = [FoldResult({"score": s}, 0.1, time) for s in scores]
-        return Trial(number, {"model": model}, folds, float(np.mean(scores)))
-
-    # A model is named without the wrapper that calibrates it.
-    models = LogisticRegression(), CalibratedClassifierCV(DecisionTreeClassifier())
-    trials = [
-        trial(0, models[0], [0.8, 0.9, 1.0], 1.0),
-        trial(1, models[1], [score] * 3, time),
-        trial(2, models[0], [0.84, 0.86, 0.85], 0.01),
-    ]
-    found = " ".join(advice(History(trials)))
-    text = "DecisionTreeClassifier scores 0.86, and LogisticRegression 0.9: the"
-    assert (text in found) == expected
-    assert ("takes 1/20 of the time" in found) == expected

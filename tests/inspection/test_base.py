@@ -1,10 +1,13 @@
-"""Axes of displays, and their docstrings."""
+"""Axes, colors and docstrings of displays."""
 
 import inspect
 import sys
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
+from contrast import luminance
+from matplotlib.colors import to_hex, to_rgb
 
 from skbayes import inspection
 from skbayes.inspection import base
@@ -56,3 +59,109 @@ def test_docstrings_are_complete_at_run_time():
             return self
 
     assert Bare.plot.__doc__ is None
+
+
+def lightness(color):
+    """Return the perceived lightness, from 0 to 100 (CIE L*)."""
+    Y = luminance(to_rgb(color))
+    return 116 * np.cbrt(Y) - 16 if Y > 0.008856 else 903.3 * Y
+
+
+def test_neighbors_can_be_told_apart_in_gray():
+    shades = [lightness(one.color) for one in base.SERIES]
+    assert np.min(np.abs(np.diff(shades))) > 4
+    assert np.min(np.abs(np.diff(shades[:3]))) > 20
+    # And whatever the color, lines and marks differ.
+    assert len({str(one.linestyle) for one in base.SERIES}) == len(base.SERIES)
+    assert len({one.marker for one in base.SERIES}) == len(base.SERIES)
+    assert max(shades) < 80
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_better_scores_have_more_contrast_in_gray(dark):
+    shades = [lightness(c) for c in base.score_colors(dark)(np.linspace(0, 1, 50))]
+    contrast = np.array(shades) if dark else 100 - np.array(shades)
+    assert np.all(np.diff(contrast) > 0)
+    assert contrast[0] > (20 if dark else 12) and contrast[-1] > (85 if dark else 80)
+
+
+def test_the_default_style_is_black_on_white():
+    ax = plt.subplots()[1]
+    tones = base.tones(ax)
+    assert (tones.background, tones.foreground, tones.dark) == (
+        (1, 1, 1),
+        (0, 0, 0),
+        False,
+    )
+    assert to_hex(tones.gray) == "#6e6e6e" and to_hex(tones.faint) == "#c8c8c8"
+    for k in range(2 * len(base.SERIES)):
+        same = base.SERIES[k % len(base.SERIES)]
+        assert to_rgb(tones.series(k).color) == to_rgb(same.color)
+        assert tones.series(k).marker == same.marker
+
+
+def test_on_a_dark_background_ink_is_light():
+    with plt.style.context("dark_background"):
+        tones = base.tones(plt.subplots()[1])
+    assert (tones.background, tones.foreground, tones.dark) == (
+        (0, 0, 0),
+        (1, 1, 1),
+        True,
+    )
+    shades = [lightness(tones.series(k).color) for k in range(len(base.SERIES))]
+    assert min(shades) > 55
+    assert np.min(np.abs(np.diff(shades))) > 4
+
+
+def test_the_color_of_texts_is_used_where_it_can_be_read():
+    with plt.rc_context({"text.color": "navy", "figure.facecolor": "0.1"}):
+        figure, (light, dark) = plt.subplots(1, 2)
+        dark.set_facecolor("0.2")
+        assert base.tones(light).foreground == to_rgb("navy")
+        assert base.tones(dark).foreground == (1, 1, 1)
+        assert base.tones(figure).background == to_rgb("0.1")
+        # Axes and parts of a figure let through what is behind them.
+        light.set_facecolor("none")
+        assert base.tones(light) == base.tones(figure)
+        part = figure.subfigures().subplots()
+        part.set_facecolor((1, 1, 1, 0.5))
+        assert base.tones(part).background == pytest.approx((0.55,) * 3)
+
+
+@pytest.mark.parametrize("texts", ["white", "black"])
+def test_behind_a_transparent_figure_texts_can_be_read(texts):
+    clear = {"figure.facecolor": "none", "axes.facecolor": "none", "text.color": texts}
+    with plt.rc_context(clear):
+        tones = base.tones(plt.subplots()[1])
+    assert tones.foreground == to_rgb(texts)
+    assert tones.dark == (texts == "white")
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_what_is_far_worse_is_shown_at_the_edge(sign):
+    ax = plt.subplots()[1]
+    scores = sign * np.array([0.9, 0.91, 0.92, 0.93, -50.0, np.nan])
+    ax.scatter(np.arange(6), scores, gid=base.TRIALS)
+    base.set_robust_ylim(ax, sign)
+    low, high = ax.get_ylim()
+    seen = (low <= scores) & (scores <= high)
+    assert seen.tolist() == [True] * 4 + [False] * 2
+    (edge,) = [one for one in ax.collections if one.get_gid() == base.EDGE]
+    assert edge.get_offsets()[:, 0].tolist() == [4]
+    # With another search that is as bad, it is no exception any more.
+    ax.scatter(np.arange(8), sign * np.full(8, -50.0), gid=base.TRIALS)
+    base.set_robust_ylim(ax, sign)
+    low, high = ax.get_ylim()
+    assert low <= sign * -50 <= high
+    assert not [one for one in ax.collections if one.get_gid() == base.EDGE]
+
+
+def test_equal_scores_and_none_at_all_are_in_sight():
+    ax = plt.subplots()[1]
+    before = ax.get_ylim()
+    base.set_robust_ylim(ax, 1)
+    assert ax.get_ylim() == before
+    ax.scatter([1, 2], [0.5, 0.5], gid=base.TRIALS)
+    base.set_robust_ylim(ax, 1)
+    low, high = ax.get_ylim()
+    assert low < 0.5 < high

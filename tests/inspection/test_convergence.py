@@ -13,7 +13,7 @@ from sklearn.svm import SVC
 
 from skbayes.evaluation.trial import History
 from skbayes.inspection import ConvergenceDisplay
-from skbayes.inspection.style import SERIES
+from skbayes.inspection.base import SERIES
 
 
 def test_the_best_so_far():

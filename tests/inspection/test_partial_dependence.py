@@ -16,8 +16,9 @@ from skbayes.inspection.dependence import (
     BackgroundSample,
     dependences,
     marginal,
+    score_model,
+    space_of_values,
 )
-from skbayes.inspection.score_model import score_model, space_of_values
 from skbayes.space import Choice, Space
 from skbayes.surrogates import GaussianProcess
 from skbayes.surrogates.base import winsorize_low
@@ -321,7 +322,7 @@ def test_smooth_pairs_are_contours():
     space = {"x": (0.0, 1.0), "y": (1e-3, 1e3, "log-uniform")}
     history = history_of(space, 8, lambda row: row["x"] - np.log10(row["y"]) ** 2)
     display = PartialDependenceDisplay.from_history(
-        history, [("x", "y")], search_spaces=space, resolution=8, n_averaged=8
+        history, [("x", "y")], search_spaces=space, resolution=8
     )
     assert type(display.contours_[0]).__name__ == "QuadContourSet"
     assert display.ax_.get_yscale() == "log"
@@ -330,7 +331,7 @@ def test_smooth_pairs_are_contours():
 def test_many_parameters_show_those_that_matter():
     space = {f"p{i:02}": (0.0, 1.0) for i in range(15)}
     history = history_of(space, 12, lambda row: row["p03"])
-    found = dependences(score_model(history, search_spaces=space), n_averaged=4)
+    found = dependences(score_model(history, search_spaces=space), resolution=4)
     assert len(found) == 12 and "p03" in {one.names[0] for one in found}
 
 
@@ -342,8 +343,8 @@ def test_many_parameters_show_those_that_matter():
         ([3], {}, TypeError, "params must be names"),
         ([("a", "a")], {}, ValueError, "a pair needs two different"),
         ([("a", "b", "c")], {}, TypeError, "params must be names"),
-        (["a"], {"resolution": 1}, ValueError, "resolution must be at least 2"),
-        (["a"], {"n_averaged": 1.5}, TypeError, "n_averaged must be an integer"),
+        (["a"], {"resolution": 1}, ValueError, "resolution must be an integer >= 2"),
+        (["a"], {"resolution": 2.5}, ValueError, "resolution must be an integer >= 2"),
         (["a"], {"surrogate": "tpe"}, ValueError, "does not predict scores"),
         (["a"], {"surrogate": "gpp"}, ValueError, "surrogate must be one of"),
     ],

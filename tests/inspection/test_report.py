@@ -33,8 +33,8 @@ from skbayes.inspection import (
     report_history,
     write_report,
 )
-from skbayes.inspection.report import _cell, _clean, _number, _shown
-from skbayes.inspection.report_pictures import MOST_AXES, _Plan, _plans, pictures
+from skbayes.inspection.report import _shown
+from skbayes.inspection.report_pictures import MOST_AXES, Plan, _plans, pictures
 from skbayes.journal import reader
 
 X, y = load_iris(return_X_y=True)
@@ -165,8 +165,8 @@ def test_a_picture_that_fails_does_not_take_the_page_with_it(
     def fails(*args, **kwargs):
         raise RuntimeError("<i>no</i>")
 
-    plans = [_Plan("Good", ConvergenceDisplay(read_record(search)).plot)]
-    plans = [*plans, _Plan("Bad", fails), *plans]
+    plans = [Plan("Good", ConvergenceDisplay(read_record(search)).plot)]
+    plans = [*plans, Plan("Bad", fails), *plans]
     monkeypatch.setattr("skbayes.inspection.report_pictures._plans", lambda *_: plans)
     page = read(search.report(tmp_path / "report.html"))
     assert "Not drawn: Bad (RuntimeError: <i>no</i>)" in page.texts["p"]
@@ -179,13 +179,6 @@ def test_a_value_without_a_text_is_named_by_its_type():
             raise RuntimeError
 
     assert _shown(Shy()) == "<Shy>"
-    assert _clean('<a href="x">\x00\ud800') == '<a href="x">\ufffd\ufffd'
-    assert (_number(np.nan), _number(0.1234567)) == ("", "0.12346")
-    long = _cell("x" * 99)
-    assert (len(long.text), long.tip) == (48, "x" * 99)
-    assert _cell(0.1234567)[:3] == ("0.12346", "0.1234567", "number")
-    assert _cell(np.nan)[:2] == ("", "")
-    assert _cell(True)[:3] == ("True", "", "")
 
 
 @pytest.mark.parametrize("source", ["path", "frame", "trials"])
@@ -266,7 +259,7 @@ def test_pictures_look_the_same_in_every_style(search, page):
             made.append(one)
         assert dict(matplotlib.rcParams) == before
     shown = [image["src"].partition(",")[2] for image in page.all("img")]
-    drawn_ones = [one.svg for one in made if one.svg is not None]
+    drawn_ones = [one["svg"] for one in made if one["svg"] is not None]
     assert drawn_ones == list(map(base64.b64decode, shown))
 
 
@@ -323,13 +316,31 @@ def test_the_summary_figure_contains_the_main_plots(search, tmp_path):
         BayesSearchCV(TREE, SPACES).plot()
 
 
+@pytest.mark.parametrize(
+    ("path", "error", "match"),
+    [
+        ("convergence", ValueError, "'search.png', got 'convergence'.* a display of"),
+        ("search.html", ValueError, "path must be an image file such as"),
+        (3, TypeError, "path must be an image file such as 'search.png', got 3"),
+        ("nowhere/search.png", FileNotFoundError, "path: there is no folder 'nowhere'"),
+    ],
+)
+def test_what_is_no_image_is_refused_before_anything_is_drawn(
+    search, tmp_path, monkeypatch, path, error, match
+):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(error, match=match):
+        search.plot(path)
+    assert os.listdir(tmp_path) == [] and not plt.get_fignums()
+
+
 def test_the_file_is_replaced_at_once(search, tmp_path, monkeypatch, undrawn):
     path = tmp_path / "report.html"
     path.write_text("old")
     assert search.report(str(path)) == path
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     path.write_text("old")
-    monkeypatch.setattr("skbayes.inspection.report._facts", lambda *_: 1 / 0)
+    monkeypatch.setattr("skbayes.inspection.report._contents", lambda *_: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         search.report(path)
     assert path.read_text() == "old"
@@ -343,7 +354,7 @@ def test_a_path_that_cannot_be_written(search, tmp_path, monkeypatch):
     monkeypatch.setattr("skbayes.inspection.report.pictures", never)
     with pytest.raises(FileNotFoundError, match="path: there is no folder '.*nowhere'"):
         search.report(tmp_path / "nowhere" / "report.html")
-    with pytest.raises(IsADirectoryError, match="path is a directory"):
+    with pytest.raises(ValueError, match="path must be a regular or a new file, not a"):
         search.report(tmp_path)
     with pytest.raises(TypeError, match="path must be"):
         search.report(3)
@@ -466,7 +477,7 @@ def test_texts_of_all_pictures_are_no_formulas():
     params = [dict(zip(names, row, strict=True)) for row in values]
     history = History(Trial(k, one, folds, score=k / 9) for k, one in enumerate(params))
     made = list(pictures(history, read_record(history, name="$n_$")))
-    assert all(one.svg for one in made) and len(made) >= 4
+    assert all(one["svg"] for one in made) and len(made) >= 4
 
 
 def test_a_page_refreshes_itself_until_the_search_ends(tmp_path, monkeypatch, undrawn):

@@ -85,7 +85,7 @@ def test_any_search_by_its_fit_time():
     shown = np.asarray(display.points_.get_offsets())[:, 1]
     np.testing.assert_allclose(shown, -display.score)
     assert "lower is better" in display.ax_.get_ylabel()
-    options = {"metric": "neg_log_loss", "tradeoff": 0.5, "score_range": (-2.0, 0.0)}
+    options = {"metric": "neg_log_loss", "tradeoff": 0.5}
     weighed = TradeoffDisplay.from_history(loss.trials_, **options)
     assert weighed.utility_ is not None
     for options, match in [
@@ -97,9 +97,9 @@ def test_any_search_by_its_fit_time():
 
 
 def test_one_trial_and_none():
-    one = TradeoffDisplay([0.5, np.nan], [2.0, 1.0], [1.0, 1.0], [0, 1], tradeoff=0.1)
-    assert one.plot().chosen == 0
-    none = TradeoffDisplay([np.nan], [1.0], [1.0], [0]).plot()
+    one = TradeoffDisplay.from_history(drawn.history(0.5, None), tradeoff=0.1)
+    assert one.chosen == 0
+    none = TradeoffDisplay.from_history(drawn.history(None), cost="fit_time")
     assert none.chosen is None and len(none.ax_.texts) == 1
     with pytest.raises(ValueError, match="No trial has both a score and a cost"):
         none.choice(0.0)
