@@ -80,20 +80,23 @@ def test_lazy_names_can_be_pickled():
     assert pickle.loads(pickle.dumps(skbayes.BayesSearchCV)) is skbayes.BayesSearchCV
 
 
-# The syntax trees of the modules of the package by name.
-PACKAGE = Path(skbayes.__file__).parent
-TREES = {
-    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts): ast.parse(
-        path.read_text(encoding="utf-8")
-    )
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
-TREES = {name.removesuffix(".__init__"): tree for name, tree in TREES.items()}
+@pytest.fixture(scope="module")
+def trees():
+    """Return the syntax trees of the modules of the package by name."""
+    package = Path(skbayes.__file__).parent
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package.parent).with_suffix("").parts
+        name = ".".join(parts).removesuffix(".__init__")
+        found[name] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
 QUESTIONS = ("What", "How", "Which", "Where", "When", "Whether")
 
 
-def test_module_docstrings_begin_with_a_noun_phrase():
-    docs = {name: ast.get_docstring(tree) or "No" for name, tree in TREES.items()}
+def test_module_docstrings_begin_with_a_noun_phrase(trees):
+    docs = {name: ast.get_docstring(tree) or "No" for name, tree in trees.items()}
     assert not {n: doc for n, doc in docs.items() if doc.split()[0] in QUESTIONS}
 
 
@@ -112,10 +115,10 @@ def _imported(node, modules):
 
 
 @pytest.fixture(scope="module")
-def imports():
+def imports(trees):
     """Return the modules of the package that each module imports."""
     # The names in the package itself are imported when they are used.
-    trees = {name: tree for name, tree in TREES.items() if name != "skbayes"}
+    trees = {name: tree for name, tree in trees.items() if name != "skbayes"}
     return {
         name: trees.keys() & set(_imported(tree, trees)) - {name}
         for name, tree in trees.items()
@@ -144,10 +147,10 @@ ABBREVIATIONS |= {"LIBLINEAR", "TACL", "WCAG"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef)
 
 
-def test_docstrings_hold_no_placeholders():
+def test_docstrings_hold_no_placeholders(trees):
     # Code and what users write may be in capitals.
     code = r"`+[^`]*`+|\"[^\"\n]*\"|default=\w+|^ *(>>>|\.\.\.) .*$"
-    for name, tree in TREES.items():
+    for name, tree in trees.items():
         for node in ast.walk(tree):
             doc = ast.get_docstring(node) if isinstance(node, DOCUMENTED) else None
             text = re.sub(code, "", doc or "", flags=re.M)

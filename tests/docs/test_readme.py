@@ -56,7 +56,7 @@ SENTENCES = {
         "test_quickstart",
     ),
     "The second one runs the tests.": ".ci/run::run_readme_command tests",
-    "It needs a C++ compiler, and takes about ten minutes on two cores:": (
+    "It needs a C++ compiler, and takes about six minutes on two cores:": (
         "test_nothing_that_pip_must_compile_is_required"
     ),
 }
