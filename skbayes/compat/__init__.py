@@ -2,7 +2,7 @@
 
 The functions check the features of a release by signature or attribute, never by its
 version number, so that later releases are supported. `private_names` looks up the
-names. Other modules only use LIBLINEAR from there.
+names.
 """
 
 from __future__ import annotations

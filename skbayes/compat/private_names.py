@@ -138,11 +138,6 @@ validate_parameter_constraints = _private(
     _CONSTRAINTS, "validate_parameter_constraints"
 )
 
-# -- of scikit-learn: its copy of LIBLINEAR, without liblinear-official
-_WRAPPER = "sklearn.svm._liblinear"
-set_verbosity_wrap = _private(_WRAPPER, "set_verbosity_wrap", _do_nothing, False)
-train_wrap = _private(_WRAPPER, "train_wrap", None, False)
-
 # -- of joblib
 _LOKY = "joblib.externals.loky"
 #: Whether the system can start processes, which loky needs; browsers cannot.

@@ -3,7 +3,8 @@
 The package liblinear-official provides the library and its structures. Its own Python
 wrapper is not used: it converts data row by row, and it enables printing for all
 threads by default. If the package is not installed, scikit-learn's copy of the library
-is used. The copy is older and cannot exclude the intercept from the penalty.
+is used, by its classes. The copy is older and cannot exclude the intercept from the
+penalty.
 
 The library has two global states per process: the random number generator of its
 coordinate descent solvers, which is `rand` of C, and the print function. Therefore,
@@ -28,11 +29,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from skbayes.compat.private_names import set_verbosity_wrap, train_wrap
 from skbayes.utils.optional import import_optional, log_once
 
 _RNG_LOCK = threading.Lock()
 _OUTPUT = threading.local()
+
+# Limit of the iterations of scikit-learn's classes; liblinear-official has its own.
+MAX_ITER = 1000
 
 
 def _renew_lock() -> None:
@@ -45,13 +48,29 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_renew_lock)
 
 
-class Trained(NamedTuple):
-    """Result of a training run.
+class Solver(NamedTuple):
+    """Solver of LIBLINEAR."""
 
-    `weights` (n_rows, n_weights) have one row per class, or one for two classes (that
-    of the larger code), except with the solver of Crammer and Singer. The weight of the
-    bias is in the last column. `n_iter` is the maximum over the binary problems.
-    """
+    number: int
+    name: str
+    tol: float  # the library's default
+    draws: bool  # whether it visits coordinates in random order
+
+
+#: Solvers by penalty, loss, and whether they solve the dual problem.
+SOLVERS = {
+    ("l2", "logistic", False): Solver(0, "L2R_LR", 0.01, False),
+    ("l2", "squared_hinge", True): Solver(1, "L2R_L2LOSS_SVC_DUAL", 0.1, True),
+    ("l2", "squared_hinge", False): Solver(2, "L2R_L2LOSS_SVC", 0.01, False),
+    ("l2", "hinge", True): Solver(3, "L2R_L1LOSS_SVC_DUAL", 0.1, True),
+    ("l1", "squared_hinge", False): Solver(5, "L1R_L2LOSS_SVC", 0.01, True),
+    ("l1", "logistic", False): Solver(6, "L1R_LR", 0.01, True),
+    ("l2", "logistic", True): Solver(7, "L2R_LR_DUAL", 0.1, True),
+}
+
+
+class Trained(NamedTuple):
+    """Result of a training run; the weight of the bias is the last one."""
 
     weights: npt.NDArray[np.float64]
     n_iter: int
@@ -62,15 +81,8 @@ class Trained(NamedTuple):
 Rows = tuple[npt.NDArray[Any], npt.NDArray[np.uintp]]
 
 
-def lay_out(X: sparse.csr_matrix, bias: float) -> Rows | None:
-    """Convert finite data; add a constant feature `bias` unless it is negative.
-
-    scikit-learn's copy of the library converts them itself.
-    """
-    if X.shape[1] >= np.iinfo(np.int32).max:
-        raise ValueError(f"LIBLINEAR does not support {X.shape[1]} features.")
-    if not _is_installed():
-        return None
+def lay_out(X: sparse.csr_matrix, bias: float) -> Rows:
+    """Convert finite data; add a constant feature `bias` unless it is negative."""
     dtype = np.dtype(import_library("LiblinearClassifier").feature_node)
     n_samples, n_features = X.shape
     extra = 2 if bias >= 0 else 1
@@ -91,7 +103,7 @@ def lay_out(X: sparse.csr_matrix, bias: float) -> Rows | None:
 
 
 class Problem(NamedTuple):
-    """Samples and options of a classifier or of its binary problems."""
+    """Samples and options of a classifier, which solves binary problems."""
 
     X: sparse.csr_matrix
     rows: Rows | None  # None if each binary problem has its own
@@ -99,72 +111,28 @@ class Problem(NamedTuple):
     codes: npt.NDArray[Any]  # classes from 0, each of which occurs
     class_weight: npt.NDArray[np.float64]  # factors of C
     total: npt.NDArray[np.int64] | None  # presence of features, if they are scaled
-    solver: int  # LIBLINEAR's number
+    kind: tuple[str, str, bool]  # penalty, loss, and whether the problem is dual
     C: float
     tol: float
     regularize_bias: bool  # False requires liblinear-official, and a bias of 1
 
-    def solved(self, seed: int | None, code: int | None = None) -> Trained:
-        """Separate one class from the rest, or all classes if `code` is None."""
-        if code is None:
-            return self.train(seed)
-        rest = 1.0 if len(self.class_weight) > 2 else self.class_weight[0]
+    def solved(self, seed: int | None, code: int) -> Trained:
+        """Separate one class from the rest.
+
+        Without a `seed`, fits by liblinear-official can run in parallel.
+        """
         X, positive = self.X, self.codes == code
         ratios = np.ones(X.shape[1])
         if self.total is not None:
             ratios = _log_count_ratios(X, positive, self.total)
             values = X.data * ratios[X.indices]
             X = sparse.csr_matrix((values, X.indices, X.indptr), shape=X.shape)
-        weights = np.array([rest, self.class_weight[code]])
-        codes = positive.astype(np.int64)
-        found = self._replace(X=X, codes=codes, class_weight=weights).train(seed)
-        found.weights[:, : X.shape[1]] *= ratios
+        rest = 1.0 if len(self.class_weight) > 2 else float(self.class_weight[0])
+        factors = {-1: rest, 1: float(self.class_weight[code])}
+        train = _train if is_installed() else _train_by_scikit_learn
+        found = train(self, X, np.where(positive, 1.0, -1.0), factors, seed)
+        found.weights[: X.shape[1]] *= ratios
         return found
-
-    def train(self, seed: int | None) -> Trained:
-        """Train a linear classifier, or raise a ValueError if the library refuses.
-
-        Without a `seed`, fits by liblinear-official can run in parallel.
-        """
-        rows = self.rows or lay_out(self.X, self.bias)
-        if rows is None:
-            return _train_by_scikit_learn(self, seed)
-        structures = import_library("LiblinearClassifier")
-        library = structures.liblinear
-        n_classes = len(self.class_weight)
-        # With -1 and 1, the library uses 1 as the positive class, in any order.
-        classes = np.array([-1, 1]) if n_classes == 2 else np.arange(n_classes)
-        labels = classes[self.codes].astype(np.float64)
-
-        problem = structures.problem.__new__(structures.problem)
-        problem.l = self.X.shape[0]
-        problem.n = self.X.shape[1] + (self.bias >= 0)
-        problem.y = labels.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
-        problem.x = ctypes.cast(
-            rows[1].ctypes.data,
-            ctypes.POINTER(ctypes.POINTER(structures.feature_node)),
-        )
-        problem.bias = self.bias
-
-        # The constructor is not called, because it enables printing for all threads.
-        parameter = structures.parameter.__new__(structures.parameter)
-        parameter.set_to_default_values()
-        parameter.solver_type = self.solver
-        parameter.eps = self.tol
-        parameter.C = self.C
-        parameter.regularize_bias = int(self.regularize_bias)
-        parameter.nr_weight = n_classes
-        parameter.weight_label = (ctypes.c_int * n_classes)(*map(int, classes))
-        weights = map(float, self.class_weight)
-        parameter.weight = (ctypes.c_double * n_classes)(*weights)
-
-        arguments = (ctypes.byref(problem), ctypes.byref(parameter))
-        refusal = library.check_parameter(*arguments)
-        if refusal:
-            raise ValueError(f"LIBLINEAR refuses these parameters: {refusal.decode()}.")
-        coef, messages = _run(library, problem, parameter, seed)
-        del labels, rows  # the library has read them until here
-        return Trained(coef, *_read(messages))
 
 
 def _log_count_ratios(
@@ -187,15 +155,39 @@ def presence(X: sparse.csr_matrix) -> npt.NDArray[np.int64]:
     return np.bincount(indices, minlength=X.shape[1])
 
 
-def _run(
-    library: Any, problem: Any, parameter: Any, seed: int | None
-) -> tuple[npt.NDArray[np.float64], str]:
-    """Return the weights, one row per class, and the printed messages."""
-    messages: list[bytes] = []
-    _OUTPUT.messages = messages
+def _train(
+    given: Problem,
+    X: sparse.csr_matrix,
+    labels: npt.NDArray[np.float64],
+    factors: dict[int, float],
+    seed: int | None,
+) -> Trained:
+    """Separate the labels -1 and 1, or raise a ValueError if the library refuses."""
+    structures = import_library("LiblinearClassifier")
+    library = structures.liblinear
+    rows = given.rows or lay_out(X, given.bias)
+    problem = structures.problem.__new__(structures.problem)
+    problem.l, problem.n = X.shape[0], X.shape[1] + (given.bias >= 0)
+    problem.y = labels.ctypes.data_as(ctypes.POINTER(ctypes.c_double))
+    problem.x = ctypes.cast(
+        rows[1].ctypes.data, ctypes.POINTER(ctypes.POINTER(structures.feature_node))
+    )
+    problem.bias = given.bias
+    # The constructor is not called, because it enables printing for all threads.
+    parameter = structures.parameter.__new__(structures.parameter)
+    parameter.set_to_default_values()
+    parameter.solver_type = SOLVERS[given.kind].number
+    parameter.eps, parameter.C = given.tol, given.C
+    parameter.regularize_bias = int(given.regularize_bias)
+    parameter.nr_weight = 2
+    parameter.weight_label = (ctypes.c_int * 2)(*factors)
+    parameter.weight = (ctypes.c_double * 2)(*factors.values())
+    arguments = (ctypes.byref(problem), ctypes.byref(parameter))
+    if refusal := library.check_parameter(*arguments):
+        raise ValueError(f"LIBLINEAR refuses these parameters: {refusal.decode()}.")
     # Set it each time: other users of the package may have changed it.
     library.set_print_string_function(_collector())
-    arguments = (ctypes.byref(problem), ctypes.byref(parameter))
+    _OUTPUT.messages = messages = list[bytes]()
     try:
         if seed is None:
             model = library.train(*arguments)
@@ -205,15 +197,10 @@ def _run(
                 model = library.train(*arguments)
     finally:
         del _OUTPUT.messages
-    try:
-        content = model.contents
-        n_classes = content.nr_class
-        n_rows = 1 if n_classes == 2 and parameter.solver_type != 4 else n_classes
-        weights = np.ctypeslib.as_array(content.w, shape=(problem.n, n_rows)).T
-        order = np.argsort(content.label[:n_classes]) if n_rows > 1 else [0]
-        return np.ascontiguousarray(weights[order]), b"".join(messages).decode()
-    finally:
-        library.free_and_destroy_model(ctypes.byref(model))
+    del labels, rows  # the library has read them until here
+    weights = np.ctypeslib.as_array(model.contents.w, shape=(problem.n,)).copy()
+    library.free_and_destroy_model(ctypes.byref(model))
+    return Trained(weights, *_read(b"".join(messages).decode()))
 
 
 _DESCENT = re.compile(r"optimization finished, #iter = (\d+)")
@@ -242,49 +229,38 @@ def _collector() -> Any:
     return ctypes.CFUNCTYPE(None, ctypes.c_char_p)(_collect)
 
 
-# Iteration limits of scikit-learn's copy; 1000 for other solvers. The limits are those
-# of liblinear-official, except for the dual of the hinge loss (1000 instead of 300).
-_MAX_ITER = {1: 300, 4: 100_000, 6: 100, 7: 300}
-# Solvers that continue at a tenth of the tolerance if a dual solver has not converged,
-# as in liblinear-official.
-_PRIMAL_OF = {1: 2, 7: 0}
+def _train_by_scikit_learn(
+    given: Problem,
+    X: sparse.csr_matrix,
+    labels: npt.NDArray[np.float64],
+    factors: dict[int, float],
+    seed: int | None,
+) -> Trained:
+    """Separate the labels -1 and 1; the classes warn if they do not converge."""
+    # Imported here, because importing them takes long.
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
 
-
-def _train_by_scikit_learn(given: Problem, seed: int | None) -> Trained:
-    """Train without scikit-learn's classifiers.
-
-    They issue warnings if ``max_iter`` is too small, which cannot be caught by thread.
-    Since 1.8, ``LogisticRegression`` only supports two classes.
-    """
-    if train_wrap is None:
-        raise ImportError(
-            "This release of scikit-learn has no LIBLINEAR that skbayes can call; "
-            'pip install "skbayes[text]" installs the library itself.'
-        )
-    X, solver, tol = given.X, given.solver, given.tol
-    if X.nnz > np.iinfo(np.int32).max:
-        raise ValueError(
-            f"scikit-learn's copy of LIBLINEAR does not support {X.nnz} nonzeros."
-        )
-    X = sparse.csr_matrix(
-        (X.data, X.indices.astype(np.int32), X.indptr.astype(np.int32)), shape=X.shape
-    )
-    labels, sample_weight = given.codes.astype(np.float64), np.ones(X.shape[0])
-    bias, C, class_weight = given.bias, given.C, given.class_weight
-    n_iter = 0
-    while True:
-        most = _MAX_ITER.get(solver, 1000)
-        # The tube of 0.1 is only used for regression.
-        options = (tol, bias, C, class_weight, most, seed or 0, 0.1, sample_weight)
-        with _RNG_LOCK:
-            set_verbosity_wrap(0)
-            weights, counts = train_wrap(X, labels, True, solver, *options)
-        # Only the first count of the joint problem of Crammer and Singer (4) is valid.
-        n = int(counts[0] if solver == 4 else max(counts))
-        n_iter = max(n_iter, n)
-        if n < most or solver not in _PRIMAL_OF:
-            return Trained(weights, n_iter, n < most)
-        solver, tol = _PRIMAL_OF[solver], tol / 10
+    penalty, loss, dual = given.kind
+    scaling = given.bias if given.bias > 0.0 else 1.0
+    options: dict[str, Any] = {
+        **{"dual": dual, "C": given.C, "tol": given.tol, "class_weight": factors},
+        **{"fit_intercept": given.bias >= 0.0, "intercept_scaling": scaling},
+        **{"max_iter": MAX_ITER, "random_state": seed or 0},
+    }
+    if loss != "logistic":
+        model = LinearSVC(penalty=penalty, loss=loss, **options)
+    elif LogisticRegression().l1_ratio is None:  # before scikit-learn 1.8
+        model = LogisticRegression(penalty=penalty, solver="liblinear", **options)
+    else:
+        ratio = float(penalty == "l1")
+        model = LogisticRegression(l1_ratio=ratio, solver="liblinear", **options)
+    # They do not accept long indices.
+    indices, starts = X.indices.astype(np.int32), X.indptr.astype(np.int32)
+    with _RNG_LOCK:
+        model.fit(sparse.csr_matrix((X.data, indices, starts), shape=X.shape), labels)
+    weights = np.append(model.coef_, model.intercept_ / scaling)
+    return Trained(weights, int(np.max(model.n_iter_)), True)
 
 
 def import_library(purpose: str) -> Any:
@@ -294,7 +270,7 @@ def import_library(purpose: str) -> Any:
 
 def library_name() -> str:
     """Return the package that provides LIBLINEAR; log once if it is scikit-learn."""
-    if _is_installed():
+    if is_installed():
         return "liblinear-official"
     log_once(
         "LiblinearClassifier uses scikit-learn's copy of LIBLINEAR, because "
@@ -305,7 +281,7 @@ def library_name() -> str:
 
 
 @functools.cache
-def _is_installed() -> bool:
+def is_installed() -> bool:
     return importlib.util.find_spec("liblinear") is not None
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,9 +21,11 @@ from sklearn.utils.validation import validate_data
 
 from skbayes.compat import Interval, LinearClassifierMixin, StrOptions, fit_context
 from skbayes.text._liblinear import (
+    SOLVERS,
     Problem,
     Trained,
     import_library,
+    is_installed,
     lay_out,
     library_name,
     presence,
@@ -36,36 +38,9 @@ from skbayes.utils.pickled_version import PickledVersion
 TIE = 1e-6
 
 
-class _Solver(NamedTuple):
-    """Problem that a solver of the library minimizes, and its properties."""
-
-    name: str
-    number: int
-    penalty: str
-    loss: str
-    dual: bool
-    tol: float  # the library's default
-    draws: bool  # whether it visits coordinates in random order
-
-
-_ALL = [
-    _Solver("L2R_LR", 0, "l2", "logistic", False, 0.01, False),
-    _Solver("L2R_L2LOSS_SVC_DUAL", 1, "l2", "squared_hinge", True, 0.1, True),
-    _Solver("L2R_L2LOSS_SVC", 2, "l2", "squared_hinge", False, 0.01, False),
-    _Solver("L2R_L1LOSS_SVC_DUAL", 3, "l2", "hinge", True, 0.1, True),
-    _Solver("MCSVM_CS", 4, "l2", "crammer_singer", True, 0.1, True),
-    _Solver("L1R_L2LOSS_SVC", 5, "l1", "squared_hinge", False, 0.01, True),
-    _Solver("L1R_LR", 6, "l1", "logistic", False, 0.01, True),
-    _Solver("L2R_LR_DUAL", 7, "l2", "logistic", True, 0.1, True),
-]
-_BY_NAME = {solver.name: solver for solver in _ALL}
-_KNOWN: dict[Any, _Solver] = {**_BY_NAME, **{s.number: s for s in _ALL}}
-_BY_WHAT = {(s.penalty, s.loss, s.dual): s for s in _ALL}
-
-
 def _has_probabilities(classifier: LiblinearClassifier) -> bool:
     """Return whether the loss provides probabilities; raise AttributeError if not."""
-    if classifier._loss() not in ("logistic", "squared_hinge"):
+    if classifier.loss not in ("logistic", "squared_hinge"):
         raise AttributeError(
             "Only the logistic and the squared hinge loss give probabilities."
         )
@@ -75,15 +50,16 @@ def _has_probabilities(classifier: LiblinearClassifier) -> bool:
 class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
     """Linear classifier fitted by LIBLINEAR.
 
-    It provides all classification solvers of LIBLINEAR [1]_, version 2.43 or newer:
-    support vector machines and logistic regression, with ℓ1 or ℓ2 penalty. It is mainly
-    meant for sparse data. Problems with more than two classes are solved as one binary
-    problem per class, or as the joint problem of Crammer and Singer.
+    It provides the support vector machines and the logistic regression of LIBLINEAR
+    [1]_, version 2.43 or newer, with ℓ1 or ℓ2 penalty. It is mainly meant for sparse
+    data. Problems with more than two classes are solved as one binary problem per
+    class.
 
     The library is the package liblinear-official, which ``pip install "skbayes[text]"``
-    installs. Without it, the classifier uses scikit-learn's copy of LIBLINEAR, logs
-    this once, and sets ``library_`` accordingly. The parameters mean the same; only
-    ``penalize_intercept=False`` needs liblinear-official.
+    installs. Without it, the classifier uses scikit-learn's copy of LIBLINEAR, in
+    LinearSVC and LogisticRegression, logs this once, and sets ``library_`` accordingly.
+    The parameters mean the same; only ``penalize_intercept=False`` needs
+    liblinear-official.
 
     Parameters
     ----------
@@ -99,14 +75,6 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         problem if the penalty is "l2", there are fewer samples than features, and the
         intercept is penalized. It is several times faster in this case. The penalty
         "l1" supports only the primal problem.
-    multi_class : {"ovr", "crammer_singer"}, default="ovr"
-        Method for more than two classes: one binary problem per class against the rest,
-        or the joint problem of Crammer and Singer, which ignores `penalty`, `loss` and
-        `dual`.
-    solver : int or str, default=None
-        Number (0 to 7) or name (such as "L2R_LR") of a LIBLINEAR solver. It replaces
-        the four parameters above, so that a search can include all solvers in one
-        dimension.
     C : float, default=1.0
         Weight of the losses relative to the penalty, above 0. Smaller values mean
         stronger regularization.
@@ -135,8 +103,7 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         "log-count-ratio" multiplies each feature by the logarithm of the ratio of its
         relative frequencies in the two classes of a binary problem [2]_. The frequency
         of a feature is the number of samples in which it is not 0, plus 1. ``coef_``
-        includes these factors and therefore applies to unscaled features. It is not
-        available for the joint problem of Crammer and Singer.
+        includes these factors and therefore applies to unscaled features.
     n_jobs : int or None, default=None
         Number of binary problems that are solved in parallel, with more than two
         classes. Solvers that draw random numbers (dual solvers and those with the
@@ -207,12 +174,6 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         "penalty": [StrOptions({"l1", "l2"})],
         "loss": [StrOptions({"squared_hinge", "hinge", "logistic"})],
         "dual": ["boolean", StrOptions({"auto"})],
-        "multi_class": [StrOptions({"ovr", "crammer_singer"})],
-        "solver": [
-            Interval(Integral, 0, 7, closed="both"),
-            StrOptions(set(_BY_NAME)),
-            None,
-        ],
         "C": [Interval(Real, 0, None, closed="neither")],
         "tol": [Interval(Real, 0, None, closed="neither"), None],
         "fit_intercept": ["boolean"],
@@ -230,8 +191,6 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         loss: str = "squared_hinge",
         *,
         dual: bool | str = "auto",
-        multi_class: str = "ovr",
-        solver: int | str | None = None,
         C: float = 1.0,
         tol: float | None = None,
         fit_intercept: bool = True,
@@ -245,8 +204,6 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         self.penalty = penalty
         self.loss = loss
         self.dual = dual
-        self.multi_class = multi_class
-        self.solver = solver
         self.C = C
         self.tol = tol
         self.fit_intercept = fit_intercept
@@ -296,35 +253,35 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
                 f"{type(self).__name__} needs samples of at least 2 classes, but y "
                 f"has one class only: {self.classes_[0]!r}."
             )
-        solver = self._chosen(*X.shape)
-        self._check(solver)
-        self.library_ = library_name()
-        weights, self.n_iter_, converged = self._solved(
-            _sorted_rows(X), y, codes, solver
-        )
-        if not converged:
+        kind = self._kind(*X.shape)
+        if X.shape[1] >= np.iinfo(np.int32).max:
+            raise ValueError(f"LIBLINEAR does not support {X.shape[1]} features.")
+        self.library_, self.solver_ = library_name(), SOLVERS[kind].name
+        found = self._solved(_sorted_rows(X), y, codes, kind)
+        if not all(trained.converged for trained in found):
             warn_user(
                 "LIBLINEAR reached its limit of iterations; a larger tol, a smaller C "
                 "or scaled features may help.",
                 ConvergenceWarning,
             )
-        if len(self.classes_) == 2 and len(weights) == 2:
-            weights = weights[1:] - weights[:1]
+        weights = np.array([trained.weights for trained in found])
+        self.n_iter_ = max(trained.n_iter for trained in found)
         self.coef_ = np.ascontiguousarray(weights[:, : X.shape[1]])
         self.intercept_ = np.zeros(len(weights))
         if self.fit_intercept:
             self.intercept_ = self.intercept_scaling * weights[:, -1]
-        self.solver_ = solver.name
         return self
 
-    def _solved(self, X: Any, y: Any, codes: Any, solver: _Solver) -> Trained:
-        n_classes = len(self.classes_)
+    def _solved(
+        self, X: Any, y: Any, codes: Any, kind: tuple[str, str, bool]
+    ) -> list[Trained]:
+        """Return the results of the binary problems, one per class or a single one."""
+        n_classes, solver = len(self.classes_), SOLVERS[kind]
         scales = self.feature_scaling is not None
-        joint = solver.name == "MCSVM_CS"
         bias = float(self.intercept_scaling) if self.fit_intercept else -1.0
-        several = not joint and n_classes > 2 and effective_n_jobs(self.n_jobs) != 1
+        several = n_classes > 2 and effective_n_jobs(self.n_jobs) != 1
         # Scaling replaces the values, and addresses are only valid in this process.
-        apart = scales or (several and solver.draws)
+        apart = scales or (several and solver.draws) or not is_installed()
         problem = Problem(
             X,
             None if apart else lay_out(X, bias),
@@ -332,34 +289,59 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
             codes,
             compute_class_weight(self.class_weight, classes=self.classes_, y=y),
             presence(X) if scales else None,
-            solver.number,
+            kind,
             float(self.C),
             solver.tol if self.tol is None else float(self.tol),
             self.penalize_intercept or not self.fit_intercept,
         )
         # The class that each binary problem separates from the rest.
-        classes: list[int | None] = [*range(n_classes)] if n_classes > 2 else [1]
-        if joint:
-            classes = [None]
+        classes = [*range(n_classes)] if n_classes > 2 else [1]
         seeds: list = [None] * len(classes)
         if solver.draws:
             rng = check_random_state(self.random_state)
             seeds = rng.randint(2**31 - 1, size=len(classes)).tolist()
         tasks = zip(seeds, classes, strict=True)
-        if several:
-            # The library has one random number generator per process. Addresses
-            # require threads, regardless of the backend.
-            require = None if solver.draws else "sharedmem"
-            found = Parallel(n_jobs=self.n_jobs, require=require)(
-                delayed(problem.solved)(*task) for task in tasks
-            )
-        else:
-            found = [problem.solved(*task) for task in tasks]
-        return Trained(
-            np.vstack([trained.weights for trained in found]),
-            max(trained.n_iter for trained in found),
-            all(trained.converged for trained in found),
+        if not several:
+            return [problem.solved(*task) for task in tasks]
+        # The library has one random number generator per process. Addresses require
+        # threads, regardless of the backend.
+        parallel = Parallel(
+            n_jobs=self.n_jobs, require=None if solver.draws else "sharedmem"
         )
+        return list(parallel(delayed(problem.solved)(*task) for task in tasks))
+
+    def _kind(self, n_samples: int, n_features: int) -> tuple[str, str, bool]:
+        """Return penalty, loss and whether to solve the dual, if there is a solver."""
+        is_free = self.fit_intercept and not self.penalize_intercept
+        dual = self.dual
+        if dual == "auto":
+            many_features = self.penalty == "l2" and n_samples < n_features
+            dual = self.loss == "hinge" or (many_features and not is_free)
+        kind = (self.penalty, self.loss, bool(dual))
+        if kind not in SOLVERS:
+            raise ValueError(
+                f"LIBLINEAR has no solver for penalty={self.penalty!r}, loss="
+                f"{self.loss!r}, dual={self.dual!r}: the hinge loss requires the "
+                "penalty 'l2' and dual=True, and the penalty 'l1' requires dual=False."
+            )
+        if is_free and dual:
+            raise ValueError(
+                "penalize_intercept=False needs a primal solver or the penalty 'l1'; "
+                "these parameters choose a dual one."
+            )
+        if is_free and self.intercept_scaling != 1:
+            raise ValueError(
+                "penalize_intercept=False needs intercept_scaling=1, got "
+                f"{self.intercept_scaling!r}."
+            )
+        self._check_packages()
+        return kind
+
+    def _check_packages(self) -> None:
+        """Raise ImportError if the parameters need liblinear-official."""
+        if self.fit_intercept and not self.penalize_intercept:
+            import_library("penalize_intercept=False")
+        library_name()
 
     @available_if(_has_probabilities)
     def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
@@ -384,7 +366,7 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         of 1.
         """
         values = self.decision_function(X)
-        link = expit if self._loss() == "logistic" else _squared_hinge_link
+        link = expit if self.loss == "logistic" else _squared_hinge_link
         if values.ndim == 1:
             return np.column_stack([link(-values), link(values)])
         probabilities = link(values)
@@ -398,57 +380,6 @@ class LiblinearClassifier(PickledVersion, LinearClassifierMixin, BaseEstimator):
         """Estimate the logarithms of the probabilities of :meth:`predict_proba`."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
-
-    def _loss(self) -> str:
-        """Return the loss function, or "" if the solver is invalid."""
-        if self.solver is not None:
-            return _KNOWN[self.solver].loss if self.solver in _KNOWN else ""
-        return "crammer_singer" if self.multi_class == "crammer_singer" else self.loss
-
-    def _chosen(self, n_samples: int, n_features: int) -> _Solver:
-        if self.solver is not None:
-            return _KNOWN[self.solver]
-        if self.multi_class == "crammer_singer":
-            return _BY_NAME["MCSVM_CS"]
-        dual = self.dual
-        if dual == "auto":
-            many_features = self.penalty == "l2" and n_samples < n_features
-            many_features &= self.penalize_intercept or not self.fit_intercept
-            dual = self.loss == "hinge" or many_features
-        try:
-            return _BY_WHAT[self.penalty, self.loss, bool(dual)]
-        except KeyError:
-            raise ValueError(
-                f"LIBLINEAR has no solver for penalty={self.penalty!r}, loss="
-                f"{self.loss!r}, dual={self.dual!r}: the hinge loss requires the "
-                "penalty 'l2' and dual=True, and the penalty 'l1' requires dual=False."
-            ) from None
-
-    def _check(self, solver: _Solver) -> None:
-        if self.feature_scaling is not None and solver.name == "MCSVM_CS":
-            raise ValueError(
-                "feature_scaling='log-count-ratio' needs one binary problem per class; "
-                "these parameters choose the joint problem of Crammer and Singer."
-            )
-        if self.penalize_intercept or not self.fit_intercept:
-            return
-        if solver.dual:
-            raise ValueError(
-                "penalize_intercept=False needs a primal solver or the penalty 'l1'; "
-                "these parameters choose a dual one."
-            )
-        if self.intercept_scaling != 1:
-            raise ValueError(
-                "penalize_intercept=False needs intercept_scaling=1, got "
-                f"{self.intercept_scaling!r}."
-            )
-        self._check_packages()
-
-    def _check_packages(self) -> None:
-        """Raise ImportError if the parameters need liblinear-official."""
-        if self.fit_intercept and not self.penalize_intercept:
-            import_library("penalize_intercept=False")
-        library_name()
 
 
 def _sorted_rows(X: Any) -> sparse.csr_matrix:

@@ -437,7 +437,7 @@ def test_methods_of_the_pipeline_exist_before_the_fit():
 @pytest.fixture
 def bare(monkeypatch):
     """Simulate an installation of skbayes without its extras."""
-    cached = (_liblinear._is_installed, log_once)
+    cached = (_liblinear.is_installed, log_once)
     for module in ("snowballstemmer", "stop_words", "liblinear", "liblinear.liblinear"):
         monkeypatch.setitem(sys.modules, module, None)
     for one in cached:
