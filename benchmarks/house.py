@@ -43,7 +43,7 @@ MAX_LINES = 600
 # table, rounded up by 2%. A change that needs more removes something else first.
 BUDGETS: dict[str, int] = {
     "skbayes": 83,
-    "skbayes.acquisition": 1230,
+    "skbayes.acquisition": 1228,
     "skbayes.benchmark": 744,
     "skbayes.compat": 560,
     "skbayes.defaults": 2937,

@@ -1,6 +1,5 @@
 """Acquisition functions, their maximization, and proposers of configurations."""
 
-from skbayes.acquisition.expected_hypervolume import ExpectedHypervolumeImprovement
 from skbayes.acquisition.improvement import (
     Acquisition,
     ExpectedImprovement,
@@ -10,6 +9,7 @@ from skbayes.acquisition.improvement import (
     Utility,
 )
 from skbayes.acquisition.influence import ExpectedInfluence
+from skbayes.acquisition.pareto import ExpectedHypervolumeImprovement
 
 __all__ = [
     "Acquisition",

@@ -25,14 +25,9 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr
 
-from skbayes.acquisition.base import (
-    Observations,
-    Proposer,
-    SamplingProposer,
-    fit_surrogate,
-    in_blocks,
-)
+from skbayes.acquisition.base import Proposer, SamplingProposer, in_blocks
 from skbayes.acquisition.improvement import ProbabilityOfImprovement, slope_of_average
+from skbayes.acquisition.observations import Observations, fit_surrogate
 from skbayes.acquisition.terms import LogTerm
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import capability_of, predict

@@ -21,7 +21,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skbayes.acquisition.base import Observations, Proposer
+from skbayes.acquisition.base import Proposer
+from skbayes.acquisition.observations import Observations
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.graph import HarmonicFunction, NeighborGraph
 

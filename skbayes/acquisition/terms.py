@@ -21,17 +21,15 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
 from scipy.stats import rankdata, t
 
+from skbayes.acquisition.observations import Observations
 from skbayes.space.dimensions import FloatArray
-
-if TYPE_CHECKING:
-    from skbayes.acquisition.base import Observations
-    from skbayes.space.optimum_prior import OptimumPrior
+from skbayes.space.optimum_prior import OptimumPrior
 
 # Normalization of the logarithm of the standard normal density.
 LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)

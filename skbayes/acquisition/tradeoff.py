@@ -23,18 +23,14 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from scipy.special import log_ndtr, ndtr
 
-from skbayes.acquisition.base import (
-    ModelProposer,
-    Observations,
-    Proposer,
-    fit_surrogate,
-)
+from skbayes.acquisition.base import ModelProposer, Proposer
 from skbayes.acquisition.improvement import (
     ExpectedImprovement,
     Utility,
     average,
     slope_of_average,
 )
+from skbayes.acquisition.observations import Observations, fit_surrogate
 from skbayes.acquisition.terms import LOG_SQRT_2PI
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.base import predict

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from scipy.special import erfcx
 
-from skbayes.acquisition.base import selected_rows
+from skbayes.acquisition.observations import selected_rows
 from skbayes.acquisition.terms import CostTerm, LimitTerm, LogTerm, sum_values
 from skbayes.space.candidates import Candidates, SpaceExhausted
 from skbayes.space.dimensions import FloatArray

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skbayes.acquisition.base import Observations
 from skbayes.acquisition.hypervolume import is_nondominated
+from skbayes.acquisition.observations import Observations
 from skbayes.optimizer.costs import AbortedTrials, Cost, CostModel
 from skbayes.space.candidates import Candidates, Configuration
 from skbayes.space.dimensions import FloatArray, key_of

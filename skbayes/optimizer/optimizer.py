@@ -17,12 +17,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from skbayes.acquisition.base import (
-    ModelProposer,
-    Observations,
-    Proposer,
-    SamplingProposer,
-)
+from skbayes.acquisition.base import ModelProposer, Proposer, SamplingProposer
 from skbayes.acquisition.feasibility import Feasibility, fit_constrained
 from skbayes.acquisition.improvement import (
     Acquisition,
@@ -32,6 +27,7 @@ from skbayes.acquisition.improvement import (
     UpperConfidenceBound,
 )
 from skbayes.acquisition.influence import ExpectedInfluence, InfluenceProposer
+from skbayes.acquisition.observations import Observations
 from skbayes.acquisition.pareto import ParetoProposer
 from skbayes.acquisition.terms import LogTerm, prior_terms
 from skbayes.optimizer.costs import LimitTerms

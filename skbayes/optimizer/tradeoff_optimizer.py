@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.acquisition.base import Observations
+from skbayes.acquisition.observations import Observations
 from skbayes.acquisition.tradeoff import RULES, TradeoffObservations, TradeoffProposer
 from skbayes.optimizer.costs import make_process
 from skbayes.optimizer.observations import Observation

@@ -5,12 +5,8 @@ from scipy.special import logsumexp
 from scipy.stats import norm
 
 from skbayes.acquisition import ExpectedImprovement, UpperConfidenceBound
-from skbayes.acquisition.base import (
-    ModelProposer,
-    Observations,
-    Proposer,
-    fit_surrogate,
-)
+from skbayes.acquisition.base import ModelProposer, Proposer
+from skbayes.acquisition.observations import Observations, fit_surrogate
 from skbayes.space import Choice, Space
 from skbayes.space.candidates import Candidates, sobol
 from skbayes.surrogates import GaussianProcess
@@ -180,7 +176,7 @@ class Mean(GaussianProcess):
 
 
 def test_a_surrogate_is_fitted_to_the_best_and_to_others_if_there_are_many(monkeypatch):
-    monkeypatch.setattr("skbayes.acquisition.base.N_LATEST", 20)
+    monkeypatch.setattr("skbayes.acquisition.observations.N_LATEST", 20)
     rng = np.random.default_rng(0)
     X, y = rng.random((117, 2)), rng.normal(size=117)
     noise, pending = rng.random(117), rng.random((2, 2))

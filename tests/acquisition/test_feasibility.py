@@ -6,7 +6,7 @@ from scipy.optimize import approx_fprime
 from scipy.special import logsumexp
 from scipy.stats import norm
 
-from skbayes.acquisition.base import ModelProposer, Observations, SamplingProposer
+from skbayes.acquisition.base import ModelProposer, SamplingProposer
 from skbayes.acquisition.feasibility import (
     Feasibility,
     feasible_first,
@@ -14,6 +14,7 @@ from skbayes.acquisition.feasibility import (
     fit_feasibility,
 )
 from skbayes.acquisition.improvement import ExpectedImprovement
+from skbayes.acquisition.observations import Observations
 from skbayes.surrogates import GaussianProcess
 from skbayes.surrogates.random_search import RandomSampler
 

@@ -3,8 +3,8 @@ import pytest
 
 from skbayes import Optimizer
 from skbayes.acquisition import ExpectedInfluence
-from skbayes.acquisition.base import Observations
 from skbayes.acquisition.influence import LABELS, InfluenceProposer, to_labels
+from skbayes.acquisition.observations import Observations
 from skbayes.surrogates.graph import NeighborGraph
 
 NODES = np.random.default_rng(0).random((45, 2))

@@ -5,8 +5,8 @@ from scipy.special import logsumexp
 
 from skbayes import Optimizer
 from skbayes.acquisition import ExpectedHypervolumeImprovement
-from skbayes.acquisition.base import Observations
 from skbayes.acquisition.hypervolume import reference_point
+from skbayes.acquisition.observations import Observations
 from skbayes.acquisition.pareto import ParetoProposer
 from skbayes.surrogates import GaussianProcess
 

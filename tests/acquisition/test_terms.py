@@ -5,7 +5,8 @@ from scipy.stats import norm, spearmanr
 
 from skbayes import Optimizer
 from skbayes.acquisition import ExpectedImprovement, UpperConfidenceBound
-from skbayes.acquisition.base import ModelProposer, Observations
+from skbayes.acquisition.base import ModelProposer
+from skbayes.acquisition.observations import Observations
 from skbayes.acquisition.terms import (
     CostTerm,
     LimitTerm,

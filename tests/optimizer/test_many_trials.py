@@ -60,7 +60,7 @@ def from_its_trials(optimizer, observed, pending):
 
 
 def test_they_are_a_function_of_the_trials(monkeypatch):
-    monkeypatch.setattr("skbayes.acquisition.base.N_LATEST", 10)
+    monkeypatch.setattr("skbayes.acquisition.observations.N_LATEST", 10)
     monkeypatch.setattr("skbayes.optimizer.costs.MAX_TRIALS", 18)
     monkeypatch.setattr("skbayes.surrogates.gp.gp.MANY_PENDING", 5)
     everything = proposed(the_same)
