@@ -53,7 +53,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.journal": 1085,
     "skbayes.loop": 1105,
     "skbayes.optimizer": 991,
-    "skbayes.results": 1094,
+    "skbayes.results": 1066,
     "skbayes.search": 4676,
     "skbayes.space": 2051,
     "skbayes.surrogates": 2093,

@@ -11,7 +11,7 @@ from skbayes.inspection import base
 from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.scales import plain
 from skbayes.results.record import SearchRecord
-from skbayes.results.stage_correlation import spearman
+from skbayes.results.scores import spearman
 from skbayes.space.dimensions import FloatArray, key_of
 
 # Spread of the trials of a stage to each side, as a share of the distance to the next.

@@ -27,7 +27,7 @@ Facts = dict[str, Any]
 # Parameters and results of a search that its plots use.
 _SETTINGS = ("tradeoff", "cost", "score_range", "train_fractions_")
 
-_TEST = re.compile(r"split\d+_test_(.*)")
+_TEST = re.compile(r"split(\d+)_test_(.*)")
 
 
 def read_record(
@@ -188,21 +188,20 @@ def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[T
     for number, params in enumerate(results["params"]):
         row = {name: column[number] for name, column in columns.items()}
         folds = _folds_of_row(row)
-        score = _score_of_row(row, folds, metric)
-        trials.append(
-            Trial(
-                number,
-                dict(params),
-                folds,
-                score,
-                state=TrialState.COMPLETE
-                if math.isfinite(score)
-                else TrialState.FAILED,
-                stage=int(row.get("iter", 0)),
-                extras=_extras_of_row(row),
-                train_fraction=float(shares[number % len(shares)]),
-            )
+        names = folds[0].test_scores if folds else {}
+        own = metric if metric in names else next(iter(names), "score")
+        score = float(row.get(f"mean_test_{own}", math.nan))
+        trial = Trial(
+            number,
+            dict(params),
+            folds,
+            score,
+            state=TrialState.COMPLETE if math.isfinite(score) else TrialState.FAILED,
+            stage=int(row.get("iter", 0)),
+            extras=_extras_of_row(row),
+            train_fraction=float(shares[number % len(shares)]),
         )
+        trials.append(trial)
     return trials
 
 
@@ -216,27 +215,20 @@ def _extras_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
-    metrics = {m[1] for name in row if (m := _TEST.fullmatch(name))}
-    times = {
-        time: float(row.get(f"mean_{time}", math.nan))
-        for time in ("fit_time", "score_time")
-    }
-    folds: list[FoldResult] = []
-    while all(f"split{len(folds)}_test_{m}" in row for m in metrics) and metrics:
-        k = len(folds)
-        scores = {m: float(row[f"split{k}_test_{m}"]) for m in sorted(metrics)}
-        folds.append(FoldResult(scores, times["fit_time"], times["score_time"]))
+    times = [float(row.get(f"mean_{t}_time", math.nan)) for t in ("fit", "score")]
+    scores: dict[int, dict[str, float]] = {}
+    for name in sorted(row):
+        if found := _TEST.fullmatch(name):
+            scores.setdefault(int(found[1]), {})[found[2]] = float(row[name])
+    folds = []
+    for _, own in sorted(scores.items()):
+        # A data frame of a journal has the state of a trial.
+        lacks = row.get("state", "failed") != "failed" and all(
+            map(math.isnan, own.values())
+        )
+        status = FoldStatus.SKIPPED if lacks else FoldStatus.FITTED
+        folds.append(FoldResult(own, *times, status=status))
     return folds
-
-
-def _score_of_row(
-    row: Mapping[str, Any], folds: Sequence[FoldResult], metric: str | None
-) -> float:
-    """Return the mean of one metric, or of the first; NaN if there is none."""
-    scores = folds[0].test_scores if folds else {}
-    if metric not in scores:
-        metric = next(iter(scores), "score")
-    return float(row.get(f"mean_test_{metric}", math.nan))
 
 
 # -- journals and their data frames ---------------------------------------------------
@@ -332,16 +324,11 @@ def _from_frame(frame: Any) -> Facts:
 
 
 def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial:
-    folds = _folds_of_row(row)
-    for fold in folds:
-        scores = fold.test_scores.values()
-        if row["state"] != "failed" and all(math.isnan(score) for score in scores):
-            fold.status = FoldStatus.SKIPPED
     error = row["error"]
     return Trial(
         int(row["number"]),
         params,
-        folds,
+        _folds_of_row(row),
         float(row["score"]),
         duration=float(row["duration"]),
         state=row["state"],

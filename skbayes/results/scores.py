@@ -1,22 +1,39 @@
 """Scores of candidates: correction of the best one, and choice among similar ones.
 
-All functions also accept the `cv_results_` of scikit-learn's searches.
+These functions also accept the `cv_results_` of scikit-learn's searches. The last part
+is the rank correlation between the stages of a search.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+from scipy.stats import rankdata
 
-from skbayes.space.dimensions import FloatArray, is_number, native
+from skbayes.evaluation.trial import History, Trial, TrialState
+from skbayes.space import Space
+from skbayes.space.dimensions import FloatArray, is_number, key_of, native
 
 Time = Literal["mean_fit_time", "mean_score_time"]
 
 _MEAN = "mean_test_"
+
+# Columns of `stage_correlation_`.
+_COLUMNS = (
+    "stage",
+    "next_stage",
+    "train_fraction",
+    "next_train_fraction",
+    "n_both",
+    "rank_correlation",
+    "n_next",
+    "model_correlation",
+)
 
 
 def mean_scores(cv_results: Mapping[str, Any], metric: str) -> FloatArray:
@@ -400,3 +417,56 @@ def _cheapest(costs: FloatArray, means: FloatArray, lowest: float) -> int:
     rows = np.flatnonzero(means >= lowest)
     costs = np.where(np.isnan(costs), np.inf, costs)[rows]
     return int(rows[np.lexsort((rows, -means[rows], costs))[0]])
+
+
+# -- stages of a search ---------------------------------------------------------------
+
+
+def stage_correlation(
+    history: History, optimizers: Sequence[Any], train_fractions: Sequence[float]
+) -> dict[str, np.ndarray]:
+    """Return the ``stage_correlation_`` of :class:`~skbayes.MultiStageSearchCV`."""
+    rows = []
+    for stage, optimizer in enumerate(optimizers[:-1]):
+        own, following = (
+            [t for t in history if t.stage == s and t.state == TrialState.COMPLETE]
+            for s in (stage, stage + 1)
+        )
+        if not following:
+            continue
+        known = dict(_scores_of(own, optimizer.space))
+        later = _scores_of(following, optimizer.space)
+        pairs = [(known[key], score) for key, score in later if key in known]
+        expected = None
+        # Without a surrogate, nothing is expected.
+        with contextlib.suppress(ValueError):
+            expected = optimizer.predict([trial.params for trial in following])[0]
+        rows.append(
+            (
+                stage,
+                stage + 1,
+                train_fractions[stage],
+                train_fractions[stage + 1],
+                len(pairs),
+                spearman(*np.reshape(pairs, (-1, 2)).T),
+                len(following),
+                spearman(expected, [score for _, score in later]),
+            )
+        )
+    return {n: np.array([row[k] for row in rows]) for k, n in enumerate(_COLUMNS)}
+
+
+def _scores_of(trials: Sequence[Trial], space: Space) -> list[tuple[Any, float]]:
+    """Return a key of the configuration and the score of each trial."""
+    keys = map(key_of, space.encode([trial.params for trial in trials]))
+    return [(key, trial.score) for key, trial in zip(keys, trials, strict=True)]
+
+
+def spearman(values: Any, other: Any) -> float:
+    """Return the rank correlation of two lists; NaN if one is constant or too short."""
+    if values is None or len(values) < 2:
+        return float("nan")
+    ranks = np.array([rankdata(values), rankdata(other)])
+    if np.any(np.ptp(ranks, axis=1) == 0.0):
+        return float("nan")
+    return float(np.corrcoef(ranks)[0, 1])

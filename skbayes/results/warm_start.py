@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
@@ -165,14 +164,8 @@ def known_trials(
 
 def journal_trials(path: str | os.PathLike, space: Space) -> tuple[list[Trial], int]:
     """Return the trials of a journal within the space, and the number of others."""
-    with _existing(path):
-        return read_trials(path, space)
-
-
-@contextlib.contextmanager
-def _existing(path: str | os.PathLike) -> Iterator[None]:
     try:
-        yield
+        return read_trials(path, space)
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"warm_start_from: there is no journal {os.fspath(path)!r}."

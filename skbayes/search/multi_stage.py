@@ -17,7 +17,7 @@ from skbayes.evaluation.trial import History, TrialState
 from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
-from skbayes.results.stage_correlation import stage_correlation
+from skbayes.results.scores import stage_correlation
 from skbayes.results.warm_start import promising
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.parameters import (
