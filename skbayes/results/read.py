@@ -215,7 +215,8 @@ def _extras_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
-    times = [float(row.get(f"mean_{t}_time", math.nan)) for t in ("fit", "score")]
+    fit_time = float(row.get("mean_fit_time", math.nan))
+    score_time = float(row.get("mean_score_time", math.nan))
     scores: dict[int, dict[str, float]] = {}
     for name in sorted(row):
         if found := _TEST.fullmatch(name):
@@ -227,7 +228,7 @@ def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
             map(math.isnan, own.values())
         )
         status = FoldStatus.SKIPPED if lacks else FoldStatus.FITTED
-        folds.append(FoldResult(own, *times, status=status))
+        folds.append(FoldResult(own, fit_time, score_time, status=status))
     return folds
 
 
