@@ -17,8 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from skbayes import compat
 from skbayes.text.counts import match_ngrams, patterns
 from skbayes.text.shared_counts import CountedTexts, Counts, NgramSpec, TokenizerSpec
-from skbayes.text.token_filters import stemmer_of, stop_word_list
-from skbayes.text.tokens import WORDS, check_texts
+from skbayes.text.tokens import WORDS, check_texts, stemmer_of, stop_word_list
 from skbayes.utils.pickled_version import PickledVersion
 
 # Marks a skipped token in the name of an n-gram.

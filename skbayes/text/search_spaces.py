@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from skbayes.defaults.catalog import DataFacts
+from skbayes.defaults.default import apply_changes
+from skbayes.defaults.parts import renamed
 from skbayes.space import Choice, Ordinal, Real, Space
-from skbayes.space.notation import pairs_of, with_sub_spaces
-from skbayes.text.token_filters import stemmer_of, stop_word_list
+from skbayes.text.tokens import stemmer_of, stop_word_list
 from skbayes.utils.optional import log_once
 
 __all__ = ["text_space"]
@@ -137,7 +139,7 @@ def text_space(
     found = [_renamed(branch, f"{vectorizer}__") for branch in branches]
     if classifier is not None:
         found = [part | _renamed(learner, f"{classifier}__") for part in found]
-    return [_merged(part, changes) for part in found]
+    return [apply_changes(part, changes, DataFacts()) for part in found]
 
 
 def first_points(
@@ -245,33 +247,7 @@ def _extended(words: list, stems: list, characters: bool) -> Notation:
 
 
 def _renamed(space: Mapping[str, Any], prefix: str) -> Notation:
-    return {
-        prefix + name: with_sub_spaces(value, lambda _, sub: _renamed(sub, prefix))
-        for name, value in space.items()
-    }
-
-
-def _merged(base: Notation, changes: Mapping[str, Any]) -> Notation:
-    new = dict(changes)
-
-    def changed(space: Notation) -> Notation:
-        result = {}
-        for name, value in space.items():
-            if name in changes:
-                new.pop(name, None)
-                value = _restricted(value, changes[name])
-            result[name] = with_sub_spaces(value, lambda _, sub: [changed(sub)])
-        return result
-
-    return changed(base) | new
-
-
-def _restricted(value: Any, values: Any) -> Any:
-    """Return the user's values, with the sub-spaces of a choice that they replace."""
-    if not (isinstance(value, Choice) and isinstance(values, list | tuple)):
-        return values
-    subs = pairs_of(value)
-    return Choice([(w, next((s for o, s in subs if o == w), {})) for w in values])
+    return renamed(dict(space), lambda name: prefix + name)
 
 
 # -- spaces of users -------------------------------------------------------------------

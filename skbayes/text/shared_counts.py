@@ -14,8 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from skbayes.text.counts import CountTable, Pattern, count_ngrams
-from skbayes.text.token_filters import stemmer_of
-from skbayes.text.tokens import StringArray, TokenStream, split_characters, split_words
+from skbayes.text.tokens import (
+    StringArray,
+    TokenStream,
+    split_characters,
+    split_words,
+    stemmer_of,
+)
 
 if TYPE_CHECKING:
     from skbayes.evaluation.prefix_store import MachineStore, PrefixStore

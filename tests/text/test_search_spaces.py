@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from sklearn.pipeline import Pipeline
 
-from skbayes.space import Choice, Ordinal, Space
+from skbayes.space import Ordinal, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer
 from skbayes.text.search_spaces import (
     SPACES,
-    _merged,
     first_points,
     text_space,
 )
@@ -86,14 +85,15 @@ def test_languages():
     assert own[1]["vectorizer__stop_words"] == [None, ("a", "b")]
 
 
-def test_changes_keep_sub_spaces_and_hold_wherever_a_parameter_stands():
-    kinds = {"a": {"x": [1, 2], "y": [3]}, "b": {"x": [5]}, "c": {}}
-    changes = {"kind": ["a", "c"], "x": [7, 8], "new": [1]}
-    space = Space.from_notation(_merged({"kind": Choice(kinds), "z": [0]}, changes))
-    rest = {"z": 0, "new": 1}
-    assert {"kind": "a", "x": 8, "y": 3, **rest} in space
-    assert {"kind": "c", **rest} in space
-    assert int(space.n_configurations) == 3
+def test_changes_keep_what_their_options_demand():
+    changes = {"vectorizer__analyzer": ["char", "word"]}
+    (space,) = text_space("extended", changes=changes)
+    whole = Space.from_notation(space)
+    assert set(_offered(space, "analyzer")) == {"char", "word"}
+    assert "vectorizer__token_pattern" in whole.parameter_names
+    changes = {"vectorizer__analyzer": ["char"], "vectorizer__stemmer": ["german"]}
+    with pytest.raises(ValueError, match="has an effect only with .*'word'"):
+        text_space("extended", changes=changes)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_orders_of_the_extended_space_are_one_ordered_choice():
     own = [(2, 2), (1, 5)]
     for changes in ({}, {"vectorizer__ngram_range": own}):
         (space,) = text_space("extended", changes=changes)
-        for (sub,) in space["vectorizer__analyzer"].sub_spaces:
+        for sub in space["vectorizer__analyzer"].sub_spaces:
             orders = sub["vectorizer__ngram_range"]
             if changes:
                 assert orders == own
