@@ -259,16 +259,11 @@ class Space:
             X[row] = self._encode_one(configuration)
         return X
 
-    def _encode_one(
-        self, params: Mapping[str, Any], known_row: FloatArray | None = None
-    ) -> FloatArray:
-        """Return the row of parameters; `known_row` is one possible row, if known."""
+    def _encode_one(self, params: Mapping[str, Any]) -> FloatArray:
         problems: list[str] = []
         blank = np.full(self.n_columns, np.nan)
         first = None
-        matches = trees.match(
-            self._root, params, blank, frozenset(), problems, known_row
-        )
+        matches = trees.match(self._root, params, blank, frozenset(), problems)
         for row, used in matches:
             unused = sorted(set(params) - used)
             if unused:
@@ -399,16 +394,10 @@ class Space:
 
     def _in_first_alternative(self, X: FloatArray) -> FloatArray:
         """Encode each row with the first alternative that contains its parameters."""
-        if not self.overlaps:
-            return X
-        doubtful = np.zeros(len(X), dtype=bool)
-        for entry, rows in trees.entries(self._root, X, np.ones(len(X), dtype=bool)):
-            if entry.earlier:
-                overlapping = np.array([len(dicts) > 0 for dicts in entry.earlier])
-                doubtful |= rows & overlapping[entry.chosen(X[:, entry.place])]
-        places = np.flatnonzero(doubtful)
-        for place, params in zip(places, self.decode(X[places]), strict=True):
-            X[place] = self._encode_one(params, X[place])
+        if self.overlaps:
+            choices = np.array([column.name is None for column in self.columns])
+            later = np.any(X[:, choices] > 0.0, axis=1)
+            X[later] = self.encode(self.decode(X[later]))
         return X
 
     def covering_sample(self) -> list[Params]:
