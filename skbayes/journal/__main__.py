@@ -24,29 +24,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     text = "write the undamaged trials to this new file"
     command.add_argument("--save", metavar="NEW", help=text)
     options = parser.parse_args(arguments)
+    file, save = options.file, options.save
     try:
-        return _check(options.file, options.save)
+        if save is not None and os.path.lexists(save):
+            raise ValueError(f"--save: {save!r} already exists and was not changed.")
+        rows, fault = Store.read(file)
+        if fault and not rows:
+            raise ValueError(f"{file}: damaged: {fault}. No trial can be saved.")
+        with guarded(file):
+            content = Content.of(rows)
+        n_trials, n_finished = len(content.proposals), len(content.results)
+        state = f"damaged: {fault}.\nUndamaged before that" if fault else "undamaged"
+        print(f"{file}: {state}: {n_trials} trials, {n_finished} of them finished.")
+        if save is not None:
+            with contextlib.closing(Store(save)) as store:
+                store.append(*rows)
+            print(f"Saved to {save}.")
     except (OSError, ValueError) as error:
         print(error)
         return 1
-
-
-def _check(file: str, save: str | None) -> int:
-    rows, fault = Store.read(file)
-    if fault and not rows:
-        print(f"{file}: damaged: {fault}. No trial can be saved.")
-        return 1
-    with guarded(file):
-        content = Content.of(rows)
-    kept = f"{len(content.proposals)} trials, {len(content.results)} of them finished"
-    state = f"damaged: {fault}.\nUndamaged before that" if fault else "undamaged"
-    print(f"{file}: {state}: {kept}.")
-    if save is not None:
-        if os.path.lexists(save):
-            raise ValueError(f"--save: {save!r} already exists and was not changed.")
-        with contextlib.closing(Store(save)) as store:
-            store.append(*rows)
-        print(f"Saved to {save}.")
     return int(bool(fault))
 
 

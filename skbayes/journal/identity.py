@@ -19,7 +19,7 @@ import hashlib
 import inspect
 import random
 import types
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
@@ -288,32 +288,37 @@ class _Describer:
             opened = " or ".join(self._branch(space, option) for option in options)
             name, dimension = space.columns[place].name, space.columns[place].dimension
             text = f"{name!r}: {self._dimension(dimension)}"
-            text = text if not options else f"{text} opens {opened}"
+            text += f" opens {opened}" * bool(options)
             entries.append(f"either {opened}" if name is None else text)
         return f"{{{', '.join(entries)}}}"
 
     def _dimension(self, dimension: Any) -> str:
-        if hasattr(dimension, "values"):
-            scale = f" ({dimension.scale})" if isinstance(dimension, Ordinal) else ""
-            options = self(list(dimension.values))
-            return f"{type(dimension).__name__}{scale} {options}"
         if isinstance(dimension, Real | Integer | Progression):
             return repr(dimension)
-        return self(getattr(dimension, "distribution", dimension))
+        if not hasattr(dimension, "values"):
+            return self(getattr(dimension, "distribution", dimension))
+        scale = f" ({dimension.scale})" if isinstance(dimension, Ordinal) else ""
+        return f"{type(dimension).__name__}{scale} {self(list(dimension.values))}"
+
+    def _call(
+        self, name: str, values: Iterable[Any], named: Mapping[str, Any] | None = None
+    ) -> str:
+        parts = [self(value) for value in values]
+        parts += [
+            f"{key}={self(value)}" for key, value in sorted((named or {}).items())
+        ]
+        return f"{name}({', '.join(parts)})"
 
     def _function(self, function: Any) -> str:
         """Describe a function by its name; a local one also by its closure."""
         name = _qualified(function)
         if name.endswith("<lambda>"):
             return self._not_verifiable(name)
-        parts = []
+        values = []
         for cell in function.__closure__ or () if "<locals>" in name else ():
             with contextlib.suppress(ValueError):  # the variable has no value yet
-                parts.append(self(cell.cell_contents))
-        return f"{name}({', '.join(parts)})" if parts else name
-
-    def _named(self, values: Mapping[str, Any]) -> list[str]:
-        return [f"{name}={self(values[name])}" for name in sorted(values)]
+                values.append(cell.cell_contents)
+        return self._call(name, values) if values else name
 
     def _estimator(self, estimator: Any) -> str:
         whole = self._whole
@@ -321,8 +326,7 @@ class _Describer:
         try:
             if self._whole:
                 return self._object(estimator)
-            named = self._named(_parameters(estimator))
-            return f"{_qualified(type(estimator))}({', '.join(named)})"
+            return self._call(_qualified(type(estimator)), (), _parameters(estimator))
         finally:
             self._whole = whole
 
@@ -331,9 +335,8 @@ class _Describer:
         known = type(dist).__module__.startswith("scipy.stats")
         # Some contain data, such as rv_histogram.
         known = known and type(dist).__name__.endswith("_gen")
-        arguments = [*map(self, frozen.args), *self._named(frozen.kwds)]
         name = dist.name if known else self._object(dist)
-        return f"{name}({', '.join(arguments)})"
+        return self._call(name, frozen.args, frozen.kwds)
 
     def _object(self, value: Any) -> str:
         """Describe any other object by the contents of its pickle."""
@@ -347,18 +350,16 @@ class _Describer:
             return f"{name} {reduced}"
         function, arguments, *rest = reduced
         # The class itself comes first among the arguments of copyreg.__newobj__.
-        parts = [self(argument) for argument in arguments if argument is not kind]
+        values = [argument for argument in arguments if argument is not kind]
         if function is not kind and function.__name__ != "__newobj__":
-            parts.insert(0, self(function))
+            values.insert(0, function)
         state, *items = rest or [None]
-        if isinstance(state, dict) and all(isinstance(key, str) for key in state):
-            # Attributes that are None in one release may be missing in another.
-            names = state.keys() - _NOT_OF_A_STATE
-            parts += self._named({n: state[n] for n in names if state[n] is not None})
-        elif state is not None:
-            parts.append(self(state))
-        parts += [self(list(more)) for more in items if isinstance(more, Iterator)]
-        return f"{name}({', '.join(parts)})"
+        values += [list(more) for more in items if isinstance(more, Iterator)]
+        if not (isinstance(state, dict) and all(isinstance(key, str) for key in state)):
+            return self._call(name, values if state is None else [*values, state])
+        # Attributes that are None in one release may be missing in another.
+        names = {n for n in state.keys() - _NOT_OF_A_STATE if state[n] is not None}
+        return self._call(name, values, {n: state[n] for n in names})
 
 
 # -- data -------------------------------------------------------------------------

@@ -365,7 +365,7 @@ def test_what_has_no_name_or_pickle_warns_once(value):
 def texts_of_everything():
     values = [value for group in DIFFERENT.values() for value in group]
     texts = [describe(value) for value in [*values, *data_holders().values()]]
-    return texts, describe_search(search(), space(), X, Y, {"sample_weight": Y}, SPLITS)
+    return texts, identity(sample_weight=Y)
 
 
 def test_texts_are_the_same_in_another_process():
@@ -403,8 +403,13 @@ SPLITS = list(KFold(3).split(X))
 
 
 def identity(a_search=None, a_space=None, X=X, y=Y, splits=SPLITS, **fit_params):
-    arguments = a_search or search(), a_space or space(), X, y, fit_params, splits
-    return describe_search(*arguments)
+    one = a_search or search()
+    about = type(one), one._values(), one._without_effect, a_space or space()
+    return describe_search(*about, X, y, fit_params, splits)
+
+
+def facts_of(a_search):
+    return search_facts(type(a_search), a_search._values())
 
 
 def differences(one, other):
@@ -571,18 +576,18 @@ def test_a_mask_is_the_same_split_as_its_indices():
 
 def test_facts_are_plain_json():
     metrics = {"a": make_scorer(accuracy_score), "b": "f1"}
-    facts = search_facts(search(scoring=metrics, refit="b"))
+    facts = facts_of(search(scoring=metrics, refit="b"))
     assert facts["scoring"] is None
     assert facts["target_metric"] == "b"
     bounds = (np.float64(0.5), np.int64(1))
-    facts = search_facts(TradeoffSearchCV(SVC(), SPACES, score_range=bounds, cost=len))
+    facts = facts_of(TradeoffSearchCV(SVC(), SPACES, score_range=bounds, cost=len))
     assert facts["settings"] == {"tradeoff": 0.5, "score_range": [0.5, 1]}
     assert facts["chooses_train_size"] is True
     assert json.loads(json.dumps(facts)) == facts
-    facts = search_facts(search(scoring="f1"))
+    facts = facts_of(search(scoring="f1"))
     shown = facts["search"], facts["scoring"], facts["objectives"], facts["settings"]
     assert shown == ("BayesSearchCV", "f1", {}, {})
     assert facts["chooses_train_size"] is False
     objectives = {"accuracy": "max", "size": ("min", "model_size"), "n": ("min", len)}
-    facts = search_facts(ParetoSearchCV(SVC(), SPACES, objectives))
+    facts = facts_of(ParetoSearchCV(SVC(), SPACES, objectives))
     assert facts["objectives"] == {"accuracy": "max", "size": "min", "n": "min"}
