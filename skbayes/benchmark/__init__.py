@@ -5,15 +5,7 @@ runs. ``python -m skbayes.benchmark`` prints the tables of Zhang & Duh (2020).
 """
 
 from skbayes.benchmark.methods import Method, make_factory
-from skbayes.benchmark.metrics import (
-    curves,
-    error_curves,
-    expected_of_random,
-    measure,
-    quartiles,
-    rank_correlations,
-    summarize,
-)
+from skbayes.benchmark.metrics import curves, expected_of_random, measure, summarize
 from skbayes.benchmark.protocol import Run, benchmark, run_method
 from skbayes.benchmark.tables import LookupTable, load_nmt
 
@@ -23,13 +15,10 @@ __all__ = [
     "Run",
     "benchmark",
     "curves",
-    "error_curves",
     "expected_of_random",
     "load_nmt",
     "make_factory",
     "measure",
-    "quartiles",
-    "rank_correlations",
     "run_method",
     "summarize",
 ]

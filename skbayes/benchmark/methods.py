@@ -4,15 +4,14 @@
 method. The method receives the scores of the initial rows. Then ``ask`` and ``tell``
 are called in turn. If a proposal is not a row of the table, the nearest free row is
 used, and ``tell`` receives this row. All scores are maximized; with several objectives,
-a score is a list. If a method has ``predict(params) -> scores``, the error of its
-predictions can be measured.
+a score is a list.
 """
 
 from __future__ import annotations
 
 import importlib
 import runpy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
@@ -20,7 +19,6 @@ import numpy as np
 
 from skbayes.benchmark.tables import LookupTable
 from skbayes.optimizer.optimizer import Optimizer
-from skbayes.space.dimensions import FloatArray
 
 Params = dict[str, Any]
 Score = float | list[float]
@@ -75,13 +73,6 @@ class SkbayesMethod:
     def tell(self, params: Params, score: Score) -> None:
         """Observe the score of a row."""
         self._optimizer.tell(params, score)
-
-    def predict(self, params: Sequence[Params]) -> FloatArray:
-        """Return the predicted score of each configuration, NaN without scores."""
-        try:
-            return self._optimizer.predict(params)[0]
-        except ValueError:
-            return np.full(len(params), np.nan)
 
 
 NAMED: dict[str, Factory] = {"random": RandomSearch, "skbayes": SkbayesMethod}

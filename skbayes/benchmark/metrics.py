@@ -1,4 +1,4 @@
-"""Measures of runs, of random search, and of agreement between tables.
+"""Measures of runs and of random search.
 
 The measures are those of Zhang & Duh (2020). Numbers of rows include the 3 initial
 rows, which are taken together, so no number is below 3.
@@ -23,11 +23,11 @@ of ftb, ftc, fto and fta are then lower bounds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import hypergeom, rankdata
+from scipy.stats import hypergeom
 
 from skbayes.benchmark.protocol import N_BUDGET, N_START, Run
 from skbayes.benchmark.tables import LookupTable
@@ -173,50 +173,6 @@ def curves(runs: Sequence[Run], table: LookupTable, length: int) -> FloatArray:
     return np.array(lines)
 
 
-def error_curves(runs: Sequence[Run]) -> FloatArray:
-    """Return the mean squared errors of the predictions of each run after each row.
-
-    Parameters
-    ----------
-    runs : sequence of Run
-        Runs with prediction errors for the same number of rows.
-
-    Returns
-    -------
-    curves : ndarray of shape (n_runs, n_errors)
-        Errors from the last initial row on.
-
-    Raises
-    ------
-    ValueError
-        If a run has no prediction errors.
-    """
-    if not all(run.errors for run in runs):
-        raise ValueError(
-            "runs: there are no prediction errors. Set n_errors, and use a method that "
-            "has predict."
-        )
-    errors = [run.errors or [] for run in runs]
-    shortest = min(map(len, errors))
-    return np.array([curve[:shortest] for curve in errors])
-
-
-def quartiles(curves: FloatArray) -> FloatArray:
-    """Compute the quartiles of curves at each row.
-
-    Parameters
-    ----------
-    curves : ndarray of shape (n_runs, length)
-        One curve per run.
-
-    Returns
-    -------
-    quartiles : ndarray of shape (3, length)
-        Lower quartile, median and upper quartile.
-    """
-    return np.percentile(curves, [25, 50, 75], axis=0)
-
-
 # -- of random search -----------------------------------------------------------------
 
 
@@ -270,63 +226,3 @@ def expected_of_random(
         p = place_of_first(n, min(N_BUDGET, longest))
         expected["fb"] = _moments(regret, p)
     return expected
-
-
-# -- between tables -------------------------------------------------------------------
-
-
-def rank_correlations(
-    tables: Sequence[LookupTable], same: Mapping[str, Mapping[Any, Any]] | None = None
-) -> tuple[FloatArray, int]:
-    """Compute Spearman correlations between the first objectives of tables.
-
-    Parameters
-    ----------
-    tables : sequence of LookupTable
-        Tables with the same hyper-parameters.
-    same : dict of str to dict, default=None
-        Values of a hyper-parameter that are treated as another value. For the six
-        tables of :func:`load_nmt`, use ``{"bpe": {32000: 30000}}``.
-
-    Returns
-    -------
-    correlations : ndarray of shape (n_tables, n_tables)
-        Rank correlations over the configurations that are in all tables.
-    n_common : int
-        Number of these configurations.
-
-    Raises
-    ------
-    ValueError
-        If fewer than three configurations are in all tables.
-
-    Examples
-    --------
-    >>> from skbayes.benchmark import load_nmt, rank_correlations
-    >>> tables = [load_nmt("ja-en"), load_nmt("en-ja"), load_nmt("so-en")]
-    >>> correlations, n_common = rank_correlations(
-    ...     tables, same={"bpe": {32000: 30000}}
-    ... )
-    >>> correlations.round(2)
-    array([[1.  , 0.94, 0.08],
-           [0.94, 1.  , 0.05],
-           [0.08, 0.05, 1.  ]])
-    >>> n_common
-    50
-    """
-    same = same or {}
-    scores = []
-    for table in tables:
-        names = sorted(table.columns)
-        keys = [
-            tuple(same.get(name, {}).get(row[name], row[name]) for name in names)
-            for row in table.params
-        ]
-        scores.append(dict(zip(keys, table.scores[:, 0], strict=True)))
-    common = [key for key in scores[0] if all(key in other for other in scores)]
-    if len(common) < 3:
-        raise ValueError(
-            f"tables: only {len(common)} configurations are in all of them."
-        )
-    ranks = [rankdata([score[key] for key in common]) for score in scores]
-    return np.corrcoef(ranks), len(common)

@@ -55,10 +55,6 @@ class Run:
         Number of proposals that were not free rows.
     seconds : float
         Processor time in seconds.
-    errors : list of float or None
-        Mean squared errors of the method's predictions over all rows, one for each row
-        taken from the last initial row on. None if not requested, empty if the method
-        has no predictions.
     """
 
     table: str
@@ -70,22 +66,18 @@ class Run:
     finished: bool
     n_snapped: int = 0
     seconds: float = 0.0
-    errors: list[float] | None = None
 
     @property
     def key(self) -> tuple[Any, ...]:
         """Table, its digest, method, number of objectives and seed."""
         return (self.table, self.digest, self.method, self.n_objectives, self.seed)
 
-    def answers(self, table: LookupTable, cap: int | None, n_errors: int) -> bool:
-        """Return whether this run contains a run of `cap` rows with `n_errors` errors.
+    def answers(self, table: LookupTable, cap: int | None) -> bool:
+        """Return whether this run contains a run of `cap` rows.
 
         Proposals do not depend on the cap, so a longer run contains all shorter ones.
         """
         longest = min(cap or len(table), len(table))
-        n_required = min(n_errors, longest) - min(N_START, longest) + 1
-        if n_errors and (self.errors is None or 0 < len(self.errors) < n_required):
-            return False
         return self.finished or len(self.rows) >= longest
 
     def capped(self, cap: int | None) -> Run:
@@ -149,7 +141,6 @@ def run_method(
     seed: int,
     *,
     cap: int | None = None,
-    n_errors: int = 0,
     label: str | None = None,
 ) -> Run:
     """Run a method on a table.
@@ -164,9 +155,6 @@ def run_method(
         Seed of the initial rows, which is also passed to the method.
     cap : int or None, default=None
         Maximum number of rows, at least 3.
-    n_errors : int, default=0
-        Number of rows up to which the prediction error of the method over all rows is
-        measured. The run does not end before.
     label : str or None, default=None
         Name of the method in the result.
 
@@ -197,11 +185,7 @@ def run_method(
     start = rng.choice(n, min(N_START, n), replace=False).tolist()
     began = time.process_time()
     player: Any = make_factory(method)(table, seed)
-    predicts = hasattr(player, "predict")
-    if predicts:
-        at_least = max(at_least, n_errors)
     taken: list[int] = []
-    errors: list[float] = []
     free = np.ones(n, dtype=bool)
     n_snapped = 0
     finished = False
@@ -217,11 +201,6 @@ def run_method(
         finished = not free[wanted].any() and len(taken) >= min(at_least, n)
         scores = table.scores[row].tolist()
         player.tell(table.params[row], scores[0] if one else scores)
-        if predicts and len(start) <= len(taken) <= n_errors:
-            predicted = np.asarray(player.predict(table.params), dtype=np.float64)
-            # Of several objectives, the first one.
-            first = predicted.reshape(n, -1)[:, 0]
-            errors.append(float(np.mean((first - table.scores[:, 0]) ** 2)))
     return Run(
         table=table.name,
         digest=table.digest,
@@ -232,7 +211,6 @@ def run_method(
         finished=finished,
         n_snapped=n_snapped,
         seconds=round(time.process_time() - began, 4),
-        errors=errors if n_errors else None,
     )
 
 
@@ -250,7 +228,6 @@ def benchmark(
     seeds: int | Sequence[int] = 100,
     *,
     cap: int | None = None,
-    n_errors: int = 0,
     n_jobs: int | None = None,
     folder: str | os.PathLike[str] | None = None,
 ) -> list[Run]:
@@ -267,8 +244,6 @@ def benchmark(
         Seeds, or their number for seeds from 0.
     cap : int or None, default=None
         Maximum number of rows of a run, at least 3.
-    n_errors : int, default=0
-        Number of rows up to which the prediction errors are measured.
     n_jobs : int or None, default=None
         Number of runs at the same time, as in joblib.
     folder : path-like or None, default=None
@@ -310,9 +285,9 @@ def benchmark(
     for label, table, seed in product(named, tables, numbers):
         key = (table.name, table.digest, label, table.n_objectives, seed)
         wanted.append(key)
-        if key in known and known[key].answers(table, cap, n_errors):
+        if key in known and known[key].answers(table, cap):
             continue
-        options = {"cap": cap, "n_errors": n_errors, "label": label}
+        options = {"cap": cap, "label": label}
         jobs[key] = delayed(_run_and_keep)(keeper, named[label], table, seed, **options)
     _check(named, tables, {(key[0], key[2]) for key in jobs})
     done = Parallel(n_jobs=n_jobs)(jobs.values())

@@ -2,19 +2,15 @@ from itertools import combinations, permutations
 
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
 
 from skbayes.benchmark import (
     LookupTable,
     Run,
     benchmark,
     curves,
-    error_curves,
     expected_of_random,
     load_nmt,
     measure,
-    quartiles,
-    rank_correlations,
     summarize,
 )
 from skbayes.benchmark import metrics as module
@@ -27,10 +23,8 @@ def make_table(y, z=None, **options):
     return LookupTable(params, objectives, dict.fromkeys(objectives, "max"), **options)
 
 
-def make_run(rows, seed=0, n_objectives=1, finished=True, errors=None):
-    return Run(
-        "table", "", "m", n_objectives, seed, list(rows), finished, errors=errors
-    )
+def make_run(rows, seed=0, n_objectives=1, finished=True):
+    return Run("table", "", "m", n_objectives, seed, list(rows), finished)
 
 
 # Scores by row; rows 1 and 4 tie for best, rows 1, 4 and 6 are within 0.5 of it.
@@ -87,15 +81,6 @@ def test_curves_go_on_where_a_run_ended():
     several = make_table([1, 5, 2, 4, 3, 0], [1, 1, 2, 3, 4, 0])
     found = curves([make_run([0, 1, 4, 3], n_objectives=2)], several, 4)
     np.testing.assert_array_equal(found, [[0, 1, 2, 3]])
-    values = np.arange(5.0)[:, None] * [1.0, 10.0]
-    np.testing.assert_allclose(quartiles(values), [[1, 10], [2, 20], [3, 30]])
-
-
-def test_error_curves():
-    runs = [make_run([0, 1], errors=[3.0, 2.0, 1.0]), make_run([0], errors=[5.0, 4.0])]
-    np.testing.assert_array_equal(error_curves(runs), [[3, 2], [5, 4]])
-    with pytest.raises(ValueError, match="n_errors"):
-        error_curves([make_run([0])])
 
 
 @pytest.mark.parametrize("n, k", [(1, 1), (5, 1), (6, 2), (7, 7), (9, 4)])
@@ -143,25 +128,3 @@ def test_harness_gives_random_search_what_is_expected(n_objectives):
         error = expected.sd / 15
         assert abs(summary[name].mean - expected.mean) < 4 * error
         assert summary[name].sd == pytest.approx(expected.sd, rel=0.25)
-
-
-def test_rank_correlations_of_the_paper():
-    pairs = ["zh-en", "ru-en", "ja-en", "en-ja", "sw-en", "so-en"]
-    correlations, n_common = rank_correlations(
-        [load_nmt(pair) for pair in pairs], {"bpe": {32000: 30000}}
-    )
-    assert n_common == 28
-    assert round(correlations[2, 5], 3) == 0.084
-    assert round(correlations[2, 3], 3) == 0.964
-    np.testing.assert_allclose(correlations, correlations.T)
-    np.testing.assert_allclose(np.diag(correlations), 1)
-
-
-def test_rank_correlation_with_ties():
-    y, z = [1.0, 2, 2, 5, 0, 3], [2.0, 2, 7, 1, 1, 9]
-    found, n_common = rank_correlations([make_table(y), make_table(z)])
-    assert n_common == 6
-    assert found[0, 1] == pytest.approx(spearmanr(y, z)[0])
-    other = LookupTable([{"a": 7}, {"a": 8}], {"y": [1, 2]}, {"y": "max"})
-    with pytest.raises(ValueError, match="only 1 configurations"):
-        rank_correlations([make_table(SCORES), other])

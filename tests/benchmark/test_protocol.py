@@ -52,19 +52,6 @@ class Stubborn:
         pass
 
 
-class Believer(RandomSearch):
-    def __init__(self, table, seed):
-        super().__init__(table, seed)
-        self.n_told = 0
-
-    def tell(self, params, score):
-        super().tell(params, score)
-        self.n_told += 1
-
-    def predict(self, params):
-        return np.full(len(params), float(self.n_told))
-
-
 def test_all_methods_start_from_the_same_rows(table):
     starts = {
         tuple(run_method(method, table, seed=5, cap=4).rows[:3])
@@ -121,17 +108,6 @@ def test_proposals_that_are_no_free_rows_become_the_nearest(small):
     for row in run.rows[3:]:
         assert row == small.nearest({"a": 1.4, "b": 2.2}, free)
         free[row] = False
-
-
-def test_errors_of_predictions(small):
-    table = small.first(1)
-    run = run_method(Believer, table, seed=0, n_errors=6)
-    expected = [np.mean((n - table.scores[:, 0]) ** 2) for n in (3, 4, 5, 6)]
-    np.testing.assert_allclose(run.errors, expected)
-    assert run_method(RandomSearch, table, seed=0, n_errors=6).errors == []
-    assert run_method(Believer, table, seed=0).errors is None
-    run = run_method("skbayes", table, seed=0, n_errors=14)
-    assert run.errors[-1] < 0.2 * run.errors[0] and run.n_snapped == 0
 
 
 def test_runs_are_the_same_however_many_at_a_time(small):
@@ -203,16 +179,6 @@ def test_forgetting_a_method_keeps_others(small, tmp_path):
     assert len(folder.load("a/b")) == len(folder.load("a:b")) == 2
     folder.clear("a/b")
     assert (len(folder.load("a/b")), len(folder.load("a:b"))) == (0, 2)
-
-
-def test_errors_are_asked_for_again(small, tmp_path):
-    table = small.first(1)
-    methods = {"believer": Believer, "random": "random"}
-    benchmark(methods, [table], seeds=1, folder=tmp_path)
-    runs = benchmark(methods, [table], seeds=1, folder=tmp_path, n_errors=5)
-    assert [len(run.errors) for run in runs] == [3, 0]
-    kept = RunFolder(tmp_path).load("random")
-    assert all(run.answers(table, None, 5) for run in kept.values())
 
 
 @pytest.mark.parametrize(
