@@ -33,7 +33,7 @@ from skbayes.loop.stages import Outcome, run_stages
 from skbayes.search.choice import nearest_allowed
 from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import draw_subsets
-from skbayes.tracking.autolog import autologged
+from skbayes.tracking.mlflow_runs import autologged
 from skbayes.utils.optional import warn_or_log
 
 # With more trials in progress, proposals and pruning have too few finished trials.

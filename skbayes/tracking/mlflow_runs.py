@@ -1,4 +1,7 @@
-"""MLflow runs: a parent run for the search, and child runs for its trials."""
+"""MLflow runs: a parent run for the search, and child runs for its trials.
+
+Under ``mlflow.sklearn.autolog()``, a search is one parent run, and its fits are none.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import csv
 import io
 import math
 import re
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
 from typing import Any
@@ -17,11 +21,14 @@ from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.journal.reader import while_running
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
-from skbayes.utils.optional import import_optional
+from skbayes.utils.optional import import_optional, warn_user
 
 # Limits of all servers: characters of a value, and parameters of one call.
 LONGEST_VALUE = 500
 MOST_PARAMS = 100
+
+# Number of rows from which the signature of a model is inferred, as in MLflow.
+N_SIGNATURE_ROWS = 5
 
 # Tags that the children copy from their parent.
 _ORIGIN = ("mlflow.user", "mlflow.source.name", "mlflow.source.type")
@@ -138,6 +145,77 @@ def _logged(mlflow: Any, run: Any) -> set[int]:
     return {int(tag["skbayes.trial"]) for tag in tags if "skbayes.trial" in tag}
 
 
+# -- autologging ---------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def autologged(search: Any, X: Any) -> Iterator[None]:
+    """Log the search that is fitted here if ``mlflow.sklearn.autolog()`` is on."""
+    autologging = sys.modules.get("mlflow.utils.autologging_utils")
+    if autologging is None or not _is_on(autologging):
+        yield
+        return
+    mlflow: Any = sys.modules["mlflow"]
+
+    def option(name: str, default: Any) -> Any:
+        return autologging.get_autologging_config("sklearn", name, default)
+
+    active = mlflow.active_run()
+    with contextlib.ExitStack() as stack:
+        if active is None:
+            tags = {"mlflow.autologging": "sklearn"} | (
+                option("extra_tags", None) or {}
+            )
+            stack.enter_context(mlflow.start_run(tags=tags))
+        # For all threads, and for processes forked from this one. Fits in other
+        # processes are not logged, because MLflow is not imported there.
+        stack.enter_context(autologging.disable_autologging())
+        yield
+        if active is not None and option("exclusive", False):
+            return
+        try:
+            log_search(mlflow, search, max_trials=option("max_tuning_runs", 5))
+            if option("log_models", True):
+                _log_models(mlflow, search, X, option)
+        except Exception as error:
+            # A logging error must not affect the search.
+            message = f"The search was not logged completely to MLflow: {error!r}"
+            warn_user(message)
+
+
+def _is_on(autologging: Any) -> bool:
+    # `disable_autologging` cannot be nested: the inner block ends the outer one.
+    # Nothing is logged inside the fit of an object that MLflow logs, such as a
+    # pipeline.
+    off = getattr(autologging, "_AUTOLOGGING_GLOBALLY_DISABLED", False)
+    within = getattr(autologging, "_has_active_training_session", bool)()
+    return not (off or within or autologging.autologging_is_disabled("sklearn"))
+
+
+def _log_models(mlflow: Any, search: Any, X: Any, option: Any) -> None:
+    """Log the search and its best estimator under the names used for GridSearchCV."""
+    if not hasattr(search, "best_estimator_"):
+        return
+    more = {"serialization_format": option("serialization_format", "cloudpickle")}
+    if option("log_model_signatures", True):
+        more["signature"] = _signature(mlflow, search, X)
+    if option("log_input_examples", False):
+        more["input_example"] = X[:N_SIGNATURE_ROWS]
+    registered = {"registered_model_name": option("registered_model_name", None)}
+    log_model = mlflow.sklearn.log_model
+    log_model(search, name="model", **more, **registered)
+    log_model(search.best_estimator_, name="best_estimator", **more)
+
+
+def _signature(mlflow: Any, search: Any, X: Any) -> Any:
+    """Infer the signature of the search; None for types unsupported by MLflow."""
+    try:
+        rows = X[:N_SIGNATURE_ROWS]
+        return mlflow.models.infer_signature(rows, search.predict(rows))
+    except Exception:
+        return None
+
+
 # -- the run of the search -------------------------------------------------------------
 
 
@@ -207,7 +285,7 @@ def _log_trial(
     if trial.violation is not None:
         more["feasible"] = str(trial.feasible)
     if trial.error is not None:
-        more["error"] = _error_text(trial.error)
+        more["error"] = _as_text(trial.error.strip().rpartition("\n")[2])
     _log_batch(mlflow, child.info.run_id, metrics, params, more)
     status = "FAILED" if trial.state == TrialState.FAILED else "FINISHED"
     client.set_terminated(child.info.run_id, status, int(end * 1000))
@@ -278,11 +356,6 @@ def _parts(items: list, size: int) -> Iterator[list]:
 
 def _name(name: str) -> str:
     return re.sub(r"[^\w\-. /]", "_", name)
-
-
-def _error_text(error: str) -> str:
-    """Return the last line of a traceback, of limited length."""
-    return _as_text(error.strip().rpartition("\n")[2])
 
 
 def _as_text(value: Any) -> str:
