@@ -26,11 +26,9 @@ from skbayes.evaluation.objectives import GuidingMetric, Objective
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.run import SearchRun, Stage
 from skbayes.evaluation.trial import History
-from skbayes.loop.stages import Outcome
 from skbayes.results import warm_start as knowledge
 from skbayes.search import _validation as validate
 from skbayes.search import choice
-from skbayes.search._expected import check_order, plain_words
 from skbayes.search.final_model import FinalModel, check_final_model
 from skbayes.search.html_repr import ResultDisplay
 from skbayes.search.out_of_fold import winner_fits
@@ -46,7 +44,7 @@ from skbayes.search.plan import (
     routed_outcome_params,
     with_ones,
 )
-from skbayes.search.running import RunningSearch
+from skbayes.search.running import Outcome, RunningSearch
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.optional import warn_user
@@ -355,18 +353,13 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     def _refit_choice(self) -> RefitChoice:
         return refit_choice(self.refit, self.scoring)
 
-    def _validate_params(self) -> None:
-        check_order(self)
-        with plain_words(self):
-            super()._validate_params()  # type: ignore[misc]
-
     # -- before the first fit -----------------------------------------------------
 
     def _plan(self, X: Any, y: Any, params: Mapping[str, Any]) -> SearchRun:
         """Check the arguments and the data, and decide what precedes the first fit."""
         settings, X, y = self._resolve(X, y, params)
         settings["stopper"] = validate.check_stoppers(self.stopper)
-        with plain_words(self):
+        with self._plain_words():
             compat.check_parameters(self, self._accepted_values(), settings)
         self._check_source(self.warm_start_from)
         validate.check_arguments(settings)

@@ -19,7 +19,6 @@ from skbayes.evaluation.evaluator import check_candidates
 from skbayes.evaluation.run import SearchRun, Stage
 from skbayes.evaluation.subsets import Fidelity
 from skbayes.evaluation.trial import History, TrialState
-from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
 from skbayes.results.scores import metrics_of
@@ -40,6 +39,7 @@ from skbayes.search.parameters import (
     with_acquisition,
 )
 from skbayes.search.plan import parse_initial_points
+from skbayes.search.running import Outcome
 from skbayes.search.small_samples import (
     RoundRobinOptimizer,
     SignPlan,

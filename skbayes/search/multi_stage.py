@@ -14,7 +14,6 @@ from skbayes import compat
 from skbayes.evaluation.run import SearchRun, Stage
 from skbayes.evaluation.subsets import Fidelity, check_train_size
 from skbayes.evaluation.trial import History, TrialState
-from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.scores import stage_correlation
@@ -32,6 +31,7 @@ from skbayes.search.parameters import (
     SearchSpaces,
     Stopper,
 )
+from skbayes.search.running import Outcome
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate

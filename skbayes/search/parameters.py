@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import re
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, ClassVar, Literal, Protocol, Self
@@ -13,6 +22,7 @@ import numpy as np
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
+from skbayes.defaults.model_choice import ModelChoice
 from skbayes.evaluation.aspects import registry as aspects
 from skbayes.evaluation.trial import History
 from skbayes.optimizer.optimizer import Optimizer
@@ -167,6 +177,45 @@ def with_acquisition(
 ) -> list[Any]:
     """Return the accepted values: a surrogate, or a tuple with an acquisition."""
     return [*surrogates, _WithAcquisition(surrogates, names, kinds)]
+
+
+# -- errors ---------------------------------------------------------------------------
+
+# Values of the parameters that scikit-learn describes by the names of classes.
+EXPECTED = {
+    "complexity": "'auto', or a dict of signs such as {'C': 1}",
+    "constraints": "a dict of bounds such as {'recall': '>= 0.7'}, a function of the "
+    "configuration, a list of both, or None",
+    "cost": "'fit_time', another measure, or a callable of the fitted estimator",
+    "cv": "an int of at least 2 such as 5, a splitter such as KFold(5), a list of "
+    "splits, or None",
+    "dev": "None, or a pair such as (texts, labels)",
+    "error_score": "'raise' or a number, such as np.nan",
+    "estimator": "an estimator with a method fit, such as SVC()",
+    "initial_points": "'default', a list of configurations such as [{'C': 1.0}], an "
+    "int, or None",
+    "journal": "the path of a file such as 'search.journal', or None",
+    "language": "the name of a language such as 'en', or None",
+    "n_iter": "an int, such as 50; with stages also one for each, such as (30, 10)",
+    "n_jobs": "an int such as 2, -1 for all processors, or None",
+    "objectives": "a dict such as {'roc_auc': 'max', 'fit_time': 'min'}",
+    "pre_dispatch": "an int of at least 1, or a str such as '2*n_jobs'",
+    "random_state": "an int of at least 0, such as 42, a RandomState, or None",
+    "refit": "True, False, 'ensemble', 'corrected', the name of a metric, a dict of "
+    "options, or a callable",
+    "return_folds": "None, 'estimators', a method such as 'predict_proba', or a list",
+    "score_range": "a pair of numbers such as (0, 1), or None",
+    "scoring": "the name of a metric such as 'accuracy', a scorer, a list or dict of "
+    "these, or None",
+    "search_spaces": "'auto', a dict such as {'C': (0.1, 10.0)}, or a list of dicts",
+    "stages": "a list of training sizes, such as (0.3, 1.0)",
+    "subset_fraction": "a number between 0 and 1, such as 0.1",
+    "surrogate": "a name such as 'gp', 'trees', 'tpe', 'graph', 'random' or 'sobol', a "
+    "surrogate object, or a tuple such as ('gp', 'ei')",
+    "timeout": "a number of seconds, a string such as '5 min', or None",
+    "train_sizes": "a list of training sizes, such as (0.1, 0.3, 1.0)",
+    "trial_limits": "a dict such as {'time': '5 min', 'memory': '2 GB'}, or None",
+}
 
 
 # -- base class -----------------------------------------------------------------------
@@ -347,6 +396,37 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
                 raise ValueError(f"{kind} has no parameter {name!r}.{hint}")
         self._check_source(params.get("warm_start_from"))
         return super().set_params(**params)
+
+    def _validate_params(self) -> None:
+        estimator, kind = self.estimator, type(self).__name__
+        if isinstance(estimator, ModelChoice):
+            raise TypeError(f"Unpack the models: {kind}(*models(X, y), ...).")
+        if not hasattr(estimator, "fit") and hasattr(self.search_spaces, "fit"):
+            raise TypeError(
+                f"{kind}: the estimator is the first argument, and search_spaces the "
+                f"second one; write {kind}(estimator, search_spaces)."
+            )
+        with self._plain_words():
+            super()._validate_params()  # type: ignore[misc]
+
+    @contextlib.contextmanager
+    def _plain_words(self) -> Iterator[None]:
+        """Replace the names of Python's classes in scikit-learn's errors."""
+        try:
+            yield
+        except ValueError as error:
+            # The words between them and the name in NumPy depend on the releases.
+            booleans = r"an instance of 'bool'(,| or) an instance of 'numpy\.bool_?'"
+            text = re.sub(booleans, "True or False", str(error))
+            name = text.partition("'")[2].partition("'")[0]
+            if name in EXPECTED and ("instance of" in text or "implementing" in text):
+                text = (
+                    f"The {name!r} parameter of {type(self).__name__} must be "
+                    f"{EXPECTED[name]}. Got {getattr(self, name)!r} instead."
+                )
+            if text == str(error):
+                raise
+            raise type(error)(text) from None
 
     def _check_source(self, source: Any) -> None:
         if source is self:

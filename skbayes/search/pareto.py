@@ -16,7 +16,6 @@ from skbayes.acquisition.hypervolume import choose_point, hypervolumes, is_nondo
 from skbayes.evaluation.objectives import Objectives
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.run import SearchRun
-from skbayes.loop.stages import Outcome
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import KnownTrial, known_trials
@@ -32,6 +31,7 @@ from skbayes.search.parameters import (
     SearchSpaces,
     Stopper,
 )
+from skbayes.search.running import Outcome
 from skbayes.utils.optuna_study import study_of
 
 

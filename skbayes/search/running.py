@@ -1,15 +1,16 @@
-"""Running search: its journal, callbacks, workers, budget and reports."""
+"""Running search: its journal, callbacks, workers, budget, stages and reports."""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
 import functools
+import logging
 import math
 import sys
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -28,16 +29,31 @@ from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.failures import FailingStart, naming_strings
 from skbayes.loop.progress import Lines, PlannedStage, Report, progress_bar
-from skbayes.loop.scheduler import Budget
-from skbayes.loop.stages import Outcome, run_stages
+from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 from skbayes.search.choice import nearest_allowed
 from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import draw_subsets
 from skbayes.tracking.mlflow_runs import autologged
 from skbayes.utils.optional import warn_or_log
 
+logger = logging.getLogger("skbayes")
+
 # With more trials in progress, proposals and pruning have too few finished trials.
 MAX_RACED_IN_FLIGHT = 16
+
+
+@dataclass
+class Outcome:
+    """Outcome of a search: optimizers and trials of the stages that have begun.
+
+    `stop_reason` is that of the last stage, and `unfinished` are the configurations
+    that were dropped at the end of the timeout.
+    """
+
+    optimizers: list[Any]
+    history: History = field(default_factory=History)
+    stop_reason: str = StopReason.N_ITER
+    unfinished: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -86,10 +102,62 @@ class RunningSearch:
     def run(self, trial_data: Callable[[Any], Any] | None = None) -> Outcome:
         """Run the trials of all stages, or return one that was not finished.
 
-        `trial_data`, if given, makes their data from the store of shared results.
+        Each stage has a share of the remaining time, by trials and weight. A stopper
+        observes the trials of one stage and ends that stage; a callback ends the
+        search. No stage begins after the end of the timeout. `trial_data`, if given,
+        makes the data of the trials from the store of shared results.
         """
-        plan = self.plan
-        overlap = self.context.can_overlap
+        plan, journal, optimizer = self.plan, self.journal, self.plan.optimizer
+        outcome, history = Outcome([optimizer]), History()
+        with self._workers(trial_data) as (evaluator, executor, budget, report):
+            backend = evaluator.backend
+            for index, stage in enumerate(plan.stages):
+                first = len(history)
+                if index > 0:
+                    journal.record_stage(index, first)
+                    optimizer = stage.make_optimizer(plan, history)
+                    outcome.optimizers.append(optimizer)
+                    logger.info("stage %d begins after %d trials", index + 1, first)
+                its_budget = self._budget_of_stage(index, first, budget, optimizer)
+                n_points = max(plan.n_points, stage.n_points)
+                if hasattr(optimizer, "limit_costs"):
+                    seconds = (its_budget.timeout or 0.0) * n_points
+                    limit = plan.options.limits.trial_timeout
+                    optimizer.limit_costs(limit, seconds or None)
+                assign = functools.partial(stage.assigned, index, first)
+                scheduler = Scheduler(
+                    optimizer,
+                    dataclasses.replace(evaluator, assign=assign),
+                    executor,
+                    its_budget,
+                    n_points=n_points,
+                    journal=journal,
+                    report=report,
+                    score_of=plan.objective.of_trial,
+                    history=history,
+                    stage=index,
+                )
+                outcome.stop_reason = scheduler.run(backend.stop, backend.renew)
+                outcome.unfinished |= scheduler.unfinished
+                if outcome.stop_reason in (StopReason.INTERRUPTED, StopReason.CALLBACK):
+                    break
+                is_over = budget.clock() > budget.deadline
+                if is_over and index + 1 < len(plan.stages):
+                    outcome.stop_reason = StopReason.TIMEOUT
+                    break
+            if not history:
+                assign = functools.partial(plan.stages[0].assigned, 0, 0)
+                evaluator = dataclasses.replace(evaluator, assign=assign)
+                history.append(evaluator.untried(nearest_allowed(plan)))
+        outcome.history = history
+        return outcome
+
+    @contextlib.contextmanager
+    def _workers(
+        self, trial_data: Callable[[Any], Any] | None
+    ) -> Iterator[tuple[CandidateEvaluator, TrialExecutor, Budget, Report | None]]:
+        """Yield the evaluator, the executor, the whole budget, and the reports."""
+        plan, context, overlap = self.plan, self.context, self.context.can_overlap
         stages = [
             PlannedStage(
                 min(stage.n_trials, plan.optimizer.n_configurations),
@@ -102,24 +170,16 @@ class RunningSearch:
         n_points = max(plan.n_points, *(stage.n_points for stage in plan.stages))
         with (
             self._shared_results(trial_data) as X,
-            make_backend(plan, make_job(plan, X), self.context) as backend,
-            self.context.bounded_blas(),
+            make_backend(plan, make_job(plan, X), context) as backend,
+            context.bounded_blas(),
             plan.tasks.searching(n_planned),
-            TrialExecutor(self.context, n_points, len(plan.splits)) as executor,
+            TrialExecutor(context, n_points, len(plan.splits)) as executor,
             self._reporting(stages) as report,
         ):
             backend.warm_up(executor)
             evaluator = CandidateEvaluator(plan, backend, n_planned)
             budget = self._begin_budget(backend, n_planned)
-            outcome = run_stages(
-                plan, self.journal, evaluator, executor, budget, report
-            )
-            if not outcome.history:
-                params = nearest_allowed(plan)
-                assign = functools.partial(plan.stages[0].assigned, 0, 0)
-                evaluator = dataclasses.replace(evaluator, assign=assign)
-                outcome.history.append(evaluator.untried(params))
-        return outcome
+            yield evaluator, executor, budget, report
 
     @contextlib.contextmanager
     def _shared_results(self, trial_data: Callable[[Any], Any] | None) -> Iterator[Any]:
@@ -164,7 +224,30 @@ class RunningSearch:
             return (failed or is_hidden) and check(history)
 
         stoppers = [begins_with_failures, *plan.settings["stopper"]]
-        return Budget(n_planned, left, stoppers=stoppers)
+        budget = Budget(n_planned, left, stoppers=stoppers)
+        if left is None:
+            return budget
+        return dataclasses.replace(budget, deadline=budget.clock() + left)
+
+    def _budget_of_stage(
+        self, index: int, first: int, budget: Budget, optimizer: Any
+    ) -> Budget:
+        """Return the budget of a stage that begins with the trial `first`."""
+        if index + 1 in self.journal.stages:
+            # The stage ended in an earlier run.
+            return Budget(self.journal.stages[index + 1] - first)
+        stages, timeout = self.plan.stages[index:], None
+        if budget.timeout is not None:
+            weights = [stage.n_trials * stage.weight_in(self.plan) for stage in stages]
+            # The weights of searches without a number of trials are infinite.
+            share = 1.0 if len(stages) == 1 else weights[0] / sum(weights)
+            timeout = share * max(0.0, budget.deadline - budget.clock())
+        return dataclasses.replace(
+            budget,
+            n_iter=stages[0].n_trials,
+            n_configurations=optimizer.n_configurations,
+            timeout=timeout,
+        )
 
     @contextlib.contextmanager
     def _reporting(self, stages: list[PlannedStage]) -> Iterator[Report | None]:

@@ -19,7 +19,6 @@ from skbayes.evaluation.objectives import ScoreAndCost
 from skbayes.evaluation.run import SearchRun, Stage
 from skbayes.evaluation.subsets import Fidelity, check_train_size
 from skbayes.evaluation.trial import History, Trial, TrialState
-from skbayes.loop.stages import Outcome
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import KnownTrial, journal_trials, known_trials
@@ -44,6 +43,7 @@ from skbayes.search.parameters import (
     with_acquisition,
 )
 from skbayes.search.plan import drawn_from
+from skbayes.search.running import Outcome
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces

@@ -12,7 +12,7 @@ from skbayes.search import running
 @pytest.fixture
 def no_trials(monkeypatch):
     """Let a search fail that begins with its trials."""
-    monkeypatch.delattr(running, "run_stages")
+    monkeypatch.delattr(running, "Scheduler")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, MultiStageSearchCV, load_history
-from skbayes.loop import stages as stage_loop
+from skbayes.search import running
 from skbayes.surrogates import GaussianProcess, ParzenEstimator
 from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import names_with, registry
@@ -258,12 +258,12 @@ def test_interrupted_in_any_stage_it_has_a_best(stages):
 def test_a_timeout_is_shared_by_trials_and_training_sizes(monkeypatch, fits_here):
     budgets = []
 
-    class Spy(stage_loop.Scheduler):
+    class Spy(running.Scheduler):
         def __init__(self, optimizer, evaluator, executor, budget, **kwargs):
             budgets.append(budget.timeout)
             super().__init__(optimizer, evaluator, executor, budget, **kwargs)
 
-    monkeypatch.setattr(stage_loop, "Scheduler", Spy)
+    monkeypatch.setattr(running, "Scheduler", Spy)
     sized(timeout=1e4, n_iter=[10, 3], stages=(0.2, 1.0)).fit(X, y)
     # 10 trials on 20 % take as long as 2 on everything; what is left is for the last.
     assert budgets[0] == pytest.approx(4000, rel=1e-3)
