@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import re
 from abc import abstractmethod
 from collections.abc import (
@@ -305,6 +306,20 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
 
     # Maximum size in bytes of the temporary files that trials share.
     _cache_limit: ClassVar[float] = 1e9
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        constructor: Any = inspect.unwrap(cls.__init__)
+        code = getattr(constructor, "__code__", None)
+        if "__init__" not in vars(cls) or code is None or "__init__" in code.co_names:
+            return
+        # A constructor of its own sets all parameters, unless the class has them.
+        names = cls._accepted_values().keys() - {*code.co_names, *dir(cls)}
+        if names:
+            raise TypeError(
+                f"{cls.__name__}.__init__ must call super().__init__, which sets "
+                f"{', '.join(sorted(names))}."
+            )
 
     @abstractmethod
     def __init__(

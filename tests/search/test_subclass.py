@@ -76,6 +76,16 @@ def test_a_subclass_with_a_constructor_of_its_own(kind):
     assert len(cross_val_score(kind(TREE, SPACE), X, y, cv=2)) == 2
 
 
+def test_a_forgotten_constructor_is_refused_when_the_class_is_made():
+    with pytest.raises(TypeError, match=r"Own.__init__ must call super.*n_iter, "):
+
+        class Own(BayesSearchCV):
+            def __init__(self, estimator, search_spaces="auto", *, level=1):
+                self.estimator = estimator
+                self.search_spaces = search_spaces
+                self.level = level
+
+
 def test_parameters_that_a_subclass_sets_are_used_and_checked():
     search = Renamed(TREE, SPACE)
     assert search.pruning is True and search.refit is True and search.surrogate == "gp"
