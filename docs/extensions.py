@@ -20,6 +20,7 @@ from docutils.parsers.rst import directives
 from known_classes import HEADER, PRIORS_HEADER, known_classes, learned_priors
 from latex2mathml.converter import convert
 from sphinx.util.docutils import SphinxDirective
+from trial_way import figure, way_of_a_trial
 
 
 def _inline(translator, node):
@@ -56,6 +57,13 @@ class Measured(SphinxDirective):
             code = textwrap.indent(command_of(name), "   ")
             lines += [".. code-block:: bash", "", *code.splitlines(), ""]
         return self.parse_text_to_nodes("\n".join(lines))
+
+
+class WayOfATrial(SphinxDirective):
+    """Directive ``.. way-of-a-trial::`` for a figure of the records of a trial."""
+
+    def run(self):
+        return [nodes.raw("", figure(way_of_a_trial()), format="html")]
 
 
 class KnownClasses(SphinxDirective):
@@ -212,6 +220,7 @@ def setup(app):
     app.connect("autodoc-skip-member", _skip_fields)
     app.add_directive("measured", Measured)
     app.add_directive("known-classes", KnownClasses)
+    app.add_directive("way-of-a-trial", WayOfATrial)
     app.add_directive("learned-priors", LearnedPriors)
     app.connect("html-page-context", _silence_diagrams)
     app.connect("doctree-resolved", _merge_tables)
