@@ -259,11 +259,16 @@ class Space:
             X[row] = self._encode_one(configuration)
         return X
 
-    def _encode_one(self, params: Mapping[str, Any]) -> FloatArray:
+    def _encode_one(
+        self, params: Mapping[str, Any], known_row: FloatArray | None = None
+    ) -> FloatArray:
+        """Return the row of parameters; `known_row` is one possible row, if known."""
         problems: list[str] = []
         blank = np.full(self.n_columns, np.nan)
         first = None
-        matches = trees.match(self._root, params, blank, frozenset(), problems)
+        matches = trees.match(
+            self._root, params, blank, frozenset(), problems, known_row
+        )
         for row, used in matches:
             unused = sorted(set(params) - used)
             if unused:
@@ -394,10 +399,16 @@ class Space:
 
     def _in_first_alternative(self, X: FloatArray) -> FloatArray:
         """Encode each row with the first alternative that contains its parameters."""
-        if self.overlaps:
-            choices = np.array([column.name is None for column in self.columns])
-            later = np.any(X[:, choices] > 0.0, axis=1)
-            X[later] = self.encode(self.decode(X[later]))
+        if not self.overlaps:
+            return X
+        doubtful = np.zeros(len(X), dtype=bool)
+        for entry, rows in trees.entries(self._root, X, np.ones(len(X), dtype=bool)):
+            if entry.earlier:
+                overlapping = np.array([len(dicts) > 0 for dicts in entry.earlier])
+                doubtful |= rows & overlapping[entry.chosen(X[:, entry.place])]
+        places = np.flatnonzero(doubtful)
+        for place, params in zip(places, self.decode(X[places]), strict=True):
+            X[place] = self._encode_one(params, X[place])
         return X
 
     def covering_sample(self) -> list[Params]:

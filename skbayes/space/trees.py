@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, starmap
 from typing import Any
 
 import numpy as np
@@ -44,11 +43,16 @@ class Column:
 
 @dataclass
 class TreeEntry:
-    """Column in a branch: its index in a row, and the branch of each of its options."""
+    """Column in a branch: its index in a row, and the branch of each of its options.
+
+    For the choice among the dicts of a list, `earlier` lists the indices of the
+    preceding dicts that may contain the same configurations, for each dict.
+    """
 
     place: int
     column: Column
     options: list[Branch] = field(default_factory=list)
+    earlier: list[list[int]] = field(default_factory=list)
 
     @property
     def dimension(self) -> Dimension:
@@ -80,7 +84,11 @@ class TreeBuilder:
         if len(spaces) == 1:
             return self._branch(parsed[0], taken)
         entry = self._add(Column(None, Categorical(range(len(spaces)))), fresh=True)
-        self.overlaps |= any(starmap(_may_overlap, combinations(parsed, 2)))
+        for k, alternative in enumerate(parsed):
+            # A configuration is encoded with the first dict that contains it.
+            earlier = [j for j in range(k) if _may_overlap(parsed[j], alternative)]
+            entry.earlier.append(earlier)
+            self.overlaps |= bool(earlier)
         entry.options = [self._branch(alternative, taken) for alternative in parsed]
         return [entry]
 
@@ -201,10 +209,13 @@ def match(
     row: FloatArray,
     used: frozenset[str],
     problems: list[str],
+    known_row: FloatArray | None = None,
 ) -> Iterator[tuple[FloatArray, frozenset[str]]]:
     """Yield every row in which `params` fill a branch, and the names that are used.
 
-    Reasons why they do not fill it are appended to `problems`.
+    Reasons why they do not fill it are appended to `problems`. With `known_row`, one
+    such row, dicts that have no configuration in common with the dict of this row are
+    skipped.
     """
     if not branch:
         yield row, used
@@ -213,6 +224,9 @@ def match(
     name = entry.column.name
     if name is None:
         positions = entry.dimension.grid
+        if known_row is not None and not np.isnan(known_row[entry.place]):
+            chosen = int(entry.chosen(known_row[[entry.place]])[0])
+            positions = positions[[*entry.earlier[chosen], chosen]]
     else:
         try:
             positions = entry.dimension.encode([params[name]])
@@ -229,8 +243,10 @@ def match(
         opened: Branch = []
         if entry.options:
             opened = entry.options[entry.chosen(np.array([position]))[0]]
-        for inner, inner_used in match(opened, params, filled, used, problems):
-            yield from match(others, params, inner, inner_used, problems)
+        for inner, inner_used in match(
+            opened, params, filled, used, problems, known_row
+        ):
+            yield from match(others, params, inner, inner_used, problems, known_row)
 
 
 def fill(branch: Branch, numbers: np.ndarray, rows: np.ndarray, X: FloatArray) -> None:
