@@ -18,7 +18,10 @@ X, y = load_iris(return_X_y=True)
 N_FOLDS = 3
 
 # joblib-spark, PySpark and Ray issue warnings.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [
+    pytest.mark.usefixtures("forked_workers"),
+    pytest.mark.filterwarnings("ignore"),
+]
 
 
 @contextlib.contextmanager
