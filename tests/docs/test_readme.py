@@ -63,7 +63,7 @@ SENTENCES = {
 
 # First cells of the tables: the searches, and the features with a mark for skbayes.
 ROWS = {
-    "[`BayesSearchCV`]": "test_f3_minimal_estimator",
+    "[`BayesSearchCV`]": "test_every_behavior_holds",
     "[`MultiStageSearchCV`]": "test_a_stage_begins_with_the_best_of_the_one_before",
     "[`HyperTuneSearchCV`]": "test_the_small_optimum_is_tried_first_on_all_data",
     "[`TextRepresentationSearchCV`]": "test_trials_score_as_the_plain_pipeline",
@@ -77,7 +77,7 @@ ROWS = {
         "test_r1_to_r7_r9_same_results_as_grid_search",
     ),
     "Any estimator or pipeline": (
-        "test_f3_minimal_estimator",
+        "test_every_behavior_holds",
         "test_no_estimator_check_fails_that_grid_search_passes",
     ),
     "Default search spaces": (

@@ -190,22 +190,6 @@ def test_infinite_scores_are_failures_to_the_model():
     assert [trial.state for trial in search.trials_] == ["failed", "complete"]
 
 
-class Sealed:
-    """Object that can be copied, but not unpickled."""
-
-    def __deepcopy__(self, memo):
-        return Sealed()
-
-    def __reduce__(self):
-        return int, ("sealed",)
-
-
-def test_what_cannot_be_unpickled_in_a_worker_is_an_error():
-    with pytest.raises(BrokenProcessPool) as raised:
-        joblib.Parallel(2)([joblib.delayed(repr)(Sealed())] * 2)
-    assert is_death(raised.value) and is_unreadable(raised.value)
-
-
 # -- data that nothing can be learned from ---------------------------------------------
 
 WITH_GAPS = X.copy()

@@ -1,5 +1,6 @@
 """Proposals from a part of the trials, as in searches of thousands of trials."""
 
+import math
 import pickle
 
 import numpy as np
@@ -21,7 +22,8 @@ def told(number, params):
     score = -((params["x"] - 0.3) ** 2) - 0.1 * params.get("y", 0.5)
     constraints = [score - 0.1, number % 3 - 1.5]
     more = {"cost": 1.0 + number % 7, "censored": is_aborted, "ended": is_aborted}
-    return score, {**more, "constraints": constraints}
+    more |= {"constraints": constraints, "noise": 0.01 if number % 2 else None}
+    return math.nan if number % 13 == 5 else score, more
 
 
 def proposed(renew):

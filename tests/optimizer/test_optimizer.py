@@ -48,22 +48,6 @@ def test_it_finds_the_optimum_of_a_mixed_space():
     assert np.mean(best) > -0.6
 
 
-def test_it_beats_random_search_on_average():
-    def objective(params):
-        return -((params["a"] - 0.3) ** 2) - (params["b"] - 0.7) ** 2
-
-    space = {"a": (0.0, 1.0), "b": (0.0, 1.0)}
-    ours, random = [], []
-    for seed in range(5):
-        optimizer = Optimizer(space, random_state=seed)
-        run(optimizer, 15, objective)
-        ours.append(objective(optimizer.best_params))
-        rng = np.random.default_rng(seed)
-        draws = [dict(zip("ab", rng.random(2), strict=True)) for _ in range(15)]
-        random.append(max(map(objective, draws)))
-    assert np.mean(ours) > np.mean(random) / 10
-
-
 def test_a_generator_and_a_random_state_are_sources_of_a_seed():
     for make in (np.random.default_rng, np.random.RandomState):
         one, other = (run(Optimizer(MIXED, random_state=make(5)), 4) for _ in range(2))
@@ -108,15 +92,6 @@ def test_pending_configurations_keep_others_away():
         gaps = np.linalg.norm(points[:, None] - points, axis=2)
         spreads.append(np.median(gaps[np.triu_indices(8, 1)]))
     assert np.median(spreads) > 0.15
-
-
-def test_the_next_proposal_leaves_the_pending_best_alone():
-    optimizer = Optimizer({"x": (0.0, 1.0)}, random_state=0, n_initial_points=0)
-    for x in (0.0, 0.2, 0.4, 0.8, 1.0):
-        optimizer.tell({"x": x}, -((x - 0.6) ** 2))
-    first, second = (params["x"] for params in optimizer.ask(2))
-    assert abs(first - 0.6) < 0.1
-    assert abs(second - first) > 0.01
 
 
 def test_an_ask_that_fails_leaves_nothing_pending():
@@ -497,49 +472,6 @@ def test_predict_is_the_mixture_over_samples():
     second = np.mean(sds**2 + means**2, axis=0)
     np.testing.assert_allclose(sd**2, second - mean**2, rtol=1e-4, atol=1e-15)
     assert sd[1] < sd[3]
-
-
-@pytest.mark.parametrize("spaces", [MIXED, {"a": (1, 6), "b": ["u", "v", "w"]}])
-@pytest.mark.parametrize("when", [1, 9])
-def test_a_run_with_three_in_flight_is_continued_from_its_record(spaces, when):
-    def objective(params):
-        return score(params) if spaces is MIXED else params["a"] - len(params["b"])
-
-    def go_on(optimizer, in_flight, n):
-        """Report the oldest trial and propose another; return the calls in order."""
-        record = []
-        for _ in range(n):
-            params = in_flight.pop(0)
-            number = params.get("n", params.get("a"))
-            value = math.nan if number % 5 == 0 else objective(params)
-            details = {"cost": 1.5, "noise": 0.01 if number % 2 else None}
-            optimizer.tell(params, value, **details)
-            new = optimizer.ask()
-            in_flight.append(new)
-            record += [("tell", params, value, details), ("ask", new)]
-        return record
-
-    initial = [{"a": 2, "b": "w"}] if spaces is not MIXED else None
-    first, second = (
-        Optimizer(spaces, initial_points=initial, random_state=3) for _ in range(2)
-    )
-    in_flight = first.ask(3)
-    for params in in_flight:
-        second.pend(params)
-    for what, params, *told in go_on(first, in_flight, when):
-        if what == "tell":
-            second.tell(params, told[0], **told[1])
-        else:
-            second.pend(params)
-    rest = [dict(params) for params in in_flight]
-    assert go_on(second, rest, 5) == go_on(first, in_flight, 5)
-    # Told all that was told, then pended all that was in flight: the same again.
-    third = Optimizer(spaces, initial_points=initial, random_state=3)
-    for trial in first._observed:
-        third.tell(trial.configuration.params, trial.scores, noise=trial.noise)
-    for params in in_flight:
-        third.pend(params)
-    assert third.ask(2) == first.ask(2)
 
 
 def test_what_is_forgotten_is_asked_for_again():

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV, MultiStageSearchCV, Optimizer
+from skbayes import BayesSearchCV, MultiStageSearchCV
 from skbayes.defaults import models
 from skbayes.space import Choice, Real, Space
 
@@ -164,26 +164,6 @@ def test_no_error_names_a_class_of_python(kind, no_trials):
         assert not re.search("instance of|implementing|numpy.bool", str(caught.value))
 
 
-@pytest.mark.parametrize(
-    "name, remedy",
-    [
-        ("max_time", "'timeout' here"),
-        ("fit_params", r"search.fit\(X, y, sample_weight=weights\)"),
-        ("enable_pruning", "pruning=True"),
-        ("study", "'warm_start_from' here"),
-        ("factor", "MultiStageSearchCV"),
-        ("min_resources", "MultiStageSearchCV"),
-        ("resource", "MultiStageSearchCV"),
-        ("metric", "'scoring' here"),
-        ("storage", "'journal' here"),
-        ("return_estimator", "return_folds='estimators'"),
-    ],
-)
-def test_names_in_other_libraries(name, remedy):
-    with pytest.raises(TypeError, match=f"no parameter '{name}'.*{remedy}"):
-        BayesSearchCV(SVC(), SPACE, **{name: 3})
-
-
 @pytest.mark.parametrize("space", [{}, [{}], [{}, {}]])
 def test_an_empty_space_is_told(space, no_trials):
     warns = pytest.warns(UserWarning, match="search_spaces is empty.*'auto'")
@@ -194,13 +174,6 @@ def test_an_empty_space_is_told(space, no_trials):
 def test_log_is_short_for_log_uniform():
     given = Space.from_notation({"C": (0.1, 10.0, "log")})
     assert given.columns[0].dimension.key == Real(0.1, 10.0, "log-uniform").key
-
-
-@pytest.mark.parametrize("score", [np.array(0.5), np.float32(0.5), [np.array(0.5)]])
-def test_scores_as_arrays(score):
-    optimizer = Optimizer(SPACE)
-    optimizer.tell({"C": 1.0}, score)
-    assert optimizer.n_told == 1
 
 
 @pytest.mark.parametrize("error_score, n_iter", [("raise", 1), (np.nan, 2), (0.0, 5)])

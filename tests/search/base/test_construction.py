@@ -8,7 +8,6 @@ import inspect
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from every_search import small_search
 from grid_comparison import searches
@@ -76,18 +75,6 @@ def test_c1_the_defaults_are_those_of_grid_search_wherever_it_has_them():
     assert len(list(splits)) == 3
 
 
-WRONG = {"search_spaces": 3, "timeout": -1, "initial_points": {"C": 1}, "cv": 1.5}
-WRONG |= {"constraints": "C < 3", "trial_limits": 3, "refit": 3.5, "verbose": -1}
-WRONG |= {"pre_dispatch": 1.5, "error_score": "ignore", "return_train_score": "yes"}
-
-
-@pytest.mark.parametrize("name", WRONG)
-def test_c3_wrong_argument_is_named(name):
-    search = small_search(LOGISTIC, {"C": [1, 2]}).set_params(**{name: WRONG[name]})
-    with pytest.raises((TypeError, ValueError), match=name):
-        search.fit(X, y)
-
-
 def test_c4_fit_alters_no_argument():
     given = [{"C": [1.0, 2.0], "tol": [1e-3, 1e-4]}, [{"C": 2.0, "tol": 1e-3}], X, y]
     spaces, points, data, labels = before = copy.deepcopy(given)
@@ -148,20 +135,6 @@ def test_d1_methods_follow_the_best_estimator(estimator, grid):
             data = ours.transform(X) if name == "inverse_transform" else X
             found, expected = (getattr(s, name)(data) for s in (ours, theirs))
             np.testing.assert_allclose(found, expected)
-
-
-def test_d3_classes_and_features():
-    frame = pd.DataFrame(X, columns=["a", "b", "c", "d"])
-    search = small_search(LOGISTIC, {"C": [1, 2]})
-    for name in ("classes_", "n_features_in_", "feature_names_in_"):
-        assert not hasattr(search, name)
-    search.fit(frame, y)
-    np.testing.assert_array_equal(search.classes_, [0, 1, 2])
-    assert search.n_features_in_ == 4
-    assert list(search.feature_names_in_) == ["a", "b", "c", "d"]
-    arrays = small_search(Ridge(), {"alpha": [1, 2]}).fit(X, y)
-    assert not hasattr(arrays, "classes_")
-    assert not hasattr(arrays, "feature_names_in_")
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,12 @@ import scipy.sparse as sp
 import sklearn
 from every_search import small_search
 from grid_comparison import (
-    HAS_WEIGHTED_SCORES,
     assert_same_results,
-    assert_same_tables,
     fit_both,
 )
 from simple_estimators import Sometimes
 from sklearn.base import clone
-from sklearn.datasets import load_diabetes, load_iris
+from sklearn.datasets import load_iris
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.linear_model import Ridge
 from sklearn.metrics import accuracy_score, make_scorer
@@ -26,7 +24,6 @@ from sklearn.model_selection import (
     GridSearchCV,
     GroupKFold,
     KFold,
-    LeaveOneGroupOut,
     ShuffleSplit,
     StratifiedKFold,
     cross_validate,
@@ -127,15 +124,6 @@ def test_f6_conditional_parameters_of_an_option():
     assert len(search.cv_results_["params"]) == 8
 
 
-def test_f7_a_second_fit_starts_afresh():
-    space = {"quality": (0.0, 1.0), "bad": [None]}
-    search = small_search(Sometimes(), space, n_iter=5, random_state=3)
-    first = search.fit(X, y).cv_results_
-    assert_same_tables(first, search.fit(X, y).cv_results_)
-    assert_same_tables(first, clone(search).fit(X, y).cv_results_)
-    assert len(search.trials_) == 5
-
-
 def test_a_second_fit_leaves_no_attribute_of_the_first():
     space = {"quality": (0.0, 1.0)}
     search = small_search(Sometimes(), space, return_folds="predict", refit="ensemble")
@@ -204,76 +192,6 @@ def test_repeated_values_keep_the_order_of_grid_search():
     with pytest.warns(UserWarning, match="Parameter 'alpha': repeated values"):
         search.fit(X, y)
     assert [p["alpha"] for p in search.cv_results_["params"]] == [10, 1, 5]
-
-
-class Minimal:
-    """Estimator that has no base class of scikit-learn."""
-
-    def __init__(self, shift=0):
-        self.shift = shift
-
-    def get_params(self, deep=True):
-        return {"shift": self.shift}
-
-    def set_params(self, shift):
-        self.shift = shift
-        return self
-
-    def fit(self, X, y):
-        self.mean_ = np.mean(y) + self.shift
-        return self
-
-    def predict(self, X):
-        return np.full(len(X), self.mean_)
-
-    # Asked of every estimator since 1.7.
-    def __sklearn_tags__(self):
-        return Ridge().__sklearn_tags__()
-
-
-def test_f3_minimal_estimator():
-    def scoring(estimator, X, y):
-        return -float(np.mean((estimator.predict(X) - y) ** 2))
-
-    grid = {"shift": [-1, 0, 1]}
-    ours, theirs = fit_both(Minimal(), grid, X, y, cv=3, scoring=scoring)
-    assert_same_results(ours, theirs)
-    assert ours.best_params_ == {"shift": 0}
-
-
-def test_f8_groups_go_to_the_splitter_only():
-    groups = np.arange(150) % 5
-    given = {"cv": LeaveOneGroupOut(), "fit_params": {"groups": groups}}
-    ours, theirs = fit_both(TREE, DEPTHS, X, y, **given)
-    assert_same_results(ours, theirs)
-    with pytest.raises(ValueError, match="groups"):
-        clone(ours).fit(X, y)
-
-
-def test_f10_weight_two_equals_a_repeated_row():
-    rng = np.random.default_rng(0)
-    weights = rng.integers(1, 3, size=150)
-    folds = np.arange(150) % 3
-    splits = [(np.flatnonzero(folds != f), np.flatnonzero(folds == f)) for f in (0, 1)]
-    rows = np.repeat(np.arange(150), weights)
-    of = folds[rows]
-    repeated = [(np.flatnonzero(of != f), np.flatnonzero(of == f)) for f in (0, 1)]
-    # Before 1.7 the score is not weighted: fold means differ there, as they do in
-    # GridSearchCV; the fits are compared through an unweighted test set.
-    if not HAS_WEIGHTED_SCORES:
-        splits = [(train, test[weights[test] == 1]) for train, test in splits]
-        repeated = [(train, test[weights[rows[test]] == 1]) for train, test in repeated]
-    data, targets = load_diabetes(return_X_y=True)
-    data, targets = data[:150], targets[:150]
-    grid = {"alpha": [0.1, 1.0, 10.0]}
-    weighted = small_search(Ridge(), grid, n_iter=3, cv=splits)
-    weighted.fit(data, targets, sample_weight=weights.astype(float))
-    plain = small_search(Ridge(), grid, n_iter=3, cv=repeated)
-    plain.fit(data[rows], targets[rows])
-    np.testing.assert_allclose(
-        weighted.cv_results_["mean_test_score"], plain.cv_results_["mean_test_score"]
-    )
-    np.testing.assert_allclose(weighted.predict(data), plain.predict(data))
 
 
 WEIGHTED = make_scorer(accuracy_score)

@@ -28,7 +28,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -203,14 +203,6 @@ def test_a_closed_cluster_is_named_and_finished_trials_are_kept(closed, tmp_path
     assert states[:3] == ["complete"] * 3 and states[-1] == "unfinished"
     search.set_params(stopper=None).fit(X, y)
     assert_same_search(search, restless(n_iter=8).fit(X, y))
-
-
-def test_nested_in_cross_val_score():
-    search = smooth(n_iter=5)
-    expected = cross_val_score(search, X, y, cv=2)
-    search.set_params(n_jobs=2)
-    found = cross_val_score(search, X, y, cv=2, n_jobs=2)
-    np.testing.assert_array_equal(found, expected)
 
 
 def test_configuration_and_routing_reach_every_fit(backend):

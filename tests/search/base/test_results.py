@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from every_search import small_search
 from grid_comparison import ENOUGH, assert_same_results, fit_both, searches
-from scipy.stats import loguniform, randint
+from scipy.stats import loguniform
 from simple_estimators import Sometimes
 from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning, NotFittedError
@@ -207,30 +207,6 @@ def test_r9_finite_space_is_visited_once_and_picks_what_grid_search_picks(fits_h
         assert search.stop_reason_ == ("exhausted" if n_trials == 6 else "n_iter")
     with pytest.warns(match="search_spaces is empty"):
         assert_same_results(*fit_both(SVC(C=3), {}, X, y, cv=3))
-
-
-def test_r9_finite_distributions_and_constraints():
-    space = {"max_depth": randint(1, 5), "criterion": ["gini", "entropy"]}
-
-    def allowed(params):
-        return params["criterion"] == "gini" or params["max_depth"] < 3
-
-    search = small_search(TREE, space, constraints=allowed, n_iter=50).fit(X, y)
-    tried = search.cv_results_["params"]
-    assert len(tried) == 6
-    assert all(map(allowed, tried))
-    assert search.stop_reason_ == "exhausted"
-
-
-@pytest.mark.parametrize(
-    "prior, surrogate", [("uniform", "gp"), ("log-uniform", "random")]
-)
-def test_r9_a_range_of_few_floats(prior, surrogate):
-    space = {"min_impurity_decrease": (1e15, 1e15 + 1, prior)}
-    search = small_search(TREE, space, n_iter=12, surrogate=surrogate).fit(X, y)
-    tried = {params["min_impurity_decrease"] for params in search.cv_results_["params"]}
-    assert tried == {1e15 + k / 8 for k in range(9)}
-    assert (len(search.trials_), search.stop_reason_) == (9, "exhausted")
 
 
 def test_r9_a_constraint_that_allows_one_configuration(monkeypatch):
