@@ -30,6 +30,7 @@ from skbayes.acquisition.influence import ExpectedInfluence, InfluenceProposer
 from skbayes.acquisition.observations import Observations
 from skbayes.acquisition.pareto import ParetoProposer
 from skbayes.acquisition.terms import LogTerm, prior_terms
+from skbayes.optimizer.checks import check_direction
 from skbayes.optimizer.costs import LimitTerms
 from skbayes.optimizer.initial_design import (
     check_initial_points,
@@ -38,7 +39,7 @@ from skbayes.optimizer.initial_design import (
     draw_design,
     next_of_portfolio,
 )
-from skbayes.optimizer.observations import ObservedTrials, check_direction
+from skbayes.optimizer.observations import ObservedTrials
 from skbayes.optimizer.random_streams import Stream, check_random_state, make_generator
 from skbayes.space.candidates import Configuration, SpaceExhausted
 from skbayes.space.dimensions import FloatArray

@@ -12,7 +12,7 @@ from sklearn.model_selection import ParameterGrid
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.evaluation.run import SearchRun
-from skbayes.optimizer.observations import check_takes_noise
+from skbayes.optimizer.checks import check_takes_noise
 from skbayes.optimizer.optimizer import ACQUISITIONS, Optimizer
 from skbayes.search.base import BaseBayesSearchCV
 from skbayes.search.parameters import (
