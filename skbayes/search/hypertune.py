@@ -24,7 +24,12 @@ from skbayes.optimizer.random_streams import make_seeds
 from skbayes.results.scores import metrics_of
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.choice import is_unfinished, rank
-from skbayes.search.monotonicity import check_monotonicity
+from skbayes.search.monotonicity import (
+    RoundRobinOptimizer,
+    SignPlan,
+    check_monotonicity,
+    derive_signs,
+)
 from skbayes.search.parameters import (
     COUNT,
     Constraints,
@@ -40,11 +45,6 @@ from skbayes.search.parameters import (
 )
 from skbayes.search.plan import parse_initial_points
 from skbayes.search.running import Outcome
-from skbayes.search.small_samples import (
-    RoundRobinOptimizer,
-    SignPlan,
-    derive_signs,
-)
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP

@@ -82,7 +82,7 @@ def test_a_wrong_sign_is_found_out():
 
 def test_samples_that_disagree_are_reported(caplog, monkeypatch):
     # As if any distance were too large.
-    monkeypatch.setattr("skbayes.search.small_samples.MAX_DISAGREEMENT", -1.0)
+    monkeypatch.setattr("skbayes.search.monotonicity.MAX_DISAGREEMENT", -1.0)
     search = make(n_iter=16).fit(X, y)
     assert "disagree strongly about 'quality' (0." in caplog.text
     assert search.weakened_ == ["quality"]
