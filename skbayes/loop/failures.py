@@ -91,16 +91,20 @@ class FailingStart:
         split = next(i for i, failure in fits[0].items() if failure in wanted)
         own = self._own_parameters(trials[0])
         space = self.run.space
-        # The size of a training set is not among the parameters of a trial.
-        more = space.covering_sample()[0]
-        tried = space.encode([space.selection(more | t.params) or {} for t in trials])
+        # The size of a training set, which is always active, is not a parameter here.
+        first, *others = space.covering_sample()
+        always = {n: first[n] for n in first if all(n in other for other in others)}
+        chosen = [space.selection(always | trial.params) for trial in trials]
+        tried = space.encode([params for params in chosen if params is not None])
+        if len(tried) < N_TRIALS:
+            return False
         error = self._error_of(own, split)
         if error is None:
             self._blame_parameters(own, trials[0].params, tried, kinds, split)
         kinds = kinds or {_kind(error)}
-        other = self._unlike(tried)
-        if _kind(error) not in kinds or error is None:
+        if error is None or _kind(error) not in kinds:
             return False
+        other = self._unlike(tried)
         if other is not None and _kind(self._error_of(other, split)) not in kinds:
             return False
         n_fits = len(failures)

@@ -28,7 +28,12 @@ from sklearn.pipeline import Pipeline
 from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes import BayesSearchCV, TextRepresentationSearchCV, load_history
+from skbayes import (
+    BayesSearchCV,
+    TextRepresentationSearchCV,
+    TradeoffSearchCV,
+    load_history,
+)
 from skbayes.evaluation.fold import FoldOutcome
 from skbayes.evaluation.run import FitOptions, Stage
 from skbayes.evaluation.trial import FoldResult, History, Trial
@@ -339,6 +344,14 @@ def test_a_placeholder_of_a_searched_step_does_not_hide_the_data(placeholder):
     search = search_of(pipeline, space, scoring="accuracy")
     with pytest.raises(ValueError, match="^could not convert string to float: 'word "):
         search.fit(WITH_WORDS, y)
+    assert CountedSVC.n_fits == 3 * 2 + 2
+
+
+def test_dicts_and_sizes_of_training_sets_do_not_hide_the_data():
+    space = [SVC_SPACE, {"C": (0.1, 10.0)}]
+    search = TradeoffSearchCV(CountedSVC(), space, cv=2, random_state=0)
+    with pytest.raises(ValueError, match="Input X contains NaN."):
+        search.fit(WITH_GAPS, y)
     assert CountedSVC.n_fits == 3 * 2 + 2
 
 
