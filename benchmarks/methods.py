@@ -350,42 +350,6 @@ class _Smac:
         self._smac.tell(info, value, save=False)
 
 
-class _Hebo:
-    """HEBO, which requires NumPy < 1.25."""
-
-    def __init__(self, space: Space, seed: int) -> None:
-        from hebo.design_space.design_space import DesignSpace
-        from hebo.optimizers.hebo import HEBO
-
-        dims: list[dict[str, Any]] = []
-        for name, dim in space.items():
-            if isinstance(dim, Categories):
-                places = list(range(len(dim.options)))
-                dims.append({"name": name, "type": "cat", "categories": places})
-                continue
-            kind = "int" if isinstance(dim, Int) else "num"
-            if dim.log:
-                kind = "pow_int" if isinstance(dim, Int) else "pow"
-            dims.append({"name": name, "type": kind, "lb": dim.low, "ub": dim.high})
-        self._space = space
-        self._optimizer = HEBO(DesignSpace().parse(dims), scramble_seed=seed)
-        self._running: list[tuple[Params, Any]] = []
-        self._worst = 0.0
-
-    def ask(self) -> Params:
-        row = self._optimizer.suggest(n_suggestions=1)
-        params = {n: _as_own(dim, row[n].iloc[0]) for n, dim in self._space.items()}
-        self._running.append((params, row))
-        return params
-
-    def tell(self, params: Params, score: float) -> None:
-        row = _taken(self._running, params)
-        if np.isnan(score):
-            score = self._worst
-        self._worst = min(self._worst, score)
-        self._optimizer.observe(row, np.array([[-score]]))
-
-
 METHODS: dict[str, Callable[..., Method]] = {
     "skbayes": _Skbayes,
     "random": _Random,
@@ -397,7 +361,6 @@ METHODS: dict[str, Callable[..., Method]] = {
     ),
     "hyperopt": _Hyperopt,
     "smac": _Smac,
-    "hebo": _Hebo,
 }
 
 
