@@ -13,11 +13,12 @@ import pprint
 import secrets
 import shutil
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import partial
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
+from numbers import Integral
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,7 +29,6 @@ import skbayes
 from skbayes.inspection.advice import advice
 from skbayes.inspection.pareto import ParetoDisplay
 from skbayes.inspection.report_pictures import pictures
-from skbayes.inspection.scales import shorten
 from skbayes.journal.reader import while_running
 from skbayes.loop.progress import time_text
 from skbayes.results.read import read_record
@@ -39,9 +39,6 @@ from skbayes.utils.texts import printable
 
 # Style of the frame of a report in a notebook.
 FRAME = "width:100%;height:40rem;border:1px solid rgba(128,128,128,0.5)"
-
-# Maximum number of characters of a value in a table, and in its tooltip.
-LENGTH, TIP_LENGTH = 48, 600
 
 # Maximum number of listed trials, the best ones; more make a page slow.
 MOST_LISTED = 2000
@@ -313,6 +310,8 @@ def _shown(value: Any, show: Any = repr) -> str:
 
 def _number(value: float, digits: int = 5) -> str:
     """Format a number; NaN becomes an empty string."""
+    if isinstance(value, Integral):
+        return str(value)
     return "" if math.isnan(value) else f"{value:.{digits}g}"
 
 
@@ -326,45 +325,19 @@ def _sha256(script: Any) -> str:
 
 # -- tables ---------------------------------------------------------------------------
 
-# Columns of a table, with values for all rows of a record.
+# Columns of a table by their names, which can be equal, with values for all trials.
 Columns = list[tuple[str, Any]]
 
 
-def _cell(value: Any) -> dict[str, str]:
-    """Return the text of a cell, the key to sort it by, and details."""
-    if isinstance(value, dict):
-        return value
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        key = "" if math.isnan(value) else repr(float(value))
-        text = str(value) if isinstance(value, int) else _number(value)
-        return {"text": text, "key": key, "kind": "number"}
-    text = value if isinstance(value, str) else _shown(value)
-    tip = text[:TIP_LENGTH] if len(text) > LENGTH else ""
-    return {"text": shorten(text, LENGTH), "tip": tip}
-
-
-def _table(columns: Columns, rows: Sequence[int], best: int | None) -> dict[str, Any]:
-    """Return a table with the given rows; several columns can have the same name."""
-    return {
-        "heads": [head for head, _ in columns],
-        "rows": [[_cell(column[i]) for _, column in columns] for i in rows],
-        "best": [i == best for i in rows],
-    }
-
-
 def _front(record: SearchRecord) -> dict[str, Any] | None:
-    if (
-        len(record.directions) < 2
-        or not record.directions.keys() <= record.scores.keys()
-    ):
+    names = list(record.directions)
+    if len(names) < 2 or not record.scores.keys() >= {*names}:
         return None
     front = ParetoDisplay(record).front
     columns: Columns = [("trial", record.number)]
-    columns += [(name, record.scores[name]) for name in record.directions]
+    columns += [(name, record.scores[name]) for name in names]
     columns += _param_columns(record, front)
-    return _table(columns, front.tolist(), record.best)
+    return {"columns": columns, "rows": front.tolist(), "best": record.best}
 
 
 def _models(record: SearchRecord) -> dict[str, Any] | None:
@@ -384,7 +357,7 @@ def _models(record: SearchRecord) -> dict[str, Any] | None:
         ("seconds per scoring", [np.mean(t.score_times) for t in record.trials]),
     ]
     chosen = [next(row for row in rows if texts[row] == text) for text in n_trials]
-    return _table(columns, chosen, chosen[0])
+    return {"columns": columns, "rows": chosen, "best": chosen[0]}
 
 
 def _trials(record: SearchRecord) -> dict[str, Any] | None:
@@ -395,10 +368,9 @@ def _trials(record: SearchRecord) -> dict[str, Any] | None:
         score = np.nan_to_num(record.score, nan=-np.inf)
         listed = np.sort(np.argsort(-score, kind="stable")[:MOST_LISTED])
         note = f"The table lists the best {MOST_LISTED} of {len(record)} trials."
-    columns, errors = _columns(record), [trial.error or "" for trial in record.trials]
-    if any(errors):
-        columns.append(("error", list(map(_error, errors))))
-    return {"note": note, **_table(columns, listed.tolist(), record.best)}
+    found = {"columns": _columns(record), "rows": listed.tolist(), "best": record.best}
+    errors = [trial.error for trial in record.trials]
+    return found | {"note": note, "errors": errors if any(errors) else None}
 
 
 def _columns(record: SearchRecord) -> Columns:
@@ -439,9 +411,3 @@ def _param_columns(record: SearchRecord, rows: Iterable[int]) -> Columns:
 def _value(value: Any) -> Any:
     """Return a number as it is, and the text of any other value."""
     return value if is_number(value) and value == value else _shown(value)
-
-
-def _error(error: str) -> str | dict[str, str]:
-    """Return the last line of a traceback, with the full traceback as details."""
-    last = error.strip().rpartition("\n")[2]
-    return error and {"text": last, "key": last, "kind": "wrap", "more": error}

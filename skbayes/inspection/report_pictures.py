@@ -126,16 +126,12 @@ def _check_image(path: Any) -> None:
     """Raise an error if the path is not that of an image file that can be written."""
     from matplotlib.backend_bases import FigureCanvasBase
 
-    if not isinstance(path, str | os.PathLike):
-        raise TypeError(
-            f"path must be an image file such as 'search.png', got {path!r}."
-        )
-    target = Path(path)
     formats = FigureCanvasBase.get_supported_filetypes()
+    target = Path(path) if isinstance(path, str | os.PathLike) else Path()
     if target.suffix[1:].lower() not in formats:
         raise ValueError(
-            f"path must be an image file such as 'search.png', got {str(path)!r}. For "
-            "a single plot, use a display of skbayes.inspection, such as "
+            f"path must be an image file such as 'search.png', got {path!r}. For a "
+            "single plot, use a display of skbayes.inspection, such as "
             "ConvergenceDisplay.from_search(search)."
         )
     if not target.parent.is_dir():

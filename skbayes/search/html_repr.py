@@ -152,7 +152,7 @@ class ResultDisplay:
             If matplotlib is not installed.
         OSError
             If the file cannot be written.
-        TypeError, ValueError
+        ValueError
             If `path` is not the path of an image file.
         sklearn.exceptions.NotFittedError
             If the search was not fitted.

@@ -321,7 +321,7 @@ def test_the_summary_figure_contains_the_main_plots(search, tmp_path):
     [
         ("convergence", ValueError, "'search.png', got 'convergence'.* a display of"),
         ("search.html", ValueError, "path must be an image file such as"),
-        (3, TypeError, "path must be an image file such as 'search.png', got 3"),
+        (3, ValueError, "path must be an image file such as 'search.png', got 3"),
         ("nowhere/search.png", FileNotFoundError, "path: there is no folder 'nowhere'"),
     ],
 )
