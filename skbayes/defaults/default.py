@@ -13,7 +13,7 @@ from skbayes.defaults.catalog import DataFacts, Notation
 from skbayes.defaults.conflicts import names_in
 from skbayes.defaults.names import names_of
 from skbayes.defaults.parts import Part, is_k_means, parts_of, renamed, space_of
-from skbayes.space.lists import OptionKey, Ordinal
+from skbayes.space.lists import Ordinal, option_key
 from skbayes.space.notation import Choice, pairs_of, parse_spaces, with_sub_spaces
 
 # Fraction of training rows in the default cross-validation of GridSearchCV.
@@ -132,8 +132,8 @@ def _kept_options(space: Notation, name: str, value: Any, facts: DataFacts) -> A
         prefix = f"{name}__"
         subs = [space_of(parts_of(option, facts, prefix)) for option in value]
     elif isinstance(value, list) and isinstance(old, Choice):
-        opened = {OptionKey(option): sub for option, sub in pairs_of(old)}
-        subs = [opened.get(OptionKey(option), {}) for option in value]
+        opened = {option_key(option): sub for option, sub in pairs_of(old)}
+        subs = [opened.get(option_key(option), {}) for option in value]
     else:
         return value
     return Choice(list(zip(value, subs, strict=True))) if any(subs) else value

@@ -27,7 +27,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -36,7 +36,7 @@ import numpy as np
 
 from skbayes.defaults.parts import Part, is_estimator, own_values, parts_of
 from skbayes.space.dimensions import Dimension, FloatArray, is_number, key_of
-from skbayes.space.lists import OptionKey, Ordinal
+from skbayes.space.lists import Ordinal, option_key
 from skbayes.space.optimum_prior import OptimumPrior, Path, compatible, paths
 from skbayes.space.portfolio import BranchPortfolio, Portfolio, in_branch
 from skbayes.space.space import Space
@@ -197,9 +197,9 @@ def _distinct(options: Sequence[tuple[int, int, Any]]) -> list[list[tuple]]:
     models = [option for option in options if hasattr(option[2], "predict")]
     if len({place for place, *_ in models}) == 1:  # a list has no equal options
         return [[option] for option in models]
-    distinct: dict[OptionKey, list[tuple]] = {}
+    distinct: dict[Hashable, list[tuple]] = {}
     for option in models:
-        distinct.setdefault(OptionKey(option[2]), []).append(option)
+        distinct.setdefault(option_key(option[2]), []).append(option)
     return list(distinct.values())
 
 

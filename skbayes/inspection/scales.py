@@ -17,7 +17,7 @@ import numpy as np
 from skbayes.results.record import SearchRecord, dimensions_by_name
 from skbayes.space import Distribution
 from skbayes.space.dimensions import Dimension, FloatArray, is_number
-from skbayes.space.lists import OptionKey
+from skbayes.space.lists import distinct, option_key
 from skbayes.utils.texts import printable
 
 # Maximum length of the name of an option on an axis.
@@ -58,10 +58,10 @@ class ParameterScale:
     def values(self, params: Sequence[dict[str, Any]]) -> FloatArray:
         """Return the values of some configurations as numbers."""
         if self.kind == "options":
-            keys = map(OptionKey, self.options)
+            keys = map(option_key, self.options)
             places: Any = dict(zip(keys, option_places(self.options), strict=True))
             found = [
-                places.get(OptionKey(row[self.name])) if self.name in row else None
+                places.get(option_key(row[self.name])) if self.name in row else None
                 for row in params
             ]
             return np.array(found, dtype=float)
@@ -185,8 +185,7 @@ def _scale(
     if not numbers or "options" in kinds:
         # Sorted by type and value, so that the plot is independent of the order.
         seen.sort(key=lambda v: (type(v).__name__, _number_of(v), label_of(v)))
-        keys = dict.fromkeys(map(OptionKey, [*known, *seen]))
-        options = [key.value for key in keys]
+        options = distinct([*known, *seen])
         if len(options) > MAX_OPTIONS:
             options.sort(key=lambda v: (is_number(v), _number_of(v)))
         return ParameterScale(name, "options", 0.0, option_places(options)[-1], options)

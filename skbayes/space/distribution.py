@@ -19,7 +19,7 @@ from skbayes.space.dimensions import (
     on_lattice,
     shortest,
 )
-from skbayes.space.lists import OptionKey
+from skbayes.space.lists import option_key
 
 # Probability mass that is cut off at each end. A continuous distribution is cut where
 # its support is unbounded. A discrete one is always cut, because the positions of its
@@ -225,7 +225,7 @@ class Distribution(Dimension):
 
     @property
     def key(self) -> tuple[Any, ...]:  # noqa: D102
-        return (*super().key, OptionKey(self.distribution))
+        return (*super().key, option_key(self.distribution))
 
     def __repr__(self) -> str:
         frozen = self.distribution

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 import types
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
 from typing import Any, Literal
 
 import numpy as np
@@ -38,110 +37,102 @@ LOG_SPAN = 100.0
 MAX_EXACT, MAX_STEPS = 2**53, 2**44
 
 # Types whose copies are always equal to the original.
-_COMPARED_BY_VALUE = (str, bytes, int, float, type(None))
+_COMPARED_BY_VALUE = (str, bytes, int, float, bool, type(None))
 
 # Maximum number of values of a list in a message.
 MAX_SHOWN = 8
 
 
-def same(a: Any, b: Any, whole: bool = False, copies: bool = True) -> bool:
-    """Return whether two options are the same.
+def same(a: Any, b: Any, copies: bool = True) -> bool:
+    """Return whether two options are the same, by their keys."""
+    if a is b or type(a) is not type(b):
+        return a is b
+    return option_key(a, copies) == option_key(b, copies)
+
+
+def option_key(value: Any, copies: bool = True) -> Hashable:
+    """Return a key of any value, valid in one process; equal for the same options.
 
     The values 1, 1.0 and True differ. An object equals its copies, so that a pickled
     optimizer or a cloned search recognizes its options. Estimators are compared by
-    their parameters, and with `whole` also by their fitted state. Values that cannot be
-    compared are different. Without `copies`, two objects of a class without ``__eq__``
-    are also different, unless they are estimators.
+    their parameters, unless clones may keep the fitted state. An object that cannot be
+    compared is only the same as itself. Without `copies`, this also applies to objects
+    of a class without ``__eq__`` that are not estimators.
     """
-    if a is b:
-        return True
-    if type(a) is not type(b) or isinstance(a, _ATOMS):
-        return False
+    return _key(value, copies, False, ())
+
+
+def distinct(values: Iterable[Any]) -> list[Any]:
+    """Return values without repetitions, in the order of their first occurrence."""
+    found: dict[Hashable, Any] = {}
+    for value in values:
+        found.setdefault(option_key(value), value)
+    return list(found.values())
+
+
+def _key(value: Any, copies: bool, whole: bool, outer: tuple[Any, ...]) -> Hashable:
+    """Return the key of a value in `outer` ones; with `whole`, fitted states count."""
+    kind = type(value)
+    if value is None or kind in _COMPARED_BY_VALUE:
+        return kind, "nan" if value != value else value
+
+    def inner(*values: Any) -> tuple[Hashable, ...]:
+        return tuple(_key(v, copies, whole, (*outer, value)) for v in values)
+
+    by_identity = kind, _Compared(value, by_identity=True)
+    if isinstance(value, _ATOMS) or any(value is one for one in outer):
+        return by_identity
     try:
-        if isinstance(a, np.ndarray):
-            return _same_arrays(a, b, whole, copies)
-        if isinstance(a, list | tuple):
-            pairs = zip(a, b, strict=False)
-            return len(a) == len(b) and all(same(x, y, whole, copies) for x, y in pairs)
-        if isinstance(a, dict):
-            return a.keys() == b.keys() and all(
-                same(a[k], b[k], whole, copies) for k in a
-            )
-        if isinstance(a, float) and math.isnan(a) and math.isnan(b):
-            return True
-        if type(a).__eq__ is not object.__eq__:
-            return bool(a == b)
-        return _same_objects(a, b, whole, copies)
-    except Exception:  # values that cannot be compared
-        return False
+        if isinstance(value, list | tuple):
+            return kind, inner(*value)
+        if isinstance(value, dict):
+            return kind, frozenset(zip(value, inner(*value.values()), strict=True))
+        if isinstance(value, np.ndarray):
+            form = kind, value.dtype, value.shape
+            if value.dtype == object:
+                return *form, inner(*value.ravel())
+            if value.dtype.kind in "fc":
+                value = np.where(np.isnan(value), np.nan, value + 0.0)
+            return *form, value.tobytes()
+        if kind.__eq__ is not object.__eq__:
+            return kind, _Compared(value)
+        if hasattr(value, "get_params"):
+            whole = whole or keeps_more_than_parameters(value)
+            if not whole:
+                return kind, inner(value.get_params(deep=False))
+        elif not copies:
+            return by_identity
+        reduced = value.__reduce_ex__(4)  # the state by which it is copied
+        return kind, inner(*reduced[:3]) if isinstance(reduced, tuple) else reduced
+    except Exception:  # it cannot be copied or compared
+        return by_identity
 
 
-def _same_arrays(a: np.ndarray, b: np.ndarray, whole: bool, copies: bool) -> bool:
-    if a.shape != b.shape or a.dtype != b.dtype:
-        return False
-    if a.dtype == object:
-        return same(a.tolist(), b.tolist(), whole, copies)
-    return np.array_equal(a, b, equal_nan=a.dtype.kind in "fc")
+class _Compared:
+    """Value that is compared by the ``__eq__`` of its class, or by its identity."""
 
+    def __init__(self, value: Any, by_identity: bool = False) -> None:
+        self.value, self.by_identity = value, by_identity
 
-def _same_objects(a: Any, b: Any, whole: bool, copies: bool) -> bool:
-    """Compare objects without an ``__eq__`` by the state used to copy them."""
-    if not (copies or hasattr(a, "get_params")):
-        return False
-    if hasattr(a, "get_params") and not whole:
-        whole = keeps_more_than_parameters(a)
-        if not whole:
-            params, other_params = a.get_params(deep=False), b.get_params(deep=False)
-            return same(params, other_params, copies=copies)
-    state, other = a.__reduce_ex__(4), b.__reduce_ex__(4)
-    return isinstance(state, tuple) and same(state[:3], other[:3], whole, copies)
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Compared) or self.value is other.value:
+            return isinstance(other, _Compared)
+        try:
+            return not self.by_identity and bool(self.value == other.value)
+        except Exception:
+            return False
+
+    def __hash__(self) -> int:
+        try:
+            return id(self.value) if self.by_identity else hash(self.value)
+        except Exception:
+            return 0
 
 
 def keeps_more_than_parameters(estimator: Any) -> bool:
     """Return whether clones may keep the fitted state, as those of FrozenEstimator."""
     usual = BaseEstimator.__sklearn_clone__
     return getattr(type(estimator), "__sklearn_clone__", usual) is not usual
-
-
-class OptionKey:
-    """Hashable key of any value; keys are equal for values that are the `same`."""
-
-    def __init__(self, value: Any, copies: bool = True) -> None:
-        self.value, self.copies = value, copies
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, OptionKey) and same(
-            self.value, other.value, copies=self.copies
-        )
-
-    def __hash__(self) -> int:
-        return hash_of(self.value, self.copies)
-
-
-def hash_of(value: Any, copies: bool = True) -> int:
-    """Return a hash, valid within one process, equal for values that are the `same`."""
-    kind = type(value)
-    if isinstance(value, _ATOMS):
-        return hash((kind, id(value)))
-    try:
-        if isinstance(value, list | tuple):
-            return hash((kind, tuple(hash_of(item, copies) for item in value)))
-        if isinstance(value, dict):
-            items = ((key, hash_of(value[key], copies)) for key in value)
-            return hash((kind, frozenset(items)))
-        if isinstance(value, np.ndarray) or value != value:
-            return hash(kind)
-        if kind.__eq__ is not object.__eq__:
-            return hash((kind, value))
-        if hasattr(value, "get_params"):
-            if keeps_more_than_parameters(value):
-                return hash(kind)
-            return hash((kind, hash_of(value.get_params(deep=False), copies)))
-        if not copies:
-            return hash((kind, id(value)))
-    except Exception:  # it cannot be hashed or compared
-        pass
-    return hash(kind)
 
 
 class _Indexed(Dimension):
@@ -220,7 +211,7 @@ class _Listed(_Indexed):
 
     def _key(self, value: Any) -> Any:
         """Return a hashable key; different objects without ``__eq__`` differ."""
-        return OptionKey(value, copies=False)
+        return option_key(value, copies=False)
 
     def place(self, positions: FloatArray) -> NDArray[np.int_]:  # noqa: D102
         return nearest(self._positions, positions)
@@ -349,7 +340,7 @@ class Ordinal(_Listed):
 
     @property
     def key(self) -> tuple[Any, ...]:  # noqa: D102
-        return ("Ordinal", self.scale, tuple(map(OptionKey, self.values)))
+        return ("Ordinal", self.scale, tuple(map(option_key, self.values)))
 
 
 class Categorical(_Listed):
@@ -376,7 +367,7 @@ class Categorical(_Listed):
 
     @property
     def key(self) -> tuple[Any, ...]:  # noqa: D102
-        return ("Categorical", tuple(map(OptionKey, self.values)))
+        return ("Categorical", tuple(map(option_key, self.values)))
 
 
 class Progression(_Indexed):

@@ -22,7 +22,7 @@ from skbayes.space.dimensions import (
     native,
 )
 from skbayes.space.distribution import Distribution
-from skbayes.space.lists import Categorical, OptionKey, Ordinal, Progression
+from skbayes.space.lists import Categorical, Ordinal, Progression, distinct
 from skbayes.utils.optional import warn_user
 
 PRIORS = ("uniform", "log-uniform")
@@ -381,7 +381,7 @@ def _drawn(value: Any) -> Dimension:
     draws = [native(value.rvs(random_state=stream)) for _ in range(N_DRAWS)]
     if all(map(is_finite_number, draws)):
         return Ordinal(sorted(set(draws)), scale="rank")
-    return Categorical([key.value for key in dict.fromkeys(map(OptionKey, draws))])
+    return Categorical(distinct(draws))
 
 
 # Attributes of the objects of other libraries, and the functions that convert them.

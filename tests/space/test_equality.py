@@ -19,7 +19,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skbayes.space import Categorical
-from skbayes.space.lists import OptionKey, hash_of, same
+from skbayes.space.lists import option_key, same
 
 
 def columns(scaled):
@@ -98,16 +98,16 @@ def test_different_objects_of_one_class_are_different_options():
 
 
 def test_dicts_with_the_same_keys_have_several_hashes():
-    keys = [OptionKey({0: 1, 1: weight}) for weight in range(1000)]
+    keys = [option_key({0: 1, 1: weight}) for weight in range(1000)]
     assert len(set(map(hash, keys))) > 900
-    assert hash(OptionKey({0: 1, 1: [2]})) == hash(OptionKey({1: [2], 0: 1}))
+    assert hash(option_key({0: 1, 1: [2]})) == hash(option_key({1: [2], 0: 1}))
 
 
 def test_estimators_with_other_parameters_have_other_hashes():
     options = [SVC(C=c, kernel=k) for c in range(50) for k in ("rbf", "linear")]
-    assert len({hash_of(option) for option in options}) == 100
+    assert len({hash(option_key(option)) for option in options}) == 100
     for option in options:
-        assert hash_of(option) == hash_of(clone(option))
+        assert option_key(option) == option_key(clone(option))
     nested = [OneVsRestClassifier(option) for option in options]
-    assert len({hash_of(option) for option in nested}) == 100
+    assert len({option_key(option) for option in nested}) == 100
     assert same(nested[3], clone(nested[3])) and not same(nested[3], nested[4])
