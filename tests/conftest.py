@@ -27,32 +27,42 @@ def close_figures():
         sys.modules["matplotlib.pyplot"].close("all")
 
 
-@pytest.fixture(scope="module")
+CAN_FORK = "forkserver" in multiprocessing.get_all_start_methods()
+
+
+@pytest.fixture(scope="session", autouse=True)
 def forked_workers():
-    """Let one process fork those of joblib and Dask, which import nothing anew."""
-    if "forkserver" not in multiprocessing.get_all_start_methods():
+    """Let one process fork those of joblib, which import nothing anew."""
+    if not CAN_FORK:
         yield
         return
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.backend import context
 
     modules = ["skbayes.evaluation.fold", "skbayes.evaluation.backend"]
+    multiprocessing.set_forkserver_preload(modules)
+    before = context.get_start_method()
+    context.set_start_method("forkserver", force=True)
+    yield
+    context.set_start_method(before, force=True)
+    get_reusable_executor(max_workers=2).shutdown(wait=True)
+
+
+@pytest.fixture(scope="module")
+def forked_dask(forked_workers):
+    """Let the same process fork the workers of Dask."""
     options = contextlib.nullcontext()
     with contextlib.suppress(ImportError):
         import dask
         import distributed.utils
 
-        # Its import would let other workers pickle tracebacks.
-        distributed.utils._forkserver_preload_set = True
-        method = {"distributed.worker.multiprocessing-method": "forkserver"}
-        options = dask.config.set(method)
-    multiprocessing.set_forkserver_preload(modules)
-    before = context.get_start_method()
-    context.set_start_method("forkserver", force=True)
+        if CAN_FORK:
+            # Its import would let other workers pickle tracebacks.
+            distributed.utils._forkserver_preload_set = True
+            method = {"distributed.worker.multiprocessing-method": "forkserver"}
+            options = dask.config.set(method)
     with options:
         yield
-    context.set_start_method(before, force=True)
-    get_reusable_executor(max_workers=2).shutdown(wait=True)
 
 
 # Modules of other extras, which the extra test does not install.

@@ -16,7 +16,7 @@ from sklearn.utils.parallel import delayed
 
 from skbayes.compat import workers
 
-pytestmark = pytest.mark.usefixtures("forked_workers")
+pytestmark = pytest.mark.usefixtures("forked_dask")
 
 
 def test_threads_that_begin_together_share_one_new_pool_of_processes(monkeypatch):

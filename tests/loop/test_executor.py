@@ -36,7 +36,7 @@ from skbayes.loop.executor import (
 )
 from skbayes.loop.ray_tasks import RayTasks
 
-pytestmark = pytest.mark.usefixtures("forked_workers")
+pytestmark = pytest.mark.usefixtures("forked_dask")
 
 PLACE = contextvars.ContextVar("PLACE", default="elsewhere")
 

@@ -27,8 +27,6 @@ callback = pytest.importorskip(
     "sklearn.callback", reason="scikit-learn has callbacks since 1.9"
 )
 
-pytestmark = pytest.mark.usefixtures("forked_workers")
-
 X, y = load_iris(return_X_y=True)
 GRID = {"C": [0.1, 1.0, 10.0]}
 

@@ -25,8 +25,6 @@ from sklearn.linear_model import LogisticRegression
 
 from skbayes import BayesSearchCV, load_history
 
-pytestmark = pytest.mark.usefixtures("forked_workers")
-
 X, y = load_iris(return_X_y=True)
 
 posix = pytest.mark.skipif(os.name != "posix", reason="the fits fork")

@@ -24,8 +24,6 @@ from skbayes.loop import executor, scheduler
 from skbayes.loop.stopping import ExpectedImprovementBelow, NoImprovement, TargetScore
 from skbayes.search import running
 
-pytestmark = pytest.mark.usefixtures("forked_workers")
-
 X, y = load_iris(return_X_y=True)
 SPACE = {"quality": (0.0, 1.0)}
 

@@ -19,7 +19,7 @@ N_FOLDS = 3
 
 # joblib-spark, PySpark and Ray issue warnings.
 pytestmark = [
-    pytest.mark.usefixtures("forked_workers"),
+    pytest.mark.usefixtures("forked_dask"),
     pytest.mark.filterwarnings("ignore"),
 ]
 

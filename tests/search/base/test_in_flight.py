@@ -37,7 +37,7 @@ from skbayes import BayesSearchCV, load_history
 from skbayes.evaluation.backend import DaskBackend
 from skbayes.loop.executor import ExecutionContext
 
-pytestmark = pytest.mark.usefixtures("forked_workers")
+pytestmark = pytest.mark.usefixtures("forked_dask")
 
 X, y = load_iris(return_X_y=True)
 SMOOTH = {"C": (1e-2, 1e2, "log-uniform"), "gamma": (1e-3, 1.0, "log-uniform")}

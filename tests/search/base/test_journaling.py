@@ -34,7 +34,7 @@ def path(tmp_path):
     return tmp_path / "search.db"
 
 
-def test_what_the_guide_allows_and_refuses_to_change(path):
+def test_what_the_guide_allows_and_refuses_to_change(path, fits_here):
     make(path, 10).fit(X, y)
     less = {"timeout": 100, "n_jobs": 2, "return_folds": ["estimators", "predict"]}
     again = make(path, 4, **less).fit(X, y)

@@ -21,7 +21,7 @@ from skbayes import (
 )
 from skbayes.defaults import models
 
-pytestmark = pytest.mark.usefixtures("forked_workers", "fits_here")
+pytestmark = pytest.mark.usefixtures("fits_here")
 
 X, y = load_iris(return_X_y=True)
 OWN = {"max_depth": 2, "min_samples_leaf": 1}
