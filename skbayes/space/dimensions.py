@@ -20,7 +20,7 @@ import math
 import numbers
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -101,6 +101,18 @@ def shortest(low: float, value: float, high: float) -> float:
         if low <= rounded <= high:
             return rounded
     return value
+
+
+def shortest_at(
+    values_at: Callable[[FloatArray], FloatArray],
+    positions: FloatArray,
+    first: float = 0.0,
+    last: float = 1.0,
+) -> FloatArray:
+    """Return the numbers with the fewest digits in the cells of positions (n,)."""
+    edges = positions + HALF_CELL * np.array([[-1.0], [0.0], [1.0]])
+    cells = values_at(np.clip(edges, first, last)).T.tolist()
+    return np.array([shortest(*cell) for cell in cells])
 
 
 def rank_of(number: float) -> int:
@@ -342,12 +354,7 @@ class Real(_Range):
 
     def decode(self, positions: ArrayLike) -> list[float]:  # noqa: D102
         lattice = on_lattice(np.asarray(positions, dtype=np.float64))
-        values = self._at(lattice)
-        if self._is_fine:
-            lows = self._at(np.maximum(lattice - HALF_CELL, 0.0))
-            highs = self._at(np.minimum(lattice + HALF_CELL, 1.0))
-            cells = zip(lows.tolist(), values.tolist(), highs.tolist(), strict=True)
-            values = np.array([shortest(*cell) for cell in cells])
+        values = shortest_at(self._at, lattice) if self._is_fine else self._at(lattice)
         return self._within_bounds(lattice, values).tolist()
 
     def _within_bounds(self, lattice: FloatArray, values: FloatArray) -> FloatArray:

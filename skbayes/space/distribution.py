@@ -10,14 +10,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayes.space.dimensions import (
-    HALF_CELL,
     LATTICE,
     Dimension,
     FloatArray,
     is_finite_number,
     nearest,
     on_lattice,
-    shortest,
+    shortest_at,
 )
 from skbayes.space.lists import option_key
 
@@ -174,10 +173,7 @@ class Distribution(Dimension):
         snapped = self._settle(positions)
         if not self._is_fine:
             return self._quantile(snapped).tolist()
-        edges = snapped + HALF_CELL * np.array([[-1.0], [0.0], [1.0]])
-        edges = np.clip(edges, self._lowest, self._highest)
-        cells = self._quantile(edges).T.tolist()
-        values = np.array([shortest(*cell) for cell in cells])
+        values = shortest_at(self._quantile, snapped, self._lowest, self._highest)
         # Quantiles may be less accurate than the lattice.
         stays = self._position(values) == snapped
         values = np.where(stays, values, self._quantile(snapped))
