@@ -55,7 +55,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.optimizer": 991,
     "skbayes.results": 1066,
     "skbayes.search": 4676,
-    "skbayes.space": 2051,
+    "skbayes.space": 2050,
     "skbayes.surrogates": 2093,
     "skbayes.text": 1511,
     "skbayes.tracking": 373,
