@@ -16,7 +16,7 @@ from scipy.stats import qmc
 from skbayes.space.candidates import Candidates, sobol
 from skbayes.space.dimensions import FloatArray
 from skbayes.space.optimum_prior import OptimumPrior
-from skbayes.space.portfolio import BranchPortfolio, Portfolio
+from skbayes.space.portfolio import ModelStarts, Portfolio
 from skbayes.space.space import Space
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ def draw_design(
 
 
 def next_of_portfolio(
-    portfolio: Portfolio | BranchPortfolio,
+    portfolio: Portfolio | ModelStarts,
     learned: Sequence[Observation],
     observed: Sequence[Observation],
     pending: Sequence[FloatArray],
@@ -124,7 +124,7 @@ def next_of_portfolio(
             (score,) = trial.scores
             scores[place] = -math.inf if math.isnan(score) else score
     rows = [*(trial.configuration.row for trial in observed), *pending]
-    if isinstance(portfolio, BranchPortfolio):
+    if isinstance(portfolio, ModelStarts):
         rows = [*(trial.configuration.row for trial in learned), *rows]
         scores = [math.nan] * len(learned) + scores
     elif len(learned) + len(rows) >= portfolio.n_first:

@@ -6,23 +6,20 @@ Symbols (n configurations, D columns):
 - log density of a column: log density of the position of the best value, relative to
   the distribution from which the dimension's values are drawn. It is 0 everywhere if
   nothing is known. The mean of its exponential over random values is 1.
-- conditions: index of the required option of some columns; None requires that the
-  column is inactive.
+- path: index of the required option of some columns.
 """
 
 from __future__ import annotations
 
 import copy
-import itertools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayes.space.dimensions import Dimension, FloatArray, nearest
-from skbayes.space.portfolio import BranchPortfolio, Portfolio
+from skbayes.space.portfolio import ModelStarts, Portfolio
 
 if TYPE_CHECKING:
     from skbayes.space.space import Space
@@ -32,12 +29,10 @@ if TYPE_CHECKING:
 # from it.
 N_QUANTILES = 1024
 
-# Required options of columns, by index; None requires that the column is inactive.
-Path = dict[int, int | None]
+# Required options of columns, by index.
+Path = dict[int, int]
 
 Density = Sequence[ArrayLike] | ArrayLike
-Conditions = Mapping[int, int | None]
-Paths = Mapping[int, list[Path]]
 
 
 def paths(tree: list[tuple[int, list]]) -> dict[int, list[Path]]:
@@ -54,29 +49,6 @@ def paths(tree: list[tuple[int, list]]) -> dict[int, list[Path]]:
     return found
 
 
-def compatible(
-    places: Mapping[int, list[Path]], place: int, conditions: Mapping[int, int | None]
-) -> list[Path]:
-    """Return the paths to a column that satisfy conditions, with the conditions."""
-    found = places[place]
-    for other, option in conditions.items():
-        joined: list[Path] = []
-        for path in found:
-            if option is None:
-                active = any(
-                    other_path.items() <= path.items() for other_path in places[other]
-                )
-                joined += [] if active else [{**path, other: None}]
-            elif path.get(other, option) == option:
-                joined += [
-                    {**other_path, **path, other: option}
-                    for other_path in places[other]
-                    if all(path.get(k, v) == v for k, v in other_path.items())
-                ]
-        found = joined
-    return found
-
-
 class OptimumPrior:
     """Prior density of the best configuration of a search space.
 
@@ -84,12 +56,12 @@ class OptimumPrior:
     the parameter being active.
 
     A choice without a density expresses no preference among its branches, but the
-    density has a peak in each branch with conditional densities. For the acquisition
-    function, the log density is therefore centered in each branch: its expectation
-    under the prior, the Kullback-Leibler divergence of the prior from random values, is
-    subtracted. If the best configuration of a branch is drawn from the prior, the
-    expected value there is then 0, as in a branch without densities. The branches of a
-    choice with a density are not centered, because it is a preference.
+    density has a peak in each branch whose parameters have densities. For the
+    acquisition function, the log density is therefore centered in each branch: its
+    expectation under the prior, the Kullback-Leibler divergence of the prior from
+    random values, is subtracted. If the best configuration of a branch is drawn from
+    the prior, the expected value there is then 0, as in a branch without densities. The
+    branches of a choice with a density are not centered, because it is a preference.
 
     Parameters
     ----------
@@ -111,11 +83,6 @@ class OptimumPrior:
         precedence over a name. Parameters that are not named have a flat density.
     portfolio : Portfolio or None, default=None
         Configurations that an optimizer proposes first.
-    conditional : sequence of (conditions, densities), default=()
-        Further densities that apply only to some configurations. `conditions` is a dict
-        from indices of columns to the index of the required option, or to None if the
-        column must be inactive. Two densities of a column must not apply to the same
-        configuration.
 
     Examples
     --------
@@ -131,18 +98,11 @@ class OptimumPrior:
         self,
         space: Space,
         densities: Mapping[Any, Density],
-        portfolio: Portfolio | BranchPortfolio | None = None,
-        conditional: Sequence[tuple[Conditions, Mapping[Any, Density]]] = (),
+        portfolio: Portfolio | ModelStarts | None = None,
     ) -> None:
         self.space, self.portfolio = space, portfolio
-        places = paths(space.tree)
-        self._terms: list[_Term] = []
-        for conditions, named in (({}, densities), *conditional):
-            self._terms += _terms(space, places, named, conditions)
-        # Columns that others are conditional on come first.
-        _check_disjoint(places, self._terms)
-        self._terms.sort(key=lambda term: (bool(term.conditions), term.place))
-        self._centers = _centers(places, self._terms)
+        self._densities = _column_densities(space, densities)
+        self._centers = _centers(paths(space.tree), self._densities)
 
     def log_density(self, X: FloatArray) -> FloatArray:
         """Compute the log density (n,) of encoded configurations (n, D).
@@ -152,9 +112,9 @@ class OptimumPrior:
         """
         X = np.asarray(X, dtype=np.float64)
         total = np.zeros(len(X))
-        for term in self._terms:
-            active = term.applies(self.space, X)
-            total[active] += term.density.values(X[active, term.place])
+        for place, density in self._densities.items():
+            active = ~np.isnan(X[:, place])
+            total[active] += density.values(X[active, place])
         return total
 
     def centered_log_density(self, X: FloatArray) -> FloatArray:
@@ -165,8 +125,14 @@ class OptimumPrior:
         """
         X = np.asarray(X, dtype=np.float64)
         total = self.log_density(X)
-        for conditions, expectation in self._centers:
-            total[_satisfies(self.space, X, conditions)] -= expectation
+        for path, expectation in self._centers:
+            mask = np.ones(len(X), dtype=bool)
+            for place, option in path.items():
+                inactive = np.isnan(X[:, place])
+                dimension: Any = self.space.columns[place].dimension
+                chosen = dimension.place(np.where(inactive, 0.0, X[:, place]))
+                mask &= ~inactive & (chosen == option)
+            total[mask] -= expectation
         return total
 
     def gradient(self, X: FloatArray) -> FloatArray:
@@ -177,9 +143,9 @@ class OptimumPrior:
         """
         X = np.asarray(X, dtype=np.float64)
         result = np.zeros(X.shape)
-        for term in self._terms:
-            active = term.applies(self.space, X)
-            result[active, term.place] += term.density.slopes(X[active, term.place])
+        for place, density in self._densities.items():
+            active = ~np.isnan(X[:, place])
+            result[active, place] = density.slopes(X[active, place])
         return result
 
     def sample(self, n: int, random_state: np.random.Generator) -> FloatArray:
@@ -189,16 +155,8 @@ class OptimumPrior:
     def from_uniform(self, U: FloatArray) -> FloatArray:
         """Map numbers (n, D) in [0, 1) to configurations drawn from the density."""
         U = np.array(U, dtype=np.float64)
-        required = {place for term in self._terms for place in term.conditions}
-        X = None
-        for term in self._terms:
-            rows: Any = slice(None)
-            if term.conditions:
-                X = self.space.from_uniform(U) if X is None else X
-                rows = _satisfies(self.space, X, term.conditions)
-            U[rows, term.place] = term.density.quantiles(U[rows, term.place])
-            # A new option may satisfy or violate the conditions of later terms.
-            X = None if term.place in required else X
+        for place, density in self._densities.items():
+            U[:, place] = density.quantiles(U[:, place])
         return self.space.from_uniform(U)
 
     @property
@@ -208,10 +166,8 @@ class OptimumPrior:
         Columns with a flat density have their middle or their first option.
         """
         row = np.where(self.space.categorical, 0.0, 0.5)
-        for term in self._terms:
-            snapped = self.space.snap(row[None, :])
-            if _satisfies(self.space, snapped, term.conditions)[0]:
-                row[term.place] = term.density.center
+        for place, density in self._densities.items():
+            row[place] = density.center
         return self.space.snap(row[None, :])[0]
 
     def on(self, space: Space) -> OptimumPrior:
@@ -243,36 +199,17 @@ class OptimumPrior:
     @property
     def is_flat(self) -> bool:
         """Whether all configurations have the same density."""
-        return all(np.ptp(term.density.logs) == 0.0 for term in self._terms)
+        return all(np.ptp(density.logs) == 0.0 for density in self._densities.values())
 
     def __repr__(self) -> str:
-        columns = self.space.columns
-        named = sorted({str(columns[term.place].name) for term in self._terms})
+        named = sorted({str(self.space.columns[k].name) for k in self._densities})
         return f"OptimumPrior({', '.join(named)})"
 
 
-@dataclass(frozen=True)
-class _Term:
-    """Density of a column for the configurations that satisfy conditions."""
-
-    place: int
-    name: str | None
-    density: _ColumnDensity
-    conditions: Conditions
-
-    def applies(self, space: Space, X: FloatArray) -> np.ndarray:
-        """Return the mask of the rows to which the density applies."""
-        active = ~np.isnan(X[:, self.place])
-        return active & _satisfies(space, X, self.conditions)
-
-
-def _terms(
-    space: Space,
-    places: Paths,
-    densities: Mapping[Any, Density],
-    conditions: Conditions,
-) -> list[_Term]:
-    """Return the terms of densities that can apply to a configuration."""
+def _column_densities(
+    space: Space, densities: Mapping[Any, Density]
+) -> dict[int, _ColumnDensity]:
+    """Return the densities of the columns that have one, by index."""
     if not isinstance(densities, Mapping):
         raise TypeError(f"densities must be a dict, got {densities!r}.")
     for key in densities:
@@ -281,73 +218,36 @@ def _terms(
                 f"densities: {key!r} is not a parameter of the space; its parameters "
                 f"are {space.parameter_names}."
             )
-    found = []
+    found = {}
     for place, column in enumerate(space.columns):
         density = densities.get(place, densities.get(column.name))
-        if density is not None and compatible(places, place, conditions):
-            column_density = _ColumnDensity(column, density)
-            found.append(_Term(place, column.name, column_density, conditions))
+        if density is not None:
+            found[place] = _ColumnDensity(column, density)
     return found
 
 
-def _check_disjoint(places: Paths, terms: Sequence[_Term]) -> None:
-    """Raise ValueError if two densities of a column apply to the same configuration."""
-    for first, second in itertools.combinations(terms, 2):
-        merged = {**first.conditions, **second.conditions}
-        if (
-            first.place == second.place
-            and all(merged[k] == option for k, option in first.conditions.items())
-            and compatible(places, first.place, merged)
-        ):
-            raise ValueError(
-                f"conditional: two densities of {first.name!r} apply to the same "
-                "configurations, and their product is not normalized. Pass "
-                "densities with conditions that exclude each other."
-            )
-
-
-def _centers(places: Paths, terms: Sequence[_Term]) -> list[tuple[Conditions, float]]:
+def _centers(
+    places: dict[int, list[Path]], densities: Mapping[int, _ColumnDensity]
+) -> list[tuple[Path, float]]:
     """Return the expectation of the log density in each branch, under the prior.
 
-    Options of choices without a density are the conditions of a branch. The expectation
-    of a term is weighted with the probability of the options of other choices that it
+    Options of choices without a density are the path of a branch. The expectation of a
+    density is weighted with the probability of the options of other choices that it
     requires.
     """
-    by_place: dict[int, list[_Term]] = {}
-    for term in terms:
-        by_place.setdefault(term.place, []).append(term)
-    sums: dict[tuple[tuple[int, int | None], ...], float] = {}
-    for term in terms:
-        for path in compatible(places, term.place, term.conditions):
-            expectation, branch = term.density.expectation, []
-            for place, option in sorted(path.items()):
-                stated = [
-                    other.density
-                    for other in by_place.get(place, ())
-                    if other.conditions.items() <= path.items()
-                ]
-                if stated and option is not None:
-                    expectation *= stated[0].shares[option]
+    sums: dict[tuple[tuple[int, int], ...], float] = {}
+    for place, density in densities.items():
+        for path in places[place]:
+            expectation, branch = density.expectation, []
+            for choice, option in sorted(path.items()):
+                if choice in densities:
+                    expectation *= densities[choice].shares[option]
                 else:
-                    branch.append((place, option))
+                    branch.append((choice, option))
             if branch:
                 key = tuple(branch)
                 sums[key] = sums.get(key, 0.0) + expectation
     return [(dict(key), total) for key, total in sums.items() if total != 0.0]
-
-
-def _satisfies(space: Space, X: FloatArray, conditions: Conditions) -> np.ndarray:
-    """Return the mask of the rows that satisfy conditions."""
-    mask = np.ones(len(X), dtype=bool)
-    for place, option in conditions.items():
-        inactive = np.isnan(X[:, place])
-        if option is None:
-            mask &= inactive
-        else:
-            dimension: Any = space.columns[place].dimension
-            chosen = dimension.place(np.where(inactive, 0.0, X[:, place]))
-            mask &= ~inactive & (chosen == option)
-    return mask
 
 
 class _ColumnDensity:

@@ -1,4 +1,4 @@
-"""Portfolios: configurations that were good on other data sets.
+"""Portfolios: configurations that a search begins with.
 
 Symbols: m configurations, t data sets.
 """
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skbayes.space.dimensions import FloatArray, key_of
+from skbayes.space.lists import option_key
 
 if TYPE_CHECKING:
     from skbayes.space.space import Space
@@ -80,53 +81,34 @@ class Portfolio:
         return weights / weights.sum()
 
 
-class BranchPortfolio:
-    """Portfolios of several branches of a space, such as the models of a choice.
+class ModelStarts:
+    """First configuration of each model of a choice.
 
-    The next configuration is from the branch with the fewest trials, including those of
-    earlier searches on the same data; ties are in the order of the branches. The
-    portfolio is used up if each branch has a trial and there are `n_first` trials. A
-    branch is a pair (members, portfolio); for the members, see `in_branch`.
+    `points` are triples: the parameter that is a choice among models, the model, and a
+    configuration. The next configuration is the first one whose model has no trial,
+    also among those of earlier searches on the same data. A search starts with at least
+    `n_first` configurations.
     """
 
     def __init__(
         self,
-        branches: Sequence[tuple[Sequence[Mapping[int, float]], Portfolio]],
+        space: Space,
+        points: Sequence[tuple[str, Any, Mapping[str, Any]]],
         n_first: int,
     ) -> None:
-        self.branches = list(branches)
-        self.n_first = max(n_first, len(self.branches))
-        self.rows = np.vstack([portfolio.rows for _, portfolio in self.branches])
+        self._space = space
+        self._models = [(name, option_key(model)) for name, model, _ in points]
+        self.rows = space.encode([params for *_, params in points])
+        self.n_first = max(n_first, len(points))
 
     def choose(
         self, X: FloatArray, scores: FloatArray, free: Sequence[int]
     ) -> int | None:
         """Return the index of the next configuration, as :meth:`Portfolio.choose`."""
-        masks = [in_branch(X, members) for members, _ in self.branches]
-        counts = [int(np.sum(mask)) for mask in masks]
-        starts = np.cumsum(
-            [0, *(len(portfolio.rows) for _, portfolio in self.branches)]
-        )
-        for branch in np.argsort(counts, kind="stable").tolist():
-            if counts[branch] and len(X) >= self.n_first:
-                return None
-            start, end, mask = starts[branch], starts[branch + 1], masks[branch]
-            local = [place - start for place in free if start <= place < end]
-            place = self.branches[branch][1].choose(X[mask], scores[mask], local)
-            if place is not None:
-                return int(start + place)
-        return None
-
-
-def in_branch(X: FloatArray, members: Sequence[Mapping[int, float]]) -> np.ndarray:
-    """Return the mask of the rows with all positions of one of the dicts `members`.
-
-    Positions are by index of the column, NaN for an inactive column.
-    """
-    mask = np.zeros(len(X), dtype=bool)
-    for member in members:
-        places, positions = list(member), np.array(list(member.values()))
-        values = X[:, places]
-        equal = (values == positions) | (np.isnan(values) & np.isnan(positions))
-        mask |= np.all(equal, axis=1)
-    return mask
+        names = {name for name, _ in self._models}
+        tried = {
+            (name, option_key(params.get(name)))
+            for params in self._space.decode(X)
+            for name in names
+        }
+        return next((k for k in free if self._models[k] not in tried), None)

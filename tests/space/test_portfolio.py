@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from skbayes.space import Space
-from skbayes.space.portfolio import BranchPortfolio, Portfolio
+from skbayes.space.portfolio import ModelStarts, Portfolio
 
 SPACE = Space.from_notation({"x": [0, 1, 2, 3, 4]})
 POINTS = [{"x": x} for x in range(5)]
@@ -48,56 +48,27 @@ def test_a_failure_is_worse_than_any_score():
 
 
 KINDS = Space.from_notation({"kind": ["a", "b", "c"], "x": [0, 1, 2, 3]})
+STARTS = [("kind", kind, {"kind": kind, "x": x}) for x, kind in enumerate("abc")]
 
 
-def three_branches(n_first, sizes=(4, 1, 2)):
-    """Return portfolios of three branches, each of which prefers its last point."""
-    branches = []
-    for option, (kind, size) in enumerate(zip("abc", sizes, strict=True)):
-        points = [{"kind": kind, "x": x} for x in range(size)]
-        regrets = [np.linspace(1.0, 0.0, size)]
-        own = Portfolio(KINDS, points, regrets, size)
-        branches.append(([{0: option / 2}], own))
-    return BranchPortfolio(branches, n_first)
-
-
-def chosen(portfolio, n, tried=()):
+def chosen(portfolio, tried=(), left_out=()):
+    """Return the kinds that are chosen, with those that were tried."""
     made = list(tried)
-    while len(made) < n:
+    while len(made) < 9:
         X = KINDS.encode(made) if made else np.empty((0, 2))
-        keys = [tuple(row) for row in X]
-        free = [k for k, row in enumerate(portfolio.rows) if tuple(row) not in keys]
+        free = [k for k in range(len(portfolio.rows)) if k not in left_out]
         place = portfolio.choose(X, np.zeros(len(X)), free)
         if place is None:
             break
         made += KINDS.decode(portfolio.rows[[place]])
-    return [(one["kind"], one["x"]) for one in made]
+    return [one["kind"] for one in made]
 
 
-def test_each_branch_begins_with_its_best_point():
-    assert chosen(three_branches(0), 9) == [("a", 3), ("b", 0), ("c", 1)]
-    assert three_branches(0).n_first == 3
-
-
-def test_further_points_are_from_the_branches_with_the_fewest_trials():
-    found = chosen(three_branches(6), 9)
-    # The branch with one point has no more of them.
-    assert [kind for kind, _ in found] == ["a", "b", "c", "a", "c", "a"]
-    assert len(set(found)) == 6
-
-
-def test_branches_that_were_tried_are_not_tried_first():
-    tried = [{"kind": "c", "x": 3}, {"kind": "a", "x": 0}]
-    assert chosen(three_branches(0), 9, tried)[2:] == [("b", 0)]
-    tried = [{"kind": "a", "x": x} for x in range(4)]
-    assert chosen(three_branches(0), 9, tried)[4:] == [("b", 0), ("c", 1)]
-
-
-def test_a_branch_without_a_free_point_is_skipped():
-    portfolio = three_branches(0)
-    free = [k for k in range(7) if k != 4]
-    X = portfolio.rows[[0]]
-    place = portfolio.choose(X, np.zeros(1), free)
-    assert place == 6
-    X = portfolio.rows[[0, 6]]
-    assert portfolio.choose(X, np.zeros(2), []) is None
+def test_each_model_is_tried_once():
+    starts = ModelStarts(KINDS, STARTS, 2)
+    assert chosen(starts) == ["a", "b", "c"]
+    assert starts.n_first == 3
+    assert ModelStarts(KINDS, STARTS, 5).n_first == 5
+    # The trial may have other values, and the configuration may be excluded.
+    assert chosen(starts, [{"kind": "b", "x": 3}]) == ["b", "a", "c"]
+    assert chosen(starts, left_out=[1]) == ["a", "c"]
