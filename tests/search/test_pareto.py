@@ -353,7 +353,7 @@ def test_recorded_times_count_when_a_search_is_continued(tmp_path):
     for name in ("mean_test_score_time", "mean_test_predict_time"):
         times = first.cv_results_[name]
         np.testing.assert_array_equal(times, again.cv_results_[name])
-        assert np.all((times > 0.0) & (times < 1.0))
+        assert np.all(times > 0.0)
     assert first.optimizer_.ask() == again.optimizer_.ask()
     with pytest.raises(ValueError, match="settings: objectives"):
         make({**OBJECTIVES, "n_features": "min"}, journal=path).fit(X, y)
