@@ -42,7 +42,7 @@ from harness import HERE
 from sklearn.ensemble import RandomForestRegressor
 
 RESULTS = HERE / "results" / "priors"
-KNOWLEDGE = HERE.parent / "skbayes" / "spaces" / "knowledge.json"
+KNOWLEDGE = HERE.parent / "skbayes" / "defaults" / "knowledge.json"
 # Number of configurations of a portfolio, also of parts of pipelines.
 N_PORTFOLIO, N_OF_PARTS = 16, 8
 # Maximum number of tables with stored regrets.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import math
 import re
@@ -60,12 +61,10 @@ def is_missing(value: Any) -> bool:
 
 
 def _number(value: Any) -> float:
-    if is_missing(value):
-        return math.nan
-    if hasattr(value, "total_seconds"):
-        return float(value.total_seconds())
+    """Return a number or the seconds of a time difference; NaN if it is neither."""
     try:
-        return float(value)
+        seconds = getattr(value, "total_seconds", None)
+        return float(value if seconds is None else seconds())
     except (TypeError, ValueError):
         return math.nan
 
@@ -79,13 +78,11 @@ def _numbers(values: np.ndarray) -> np.ndarray:
 
 
 def _date(value: Any) -> np.datetime64:
-    """Return a date and time, without the time zone."""
+    """Return a date and time, without the time zone; NaT if it is none."""
     if isinstance(value, str):
-        try:
+        with contextlib.suppress(ValueError):
             value = datetime.datetime.fromisoformat(value)
-        except ValueError:
-            return np.datetime64("NaT", "s")
-    if is_missing(value):
+    if isinstance(value, str) or is_missing(value):
         return np.datetime64("NaT", "s")
     if getattr(value, "tzinfo", None) is not None:
         value = value.replace(tzinfo=None)
@@ -248,11 +245,8 @@ def table_of(X: Any) -> Table:
         _check_numbers(X.data, "X")
         if np.isnan(X.data).any():
             raise ValueError("X: sparse data must not have missing values.")
-        n_rows, n_columns = X.shape
-        _check_shape(n_rows, n_columns)
-        return Table(
-            {"numbers": [*range(n_columns)]}, set(), n_rows, n_columns, False, True
-        )
+        _check_shape(*X.shape)
+        return Table({"numbers": [*range(X.shape[1])]}, set(), *X.shape, False, True)
     shape = getattr(X, "shape", None) or _array(X).shape
     if len(shape) != 2:
         hint = ""
@@ -284,9 +278,10 @@ def table_of(X: Any) -> Table:
             numbers = _numbers(values)
             _check_numbers(numbers, f"X: column {name!r}")
             missing |= bool(np.isnan(numbers).any())
-        if values.dtype.kind not in "biuf" and not (
-            kind == "categories" and frame and _is_plain(values)
-        ):
+        # scikit-learn's encoders accept strings and NaN.
+        plain = kind == "categories" and frame
+        plain = plain and all(type(v) in (str, float, type(None)) for v in values)
+        if values.dtype.kind not in "biuf" and not plain:
             converted.add(key)
     if not set(kinds) - {"ignored"}:
         raise ValueError(
@@ -315,11 +310,6 @@ def _check_numbers(numbers: np.ndarray, where: str) -> None:
             )
 
 
-def _is_plain(values: np.ndarray) -> bool:
-    """Return whether scikit-learn's encoders accept the values: strings and NaN."""
-    return all(type(v) is str or v is None or type(v) is float for v in values)
-
-
 def _kind(values: np.ndarray, name: Any, declared: bool) -> str:
     """Return "numbers", "dates", "categories", "documents" or "ignored"."""
     kind = values.dtype.kind
@@ -341,9 +331,11 @@ def _kind(values: np.ndarray, name: Any, declared: bool) -> str:
     if len(distinct) < 2:
         return "ignored"
     if not declared:
-        if all(map(_is_number, distinct)):
+        numeric = str | Real | datetime.timedelta
+        if all(isinstance(v, numeric) and not is_missing(_number(v)) for v in distinct):
             return "numbers"
-        if not any(np.isnat(_date(v)) if _may_be_date(v) else True for v in distinct):
+        dated = str | datetime.date | np.datetime64
+        if all(isinstance(v, dated) and not np.isnat(_date(v)) for v in distinct):
             return "dates"
     strings = [str(value) for value in distinct]
     share = len(distinct) / len(objects)
@@ -351,16 +343,6 @@ def _kind(values: np.ndarray, name: Any, declared: bool) -> str:
     if not declared and words >= WORDS and share > TEXT_SHARE:
         return "documents"
     return "ignored" if share > ID_SHARE else "categories"
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, str | Real | datetime.timedelta) and not math.isnan(
-        _number(value)
-    )
-
-
-def _may_be_date(value: Any) -> bool:
-    return isinstance(value, str | datetime.date | np.datetime64)
 
 
 def _counts_rows(values: np.ndarray, name: Any) -> bool:
