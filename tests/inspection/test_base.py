@@ -85,32 +85,23 @@ def test_better_scores_have_more_contrast_in_gray(dark):
     assert contrast[0] > (20 if dark else 12) and contrast[-1] > (85 if dark else 80)
 
 
-def test_the_default_style_is_black_on_white():
-    ax = plt.subplots()[1]
-    tones = base.tones(ax)
-    assert (tones.background, tones.foreground, tones.dark) == (
-        (1, 1, 1),
-        (0, 0, 0),
-        False,
-    )
+@pytest.mark.parametrize("style", ["default", "dark_background"])
+def test_ink_is_dark_on_white_and_light_on_black(style):
+    is_dark = style != "default"
+    with plt.style.context(style):
+        tones = base.tones(plt.subplots()[1])
+    ends = (tones.background, tones.foreground)
+    assert ends == (((0, 0, 0), (1, 1, 1)) if is_dark else ((1, 1, 1), (0, 0, 0)))
+    assert tones.dark == is_dark
+    if is_dark:
+        shades = [lightness(tones.series(k).color) for k in range(len(base.SERIES))]
+        assert min(shades) > 55 and np.min(np.abs(np.diff(shades))) > 4
+        return
     assert to_hex(tones.gray) == "#6e6e6e" and to_hex(tones.faint) == "#c8c8c8"
     for k in range(2 * len(base.SERIES)):
         same = base.SERIES[k % len(base.SERIES)]
         assert to_rgb(tones.series(k).color) == to_rgb(same.color)
         assert tones.series(k).marker == same.marker
-
-
-def test_on_a_dark_background_ink_is_light():
-    with plt.style.context("dark_background"):
-        tones = base.tones(plt.subplots()[1])
-    assert (tones.background, tones.foreground, tones.dark) == (
-        (0, 0, 0),
-        (1, 1, 1),
-        True,
-    )
-    shades = [lightness(tones.series(k).color) for k in range(len(base.SERIES))]
-    assert min(shades) > 55
-    assert np.min(np.abs(np.diff(shades))) > 4
 
 
 def test_the_color_of_texts_is_used_where_it_can_be_read():

@@ -1,14 +1,18 @@
+"""Runs of MLflow, by a call and by autologging."""
+
 import math
 import sys
+import warnings
 
+import every_search
 import pytest
 from journal_samples import SPACE, fold, open_journal, record, trial_of
-from mlflow_double import Mlflow
+from mlflow_double import Autologging, Mlflow
 from sklearn.datasets import load_iris
 from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
 
-from skbayes import load_history
+from skbayes import BayesSearchCV, load_history
 from skbayes.evaluation import History, Trial
 from skbayes.journal import reader
 from skbayes.tracking import log_to_mlflow
@@ -21,6 +25,14 @@ def mlflow(monkeypatch):
     module = Mlflow()
     monkeypatch.setitem(sys.modules, "mlflow", module)
     return module
+
+
+@pytest.fixture
+def autolog(mlflow, monkeypatch):
+    """Return MLflow after a call of `autolog`."""
+    mlflow.autologging = Autologging()
+    monkeypatch.setitem(sys.modules, mlflow.autologging.__name__, mlflow.autologging)
+    return mlflow
 
 
 @pytest.fixture
@@ -142,3 +154,136 @@ def test_without_mlflow_an_error_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "mlflow", None)
     with pytest.raises(ImportError, match=r"needs mlflow.*skbayes\[tracking\]"):
         log_to_mlflow(History())
+
+
+# -- autologging ---------------------------------------------------------------------
+
+
+class Watched(DummyClassifier):
+    """Estimator that records whether its fits would be logged."""
+
+    def fit(self, X, y):
+        autologging = sys.modules["mlflow.utils.autologging_utils"]
+        logged.append(not autologging._AUTOLOGGING_GLOBALLY_DISABLED)
+        return super().fit(X, y)
+
+
+logged = []
+
+
+def search(**more):
+    space = {"constant": [0, 1, 2]}
+    options = {"n_iter": 3, "cv": 2, "random_state": 0, **more}
+    return BayesSearchCV(Watched(strategy="constant"), space, **options)
+
+
+def test_a_search_is_one_run_and_its_fits_are_none(autolog):
+    logged.clear()
+    found = search().fit(X, y)
+    assert logged and not any(logged)
+    assert not autolog.autologging._AUTOLOGGING_GLOBALLY_DISABLED
+    (parent,) = autolog.parents
+    assert parent.info.status == "FINISHED"
+    assert parent.data.params["n_iter"] == "3"
+    assert parent.data.params["best_constant"] == str(found.best_params_["constant"])
+    assert parent.data.metrics["best_cv_score"] == found.best_score_
+    assert parent.data.tags["estimator_name"] == "BayesSearchCV"
+    assert [name for name, _ in parent.models] == ["model", "best_estimator"]
+    assert parent.texts["cv_results.csv"].startswith("mean_fit_time,")
+    children = autolog.children(parent)
+    assert sorted(children) == [0, 1, 2]
+    for row, params in enumerate(found.cv_results_["params"]):
+        child = children[row].data
+        assert child.params["constant"] == str(params["constant"])
+        assert child.params["strategy"] == "constant"
+        for name in ("mean_test_score", "std_test_score", "rank_test_score"):
+            assert child.metrics[name] == found.cv_results_[name][row]
+        assert child.tags["estimator_name"] == "Watched"
+
+
+@pytest.mark.parametrize("kind", every_search.SEARCHES)
+def test_every_search_is_logged(autolog, kind):
+    autolog.autologging.options = {"log_models": False, "max_tuning_runs": None}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "(?!The search was not logged)")
+        found = every_search.make(kind, n_iter=4).fit(*every_search.data(kind))
+    (parent,) = autolog.parents
+    assert parent.data.tags["skbayes.search"] == kind.__name__
+    # There is no best score of several objectives.
+    is_front = kind is every_search.ParetoSearchCV
+    assert ("best_cv_score" in parent.data.metrics) != is_front
+    assert sorted(autolog.children(parent)) == [trial.number for trial in found.trials_]
+
+
+def test_the_options_of_autolog_count(autolog):
+    autolog.autologging.options = {
+        "max_tuning_runs": 1,
+        "log_models": False,
+        "extra_tags": {"team": "a"},
+    }
+    found = search().fit(X, y)
+    (parent,) = autolog.parents
+    assert list(autolog.children(parent)) == [found.best_index_]
+    assert not parent.models and parent.data.tags["team"] == "a"
+
+
+def test_the_run_of_the_user_is_the_parent(autolog):
+    with autolog.start_run() as own:
+        search().fit(X, y)
+        autolog.autologging.options = {"exclusive": True}
+        search().fit(X, y)
+    assert autolog.parents == [own]
+    assert len(autolog.children(own)) == 3
+
+
+@pytest.mark.parametrize("state", ["disabled", "within", "off"])
+def test_nothing_is_logged_where_mlflow_logs_nothing(autolog, state):
+    autolog.autologging._AUTOLOGGING_GLOBALLY_DISABLED = state == "disabled"
+    autolog.autologging.within = state == "within"
+    autolog.autologging.options = {"disable": state == "off"}
+    search().fit(X, y)
+    assert not autolog.runs
+    # Not switched on again within a block that has switched it off.
+    assert autolog.autologging._AUTOLOGGING_GLOBALLY_DISABLED == (state == "disabled")
+
+
+def test_a_search_that_fails_is_a_run_that_failed(autolog):
+    with pytest.raises(ValueError, match="constant"):
+        search(error_score="raise").set_params(search_spaces={"constant": [7, 8]}).fit(
+            X, y
+        )
+    (parent,) = autolog.parents
+    assert parent.info.status == "FAILED"
+    assert not autolog.autologging._AUTOLOGGING_GLOBALLY_DISABLED
+
+
+def test_a_server_that_fails_costs_no_search(autolog):
+    def refuse(*args, **kwargs):
+        raise OSError("no server")
+
+    autolog.log_batch = refuse
+    with pytest.warns(UserWarning, match=r"not logged completely.*no server"):
+        found = search().fit(X, y)
+    assert hasattr(found, "best_params_")
+
+
+def test_mlflow_is_not_imported_by_a_search(monkeypatch):
+    monkeypatch.delitem(sys.modules, "mlflow.utils.autologging_utils", raising=False)
+    monkeypatch.setitem(sys.modules, "mlflow", None)
+    search = BayesSearchCV(DummyClassifier(), {"strategy": ["prior", "uniform"]})
+    assert len(search.set_params(n_iter=1).fit(X, y).trials_) == 1
+    assert sys.modules["mlflow"] is None
+
+
+def test_of_a_failed_trial_only_what_is_finite_is_logged(autolog):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = search().set_params(search_spaces={"constant": [0, 7]}).fit(X, y)
+    (parent,) = autolog.parents
+    children = autolog.children(parent)
+    failed = [t.number for t in found.trials_ if t.error]
+    assert len(failed) == 1
+    child = children[failed[0]]
+    assert child.info.status == "FAILED" and child.data.tags["state"] == "failed"
+    assert "mean_test_score" not in child.data.metrics
+    assert "ValueError" in child.data.tags["error"]
