@@ -17,7 +17,7 @@ from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number
-from skbayes.space.lists import OptionKey
+from skbayes.space.lists import option_key
 
 # A real number is at an end of its range if it is closer than this share of the range.
 EDGE = 0.01
@@ -250,7 +250,7 @@ def _varied(record: SearchRecord) -> list[str]:
         columns = record.space.columns
         return sorted({c.name for c in columns if c.name and c.dimension.n_values > 1})
     tried = {
-        (name, OptionKey(v)) for params in record.params for name, v in params.items()
+        (name, option_key(v)) for params in record.params for name, v in params.items()
     }
     counts = Counter(name for name, _ in tried)
     return sorted(name for name, n in counts.items() if n > 1)

@@ -3,7 +3,15 @@ import json
 import numpy as np
 import pytest
 
-from skbayes.benchmark import LookupTable, benchmark, load_nmt, protocol, run_method
+from skbayes import Optimizer
+from skbayes.benchmark import (
+    LookupTable,
+    benchmark,
+    load_nmt,
+    make_factory,
+    protocol,
+    run_method,
+)
 from skbayes.benchmark.methods import RandomSearch
 from skbayes.benchmark.protocol import RunFolder
 
@@ -187,9 +195,24 @@ def test_forgetting_a_method_keeps_others(small, tmp_path):
         ("no such thing", "'no such thing' on 'zh-en'.*surrogate"),
         ("gp+no", "acquisition"),
         ("no/such/file.py:Thing", "cannot be loaded"),
+        ("no.such:Thing", "cannot be loaded"),
     ],
 )
 def test_wrong_method_is_refused_before_any_run(table, tmp_path, method, message):
     with pytest.raises(ValueError, match=message):
         benchmark(["random", method], [table], seeds=1, folder=tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_named_surrogates_are_the_optimizers(table):
+    method = make_factory("gp+ucb")(table, 0)
+    options = {"surrogate": "gp", "acquisition": "ucb", "n_initial_points": 0}
+    own = Optimizer(table.space, **options, random_state=0)
+    for row in (3, 50, 100):
+        for one in (method, own):
+            one.tell(table.params[row], float(table.scores[row, 0]))
+    assert method.ask() == own.ask()
+    rows = [run_method("random", table, seed, cap=20).rows for seed in (0, 0, 1)]
+    assert rows[0] == rows[1] != rows[2]
+    name = "skbayes.benchmark.methods:RandomSearch"
+    assert make_factory(RandomSearch) is make_factory("random") is make_factory(name)

@@ -158,12 +158,9 @@ def test_every_search_can_be_drawn(display, kind, dark):
 
 
 @pytest.mark.parametrize("kind", ["front", "evolution"])
-def test_a_front_is_seen_on_a_dark_background(kind, dark):
+def test_fronts_and_many_searches_are_seen_on_a_dark_background(kind, dark):
     made = ParetoDisplay.from_search(drawn.search("pareto"), kind=kind)
     assert hardly_seen(made.figure_) == []
-
-
-def test_many_searches_are_seen_on_a_dark_background(dark):
     ax = None
     for k in range(8):
         history = drawn.history(0.5 + 0.01 * k, None, 0.6)

@@ -16,7 +16,6 @@ from sklearn.svm import SVC
 from skbayes import BayesSearchCV, load_history
 from skbayes.evaluation.trial import History
 from skbayes.inspection import SearchRecord, read_record
-from skbayes.space import Space
 
 X, y = drawn.X, drawn.y
 
@@ -235,32 +234,29 @@ def test_a_record_is_a_source_too():
         read_record(record, metric="other")
 
 
-def test_what_is_no_source(tmp_path):
-    with pytest.raises(TypeError, match="source must be a fitted search"):
-        read_record([1, 2])
-    with pytest.raises(NotFittedError):
-        read_record(BayesSearchCV(SVC(), {"C": [1]}))
-    with pytest.raises(NotFittedError):
-        read_record(GridSearchCV(SVC(), {"C": [1]}))
-    with pytest.raises(FileNotFoundError, match="journal"):
-        read_record(tmp_path / "missing")
-    with pytest.raises(TypeError, match="has no 'number'"):
-        read_record(pandas.DataFrame({"a": [1]}))
-
-
-def test_wrong_arguments():
-    history = drawn.history(0.5, 0.6)
-    with pytest.raises(ValueError, match="metric must be one of \\['score'\\]"):
-        read_record(history, metric="accuracy")
-    with pytest.raises(TypeError, match="metric must be a string"):
-        read_record(history, metric=3)
-    with pytest.raises(TypeError, match="name must be a string"):
-        read_record(history, name=3)
-    with pytest.raises(ValueError, match="search_spaces does not have the values"):
-        read_record(history, search_spaces={"C": [1.0]})
-    assert isinstance(
-        read_record(history, search_spaces={"C": [1.0, 10.0]}).space, Space
-    )
+@pytest.mark.parametrize(
+    ("source", "options", "error", "match"),
+    [
+        ([1, 2], {}, TypeError, "source must be a fitted search"),
+        (BayesSearchCV(SVC(), {"C": [1]}), {}, NotFittedError, "not fitted"),
+        (GridSearchCV(SVC(), {"C": [1]}), {}, NotFittedError, "not fitted"),
+        ("missing.journal", {}, FileNotFoundError, "journal"),
+        (pandas.DataFrame({"a": [1]}), {}, TypeError, "has no 'number'"),
+        (
+            None,
+            {"metric": "accuracy"},
+            ValueError,
+            r"metric must be one of \['score'\]",
+        ),
+        (None, {"metric": 3}, TypeError, "metric must be a string"),
+        (None, {"name": 3}, TypeError, "name must be a string"),
+        (None, {"search_spaces": {"C": [1.0]}}, ValueError, "does not have the values"),
+    ],
+)
+def test_wrong_sources_and_arguments(source, options, error, match):
+    source = drawn.history(0.5, 0.6) if source is None else source
+    with pytest.raises(error, match=match):
+        read_record(source, **options)
 
 
 def test_none_among_texts_is_not_lost_in_a_data_frame(tmp_path):

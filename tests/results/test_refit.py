@@ -134,23 +134,24 @@ def test_errors_when_called(rule):
 
 
 @pytest.mark.parametrize(
-    "make, error, match",
+    ("rule", "arguments", "error", "match"),
     [
-        (lambda: OneStandardError(3), TypeError, "by must be"),
-        (lambda: OneStandardError(largest="C"), TypeError, "largest must be"),
-        (lambda: OneStandardError(metric=None), TypeError, "metric must be"),
-        (lambda: FastestWithin("1"), TypeError, "epsilon must be a number"),
-        (lambda: FastestWithin(True), TypeError, "epsilon must be a number"),
-        (lambda: FastestWithin(-0.1), ValueError, "epsilon must be 0 or more"),
-        (lambda: FastestWithin(math.nan), ValueError, "epsilon must be 0 or more"),
-        (lambda: FastestWithin(1, relative=0.1), TypeError, "relative must be"),
-        (lambda: FastestWithin(1, time="fit"), ValueError, "time must be"),
-        (lambda: FastestWithin(1, metric=1), TypeError, "metric must be"),
+        (OneStandardError, {"by": 3}, TypeError, "by must be"),
+        (OneStandardError, {"largest": "C"}, TypeError, "largest must be"),
+        (OneStandardError, {"metric": None}, TypeError, "metric must be"),
+        (FastestWithin, {"epsilon": "1"}, TypeError, "epsilon must be a number"),
+        (FastestWithin, {"epsilon": True}, TypeError, "epsilon must be a number"),
+        (FastestWithin, {"epsilon": -0.1}, ValueError, "epsilon must be 0 or more"),
+        (FastestWithin, {"epsilon": math.nan}, ValueError, "epsilon must be 0 or more"),
+        (FastestWithin, {"relative": 0.1}, TypeError, "relative must be"),
+        (FastestWithin, {"time": "fit"}, ValueError, "time must be"),
+        (FastestWithin, {"metric": 1}, TypeError, "metric must be"),
     ],
 )
-def test_errors_when_made(make, error, match):
+def test_errors_when_made(rule, arguments, error, match):
+    needed = {"epsilon": 1} if rule is FastestWithin else {}
     with pytest.raises(error, match=match):
-        make()
+        rule(**(needed | arguments))
 
 
 @pytest.mark.parametrize("rule", RULES, ids=repr)
@@ -164,30 +165,27 @@ def test_rules_are_values(rule):
 
 
 @pytest.mark.parametrize(
-    "search",
+    ("kind", "more"),
     [
-        GridSearchCV(Ridge(), {"alpha": [1e-3, 0.1, 10.0]}),
-        RandomizedSearchCV(
-            Ridge(), {"alpha": [1e-3, 0.1, 10.0]}, n_iter=3, random_state=0
-        ),
-        BayesSearchCV(Ridge(), {"alpha": [1e-3, 0.1, 10.0]}, random_state=0),
+        (GridSearchCV, {}),
+        (RandomizedSearchCV, {"n_iter": 3, "random_state": 0}),
+        (BayesSearchCV, {"random_state": 0}),
     ],
-    ids=lambda search: type(search).__name__,
 )
-def test_in_a_search(search):
+def test_in_a_search(kind, more):
     X, y = load_diabetes(return_X_y=True)
-    search.set_params(refit=OneStandardError("alpha", largest=True), cv=5).fit(X, y)
+    rule = OneStandardError("alpha", largest=True)
+    search = kind(Ridge(), {"alpha": [1e-3, 0.1, 10.0]}, refit=rule, cv=5, **more)
+    search.fit(X, y)
     # By hand, from the definition.
     table = search.cv_results_
     means = table["mean_test_score"]
     best = [table[f"split{k}_test_score"][np.argmax(means)] for k in range(5)]
     lowest = max(means) - np.std(best, ddof=1) / np.sqrt(5)
-    alphas = [p["alpha"] for p in table["params"]]
-    assert search.best_params_["alpha"] == max(
-        alpha for alpha, mean in zip(alphas, means, strict=True) if mean >= lowest
-    )
+    alphas = np.array([params["alpha"] for params in table["params"]])
+    assert search.best_params_["alpha"] == max(alphas[means >= lowest])
     assert search.best_estimator_.alpha == search.best_params_["alpha"]
-    assert search.best_index_ == search.refit(search.cv_results_)
+    assert search.best_index_ == rule(table)
     assert not hasattr(search, "best_score_")
 
 
