@@ -96,7 +96,7 @@ def describe_search(
     }
     for name in sorted(params.keys() - without_effect - _PARTS):
         parts[f"settings: {name}"] = params[name]
-    describer = _Describer()
+    describer = Describer()
     identity = {}
     for describer.part, value in (data | parts).items():
         # Lists of data or splits of any length are described by their digest.
@@ -170,14 +170,6 @@ def _knowledge(source: Any) -> Any:
 # -- values -----------------------------------------------------------------------
 
 
-def describe(value: Any) -> str:
-    """Describe any value by a text that is the same in every process."""
-    describer = _Describer()
-    text = describer(value)
-    describer.warn()
-    return text
-
-
 def _qualified(thing: Any) -> str:
     """Return the name of a class or function with the public parts of its module."""
     module = getattr(thing, "__module__", None) or ""
@@ -205,8 +197,11 @@ def _parameters(estimator: Any) -> dict[str, Any]:
     }
 
 
-class _Describer:
-    """Describer of values, with the list of those that cannot be compared."""
+class Describer:
+    """Describer of any values by texts that are the same in every process.
+
+    It lists the values that cannot be compared, each in a `part` of the search.
+    """
 
     def __init__(self) -> None:
         self.part = "value"
@@ -231,6 +226,7 @@ class _Describer:
         return f"{name} (not verifiable)"
 
     def __call__(self, value: Any) -> str:
+        """Return the text of a value."""
         value = native(value)
         if type(value) is int:
             return repr(value) if abs(value) < 2**64 else hex(value)

@@ -39,12 +39,16 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, ParetoSearchCV, TradeoffSearchCV
-from skbayes.journal.identity import (
-    describe,
-    describe_search,
-    search_facts,
-)
+from skbayes.journal.identity import Describer, describe_search, search_facts
 from skbayes.space import Categorical, Choice, Ordinal, Space
+
+
+def describe(value):
+    describer = Describer()
+    text = describer(value)
+    describer.warn()
+    return text
+
 
 rng = np.random.default_rng(0)
 X = rng.random((40, 3))
