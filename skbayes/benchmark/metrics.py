@@ -1,6 +1,6 @@
 """Measures of runs and of random search.
 
-The measures are those of Zhang & Duh (2020). Numbers of rows include the 3 initial
+Zhang & Duh (2020) define the measures. Numbers of rows include the 3 initial
 rows, which are taken together, so no number is below 3.
 
 One objective:

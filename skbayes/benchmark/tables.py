@@ -195,9 +195,9 @@ class LookupTable:
     ) -> LookupTable:
         """Read a table from a CSV file whose first line contains the column names.
 
-        The arguments are those of :meth:`from_frame`. Whole numbers are converted to
-        int, other numbers to float, and all other values are strings. By default, the
-        name is that of the file.
+        The other arguments are described in :meth:`from_frame`. Whole numbers are
+        converted to int, other numbers to float, and all other values are strings. By
+        default, the file gives the table its name.
         """
         with open(path, newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -351,9 +351,9 @@ def load_nmt(pair: str) -> LookupTable:
     """Load one of the six tables of translation systems of Zhang & Duh (2020).
 
     Each table contains 118 to 767 Transformers with six hyper-parameters, their BLEU
-    (to be maximized) and their decoding time (to be minimized). The tables are those of
+    (to be maximized) and their decoding time (to be minimized). The source is
     https://github.com/Este1le/hpo_nmt (MIT license, see the package's
-    ``benchmark/data/LICENSE``). Scales and tolerances are those of the paper.
+    ``benchmark/data/LICENSE``). The paper defines scales and tolerances.
 
     Parameters
     ----------

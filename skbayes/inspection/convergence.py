@@ -26,7 +26,7 @@ class ConvergenceDisplay(_Display):
     """Best score so far as a line, and the trials as points.
 
     A dashed line is the score of the estimator's own values, if the search tried them.
-    The color of a point is that of its model if the search chooses among models.
+    If the search chooses among models, the color of a point shows its model.
 
     Use :meth:`from_search` or :meth:`from_history` to create a display. Call them again
     with ``ax=display.ax_`` to compare several searches in one plot.

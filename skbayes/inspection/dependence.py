@@ -1,6 +1,6 @@
 """Partial dependence of the score on one or two hyper-parameters: computation.
 
-The surrogate of the score is that of a search, or one fitted to its trials. Symbols: D
+The surrogate of the score comes from a search, or is fitted to its trials. Symbols: D
 columns of the encoded space; a cell is a combination of positions of the columns that
 are not averaged over.
 """

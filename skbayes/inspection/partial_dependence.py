@@ -103,8 +103,8 @@ class PartialDependenceDisplay(_Display):
     For a custom surrogate without a method ``average``, it is the mean of the standard
     deviations of the configurations, which is an upper bound.
 
-    The uncertainty is that of the average; it does not include the variation of the
-    scores with the other hyper-parameters. The surrogate is fitted to the scores of the
+    The uncertainty of the average does not include the variation of the scores with the
+    other hyper-parameters. The surrogate is fitted to the scores of the
     trials, and to the estimates for trials that ``pruning`` stopped after their first
     folds. Gaussian processes raise very bad scores to a floor to resolve differences
     between good ones. The plot names the floor, and the curves are flat there. To use
@@ -193,8 +193,8 @@ class PartialDependenceDisplay(_Display):
         widest = int(np.argmax(spans))
         return (
             "Partial dependence: predicted score at each value of a hyper-parameter, "
-            "averaged over the others, with a band of two standard deviations. The "
-            f"largest range is that of {self.dependences[widest].names[0]}, "
+            "averaged over the others, with a band of two standard deviations. "
+            f"{self.dependences[widest].names[0]} has the largest range, "
             f"{spans[widest]:.3g}."
         )
 

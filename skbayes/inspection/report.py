@@ -28,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 import skbayes
 from skbayes.inspection.advice import advice
 from skbayes.inspection.pareto import ParetoDisplay
-from skbayes.inspection.report_pictures import pictures
+from skbayes.inspection.report_plots import drawn_plots
 from skbayes.journal.reader import while_running
 from skbayes.loop.progress import time_text
 from skbayes.results.read import read_record
@@ -235,7 +235,7 @@ def _page(
 
 
 def _write(source: Any, path: Any, *args: Any) -> Path:
-    """Write the page; the other arguments are those of `_page`."""
+    """Write the page to a file; `args` are the other arguments of `_page`."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path must be a string or a path, got {path!r}.")
     target = Path(path)
@@ -265,7 +265,7 @@ def _contents(source: Any, record: SearchRecord) -> dict[str, Any]:
     ends = record.finished
     drawn: list[dict[str, Any]] | None = None
     with contextlib.suppress(ImportError):
-        drawn = list(pictures(source, record))
+        drawn = list(drawn_plots(source, record))
     params = getattr(source, "best_params_", None)
     if params is None and record.best is not None:
         params = record.params[record.best]
@@ -280,7 +280,7 @@ def _contents(source: Any, record: SearchRecord) -> dict[str, Any]:
         "duration": float(np.nanmax(ends)) if np.isfinite(ends).any() else None,
         "params": _shown(params, partial(pprint.pformat, width=72, sort_dicts=False)),
         "advice": advice(source, search_spaces=record.space),
-        "pictures": drawn,
+        "plots": drawn,
         "front": _front(record),
         "models": _models(record),
         "trials": _trials(record),

@@ -231,7 +231,7 @@ def _branch(
 ) -> tuple[dict[str, Any], set[str]]:
     """Return the search space of a branch, and the names that do not fit into a tree.
 
-    `names` are those of parameters that occur in `rows`, the trials of the branch.
+    `names` are parameters that occur in `rows`, the trials of the branch.
     Parameters that all of these trials have are unconditional. The parent of another
     one is the choice that best separates the trials with the parameter from those
     without it, by the Gini impurity.

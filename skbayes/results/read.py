@@ -21,8 +21,8 @@ from skbayes.results.warm_start import n_rounds, own_params
 from skbayes.space import Space
 from skbayes.space.dimensions import native
 
-# Trials, and facts about their search: the arguments of `make_record`.
-Facts = dict[str, Any]
+# Arguments of `make_record`: trials, and what the source knows about their search.
+Arguments = dict[str, Any]
 
 # Parameters and results of a search that its plots use.
 _SETTINGS = ("tradeoff", "cost", "score_range", "train_fractions_")
@@ -88,7 +88,7 @@ def read_record(
             )
         return source if name is None else dataclasses.replace(source, name=name)
     space = None if search_spaces is None else Space.from_notation(search_spaces)
-    found = _facts_of(source, space)
+    found = _arguments_of(source, space)
     if space is not None:
         found["trials"] = [_of_space(space, trial) for trial in found["trials"]]
         found["space"] = space
@@ -97,8 +97,8 @@ def read_record(
     return make_record(metric=metric, **found)
 
 
-def _facts_of(source: Any, space: Space | None) -> Facts:
-    """Read the trials of any source, and the known facts about their search."""
+def _arguments_of(source: Any, space: Space | None) -> Arguments:
+    """Read the trials of any source, and what it knows about their search."""
     if isinstance(source, str | os.PathLike):
         return _from_journal(source, space)
     if isinstance(source, History):
@@ -132,7 +132,7 @@ def _of_space(space: Space, trial: Trial) -> Trial:
 # -- fitted searches ------------------------------------------------------------------
 
 
-def _from_search(search: Any) -> Facts:
+def _from_search(search: Any) -> Arguments:
     check_is_fitted(search, "cv_results_")
     scoring = getattr(search, "scoring", None)
     directions = {}
@@ -235,7 +235,7 @@ def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
 # -- journals and their data frames ---------------------------------------------------
 
 
-def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Facts:
+def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Arguments:
     content = Content.read(path)
     facts = content.facts
     trials, running = [], []
@@ -250,10 +250,12 @@ def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Facts:
             trials.append(content.results[number].trial_of(params))
         else:
             running.append((number, params, proposal.asked))
-    return _with_facts(facts, trials, running) | {"name": name}
+    return _arguments_of_journal(facts, trials, running) | {"name": name}
 
 
-def _with_facts(facts: Mapping[str, Any], trials: list[Trial], running: list) -> Facts:
+def _arguments_of_journal(
+    facts: Mapping[str, Any], trials: list[Trial], running: list
+) -> Arguments:
     """Return the trials of a journal, and the facts that it contains."""
     objectives = facts.get("objectives", {})
     return {
@@ -298,7 +300,7 @@ def _without_size(params: dict[str, Any], facts: Mapping[str, Any]) -> dict[str,
     return {name: value for name, value in params.items() if name != "train_size"}
 
 
-def _from_frame(frame: Any) -> Facts:
+def _from_frame(frame: Any) -> Arguments:
     missing = [name for name in ("number", "state", "started") if name not in frame]
     if missing or "identity" not in frame.attrs:
         raise TypeError(
@@ -321,7 +323,7 @@ def _from_frame(frame: Any) -> Facts:
             running.append((int(row["number"]), params, started))
         else:
             trials.append(_trial_of_row(row, params, started))
-    return _with_facts(frame.attrs, trials, running)
+    return _arguments_of_journal(frame.attrs, trials, running)
 
 
 def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial:

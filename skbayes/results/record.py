@@ -262,14 +262,14 @@ def make_record(
     best: int | None = None,
     own: int | None = None,
     directions: Mapping[str, int] = MappingProxyType({}),
-    **facts: Any,
+    **attributes: Any,
 ) -> SearchRecord:
     """Convert trials to arrays, with the scores of one metric.
 
     `running` are numbers, configurations and starts (seconds since 1970) of running
     trials. `guide` is the metric that guided the search, and `scoring` the name of a
     metric called "score". `best` is the number of the chosen trial, and `own` that of
-    the estimator's own values. The other facts are attributes of the record.
+    the estimator's own values. `attributes` are other attributes of the record.
     """
     trials = sorted(trials, key=lambda trial: trial.number)
 
@@ -315,7 +315,7 @@ def make_record(
         metric=chosen,
         sign=-1 if direction < 0 or chosen.startswith("neg_") else 1,
         directions=dict(directions),
-        **facts,
+        **attributes,
     )
     place = _place_of_best(record, best if chosen == guide else None)
     places: dict[int | None, int] = {

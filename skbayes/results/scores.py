@@ -241,8 +241,8 @@ class OneStandardError:
 
     Notes
     -----
-    The standard error is that of the best candidate, as in [1]_. It is the standard
-    deviation of the scores over the splits (with one degree of freedom less), divided
+    As in [1]_, the best candidate determines the standard error. It is the standard
+    deviation of its scores over the splits (with one degree of freedom less), divided
     by the square root of their number. The training sets of the splits overlap, so the
     standard error is more likely too small than too large.
 

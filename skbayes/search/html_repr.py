@@ -158,7 +158,7 @@ class ResultDisplay:
             If the search was not fitted.
         """
         check_is_fitted(self, "cv_results_")
-        from skbayes.inspection.report_pictures import draw_summary
+        from skbayes.inspection.report_plots import draw_summary
 
         return draw_summary(self, path)
 

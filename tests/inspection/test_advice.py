@@ -174,7 +174,7 @@ def test_ties_are_counted(scores, start):
 
 
 def test_advice_is_where_users_look(tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("skbayes.inspection.report.pictures", lambda *_: [])
+    monkeypatch.setattr("skbayes.inspection.report.drawn_plots", lambda *_: [])
     space = {"C": [1e-6, 1e-5, 1e-4, 1e-3], "fit_intercept": [True]}
     search = BayesSearchCV(
         LogisticRegression(), space, scoring="neg_log_loss", cv=2, verbose=1

@@ -33,7 +33,7 @@ from skbayes.inspection import (
     report_history,
     write_report,
 )
-from skbayes.inspection.report_pictures import MOST_AXES, Plan, _plans, pictures
+from skbayes.inspection.report_plots import MOST_AXES, Plot, _plots, drawn_plots
 from skbayes.journal import reader
 
 X, y = load_iris(return_X_y=True)
@@ -88,7 +88,7 @@ def page(search, tmp_path_factory):
 @pytest.fixture
 def undrawn(monkeypatch):
     """Report without figures, which take most of the time."""
-    monkeypatch.setattr("skbayes.inspection.report.pictures", lambda *_: [])
+    monkeypatch.setattr("skbayes.inspection.report.drawn_plots", lambda *_: [])
 
 
 def test_it_says_what_was_found(page, search):
@@ -164,9 +164,9 @@ def test_a_picture_that_fails_does_not_take_the_page_with_it(
     def fails(*args, **kwargs):
         raise RuntimeError("<i>no</i>")
 
-    plans = [Plan("Good", ConvergenceDisplay(read_record(search)).plot)]
-    plans = [*plans, Plan("Bad", fails), *plans]
-    monkeypatch.setattr("skbayes.inspection.report_pictures._plans", lambda *_: plans)
+    plans = [Plot("Good", ConvergenceDisplay(read_record(search)).plot)]
+    plans = [*plans, Plot("Bad", fails), *plans]
+    monkeypatch.setattr("skbayes.inspection.report_plots._plots", lambda *_: plans)
     page = read(search.report(tmp_path / "report.html"))
     assert "Not drawn: Bad (RuntimeError: <i>no</i>)" in page.texts["p"]
     assert len(page.all("img")) == 2
@@ -231,10 +231,10 @@ def test_before_the_first_score(tmp_path):
 )
 def test_searches_of_all_kinds(kind, title, search, tmp_path, undrawn):
     own = drawn.search(kind)
-    plans = {plan.title: plan for plan in _plans(own, read_record(own))}
+    plans = {plan.title: plan for plan in _plots(own, read_record(own))}
     for plan in plans.values():
         assert plan.draw(ax=plt.figure().subplots())._alt
-    assert title not in {plan.title for plan in _plans(search, read_record(search))}
+    assert title not in {plan.title for plan in _plots(search, read_record(search))}
     page = read(write_report(own, tmp_path / "report.html"))
     assert ("Pareto front" in page.texts["h2"]) == (kind == "pareto")
 
@@ -266,7 +266,7 @@ def test_pictures_look_the_same_in_every_style(search, page):
     with matplotlib.style.context(["ggplot", "dark_background", own]):
         before = dict(matplotlib.rcParams)
         made = []
-        for one in pictures(search, record):
+        for one in drawn_plots(search, record):
             assert dict(matplotlib.rcParams) == before
             made.append(one)
         assert dict(matplotlib.rcParams) == before
@@ -361,7 +361,7 @@ def test_a_path_that_cannot_be_written(search, tmp_path, monkeypatch):
     def never(*_):
         raise AssertionError("drawn in vain")
 
-    monkeypatch.setattr("skbayes.inspection.report.pictures", never)
+    monkeypatch.setattr("skbayes.inspection.report.drawn_plots", never)
     with pytest.raises(FileNotFoundError, match="path: there is no folder '.*nowhere'"):
         search.report(tmp_path / "nowhere" / "report.html")
     with pytest.raises(TypeError, match="path must be"):
@@ -404,7 +404,7 @@ def test_parallel_coordinates_have_room_for_their_axes():
         )
         for k in range(6)
     )
-    plans = {plan.title: plan for plan in _plans(None, read_record(history))}
+    plans = {plan.title: plan for plan in _plots(None, read_record(history))}
     display = plans["All trials"].draw(ax=plt.figure().subplots())
     shown = [scale.name for scale in display.scales]
     assert len(shown) == MOST_AXES and shown[0] == "model"
@@ -451,7 +451,7 @@ def test_texts_of_all_pictures_are_no_formulas():
     values = [(k, "$y_$", f"\n{k % 2}") for k in range(10)]
     params = [dict(zip(names, row, strict=True)) for row in values]
     history = History(Trial(k, one, folds, score=k / 9) for k, one in enumerate(params))
-    made = list(pictures(history, read_record(history, name="$n_$")))
+    made = list(drawn_plots(history, read_record(history, name="$n_$")))
     assert all(one["svg"] for one in made) and len(made) >= 4
 
 

@@ -39,8 +39,8 @@ DEPENDENCE = "Partial dependence on each hyper-parameter"
 WIDTH, HEIGHT, PANEL_HEIGHT = 5.6, 3.6, 2.5
 
 
-class Plan(NamedTuple):
-    """Planned plot: `draw` draws on axes and returns a display."""
+class Plot(NamedTuple):
+    """Plot of a report or of the summary figure; `draw(ax=...)` returns its display."""
 
     title: str
     draw: Callable[..., Any]
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
     reason: str = ""
 
 
-def pictures(source: Any, record: SearchRecord) -> Iterator[dict[str, Any]]:
+def drawn_plots(source: Any, record: SearchRecord) -> Iterator[dict[str, Any]]:
     """Yield title, description in words, and SVG of all plots of a report.
 
     Without an SVG, the description is the reason why the plot could not be drawn.
@@ -62,27 +62,27 @@ def pictures(source: Any, record: SearchRecord) -> Iterator[dict[str, Any]]:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    for plan in _plans(source, record):
-        file, alt, svg = io.BytesIO(), plan.reason, None
+    for plot in _plots(source, record):
+        file, alt, svg = io.BytesIO(), plot.reason, None
         # Independent of the active matplotlib style. Texts are outlines, because fonts
         # differ between machines.
-        rc = {"svg.fonttype": "path", "svg.hashsalt": plan.title}
+        rc = {"svg.fonttype": "path", "svg.hashsalt": plot.title}
         try:
             with style.context(["default", rc]), warnings.catch_warnings():
                 # Letters missing from all fonts are drawn as boxes.
                 warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
-                if not plan.reason:
+                if not plot.reason:
                     # A separate figure: nothing appears on the user's screen.
-                    size = (plan.width, plan.height)
+                    size = (plot.width, plot.height)
                     figure = Figure(figsize=size, layout="constrained")
                     FigureCanvasAgg(figure)
-                    alt = plan.draw(ax=figure.subplots())._alt
+                    alt = plot.draw(ax=figure.subplots())._alt
                     figure.savefig(file, format="svg", metadata={"Date": None})
                     svg = file.getvalue()
         except Exception as error:
             # An error in one plot does not prevent the report.
             alt = f"{type(error).__name__}: {error}"
-        yield {"title": plan.title, "alt": alt, "svg": svg, "wide": plan.wide}
+        yield {"title": plot.title, "alt": alt, "svg": svg, "wide": plot.wide}
 
 
 def draw_summary(search: Any, path: str | os.PathLike[str] | None = None) -> Any:
@@ -95,25 +95,25 @@ def draw_summary(search: Any, path: str | os.PathLike[str] | None = None) -> Any
 
     if path is not None:
         _check_image(path)
-    main = [plan for plan in _plans(search, read_record(search)) if plan.main]
-    narrow = [plan for plan in main if not plan.wide]
+    main = [plot for plot in _plots(search, read_record(search)) if plot.main]
+    narrow = [plot for plot in main if not plot.wide]
     # Rows of two plots or one wide plot.
     rows = [narrow[k : k + 2] for k in range(0, len(narrow), 2)]
-    rows += [[plan] for plan in main if plan.wide]
-    heights = [max(plan.height for plan in row) for row in rows]
+    rows += [[plot] for plot in main if plot.wide]
+    heights = [max(plot.height for plot in row) for row in rows]
     size: Any = {"figsize": (2 * WIDTH, sum(heights)), "layout": "constrained"}
     figure: Any = Figure(**size) if path is not None else plt.figure(**size)
     parts = figure.subfigures(len(rows), 1, squeeze=False, height_ratios=heights)
     for part, row in zip(parts[:, 0], rows, strict=True):
         panels = part.subfigures(1, len(row), squeeze=False)[0]
-        for panel, plan in zip(panels, row, strict=True):
-            panel.suptitle(plan.title)
+        for panel, plot in zip(panels, row, strict=True):
+            panel.suptitle(plot.title)
             ax = panel.subplots()
-            if plan.reason:
-                annotate_empty(ax, fill(plan.reason, 48))
+            if plot.reason:
+                annotate_empty(ax, fill(plot.reason, 48))
                 ax.set_axis_off()
             else:
-                plan.draw(ax=ax)
+                plot.draw(ax=ax)
     if path is not None:
         figure.savefig(path)
         return Path(path)
@@ -138,7 +138,7 @@ def _check_image(path: Any) -> None:
         raise FileNotFoundError(f"path: there is no folder {str(target.parent)!r}.")
 
 
-def _plans(source: Any, record: SearchRecord) -> Iterator[Plan]:
+def _plots(source: Any, record: SearchRecord) -> Iterator[Plot]:
     def of(display: Any, **options: Any) -> Callable[..., Any]:
         return partial(display.from_search, record, **options)
 
@@ -146,18 +146,17 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[Plan]:
     if not few and np.sum(record.complete) < FEWEST_TO_LEARN:
         few = f"The search has fewer than {FEWEST_TO_LEARN} complete trials."
     if len(record.directions) > 1:
-        yield Plan("Pareto front", of(ParetoDisplay), height=3.8)
+        yield Plot("Pareto front", of(ParetoDisplay), height=3.8)
         evolution = of(ParetoDisplay, kind="evolution")
-        yield Plan("Evolution of the front", evolution, 8.4, 3.4, wide=True)
+        yield Plot("Evolution of the front", evolution, 8.4, 3.4, wide=True)
     else:
-        yield Plan("Convergence", of(ConvergenceDisplay))
+        yield Plot("Convergence", of(ConvergenceDisplay))
     if "tradeoff" in record.settings:
-        draw = partial(TradeoffDisplay.from_search, source)
-        yield Plan("Score against cost", draw, 9.0, wide=True)
+        yield Plot("Score against cost", of(TradeoffDisplay), 9.0, wide=True)
     if len(np.unique(record.stage)) > 1:
-        yield Plan("Stages", of(StagesDisplay))
+        yield Plot("Stages", of(StagesDisplay))
     importance = of(ImportanceDisplay)
-    yield Plan("Importance of the hyper-parameters", importance, reason=few)
+    yield Plot("Importance of the hyper-parameters", importance, reason=few)
     used = Counter(name for row in record.params for name in row)
     n = len(used)
     if n > 1:
@@ -165,10 +164,10 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[Plan]:
         # With more axes, the names have no room. Each model has parameters of its own.
         common = [name for name, _ in used.most_common(MOST_AXES)]
         lines = of(ParallelCoordinatesDisplay, params=common if n > MOST_AXES else None)
-        yield Plan("All trials", lines, width, wide=n > 3)
+        yield Plot("All trials", lines, width, wide=n > 3)
     if few:
         dependence = of(PartialDependenceDisplay)
-        yield Plan(DEPENDENCE, dependence, main=False, reason=few)
+        yield Plot(DEPENDENCE, dependence, main=False, reason=few)
         return
     try:
         # A fitted search contains a surrogate; the record of a journal has the space.
@@ -181,4 +180,4 @@ def _plans(source: Any, record: SearchRecord) -> Iterator[Plan]:
         display = PartialDependenceDisplay._of_model(model, found)
         dependence = partial(display.plot, n_cols=n_cols)
         size = 2.9 * n_cols, PANEL_HEIGHT * n_rows
-        yield Plan(DEPENDENCE, dependence, *size, wide=n_cols > 2, main=False)
+        yield Plot(DEPENDENCE, dependence, *size, wide=n_cols > 2, main=False)
