@@ -13,7 +13,12 @@ without the set parameter ("no effect").
 
 from __future__ import annotations
 
-import one_thread  # noqa: F401
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import one_thread  # noqa: E402, F401
 
 # isort: split
 import argparse
@@ -26,7 +31,6 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
