@@ -49,7 +49,7 @@ def write(path: Path) -> list[bytes]:
         with opened(path) as journal:
             journal.record_proposal(number, params, float(rng.random()))
         states.append(path.read_bytes())
-        folds = [FoldResult({"score": rng.random()}, 0.5, 0.25, 10) for _ in SPLITS]
+        folds = [FoldResult({"score": rng.random()}, 0.5, 0.25) for _ in SPLITS]
         score = float(np.mean([fold.test_scores["score"] for fold in folds]))
         with opened(path) as journal:
             journal.record_result(Trial(number, params, folds, score, rng.random()))

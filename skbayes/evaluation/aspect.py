@@ -8,33 +8,29 @@ surrounds each fit. An aspect that is off is not in the list of a search.
 is called for the parameters that a search sets, before the space is made. The other
 hooks are called in this order:
 
-1. ``Aspect.begin(plan)``, before the first fold of a trial, in the main thread;
-2. ``Aspect.folds_at_a_time(n_workers)`` and ``Aspect.for_fold(plan, index, earlier)``,
-   before each fold;
-3. ``FoldAspect.around(call)``, a context of the fit,
+1. ``Aspect.is_on(run)``, before an aspect is created;
+2. ``Aspect.fold_aspect()``, before the first trial;
+3. ``Aspect.begin(evaluation)``, before the first fold of a trial;
+4. ``Aspect.for_fold(evaluation, index, earlier)``, before each fold;
+5. ``FoldAspect.around(call)``, a context of the fit,
    ``FoldAspect.after_round(call, estimator, X, y)`` after rounds of the fit that are
-   scored, and ``FoldAspect.measure(call, outcome)`` after it, in the worker;
-4. ``Aspect.verdict(plan, earlier)`` after some folds;
-5. ``Aspect.set_scores(folds)`` before the scores of folds are used;
-6. ``Aspect.conclude(plan, folds, state)``, which returns extras of the trial;
-7. ``Aspect.observation(trial)``, which returns arguments of `Optimizer.tell`;
-8. ``Aspect.learn(trial)`` and ``Aspect.message(trial, history)``, in the order of the
-   trials;
-9. ``Aspect.row_params(trial)``, ``Aspect.columns(history)`` and
-   ``Aspect.attributes(history)``, which return parameters of a row, columns of
-   ``cv_results_``, and attributes of the fitted search.
+   scored, and ``FoldAspect.measure(call, result)`` after it, in the worker;
+6. ``Aspect.verdict(evaluation, earlier)`` after some folds;
+7. ``Aspect.close(evaluation, trial)``, once, when the folds are there;
+8. ``Aspect.observe(trial)``, in the order of the trials, which returns arguments of
+   `Optimizer.tell`;
+9. ``Aspect.columns(history)``, which returns columns of ``cv_results_``.
 
-Hooks 2, 4 and 5 can be called in the thread of a trial, all other hooks of `Aspect` in
-the main thread. For trials from a journal, only hooks 7 to 9 are called. A trial that
-is dropped at the timeout of the search is not concluded. `message` and hook 9 are
-called on new objects, which have not observed the trials.
+Hooks 4 and 6 can be called in the thread of a trial, all other hooks of `Aspect` in the
+main thread. For trials from a journal, only hooks 8 and 9 are called. A trial that is
+dropped at the timeout of the search is not closed. Hook 9 is called on a new object,
+which has not observed the trials.
 """
 
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -42,7 +38,7 @@ from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
-    from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes
+    from skbayes.evaluation.fold import FoldCall, Results
     from skbayes.evaluation.objectives import Objective
     from skbayes.evaluation.run import SearchRun
 
@@ -80,8 +76,9 @@ class FoldAspect:
         """
         return {}
 
-    def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
-        """Add measurements to the outcome of a fit."""
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
+        """Return the result of a fit with measurements, such as in its extras."""
+        return result
 
 
 class Aspect:
@@ -89,14 +86,12 @@ class Aspect:
 
     `parameters` are the parameters of the searches that belong to the aspect, with the
     values that they accept, in the format of scikit-learn's parameter constraints.
-    `condition` is an attribute of `SearchRun` that is true if the aspect is on. With
-    None, it is on if one of its parameters is neither None nor False. `extras` are the
-    types of JSON of those `extras` of folds and trials that are not numbers.
+    `extras` are the types of JSON of those `extras` of folds and trials that are not
+    numbers.
     """
 
     name: ClassVar[str]
     parameters: ClassVar[Mapping[str, list[Any]]] = {}
-    condition: ClassVar[str | None] = None
     extras: ClassVar[Mapping[str, type]] = {}
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
@@ -113,15 +108,8 @@ class Aspect:
 
     @classmethod
     def is_on(cls, run: SearchRun) -> bool:
-        """Return whether a search uses the aspect."""
-        if cls.condition is not None:
-            return bool(getattr(run, cls.condition))
-        return cls.is_requested(run.settings)
-
-    @classmethod
-    def is_requested(cls, settings: Mapping[str, Any]) -> bool:
-        """Return whether one of the parameters is neither None nor False."""
-        return any(is_given(settings.get(name)) for name in cls.parameters)
+        """Return whether a search uses the aspect: by default, if it is requested."""
+        return is_requested(cls, run.settings)
 
     @classmethod
     def prepare(
@@ -143,64 +131,40 @@ class Aspect:
         """Return the part that is sent to the workers, if any."""
         return None
 
-    def begin(self, plan: Evaluation) -> None:
-        """Prepare a trial; `plan.notes` may store its state."""
+    def begin(self, evaluation: Evaluation) -> None:
+        """Prepare a trial.
 
-    def folds_at_a_time(self, n_workers: int) -> float:
-        """Return the maximum number of folds of a trial that run in parallel.
-
-        `for_fold` and `verdict` are called for each group of so many folds.
+        ``evaluation.notes`` may store its state. ``evaluation.groups`` are the folds
+        that run at the same time, and may be changed.
         """
-        return math.inf
 
-    def for_fold(self, plan: Evaluation, index: int, earlier: Outcomes) -> Any:
+    def for_fold(self, evaluation: Evaluation, index: int, earlier: Results) -> Any:
         """Return what the fold aspect of one fold receives; None for nothing."""
         return None
 
-    def verdict(self, plan: Evaluation, earlier: Outcomes) -> TrialState | None:
+    def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
         """Return the state of a trial whose other folds are skipped; None to go on.
 
-        It is called as long as folds are left.
+        It is called after each group of folds, as long as folds are left.
         """
         return None
 
-    def set_scores(
-        self, folds: Sequence[FoldResult], missing: float = math.nan
-    ) -> None:
-        """Set scores and outcomes of folds that depend on other folds.
+    def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
+        """Return the trial with what follows from all of its folds.
 
-        Scores of NaN are replaced by `missing`. Dicts of the folds are replaced, not
-        changed, because copies of the folds share them.
+        If the returned trial has other folds, its score is computed again.
         """
+        return trial
 
-    def conclude(
-        self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState
-    ) -> dict[str, Any]:
-        """Return extras of the trial."""
-        return {}
-
-    def observation(self, trial: Trial) -> dict[str, Any]:
-        """Return arguments of `Optimizer.tell` for a trial."""
-        return {}
-
-    def learn(self, trial: Trial) -> None:
-        """Observe a finished trial, in the order of the trials."""
-
-    def message(self, trial: Trial, history: History) -> str | None:
-        """Return a warning for the user after a finished trial, if any."""
-        return None
-
-    def row_params(self, trial: Trial, split: int | None = None) -> dict[str, Any]:
-        """Return parameters of a row of ``cv_results_`` that were not proposed.
-
-        With `split`, they are those to which the scores of one fold belong.
-        """
+    def observe(self, trial: Trial) -> dict[str, Any]:
+        """Observe a trial, and return arguments of `Optimizer.tell` for it."""
         return {}
 
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return columns of ``cv_results_``."""
         return {}
 
-    def attributes(self, history: History) -> dict[str, Any]:
-        """Return attributes of the fitted search."""
-        return {}
+
+def is_requested(aspect: type[Aspect], settings: Mapping[str, Any]) -> bool:
+    """Return whether one of the parameters of an aspect is neither None nor False."""
+    return any(is_given(settings.get(name)) for name in aspect.parameters)

@@ -1,6 +1,6 @@
 """Backends: where the fits of a search run, and how they receive their inputs.
 
-A backend sends folds to joblib and returns their outcomes. joblib would pickle the
+A backend sends folds to joblib and returns their results. joblib would pickle the
 inputs, which all fits share, again for every trial. Instead, each fit receives a small
 handle, and each process loads the inputs once. Large arrays are stored in one file,
 which the workers map into memory, so that the machine has one copy for any number of
@@ -28,13 +28,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.parallel import Parallel, delayed
 
-from skbayes.evaluation.fold import Fold, FoldOutcome, Job, run_folds
+from skbayes.evaluation.fold import Fold, Job, run_folds
 from skbayes.evaluation.temporary_files import (
     TemporaryFolder,
     place_of_folders,
     read,
     write,
 )
+from skbayes.evaluation.trial import FoldResult
 
 
 class DataHandle:
@@ -219,21 +220,21 @@ class Backend:
 
     def run(
         self, parallel: Parallel, folds: Sequence[Fold], spent: float = 0.0
-    ) -> list[FoldOutcome]:
+    ) -> list[FoldResult]:
         """Run folds in parallel, after other folds of their trial ran for `spent` s."""
         size = max(1, int(self.batch_seconds / max(self._fold_seconds, 1e-9)))
         batches = [folds[i : i + size] for i in range(0, len(folds), size)]
         parts = parallel(self._call(batch, spent) for batch in batches)
-        outcomes = [outcome for part in parts for outcome in part]
-        self._fold_seconds = max(outcome.seconds for outcome in outcomes)
-        return outcomes
+        results = [result for part in parts for result in part]
+        self._fold_seconds = max(result.kept.get("seconds", 0.0) for result in results)
+        return results
 
     def _call(self, folds: Sequence[Fold], spent: float) -> Any:
-        """Return a call for joblib, whose result is the list of outcomes."""
+        """Return a call for joblib, which returns the list of their results."""
         # The handle is replaced if the first one was lost.
         return delayed(run_folds)(self.handle, folds)
 
-    def fit_here(self, fold: Fold) -> FoldOutcome:
+    def fit_here(self, fold: Fold) -> FoldResult:
         """Run one fold in this process, or in another one that can be killed."""
         return run_folds(DataHandle(self.job, returns_errors=False), [fold])[0]
 

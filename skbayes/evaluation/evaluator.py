@@ -13,30 +13,26 @@ import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.parallel import Parallel
 
-from skbayes.evaluation.aspect import Aspect
 from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.backend import Backend
-from skbayes.evaluation.fold import (
-    Fold,
-    FoldOutcome,
-    Job,
-    Outcomes,
-    configured,
-    has_status,
-)
+from skbayes.evaluation.fold import Fold, Job, Results, configured, has_status
 from skbayes.evaluation.killable import KillableBackend
 from skbayes.evaluation.limits import SearchTimeout
-from skbayes.evaluation.pruning import Race
+from skbayes.evaluation.pruning import Complete, first_scores, race_of
 from skbayes.evaluation.run import SearchRun, on_full_data
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity
 from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial, TrialState
 from skbayes.utils.did_you_mean import did_you_mean
+
+if TYPE_CHECKING:
+    from skbayes.space.dimensions import FloatArray
+
 
 logger = logging.getLogger("skbayes")
 
@@ -78,129 +74,97 @@ def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
 class Evaluation:
     """Prepared trial, which any thread can run.
 
-    The `complete` trials at the time of preparation are given by their guiding scores
-    by split and their folds. The estimator raised `refusal` when the parameters were
-    set. `notes` are the states of aspects. Folds in parallel count once in `seconds`.
+    The trials to compare it with were finished when it was prepared. Nothing runs if
+    the estimator refused the parameters, with the exception `refusal`. The `groups` are
+    the folds that run at the same time, in the order of their fits, and `notes` the
+    states of aspects.
     """
 
-    run: SearchRun
+    evaluator: CandidateEvaluator
     number: int
     params: Params
-    backend: Backend | Any
     fidelity: Fidelity = FULL_DATA
-    aspects: Sequence[Aspect] = ()
-    complete: Sequence[tuple[np.ndarray, Sequence[FoldResult]]] = ()
-    n_planned: float = 1
+    complete: Complete = ()
     refusal: Exception | None = None
-    notes: dict[str, Any] = field(default_factory=dict, init=False)
-    outcomes: list[FoldOutcome] = field(default_factory=list, init=False)
-    verdict: TrialState | None = field(default=None, init=False)
-    seconds: float = field(default=0.0, init=False)
-    duration: float = field(default=0.0, init=False)
-    started: float | None = field(default=None, init=False)
+    groups: list[list[int]] = field(default_factory=list)
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def backend(self) -> Backend:
+        """Backend of the fits."""
+        return self.evaluator.backend
 
     @property
     def n_folds(self) -> int:
         """Number of folds of the trial; 0 if the parameters are refused."""
-        return 0 if self.refusal is not None else len(self.run.splits)
+        return 0 if self.refusal is not None else len(self.evaluator.run.splits)
 
-    @property
-    def places(self) -> list[int]:
-        """Folds in the order of their fits.
+    def limit_groups(self, size: int) -> None:
+        """Let at most `size` folds run at the same time."""
+        places = [index for group in self.groups for index in group]
+        size = min(size, *map(len, self.groups))
+        self.groups = [places[i : i + size] for i in range(0, len(places), size)]
 
-        With pruning, each trial begins with another fold. Similar configurations have
-        similar residuals, and would all be pruned if the first fold disfavors them.
-        """
-        n_folds = len(self.run.splits)
-        first = 0 if self.run.pruning_risk is None else self.number % n_folds
-        return [*range(first, n_folds), *range(first)]
+    def seconds(self, results: Results) -> float:
+        """Return the time of the folds so far; a group takes as long as its longest."""
+        groups = (group for group in self.groups if group[0] in results)
+        return sum(
+            max(results[i].kept.get("seconds", 0.0) for i in group) for group in groups
+        )
 
-    def set_scores(
-        self, folds: Sequence[FoldResult], missing: float = math.nan
-    ) -> None:
-        """Let the objective learn the metrics, and aspects set scores of the folds."""
-        for fold in folds:
-            self.run.objective.learn(fold.test_scores)
-        for aspect in self.aspects:
-            aspect.set_scores(folds, missing)
-
-    def guiding_scores(self, outcomes: Outcomes) -> np.ndarray | None:
-        """Return the guiding scores of some folds; None if one of them is missing."""
-        results = [outcome.result for outcome in outcomes if outcome.result is not None]
-        failed = any(result.fit_error is not None for result in results)
-        if failed or len(results) < len(outcomes):
-            return None
-        scores = self._scores_of(results)
-        return scores if np.all(np.isfinite(scores)) else None
-
-    def _scores_of(self, folds: Sequence[FoldResult]) -> np.ndarray:
-        """Set the scores of some folds, and return the guiding ones."""
-        self.set_scores(folds)
-        return np.array([self.run.objective(fold.test_scores) for fold in folds])
-
-    def race(self, places: Sequence[int]) -> Race:
-        """Return the race of trials of which only the folds at `places` are finished.
-
-        The scores of a fold may depend on the other folds, such as with
-        `early_stopping`. Those of the best trial are then computed again, without its
-        other folds.
-        """
-        first = list(places)
-        rows = [
-            np.concatenate([scores[first], np.delete(scores, first)])
-            for scores, _ in self.complete
-        ]
-
-        def first_of(best: int) -> np.ndarray:
-            folds = self.complete[best][1]
-            return self._scores_of([dataclasses.replace(folds[i]) for i in first])
-
-        return Race(rows, first_of)
-
-    def __call__(self, parallel: Parallel) -> list[FoldOutcome]:
-        """Run the trial; return outcomes in the order of `places`, not all if pruned.
-
-        Folds run in groups if an aspect requires it. The time of a group is that of its
-        longest fold, measured in the workers.
-        """
-        outcomes: list[FoldOutcome] = []
-        if self.refusal is not None:
-            return outcomes
-        self.verdict, self.seconds, self.started = None, 0.0, time.time()
-        begin, waited = time.perf_counter(), 0.0
-        sizes = [aspect.folds_at_a_time(parallel.n_jobs) for aspect in self.aspects]
-        size = int(max(1, min([self.n_folds, *sizes])))
-        while len(outcomes) < self.n_folds and self.verdict is None:
-            places = self.places[len(outcomes) : len(outcomes) + size]
-            folds = [self._fold(index, outcomes) for index in places]
-            group = self.backend.run(parallel, folds, self.seconds)
-            outcomes += group
-            self.seconds += max(outcome.seconds for outcome in group)
+    def __call__(self, parallel: Parallel) -> Trial:
+        """Run the trial, and return it before it is closed; its score is unknown."""
+        started, begin, waited = time.time(), time.perf_counter(), 0.0
+        results: dict[int, FoldResult] = {}
+        state = None
+        for group in [] if self.refusal is not None else self.groups:
+            folds = [self._fold(index, results) for index in group]
+            found = self.backend.run(parallel, folds, self.seconds(results))
+            results |= zip(group, found, strict=True)
             # Processes for fits were started in this time.
-            waited += max(outcome.waited for outcome in group)
-            is_complete = len(outcomes) == self.n_folds
-            if is_complete or has_status(group, FoldStatus.INTERRUPTED):
+            waited += max(result.kept.get("waited", 0.0) for result in found)
+            is_complete = len(results) == self.n_folds
+            if is_complete or has_status(found, FoldStatus.INTERRUPTED):
                 break
-            verdicts = (aspect.verdict(self, outcomes) for aspect in self.aspects)
-            self.verdict = next((state for state in verdicts if state), None)
-        self.duration = time.perf_counter() - begin - waited
-        return outcomes
+            aspects = self.evaluator.aspects
+            verdicts = (aspect.verdict(self, results) for aspect in aspects)
+            state = next((verdict for verdict in verdicts if verdict), None)
+            if state is not None:
+                break
+        skipped = FoldResult(status=FoldStatus.SKIPPED)
+        return self.trial(
+            [results.get(i, skipped) for i in range(len(self.evaluator.run.splits))],
+            state=state or TrialState.COMPLETE,
+            duration=time.perf_counter() - begin - waited,
+            started=started,
+        )
 
-    def _fold(self, index: int, earlier: Outcomes) -> Fold:
+    def _fold(self, index: int, earlier: Results) -> Fold:
         parts = {
             aspect.name: part
-            for aspect in self.aspects
+            for aspect in self.evaluator.aspects
             if (part := aspect.for_fold(self, index, earlier)) is not None
         }
-        progress = (self.number, self.n_planned)
+        progress = (self.number, self.evaluator.n_planned)
         return Fold(index, self.params, progress, self.fidelity, parts)
+
+    def trial(self, folds: Sequence[FoldResult], **more: Any) -> Trial:
+        """Return a trial with some folds, whose score is unknown."""
+        return Trial(
+            *(self.number, self.params, folds, math.nan),
+            stage=self.fidelity.stage,
+            train_fraction=self.evaluator.run.train_fraction(self.fidelity),
+            subset=self.fidelity.subset,
+            **more,
+        )
 
 
 def make_backend(run: SearchRun, job: Job, context: Any) -> Backend:
     """Make the backend of a search in an execution context."""
     backend: Backend = context.kind(job, **context.backend_options)
     limits = run.options.limits
-    if run.has_limits and (limits.of_trials or aborts_at_timeout(run, context)):
+    aborts = limits.timeout is not None and aborts_at_timeout(run, context)
+    if limits.of_trials or aborts:
         return KillableBackend(backend, limits)
     return backend
 
@@ -236,7 +200,7 @@ class CandidateEvaluator:
     backend: Backend
     n_planned: float = 1
     assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
-    _complete: list[tuple[np.ndarray, Sequence[FoldResult]]] = field(
+    _complete: list[tuple[FloatArray, Sequence[FoldResult]]] = field(
         default_factory=list, init=False
     )
 
@@ -247,137 +211,101 @@ class CandidateEvaluator:
         """Prepare the evaluation of a proposal; called in the main thread."""
         self.backend.restore()
         params, fidelity = self.assign(number, params)
-        plan = Evaluation(
-            self.run,
-            number,
-            params,
-            self.backend,
-            fidelity,
-            self.aspects,
+        evaluation = Evaluation(
+            *(self, number, params, fidelity),
             # Trials that finish later are excluded, because they depend on timing.
-            tuple(self._complete),
-            self.n_planned,
-            _refusal(self.run.estimator, params),
+            complete=tuple(self._complete),
+            refusal=_refusal(self.run.estimator, params),
+            groups=[list(range(len(self.run.splits)))],
         )
         for aspect in self.aspects:
-            aspect.begin(plan)
-        return plan
+            aspect.begin(evaluation)
+        return evaluation
 
-    def conclude(self, plan: Evaluation, outcomes: list[FoldOutcome]) -> Trial | None:
-        """Create a trial from its folds, or None if interrupted; in the main thread."""
-        if plan.refusal is not None:
+    def conclude(self, evaluation: Evaluation, trial: Trial) -> Trial | None:
+        """Close a trial after its folds, in the main thread; None if interrupted."""
+        if evaluation.refusal is not None:
             if self.run.options.error_score == "raise":
-                raise plan.refusal
-            text = "".join(traceback.format_exception(plan.refusal))
-            return self.failed(plan, text)
-        for outcome in outcomes:
-            if outcome.status == FoldStatus.RAISED:
-                raise _with_origin(outcome)
-        if has_status(outcomes, FoldStatus.INTERRUPTED):
+                raise evaluation.refusal
+            text = "".join(traceback.format_exception(evaluation.refusal))
+            return self.failed(evaluation, text)
+        for fold in trial.folds:
+            if fold.status == FoldStatus.RAISED:
+                raise _with_origin(fold)
+        if has_status(trial.folds, FoldStatus.INTERRUPTED):
             return None
-        reasons = [fold.reason for fold in outcomes if fold.reason is not None]
+        reasons = [fold.kept["reason"] for fold in trial.folds if "reason" in fold.kept]
         if any(reason.of_search for reason in reasons):
             raise SearchTimeout
-        by_place = dict(zip(plan.places, outcomes, strict=False))
-        skipped = FoldOutcome(FoldStatus.SKIPPED)
-        plan.outcomes = [by_place.get(i, skipped) for i in range(plan.n_folds)]
-        for reason in reasons:
-            if reason.state == TrialState.FAILED:
-                return self.failed(plan, reason.text)
-        finished = [fold.result for fold in plan.outcomes if fold.result is not None]
-        plan.set_scores(finished, self.run.options.missing_score)
-        if len(finished) < len(self.run.splits):
-            return self._partial_trial(plan, finished)
-        score = self._mean(finished)
-        state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE
-        return self._make(plan, finished, score, state)
+        by_state = {reason.state: reason.text for reason in reasons}
+        if TrialState.FAILED in by_state:
+            more = {"duration": trial.duration, "started": trial.started}
+            return self.failed(evaluation, by_state[TrialState.FAILED], **more)
+        for state in (TrialState.OUT_OF_MEMORY, TrialState.TIMED_OUT):
+            if state in by_state:
+                trial = dataclasses.replace(trial, state=state)
+                break
+        return self._closed(evaluation, trial)
 
-    def failed(self, plan: Evaluation, text: str) -> Trial:
+    def failed(self, evaluation: Evaluation, text: str, **more: Any) -> Trial:
         """Create a trial without any fitted fold; `text` is the reason."""
-        folds = [self._no_fold(0, text) for _ in self.run.splits]
-        return self._make(plan, folds, math.nan, TrialState.FAILED)
+        fold = FoldResult(fit_time=0.0, score_time=0.0, fit_error=text)
+        folds = [fold] * len(self.run.splits)
+        return self._closed(evaluation, evaluation.trial(folds, **more))
 
     def untried(self, params: Params) -> Trial:
         """Create a trial that stands for those that the timeout aborted."""
-        plan = self.prepare(0, params)
-        folds = [self._no_fold(size) for size in self.run.test_sizes]
-        return self._make(plan, folds, math.nan, TrialState.TIMED_OUT)
+        evaluation = self.prepare(0, params)
+        folds = [FoldResult(status=FoldStatus.SKIPPED)] * len(self.run.splits)
+        trial = evaluation.trial(folds, state=TrialState.TIMED_OUT)
+        return self._closed(evaluation, trial)
 
-    def _no_fold(self, size: int, error: str | None = None) -> FoldResult:
-        """Return a placeholder for the result of a fold that was not fitted."""
-        seconds = math.nan if error is None else 0.0
-        train_scores: dict | None = {} if self.run.options.return_train_score else None
-        status = FoldStatus.SKIPPED if error is None else FoldStatus.FITTED
-        return FoldResult({}, seconds, seconds, size, train_scores, error, status)
+    def _closed(self, evaluation: Evaluation, trial: Trial) -> Trial:
+        """Return a trial with its score and what aspects add, without what was kept."""
+        for fold in trial.folds:
+            if fold.is_fitted:
+                self.run.objective.learn(fold.test_scores)
+        metrics = self.run.objective.metrics
+        folds = [self.run.filled(fold, metrics) for fold in trial.folds]
+        trial = self._scored(evaluation, dataclasses.replace(trial, folds=folds))
+        for aspect in self.aspects:
+            closed = aspect.close(evaluation, trial)
+            is_same = closed.folds is trial.folds
+            trial = closed if is_same else self._scored(evaluation, closed)
+        folds = [dataclasses.replace(fold, kept={}) for fold in trial.folds]
+        return dataclasses.replace(trial, folds=folds)
 
-    def _mean(self, folds: list[FoldResult]) -> float:
+    def _scored(self, evaluation: Evaluation, trial: Trial) -> Trial:
+        """Return a trial with the score of its folds."""
+        fitted = [i for i, fold in enumerate(trial.folds) if fold.is_fitted]
+        folds = [trial.folds[i] for i in fitted]
+        score, noise, state = self._mean(folds), None, trial.state
+        if len(fitted) == len(trial.folds):
+            state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE
+        elif fitted:
+            scores = first_scores(folds, self.run.objective)
+            if scores is not None:
+                race = race_of(evaluation.complete, fitted, self.run.objective)
+                score, noise = race.estimate(scores)
+        return dataclasses.replace(trial, score=score, noise=noise, state=state)
+
+    def _mean(self, folds: Sequence[FoldResult]) -> float:
         # A numeric error_score would give a score to a trial whose fits all failed.
         if all(fold.fit_error is not None for fold in folds):
             return math.nan
         score = float(np.mean([self.run.objective(f.test_scores) for f in folds]))
         return score if math.isfinite(score) else math.nan
 
-    def _partial_trial(self, plan: Evaluation, finished: list[FoldResult]) -> Trial:
-        folds = [self._no_fold(size) for size in self.run.test_sizes]
-        places, states = [], set()
-        for i, outcome in enumerate(plan.outcomes):
-            if outcome.result is not None:
-                places.append(i)
-                folds[i] = outcome.result
-            if outcome.reason is not None:
-                states.add(outcome.reason.state)
-                folds[i].fit_error = outcome.reason.text
-                folds[i].status = FoldStatus.ABORTED
-        score, noise = math.nan, None
-        if finished:
-            score = self._mean(finished)
-            scores = plan.guiding_scores([plan.outcomes[i] for i in places])
-            if scores is not None:
-                score, noise = plan.race(places).estimate(scores)
-        limits = (TrialState.OUT_OF_MEMORY, TrialState.TIMED_OUT)
-        exceeded = next((limit for limit in limits if limit in states), None)
-        state = exceeded or plan.verdict or TrialState.PRUNED
-        return self._make(plan, folds, score, state, noise)
-
-    def _make(
-        self,
-        plan: Evaluation,
-        folds: list[FoldResult],
-        score: float,
-        state: TrialState,
-        noise: float | None = None,
-    ) -> Trial:
-        errors = [fold.fit_error for fold in folds if fold.fit_error is not None]
-        self.run.fill_scores(folds, self.run.objective.metrics)
-        more: dict[str, Any] = {}
-        for aspect in self.aspects:
-            more |= aspect.conclude(plan, folds, state)
-        stop = any(outcome.stop_requested for outcome in plan.outcomes)
-        trial = Trial(
-            number=plan.number,
-            params=plan.params,
-            folds=folds,
-            score=score,
-            duration=plan.duration,
-            state=state,
-            error=errors[0] if errors else None,
-            noise=noise,
-            stage=plan.fidelity.stage,
-            train_fraction=self.run.train_fraction(plan.fidelity),
-            subset=plan.fidelity.subset,
-            started=plan.started,
-            extras={name: value for name, value in more.items() if value is not None},
-        )
-        stop |= self.run.tasks.end_trial(trial)
-        return dataclasses.replace(trial, stop_requested=stop)
-
     def recall(self, trial: Trial) -> Trial:
         """Return a trial from the journal, with the values of its parameters."""
         params, _ = self.assign(trial.number, trial.params)
         return dataclasses.replace(trial, params=params)
 
-    def observation(self, trial: Trial) -> dict[str, Any]:
-        """Return the arguments of `Optimizer.tell` in addition to the score."""
+    def observe(self, trial: Trial) -> dict[str, Any]:
+        """Observe a finished trial, in the order of the trials.
+
+        Return the arguments of `Optimizer.tell` in addition to the score.
+        """
         more: dict[str, Any] = {"censored": trial.state.is_partial}
         if trial.duration > 0.0:
             more["cost"] = trial.duration
@@ -386,27 +314,22 @@ class CandidateEvaluator:
         if trial.state == TrialState.OUT_OF_MEMORY:
             more["ended"] = True
         for aspect in self.aspects:
-            more |= aspect.observation(trial)
-        return more
-
-    def learn(self, trial: Trial) -> None:
-        """Include a trial in comparisons with later trials, if it is complete."""
+            more |= aspect.observe(trial)
         complete = trial.state == TrialState.COMPLETE
         # Trials that violate constraints are excluded from races.
         if complete and trial.error is None and trial.feasible:
             scores = [self.run.objective(fold.test_scores) for fold in trial.folds]
             self._complete.append((np.array(scores), trial.folds))
-        for aspect in self.aspects:
-            aspect.learn(trial)
+        return more
 
 
-def _with_origin(outcome: FoldOutcome) -> BaseException:
+def _with_origin(fold: FoldResult) -> BaseException:
     """Return the exception, with its traceback as a note if a worker raised it."""
-    error = outcome.exception
-    assert error is not None
+    error: BaseException = fold.kept["exception"]
+    text = fold.kept["traceback"]
     if error.__traceback__ is None:
-        error.add_note(f"\nRaised in a worker:\n{outcome.traceback_text}")
+        error.add_note(f"\nRaised in a worker:\n{text}")
     if isinstance(error, SystemExit):
         # Python exits without a message.
-        logger.error("A fit called sys.exit:\n%s", outcome.traceback_text)
+        logger.error("A fit called sys.exit:\n%s", text)
     return error

@@ -1,7 +1,7 @@
 """Process that runs fits for another process, which can kill it at any time.
 
 It receives requests over a connection. It answers with `BEGUN` once it has loaded the
-data and the parameters, and with the outcome after the fit.
+data and the parameters, and with the result after the fit.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from sklearn import config_context, get_config
 
 from skbayes import compat
 from skbayes.evaluation.backend import DataHandle
-from skbayes.evaluation.fold import FoldOutcome, raised_outcome, run_folds
+from skbayes.evaluation.fold import raised_result, run_folds
+from skbayes.evaluation.trial import FoldResult
 from skbayes.utils.blas import blas_threads, set_blas_threads
 from skbayes.utils.process_tree import data_size, die_with_parent, end_group, is_running
 
@@ -182,9 +183,9 @@ class FitRequest:
 
 @dataclass
 class FitReply:
-    """Outcome of a fit, its warnings, and the states of the generators after it."""
+    """Result of a fit, its warnings, and the states of the generators after it."""
 
-    outcome: FoldOutcome
+    result: FoldResult
     caught: list[Caught]
     randomness: bytes | None = None
 
@@ -198,7 +199,7 @@ class _Server:
     idle_since: float | None = field(default_factory=time.monotonic)
 
     def answer(self, request: FitRequest) -> None:
-        """Send `BEGUN`, run one fit, and send its outcome."""
+        """Send `BEGUN`, run one fit, and send its result."""
         pid = os.getpid()
         with request.settings.applied() as caught:
             try:
@@ -217,14 +218,14 @@ class _Server:
                 return None
             if request.randomness is not None:
                 set_random_states(request.randomness)
-            (outcome,) = run_folds(self.handle, [fold])
+            (result,) = run_folds(self.handle, [fold])
             states = None if request.randomness is None else random_states()
         if os.getpid() != pid:  # a child process that the fit forked returned here
             os._exit(0)
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
-        return self._reply(FitReply(outcome, caught, states))
+        return self._reply(FitReply(result, caught, states))
 
     def _reply(self, reply: FitReply) -> None:
         try:
@@ -279,7 +280,7 @@ def _watch(server: _Server, parent: int, search: int) -> None:
 
 
 def _raised(error: Exception) -> FitReply:
-    return FitReply(raised_outcome(error, traceback.format_exc()), [])
+    return FitReply(raised_result(error, traceback.format_exc()), [])
 
 
 def _limit_data(n_bytes: int) -> None:

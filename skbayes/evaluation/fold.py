@@ -7,7 +7,7 @@ import functools
 import pickle
 import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -26,56 +26,19 @@ from skbayes.evaluation.trial import FoldResult, FoldStatus
 if TYPE_CHECKING:
     from skbayes.evaluation.aspect import FoldAspect
     from skbayes.evaluation.backend import DataHandle
-    from skbayes.evaluation.limits import AbortReason
 
 
 # Scorers that only call methods of the whole estimator, such as `predict`.
 PREDICTING = {type(get_scorer("accuracy")), type(check_scoring(DummyClassifier()))}
 
 
-@dataclass
-class FoldOutcome:
-    """Outcome of running one fold.
-
-    The result, the estimator and its response, the predictions on the test set, are
-    None if the fold was not fitted or they are not kept. The fold `waited` seconds for
-    its process; its own `seconds` are measured in the worker by `time.perf_counter`.
-    """
-
-    status: FoldStatus = FoldStatus.FITTED
-    result: FoldResult | None = None
-    estimator: Any = None
-    response: Any = None
-    stop_requested: bool = False
-    exception: BaseException | None = None
-    traceback_text: str = ""
-    reason: AbortReason | None = None
-    waited: float = 0.0
-    seconds: float = 0.0
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the state for another process, to which some estimators cannot go."""
-        state = dict(vars(self))
-        try:
-            state["estimator"] = cloudpickle.dumps(self.estimator)
-        except Exception:
-            state["estimator"] = None
-        return state
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        with contextlib.suppress(Exception):
-            self.estimator = state["estimator"] and pickle.loads(state["estimator"])
-            return
-        self.estimator = None
+# Results of the folds of a trial so far, by number, in the order of their fits.
+Results = Mapping[int, FoldResult]
 
 
-Outcomes = Sequence[FoldOutcome]
-
-
-def has_status(outcomes: Outcomes, status: FoldStatus) -> bool:
+def has_status(results: Iterable[FoldResult], status: FoldStatus) -> bool:
     """Return whether a fold has this status."""
-    return any(outcome.status == status for outcome in outcomes)
+    return any(result.status == status for result in results)
 
 
 def scored(scorer: Any, estimator: Any, X: Any, y: Any, params: Any) -> Any:
@@ -175,27 +138,21 @@ class Fold:
     raises: bool = False
 
 
-@dataclass
 class FoldCall:
     """Fit of a fold in a worker, which aspects may change.
 
-    `result` is the return value of scikit-learn's fit-and-score function, and `options`
-    its arguments. `state` is that of the aspects by name.
+    `options` are arguments of scikit-learn's fit-and-score function, and `state` is
+    that of the aspects by name.
     """
 
-    job: Job
-    fold: Fold
-    estimator: Any = None
-    options: dict[str, Any] = field(default_factory=dict)
-    result: dict[str, Any] = field(default_factory=dict)
-    cpu_seconds: float = 0.0
-    state: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.fold.raises:
-            self.job = self.job.raising()
-        self.train, self.test = self.job.split(self.fold.index, self.fold.fidelity)
+    def __init__(self, job: Job, fold: Fold) -> None:
         self._begin, self._begin_cpu = time.perf_counter(), time.process_time()
+        self.job, self.fold = job.raising() if fold.raises else job, fold
+        self.train, self.test = job.split(fold.index, fold.fidelity)
+        self.estimator: Any = clone(job.estimator)
+        self.options = dict(self.job.options)
+        self.state: dict[str, Any] = {}
+        self.cpu_seconds = 0.0
 
     @property
     def looks_inside(self) -> bool:
@@ -205,19 +162,24 @@ class FoldCall:
         return any(type(scorer) not in PREDICTING for scorer in several)
 
     @property
-    def timed_result(self) -> dict[str, Any]:
-        """Result of scikit-learn's function, with what measures of the fit use."""
-        # The fit and scoring are assumed to use the processor equally.
-        elapsed = self.result["fit_time"] + self.result["score_time"]
-        share = self.result["fit_time"] / elapsed if elapsed > 0.0 else 1.0
-        cpu_time = float(self.cpu_seconds * share)
-        more = {"cpu_time": cpu_time, "test_rows": lambda: self.test_set()[0]}
-        return {**self.result, "estimator": self.estimator, **more}
-
-    @property
     def raises(self) -> bool:
         """Whether errors of measurements are raised."""
         return bool(self.options["error_score"] == "raise")
+
+    def measured(self, result: FoldResult) -> dict[str, Any]:
+        """Return what measures of the fit use, see `Measure`."""
+        # The fit and scoring are assumed to use the processor equally.
+        elapsed = result.fit_time + result.score_time
+        share = result.fit_time / elapsed if elapsed > 0.0 else 1.0
+        return {
+            "fit_time": result.fit_time,
+            "score_time": result.score_time,
+            "cpu_time": float(self.cpu_seconds * share),
+            "test_scores": result.test_scores,
+            "fit_error": result.fit_error,
+            "estimator": self.estimator,
+            "test_rows": lambda: self.test_set()[0],
+        }
 
     def test_set(self) -> tuple[Any, Any]:
         """Return the rows and targets of the test set."""
@@ -229,86 +191,81 @@ class FoldCall:
         X, y = compat.safe_split(job.estimator, job.X, job.y, rows, others)
         return X, y
 
-    @contextlib.contextmanager
-    def arguments(self) -> Iterator[dict[str, Any]]:
-        """Yield arguments of scikit-learn's function, in contexts of the aspects."""
-        self.estimator = clone(self.job.estimator)
-        aspects = self.job.aspects
-        self.options = dict(self.job.options)
+    def run(self) -> FoldResult:
+        """Fit and score in contexts of the aspects; return what they measured, too."""
+        job, fold = self.job, self.fold
         with contextlib.ExitStack() as stack:
-            for aspect in aspects:
+            for aspect in job.aspects:
                 stack.enter_context(aspect.around(self))
-            yield compat.fit_and_score_arguments(
-                estimator=self.estimator,
-                X=self.job.X,
-                y=self.job.y,
-                train=self.train,
-                test=self.test,
-                parameters=self.fold.params,
-                fit_params=self.job.fit_params,
-                score_params=self.job.score_params,
-                split_progress=(self.fold.index, len(self.job.splits)),
-                candidate_progress=self.fold.candidate_progress,
-                return_n_test_samples=True,
-                return_times=True,
-                **self.options,
+            found = compat.fit_and_score(
+                **compat.fit_and_score_arguments(
+                    estimator=self.estimator,
+                    X=job.X,
+                    y=job.y,
+                    train=self.train,
+                    test=self.test,
+                    parameters=fold.params,
+                    fit_params=job.fit_params,
+                    score_params=job.score_params,
+                    split_progress=(fold.index, len(job.splits)),
+                    candidate_progress=fold.candidate_progress,
+                    return_times=True,
+                    **self.options,
+                )
             )
-
-    def outcome(self) -> FoldOutcome:
-        """Return the outcome of the fit, with the measurements of the aspects."""
-        self.cpu_seconds = time.process_time() - self._begin_cpu
-        result, error_score = self.result, self.options["error_score"]
-        train_scores = result.get("train_scores")
-        fold = FoldResult(
-            named_scores(result["test_scores"], error_score),
-            result["fit_time"],
-            result["score_time"],
-            result["n_test_samples"],
-            None if train_scores is None else named_scores(train_scores, error_score),
-            result["fit_error"],
-        )
-        is_dict = isinstance(result["test_scores"], dict)
-        if is_dict and fold.test_scores.keys() == {"score"}:
-            # GridSearchCV distinguishes this scorer from one that returns a number.
-            fold.extras["multimetric"] = 1
-        seconds = time.perf_counter() - self._begin
-        outcome = FoldOutcome(result=fold, seconds=seconds)
-        for aspect in self.job.aspects:
-            aspect.measure(self, outcome)
-        return outcome
+        self.cpu_seconds += time.process_time() - self._begin_cpu
+        result = _result_of(found, self.options["error_score"])
+        result = result.keeping(seconds=time.perf_counter() - self._begin)
+        for aspect in job.aspects:
+            result = aspect.measure(self, result)
+        return result
 
 
-def run_folds(handle: DataHandle, folds: Sequence[Fold]) -> list[FoldOutcome]:
+def _result_of(found: Mapping[str, Any], error_score: Any) -> FoldResult:
+    """Return the result for the output of scikit-learn's fit-and-score function."""
+    scores, train_scores = found["test_scores"], found.get("train_scores")
+    named = named_scores(scores, error_score)
+    # GridSearchCV distinguishes this scorer from one that returns a number.
+    is_dict = isinstance(scores, dict) and named.keys() == {"score"}
+    return FoldResult(
+        named,
+        found["fit_time"],
+        found["score_time"],
+        None if train_scores is None else named_scores(train_scores, error_score),
+        found["fit_error"],
+        extras={"multimetric": 1} if is_dict else {},
+    )
+
+
+def run_folds(handle: DataHandle, folds: Sequence[Fold]) -> list[FoldResult]:
     """Fit and score folds of the job of `handle`, one after the other."""
-    outcomes = []
+    results = []
     for fold in folds:
         try:
             with handle.room():
                 if handle.stopped():
-                    outcome = FoldOutcome(FoldStatus.INTERRUPTED)
+                    result = FoldResult(status=FoldStatus.INTERRUPTED)
                 else:
-                    call = FoldCall(handle.load(), fold)
-                    with call.arguments() as arguments:
-                        call.result = compat.fit_and_score(**arguments)
-                    outcome = call.outcome()
+                    result = FoldCall(handle.load(), fold).run()
         except BaseException as error:  # SystemExit would also make joblib end the pool
             if not handle.returns_errors:
                 raise
-            outcome = raised_outcome(error, traceback.format_exc())
-        outcomes.append(outcome)
-    return outcomes
+            result = raised_result(error, traceback.format_exc())
+        results.append(result)
+    return results
 
 
-def raised_outcome(error: BaseException, text: str) -> FoldOutcome:
-    """Return the outcome of a fit with an exception and its traceback."""
+def raised_result(error: BaseException, text: str) -> FoldResult:
+    """Return the result of a fit with an exception and its traceback."""
     # A terminal sends Ctrl-C to the workers, too.
     if isinstance(error, KeyboardInterrupt):
-        return FoldOutcome(FoldStatus.INTERRUPTED)
+        return FoldResult(status=FoldStatus.INTERRUPTED)
     try:
         pickle.loads(cloudpickle.dumps(error))
     except Exception:  # unpickling must not break the pool
         error = RuntimeError(f"{type(error).__qualname__}: {error}")
-    return FoldOutcome(FoldStatus.RAISED, exception=error, traceback_text=text)
+    kept = {"exception": error, "traceback": text}
+    return FoldResult(status=FoldStatus.RAISED, kept=kept)
 
 
 def named_scores(scores: Any, error_score: Any) -> dict[str, float]:

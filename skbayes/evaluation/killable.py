@@ -34,10 +34,10 @@ from skbayes.evaluation.fit_process import (
     random_states,
     set_random_states,
 )
-from skbayes.evaluation.fold import Fold, FoldOutcome
+from skbayes.evaluation.fold import Fold
 from skbayes.evaluation.limits import AbortReason, FitLimits
 from skbayes.evaluation.options import memory_text
-from skbayes.evaluation.trial import FoldStatus, TrialState
+from skbayes.evaluation.trial import FoldResult, FoldStatus, TrialState
 from skbayes.utils.optional import warn_user
 from skbayes.utils.process_tree import TreeMemory, end_tree, is_running
 
@@ -77,7 +77,7 @@ class LimitedFit:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether nobody waits for the outcome."""
+        """Whether nobody waits for the result."""
         return self.handle.stopped() or _is_orphan()
 
 
@@ -135,7 +135,7 @@ class KillableBackend(Backend):
         begin, limits, fit = time.perf_counter(), self._limits, self._limited_fit()
         if self.is_here or limits.trial_memory is not None:
             try:
-                outcome, size = start_server(fit)
+                result, size = start_server(fit)
             except OSError as error:  # such as in a browser, which has no processes
                 if limits.of_trials:
                     raise RuntimeError(
@@ -143,9 +143,8 @@ class KillableBackend(Backend):
                         f"started: {error}."
                     ) from error
                 return self._run_in_backend(error)
-            if outcome is not None:
-                assert outcome.exception is not None
-                return self._run_in_backend(outcome.exception)
+            if result is not None:
+                return self._run_in_backend(result.kept["exception"])
             if limits.trial_memory is not None and size >= limits.trial_memory:
                 raise ValueError(
                     f"trial_limits['memory']={memory_text(limits.trial_memory)} is "
@@ -171,7 +170,7 @@ class KillableBackend(Backend):
                     self._warn(error)
         return self._backend._call(folds, spent)
 
-    def fit_here(self, fold: Fold) -> FoldOutcome:
+    def fit_here(self, fold: Fold) -> FoldResult:
         """Run one fold in another process, if this is possible."""
         if self._runs_in_backend or not self.is_local:
             return self._backend.fit_here(fold)
@@ -228,37 +227,35 @@ class FitServer:
                 self._messages.put(self._connection.recv_bytes())
         self._messages.put(None)
 
-    def run(self, fit: LimitedFit) -> FoldOutcome | None:
-        """Run a fit; return its outcome, None if it has no fold and the job is loaded.
+    def run(self, fit: LimitedFit) -> FoldResult | None:
+        """Run a fit; return its result, None if it has no fold and the job is loaded.
 
         An aborted fit has ended the process.
         """
         self._fit = fit
-        begin, outcome = time.perf_counter(), None
+        begin, result = time.perf_counter(), None
         if self.data_key != fit.portable.key:
-            outcome = self._load()
-        if outcome is None:
+            result = self._load()
+        if result is None:
             if fit.fold is None:
                 return None
-            outcome = self._begin(fit.fold)
+            result = self._begin(fit.fold)
         waited = time.perf_counter() - begin
-        outcome = outcome or self._fitted()
-        outcome.waited = waited
-        return outcome
+        return (result or self._fitted()).keeping(waited=waited)
 
-    def _load(self) -> FoldOutcome | None:
-        """Load the job; return the outcome if this fails."""
+    def _load(self) -> FoldResult | None:
+        """Load the job; return the result if this fails."""
         handle, memory = self._fit.portable, self._fit.limits.trial_memory
-        outcome = self._begin(None, cloudpickle.dumps(handle.portable()), memory)
-        if outcome is None:
+        result = self._begin(None, cloudpickle.dumps(handle.portable()), memory)
+        if result is None:
             self.data_key = handle.key
             if memory is not None:
                 self._memory = TreeMemory(self._process.pid, handle.n_shared)
                 self.first_size = self._memory.size()
-        return outcome
+        return result
 
-    def _begin(self, fold: bytes | None, *load: Any) -> FoldOutcome | None:
-        """Send a request, and wait until it begins; return an outcome without a fit."""
+    def _begin(self, fold: bytes | None, *load: Any) -> FoldResult | None:
+        """Send a request, and wait until it begins; return a result without a fit."""
         request = FitRequest(fold, Settings.of_this_thread(), *load)
         if fold is not None and self._fit.shares_randomness:
             request.randomness = random_states()
@@ -271,8 +268,8 @@ class FitServer:
             return self._aborted(message, 0.0)
         return None if message == BEGUN else _received(message)
 
-    def _fitted(self) -> FoldOutcome:
-        """Wait for the outcome of the running fit."""
+    def _fitted(self) -> FoldResult:
+        """Wait for the result of the running fit."""
         begin = time.perf_counter()
         try:
             message = self._message(begin)
@@ -280,13 +277,13 @@ class FitServer:
             message = AbortReason(TrialState.FAILED, self._death_text())
         if isinstance(message, AbortReason):
             return self._aborted(message, time.perf_counter() - begin)
-        outcome = _received(message)
-        result, error = outcome.result, outcome.traceback_text
+        result = _received(message)
         # A failed allocation counts as memory limit.
-        reason = self._fit.limits.unallocated(
-            error if result is None else result.fit_error
-        )
-        return outcome if reason is None else aborted_outcome(reason, outcome.seconds)
+        error = result.fit_error or result.kept.get("traceback")
+        reason = self._fit.limits.unallocated(error)
+        if reason is None:
+            return result
+        return aborted_result(reason, result.kept.get("seconds", 0.0))
 
     def _message(self, begin: float | None = None) -> bytes | AbortReason:
         """Wait for a message; return the reason to kill the process instead, if any.
@@ -323,9 +320,9 @@ class FitServer:
             reason = limits.oversize(self._memory.exceeds(limits.trial_memory))
         return reason
 
-    def _aborted(self, reason: AbortReason, seconds: float) -> FoldOutcome:
+    def _aborted(self, reason: AbortReason, seconds: float) -> FoldResult:
         self.end()
-        return aborted_outcome(reason, seconds)
+        return aborted_result(reason, seconds)
 
     def _death_text(self) -> str:
         """Return how the process ended, if it was not killed by this process."""
@@ -371,9 +368,10 @@ def _is_orphan() -> bool:
     return not is_running(parent.pid)
 
 
-def aborted_outcome(reason: AbortReason, seconds: float = 0.0) -> FoldOutcome:
-    """Return the outcome of a fit that was aborted after some seconds."""
-    return FoldOutcome(FoldStatus.ABORTED, reason=reason, seconds=seconds)
+def aborted_result(reason: AbortReason, seconds: float = 0.0) -> FoldResult:
+    """Return the result of a fit that was aborted after some seconds."""
+    kept = {"reason": reason, "seconds": seconds}
+    return FoldResult(status=FoldStatus.ABORTED, fit_error=reason.text, kept=kept)
 
 
 class _Stopped(Exception):
@@ -436,19 +434,19 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_SERVERS.forget)
 
 
-def start_server(fit: LimitedFit) -> tuple[FoldOutcome | None, int]:
-    """Start a process; return its memory, and an outcome if it cannot fit."""
-    server, outcome = _served(fit)
+def start_server(fit: LimitedFit) -> tuple[FoldResult | None, int]:
+    """Start a process; return its memory, and a result if it cannot fit."""
+    server, result = _served(fit)
     if server is None:
         raise RuntimeError(
             f"trial_limits: a process for the fits was started {N_STARTS} times, "
             "and ended each time before the first fit."
         )
     _SERVERS.put_back(server)
-    return outcome, server.first_size
+    return result, server.first_size
 
 
-def _served(fit: LimitedFit) -> tuple[FitServer | None, FoldOutcome | None]:
+def _served(fit: LimitedFit) -> tuple[FitServer | None, FoldResult | None]:
     """Run a fit by a server, and again if its process ends before a fit."""
     for _ in range(N_STARTS):
         server = _SERVERS.take(fit.portable.key)
@@ -461,31 +459,31 @@ def _served(fit: LimitedFit) -> tuple[FitServer | None, FoldOutcome | None]:
     return None, None
 
 
-def run_limited_folds(fit: LimitedFit) -> list[FoldOutcome]:
+def run_limited_folds(fit: LimitedFit) -> list[FoldResult]:
     """Run the fold of a fit in another process."""
     fit = dataclasses.replace(fit, limits=fit.limits.received())
     try:
         with fit.handle.room():
             return [_limited(fit)]
     except (_Stopped, KeyboardInterrupt):
-        return [FoldOutcome(FoldStatus.INTERRUPTED)]
+        return [FoldResult(status=FoldStatus.INTERRUPTED)]
 
 
-def _limited(fit: LimitedFit) -> FoldOutcome:
+def _limited(fit: LimitedFit) -> FoldResult:
     if fit.is_stopped:
         raise _Stopped
     reason = fit.limits.overrun_search()
     if reason is not None:
-        return aborted_outcome(reason)
-    server, outcome = _served(fit)
-    if server is None or outcome is None:
+        return aborted_result(reason)
+    server, result = _served(fit)
+    if server is None or result is None:
         text = f"The process of the fit ended {N_STARTS} times before its fit."
-        return aborted_outcome(AbortReason(TrialState.FAILED, text))
-    if outcome.reason is None and server.is_fresh:
+        return aborted_result(AbortReason(TrialState.FAILED, text))
+    if "reason" not in result.kept and server.is_fresh:
         _SERVERS.put_back(server)
     else:
         server.end()
-    return outcome
+    return result
 
 
 def _started() -> tuple[subprocess.Popen, Connection]:
@@ -508,7 +506,7 @@ def _started() -> tuple[subprocess.Popen, Connection]:
     return process, ours
 
 
-def _received(message: bytes) -> FoldOutcome:
+def _received(message: bytes) -> FoldResult:
     try:
         reply: FitReply = pickle.loads(message)
     except Exception as error:  # such as an estimator that cannot be unpickled
@@ -519,4 +517,4 @@ def _received(message: bytes) -> FoldOutcome:
         # If warnings are errors, the fit has raised them already.
         with contextlib.suppress(Warning):
             warning.issue()
-    return reply.outcome
+    return reply.result

@@ -8,12 +8,15 @@ improvement.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from skbayes.evaluation.trial import FoldResult, Trial
 
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
@@ -100,3 +103,91 @@ def choose_by_others(fold_curves: Sequence[FloatArray]) -> list[int]:
     # Subtracting a curve from the sum of all curves would leave rounding errors.
     means = [np.mean(np.delete(table, i, axis=0), axis=0) for i in range(len(table))]
     return [int(np.argmax(np.where(valid, mean, -np.inf))) for mean in means]
+
+
+# -- folds -----------------------------------------------------------------------------
+
+
+def guiding_curves(folds: Sequence[FoldResult], guide: Guide) -> dict[int, FloatArray]:
+    """Return the guiding curve of each fold with curves, by its place.
+
+    NaN is minus infinity. Without the guiding metric, no curve is returned.
+    """
+    found: dict[int, FloatArray] = {}
+    for place, fold in enumerate(folds):
+        if "curves" in fold.extras:
+            curve = guide.curve(fold.extras["curves"])
+            if curve is None:
+                return {}
+            found[place] = np.where(np.isnan(curve), -np.inf, curve)
+    return found
+
+
+def rounds_at(fold: FoldResult, place: int) -> int:
+    """Return the number of rounds at a place of the curves of a fold."""
+    return int(round_grid(fold.extras["max_rounds"])[place])
+
+
+def with_chosen_rounds(
+    folds: Sequence[FoldResult], guide: Guide, missing: float = math.nan
+) -> list[FoldResult]:
+    """Return folds with the scores at the numbers of rounds that the others choose.
+
+    The choice therefore causes no bias. Folds without curves are returned as they are.
+    Scores of NaN are replaced by `missing`.
+    """
+    curves, chosen = guiding_curves(folds, guide), list(folds)
+    places = choose_by_others([*curves.values()]) if curves else []
+    for index, place in zip(curves, places, strict=True):
+        fold = folds[index]
+        extras = fold.extras | {"rounds": rounds_at(fold, place)}
+        # Costs have no curves.
+        train_scores = fold.train_scores
+        if (train := extras.get("train_curves")) is not None:
+            train_scores = (train_scores or {}) | _scores_at(train, place, missing)
+        if "outcome_curves" in extras:
+            outcomes = _scores_at(extras["outcome_curves"], place, math.nan)
+            extras["outcomes"] = extras["outcomes"] | outcomes
+        scores = fold.test_scores | _scores_at(extras["curves"], place, missing)
+        chosen[index] = replace(
+            fold, test_scores=scores, train_scores=train_scores, extras=extras
+        )
+    return chosen
+
+
+def _scores_at(
+    curves: Mapping[str, Sequence[float]], place: int, missing: float
+) -> dict[str, float]:
+    return {
+        name: missing if math.isnan(curve[place]) else curve[place]
+        for name, curve in curves.items()
+    }
+
+
+def curve_table(trials: Iterable[Trial]) -> dict[str, np.ndarray]:
+    """Return the curves of all folds, up to the end of the shortest of a trial."""
+    columns: dict[str, list[np.ndarray]] = {}
+    for trial in trials:
+        for name, values in _curve_columns(trial):
+            columns.setdefault(name, []).append(np.asarray(values))
+    return {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
+def _curve_columns(trial: Trial) -> Iterator[tuple[str, Any]]:
+    """Yield the parts of the columns of `learning_curves_`, by their names."""
+    tests = {
+        split: fold.extras["curves"]
+        for split, fold in enumerate(trial.folds)
+        if "curves" in fold.extras
+    }
+    n = min(
+        (len(curve) for test in tests.values() for curve in test.values()), default=0
+    )
+    for split, test in tests.items():
+        extras = trial.folds[split].extras
+        yield "trial", [trial.number] * n
+        yield "split", [split] * n
+        yield "rounds", round_grid(extras["max_rounds"])[:n]
+        for kind, curves in (("test", test), ("train", extras.get("train_curves", {}))):
+            for metric, curve in curves.items():
+                yield f"{kind}_{metric}", curve[:n]

@@ -25,10 +25,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import stats
+
+from skbayes.evaluation.learning_curves import with_chosen_rounds
+from skbayes.evaluation.trial import FoldResult
 
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
@@ -38,6 +41,45 @@ if TYPE_CHECKING:
 MIN_TRIALS = 3
 # Share of the complete trials from which the variance is estimated.
 BEST_SHARE = 0.25
+
+
+# Scores of complete trials by split, and their folds.
+Complete = Sequence[tuple["FloatArray", Sequence[FoldResult]]]
+
+
+def first_scores(folds: Sequence[FoldResult], objective: Any) -> FloatArray | None:
+    """Return the guiding scores of the first folds of a trial, as if it had no others.
+
+    None if one of them has no score.
+    """
+    if not all(fold.is_fitted and fold.fit_error is None for fold in folds):
+        return None
+    scores = _scores(folds, objective)
+    return scores if np.all(np.isfinite(scores)) else None
+
+
+def _scores(folds: Sequence[FoldResult], objective: Any) -> FloatArray:
+    chosen = with_chosen_rounds(folds, objective.guide)
+    return np.array([objective(fold.test_scores) for fold in chosen])
+
+
+def race_of(complete: Complete, first: Sequence[int], objective: Any) -> Race:
+    """Return the race of a trial of which only the folds `first` are finished.
+
+    The scores of a fold may depend on the other folds, such as with `early_stopping`.
+    Those of the best trial are then computed again, without its other folds.
+    """
+    first = list(first)
+    rows = [
+        np.concatenate([scores[first], np.delete(scores, first)])
+        for scores, _ in complete
+    ]
+
+    def first_of(best: int) -> FloatArray:
+        folds = complete[best][1]
+        return _scores([folds[i] for i in first], objective)
+
+    return Race(rows, first_of)
 
 
 class Race:

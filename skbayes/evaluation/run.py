@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skbayes import compat
-from skbayes.evaluation.aspect import is_given
 from skbayes.evaluation.fold import Job
 from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.options import RefitChoice, refit_choice
@@ -222,29 +221,6 @@ class SearchRun:
         return float(pruning)
 
     @property
-    def has_limits(self) -> bool:
-        """Whether there are limits of a trial, or of the time of the search."""
-        return self.options.limits != FitLimits()
-
-    @property
-    def keeps_fits(self) -> bool:
-        """Whether fitted estimators of the folds are kept.
-
-        With rounds, a fit has more rounds than its score. The fits of the best trial
-        are then repeated after the search. The same applies to predictions.
-        """
-        return is_given(self.settings.get("return_folds")) and not self._has_rounds
-
-    @property
-    def keeps_predictions(self) -> bool:
-        """Whether out-of-fold predictions are kept."""
-        return self.refit.rule == "ensemble" and not self._has_rounds
-
-    @property
-    def _has_rounds(self) -> bool:
-        return is_given(self.settings.get("early_stopping"))
-
-    @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be skipped."""
         return self.options.limits.of_trials or self.pruning_risk is not None
@@ -265,12 +241,31 @@ class SearchRun:
         subsets = self.job.subsets
         return 1.0 if subsets is None else subsets.fraction(fidelity)
 
-    def fill_scores(self, folds: Sequence[FoldResult], metrics: Sequence[str]) -> None:
-        """Set missing scores by metric: NaN without a fit and for costs."""
+    def filled(self, fold: FoldResult, metrics: Sequence[str]) -> FoldResult:
+        """Return a fold with missing scores by metric: NaN without a fit, or a cost."""
+        wants_train = self.options.return_train_score
+        if fold.test_scores and (fold.train_scores or not wants_train):
+            return fold
         costs = () if self.objective.separate_costs else self.objective.measures
-        for fold in folds:
-            missing = self.options.missing_score if fold.is_fitted else np.nan
-            filled = {name: np.nan if name in costs else missing for name in metrics}
-            fold.test_scores = fold.test_scores or filled
-            if fold.train_scores is not None:
-                fold.train_scores = fold.train_scores or dict(filled)
+        missing = self.options.missing_score if fold.is_fitted else np.nan
+        filled = {name: np.nan if name in costs else missing for name in metrics}
+        return replace(
+            fold,
+            test_scores=fold.test_scores or filled,
+            train_scores=(fold.train_scores or filled) if wants_train else None,
+        )
+
+    def filled_history(self, history: History) -> History:
+        """Return trials without missing scores.
+
+        Before the first valid score, the metrics of a callable were not known.
+        """
+        if all(fold.test_scores for fold in history.folds):
+            return history
+        metrics = self.objective.metrics or ["score"]
+        return History(
+            [
+                replace(trial, folds=[self.filled(f, metrics) for f in trial.folds])
+                for trial in history
+            ]
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, overload
 
@@ -50,9 +50,9 @@ class FoldStatus(StrEnum):
     """The fit raised an exception that ends the search."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class FoldResult:
-    """Scores and times of the fit of one fold.
+    """Result of one fold, from the worker to the table of results.
 
     Parameters
     ----------
@@ -61,8 +61,6 @@ class FoldResult:
         the fit or its scorer failed and the metrics are not known.
     fit_time, score_time : float
         Times of the fit and of scoring in seconds.
-    n_test_samples : int
-        Number of rows of the test set.
     train_scores : dict of str to float, or None
         Scores on the training set; None if they are not requested.
     fit_error : str or None
@@ -76,29 +74,66 @@ class FoldResult:
         process. `outcomes` have constraints. `shared_time` is the part of the times in
         seconds that shared steps of pipelines saved. `curves` and `train_curves` are
         scores by metric after each round of a grid up to `max_rounds`, and
-        `outcome_curves` are outcomes by name. `test_scores` are those after `rounds`.
+        `outcome_curves` are outcomes by name. `test_scores` are those of a fit with
+        `fitted_params`.
+    kept : dict of str to object
+        What is needed until the trial is finished, and not stored with it: what aspects
+        keep by name, such as fitted estimators; the `exception` of the fit with its
+        `traceback`; the `reason` for which it was aborted; the `seconds` that the fold
+        took in its worker; and those for which it `waited` for a process before.
     """
 
     test_scores: dict[str, float] = field(default_factory=dict)
     fit_time: float = math.nan
     score_time: float = math.nan
-    n_test_samples: int = 0
     train_scores: dict[str, float] | None = None
     fit_error: str | None = None
     status: FoldStatus = FoldStatus.FITTED
     extras: dict[str, Any] = field(default_factory=dict)
+    kept: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        self.status = FoldStatus(self.status)
+        object.__setattr__(self, "status", FoldStatus(self.status))
 
     @property
     def is_fitted(self) -> bool:
         """Whether the fit ended."""
         return self.status == FoldStatus.FITTED
 
+    def with_extras(self, **extras: Any) -> FoldResult:
+        """Return the result with more extras.
+
+        Parameters
+        ----------
+        **extras : dict of str to object
+            Values in the types of JSON.
+
+        Returns
+        -------
+        result : FoldResult
+            Copy of the result.
+        """
+        return replace(self, extras=self.extras | extras)
+
+    def keeping(self, **kept: Any) -> FoldResult:
+        """Return the result with more that is kept until the trial is finished.
+
+        Parameters
+        ----------
+        **kept : dict of str to object
+            Values of any type.
+
+        Returns
+        -------
+        result : FoldResult
+            Copy of the result.
+        """
+        return replace(self, kept=self.kept | kept)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the entries from which scikit-learn creates `cv_results_`."""
-        entries = {k: v for k, v in vars(self).items() if k not in ("status", "extras")}
+        others = ("status", "extras", "kept")
+        entries = {k: v for k, v in vars(self).items() if k not in others}
         if self.train_scores is None:
             del entries["train_scores"]
         return entries
@@ -114,7 +149,7 @@ class Trial:
         Position in the search, starting from 0.
     params : dict of str to object
         Configuration that was evaluated.
-    folds : list of FoldResult
+    folds : tuple of FoldResult
         Results of the splits.
     score : float
         Mean over the splits of the metric that guides the search. The surrogate is
@@ -131,10 +166,6 @@ class Trial:
         - "out_of_memory": a fit was aborted at the memory limit;
         - "pruned": the other folds were skipped, because the first ones made it
           unlikely that the trial becomes the best one.
-    error : str or None
-        First traceback of its fits; None if all fits succeeded.
-    stop_requested : bool
-        Whether a callback requested the end of the search during this trial.
     expected_improvement : float or None
         Expected improvement over the best score when the trial was proposed. None if no
         surrogate was used to propose it.
@@ -150,8 +181,8 @@ class Trial:
         Start of the first fit in seconds since 1970; None if it is unknown or if there
         was no fit. It is ignored when trials are compared for equality.
     extras : dict of str to object
-        Values of the aspects of trials, in the types of JSON: `violation` and `rounds`.
-        Values that are None are left out.
+        Values of the aspects of trials, in the types of JSON: `violation`, `rounds`,
+        `fitted_params` and `stop_requested`.
 
     Examples
     --------
@@ -164,12 +195,10 @@ class Trial:
 
     number: int
     params: dict[str, Any]
-    folds: list[FoldResult] = field(repr=False)
+    folds: Sequence[FoldResult] = field(repr=False)
     score: float
     duration: float = 0.0
     state: TrialState = TrialState.COMPLETE
-    error: str | None = field(default=None, repr=False)
-    stop_requested: bool = field(default=False, repr=False)
     expected_improvement: float | None = field(default=None, repr=False)
     noise: float | None = field(default=None, repr=False)
     stage: int = field(default=0, repr=False)
@@ -180,10 +209,22 @@ class Trial:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "state", TrialState(self.state))
+        object.__setattr__(self, "folds", tuple(self.folds))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # skops stores the state of the trial as a plain string.
         vars(self).update(state, state=TrialState(state["state"]))
+
+    @property
+    def error(self) -> str | None:
+        """First traceback of its fits; None if all fits succeeded."""
+        errors = (fold.fit_error for fold in self.folds)
+        return next((error for error in errors if error is not None), None)
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether a callback requested the end of the search during this trial."""
+        return bool(self.extras.get("stop_requested", False))
 
     @property
     def violation(self) -> float | None:
@@ -200,6 +241,14 @@ class Trial:
         Each fold is scored at the number that is best for the others.
         """
         return self.extras.get("rounds")
+
+    @property
+    def fitted_params(self) -> dict[str, Any]:
+        """Parameters of the fits that were not proposed, such as a number of rounds.
+
+        The rows of ``cv_results_`` and the final fit have them in addition to `params`.
+        """
+        return dict(self.extras.get("fitted_params", {}))
 
     @property
     def feasible(self) -> bool:

@@ -89,7 +89,10 @@ class ResultRow:
                         f"{value!r}, which is not of the type {expected.__name__}. "
                         "Declare other types in `Aspect.extras`."
                     )
-        attributes = {**vars(trial), "folds": [vars(fold) for fold in trial.folds]}
+        folds = [{**vars(fold)} for fold in trial.folds]
+        for fold in folds:
+            del fold["kept"]
+        attributes = {**vars(trial), "folds": folds}
         number = attributes.pop("number")
         del attributes["params"]
         return cls(number, finished, attributes)

@@ -135,13 +135,13 @@ class FailingStart:
         """Return the exception of a fit and its scoring, or None."""
         objective = self.run.objective
         try:
-            outcome = self.backend.fit_here(Fold(split, params, raises=True))
-            if outcome.exception is not None:
-                raise outcome.exception
-            if outcome.result is None:
+            result = self.backend.fit_here(Fold(split, params, raises=True))
+            if "exception" in result.kept:
+                raise result.kept["exception"]
+            if not result.is_fitted:
                 return None  # aborted at a limit, which is no error
-            objective.learn(outcome.result.test_scores)
-            score = objective(outcome.result.test_scores)
+            objective.learn(result.test_scores)
+            score = objective(result.test_scores)
             n_configurations = self.run.space.n_configurations
             tries_all = n_configurations <= self.stage.n_trials < math.inf
             if not (math.isfinite(score) or tries_all):

@@ -317,9 +317,8 @@ class Scheduler:
     def _tell(self, number: int) -> None:
         configuration, _ = self._asked.pop(number)
         trial = self._done.pop(number)
-        more = self.evaluator.observation(trial)
+        more = self.evaluator.observe(trial)
         self.optimizer.tell(configuration, self.score_of(trial), **more)
-        self.evaluator.learn(trial)
         self.history.append(trial)
         logger.info("trial %d finished: %s, score %r", number, trial.state, trial.score)
         if self.report is not None:

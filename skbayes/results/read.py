@@ -17,7 +17,7 @@ from skbayes.evaluation.trial import FoldResult, FoldStatus, History, Trial, Tri
 from skbayes.journal.journal import Content
 from skbayes.journal.json_space import adapt_record, from_outline, readable
 from skbayes.results.record import SearchRecord, make_record
-from skbayes.results.warm_start import n_rounds, own_params
+from skbayes.results.warm_start import fitted_params_of, own_params
 from skbayes.space import Space
 from skbayes.space.dimensions import native
 
@@ -118,8 +118,8 @@ def _arguments_of(source: Any, space: Space | None) -> Arguments:
 def _of_space(space: Space, trial: Trial) -> Trial:
     """Return a trial with the parameters of a space; ValueError if it is outside."""
     try:
-        if trial.rounds:
-            params = own_params(space, trial.params, trial.rounds)
+        if trial.fitted_params:
+            params = own_params(space, trial.params, trial.fitted_params)
             trial = dataclasses.replace(trial, params=params)
         space.encode([trial.params])
     except ValueError as error:
@@ -191,9 +191,10 @@ def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[T
         names = folds[0].test_scores if folds else {}
         own = metric if metric in names else next(iter(names), "score")
         score = float(row.get(f"mean_test_{own}", math.nan))
+        fitted = fitted_params_of(row.get("fitted_params"))
         trial = Trial(
             number,
-            dict(params),
+            {k: v for k, v in params.items() if k not in fitted},
             folds,
             score,
             state=TrialState.COMPLETE if math.isfinite(score) else TrialState.FAILED,
@@ -206,9 +207,10 @@ def _trials_of_results(results: Mapping[str, Any], metric: str | None) -> list[T
 
 
 def _extras_of_row(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the number of rounds, and the violation of constraints, 0 or infinity."""
-    kept, rounds = row.get("feasible"), n_rounds(row.get("rounds"))
-    extras: dict[str, Any] = {"rounds": rounds} if rounds else {}
+    """Return the rounds, their parameters, and the violation, 0 or infinity."""
+    kept, extras = row.get("feasible"), dict[str, Any]()
+    if fitted := fitted_params_of(row.get("fitted_params")):
+        extras = {"rounds": int(row["rounds"]), "fitted_params": dict(fitted)}
     if kept is not None and kept == kept:
         extras["violation"] = 0.0 if kept else math.inf
     return extras
@@ -327,15 +329,18 @@ def _from_frame(frame: Any) -> Arguments:
 
 
 def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial:
-    error = row["error"]
+    folds = _folds_of_row(row)
+    if isinstance(row["error"], str):
+        # Which fold raised it is not known.
+        first, *others = folds or [FoldResult()]
+        folds = [dataclasses.replace(first, fit_error=row["error"]), *others]
     return Trial(
         int(row["number"]),
         params,
-        _folds_of_row(row),
+        folds,
         float(row["score"]),
         duration=float(row["duration"]),
         state=row["state"],
-        error=error if isinstance(error, str) else None,
         stage=int(row.get("stage", 0)),
         train_fraction=float(row.get("train_fraction", 1.0)),
         subset=int(row.get("subset", 0)),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import math
 import os
 from collections.abc import Mapping, Sequence
 from itertools import zip_longest
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,9 +26,10 @@ Known = tuple[Params, float, float | None]
 
 
 class KnownTrial(NamedTuple):
-    """Earlier trial; the score is NaN if it failed, `rounds` is 0 without rounds.
+    """Earlier trial; the score is NaN if it failed.
 
-    `place` is its position in the source, and `trial` the object, if there is one.
+    `fitted_params` are parameters that the search set in addition to `params`. `place`
+    is its position in the source, and `trial` the object, if there is one.
     """
 
     params: Params
@@ -33,7 +37,7 @@ class KnownTrial(NamedTuple):
     noise: float | None = None
     cost: float | None = None
     failed: bool = False
-    rounds: int = 0
+    fitted_params: Mapping[str, Any] = MappingProxyType({})
     place: int = 0
     trial: Trial | None = None
 
@@ -41,15 +45,6 @@ class KnownTrial(NamedTuple):
 # Number of digits by which numbers are compared: np.logspace(-5, 0, 6) begins with
 # 9.999999999999999e-06 on some machines.
 _DIGITS = 12
-
-# Parameters that searches with rounds set in addition to the number of rounds.
-_SET_FOR_ROUNDS = {
-    "early_stopping",
-    "early_stopping_round",
-    "early_stopping_rounds",
-    "n_iter_no_change",
-}
-_VALUES_FOR_ROUNDS = {("learning_rate", 0.1), ("leaf_estimation_iterations", 1)}
 
 
 def known_results(source: Any, space: Space, metric: str = "score") -> list[Known]:
@@ -142,7 +137,7 @@ def known_trials(
         if not scored and not (failures and row.failed):
             continue
         try:
-            params = own_params(space, row.params, row.rounds)
+            params = own_params(space, row.params, row.fitted_params)
         except ValueError:
             n_outside += scored
             continue
@@ -172,14 +167,17 @@ def journal_trials(path: str | os.PathLike, space: Space) -> tuple[list[Trial], 
         ) from error
 
 
-def own_params(space: Space, params: Any, rounds: int = 0) -> Params:
-    """Return a configuration of `space` without its `rounds`, or raise a ValueError."""
-    if rounds and isinstance(params, Mapping):
-        params = {
-            name: value
-            for name, value in params.items()
-            if name in space.parameter_names or not _is_set(name, value, rounds)
-        }
+def own_params(
+    space: Space, params: Any, fitted: Mapping[str, Any] = MappingProxyType({})
+) -> Params:
+    """Return a configuration of `space`, or raise a ValueError.
+
+    It includes those `fitted` parameters that are dimensions of the space.
+    """
+    if fitted:
+        names = space.parameter_names
+        own = {k: v for k, v in params.items() if k in names or k not in fitted}
+        params = own | {k: v for k, v in fitted.items() if k in names}
     try:
         return space.canonicalize(params)
     except ValueError:
@@ -190,24 +188,6 @@ def own_params(space: Space, params: Any, rounds: int = 0) -> Params:
         for name, value in params.items()
     }
     return space.canonicalize(rounded)
-
-
-def n_rounds(value: Any) -> int:
-    """Return the number of rounds in a row of `cv_results_`; 0 if it is missing."""
-    try:
-        return int(value)
-    except (TypeError, ValueError):
-        return 0
-
-
-def _is_set(name: str, value: Any, rounds: int) -> bool:
-    """Return whether a search with rounds may have set a parameter to this value."""
-    name = name.rpartition("__")[2]
-    if name in _SET_FOR_ROUNDS:
-        return True
-    if not isinstance(value, int | float | np.number):
-        return False
-    return value == rounds or (name, value) in _VALUES_FOR_ROUNDS
 
 
 def known_rows(source: Any, metric: str) -> Sequence[tuple]:
@@ -275,11 +255,19 @@ def _rows_of_results(results: Mapping[str, Any], metric: str) -> list[KnownTrial
             f"warm_start_from: the results have {len(params)} configurations and "
             f"{len(scores)} scores."
         )
-    rounds = results.get("rounds", [0] * len(params))
+    fitted = results.get("fitted_params", [{}] * len(params))
     return [
-        KnownTrial(row, float(score), rounds=n_rounds(number))
-        for row, score, number in zip(params, scores, rounds, strict=True)
+        KnownTrial(row, float(score), fitted_params=fitted_params_of(more))
+        for row, score, more in zip(params, scores, fitted, strict=True)
     ]
+
+
+def fitted_params_of(value: Any) -> Mapping[str, Any]:
+    """Return the value of the column `fitted_params`, which a file has as text."""
+    if isinstance(value, str):
+        with contextlib.suppress(SyntaxError, ValueError):
+            value = ast.literal_eval(value)
+    return value if isinstance(value, Mapping) else {}
 
 
 def _params_of(results: Mapping[str, Any]) -> list[Any]:
@@ -329,7 +317,8 @@ def rows_of_trials(
             score, noise = trial.score, trial.noise
         elif trial.train_fraction == whole and complete and scores:
             score = float(scores[metric].mean())
-        rows.append(KnownTrial(trial.params, score, noise, trial=trial))
+        own = KnownTrial(trial.params, score, noise, trial=trial)
+        rows.append(own._replace(fitted_params=trial.fitted_params))
     return rows
 
 

@@ -22,6 +22,7 @@ from skbayes.evaluation.aspects import registry as aspects
 from skbayes.evaluation.aspects.constraints import outcome_scorer
 from skbayes.evaluation.constraints import rule_and_bounds
 from skbayes.evaluation.fold import Job, configured
+from skbayes.evaluation.learning_curves import curve_table
 from skbayes.evaluation.objectives import GuidingMetric, Objective
 from skbayes.evaluation.options import RefitChoice, refit_choice
 from skbayes.evaluation.run import SearchRun, Stage
@@ -281,6 +282,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
                 }
             )
             outcome = running.run(self._trial_data(plan))
+            outcome.history = plan.filled_history(outcome.history)
             # The results are kept if a later step fails.
             found = self._set(self._results(plan, outcome))
             found |= self._set(self._select(plan, found))
@@ -466,9 +468,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         history, ranked = outcome.history, self._ranked(outcome.history)
         fitted = [fold.as_dict() for fold in history.folds if fold.is_fitted]
         compat.report_failures(fitted, self.error_score)
-        # Before the first valid score, the metrics of a callable are not known.
         metrics = plan.objective.metrics or ["score"]
-        plan.fill_scores(history.folds, metrics)
         attributes = {
             **self._describe(plan, outcome),
             "trials_": history,
@@ -480,8 +480,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             or any(fold.extras.get("multimetric") for fold in history.folds),
             "target_metric_": plan.objective.name or "score",
         }
-        for aspect in aspects.aspects_of(plan):
-            attributes |= aspect.attributes(history)
+        if "early_stopping" in plan.notes:
+            attributes["learning_curves_"] = curve_table(history)
         return attributes
 
     def _table(self, plan: SearchRun, history: History) -> dict[str, Any]:
@@ -492,11 +492,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
                 "cv_results_ needs at least one row. The trials may have no scores."
             )
         more = self._extra_columns(plan, history)
-        params = [dict(trial.params) for trial in history]
-        for aspect in aspects.aspects_of(plan):
-            # Parameters that an aspect sets, such as the number of rounds.
-            for row, trial in zip(params, history, strict=True):
-                row |= aspect.row_params(trial)
+        params = [trial.params | trial.fitted_params for trial in history]
         folds = [fold.as_dict() for fold in history.folds]
         finished = [trial for trial in history if not trial.state.is_partial]
         tables = [t for trial in finished for t in (trial.scores, trial.train_scores)]

@@ -9,7 +9,6 @@ import numpy as np
 from scipy import sparse
 
 from skbayes import compat
-from skbayes.evaluation.aspects.registry import aspects_of
 from skbayes.evaluation.fold import configured
 from skbayes.evaluation.options import (
     oof_method,
@@ -36,15 +35,12 @@ def fits_of_trial(
     plan: SearchRun, trial: Trial, splits: Sequence[int] | None = None
 ) -> list[Any]:
     """Fit a trial again on splits, with the parameters of its score there."""
-    job, aspects = plan.job, aspects_of(plan)
-    X, y = job.X, job.y
+    job, X, y = plan.job, plan.X, plan.y
     fidelity = Fidelity(trial.stage, trial.train_fraction, trial.subset)
     fitted = []
     for split in range(len(job.splits)) if splits is None else splits:
-        params = dict(trial.params)
-        for aspect in aspects:
-            params |= aspect.row_params(trial, split)
-        model = configured(plan.estimator, params)
+        own = trial.folds[split].extras.get("fitted_params", trial.fitted_params)
+        model = configured(plan.estimator, trial.params | own)
         train, _ = job.split(split, fidelity)
         X_train, y_train = compat.safe_split(model, X, y, train)
         cut = compat.check_fit_params(X, job.fit_params, train)

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
-from skbayes.evaluation.aspects.registry import aspects_of
+from skbayes.evaluation.aspects.constraints import unreachable_text
 from skbayes.evaluation.backend import Backend
 from skbayes.evaluation.evaluator import CandidateEvaluator, make_backend, make_job
 from skbayes.evaluation.prefix_store import machine_store, temporary_store
@@ -277,17 +277,16 @@ class RunningSearch:
                     )
                 timeout = plan.options.limits.timeout
                 reports.append(Lines(stages, timeout, recalled, verbose > 1))
-            aspects = aspects_of(plan)
+            bounds = plan.constraints
             tell = print if verbose > 0 else warn_or_log
 
             def report(trial: Trial, history: History) -> None:
                 for observer in reports:
                     observer(trial, history)
-                for aspect in aspects:
-                    if (message := aspect.message(trial, history)) is not None:
-                        tell(message)
+                if bounds is not None and (text := unreachable_text(bounds, history)):
+                    tell(text)
 
-            yield report if reports or aspects else None
+            yield report if reports or bounds is not None else None
 
 
 def _journal_of(search: SearchParameters, plan: SearchRun) -> Journal:

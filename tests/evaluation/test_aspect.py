@@ -129,9 +129,9 @@ def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
     (pruning,) = (aspect for aspect in registry.ASPECTS if aspect.name == "pruning")
     prepared = []
 
-    def prepare(search, spaces, objective, y, fit_params):
-        prepared.append(search.pruning)
-        if search.return_train_score:
+    def prepare(settings, spaces, objective, y, fit_params):
+        prepared.append(settings["pruning"])
+        if settings["return_train_score"]:
             raise ValueError("pruning and training scores cannot be combined")
         return spaces, None
 
@@ -182,15 +182,17 @@ def test_workers_do_not_import_the_search():
 
 
 def test_hooks_have_no_effect_by_default():
-    aspect, of_fold = Aspect(None), FoldAspect()
+    aspect, of_fold, result = Aspect(None), FoldAspect(), FoldResult()
+    trial = Trial(0, {}, [result], math.nan)
     assert aspect.fold_aspect() is aspect.for_fold(None, 0, []) is None
     assert aspect.verdict(None, []) is None
-    assert aspect.folds_at_a_time(2) == math.inf
-    assert aspect.conclude(None, [], "complete") == aspect.observation(None) == {}
-    assert aspect.row_params(None) == aspect.columns([]) == {}
+    assert aspect.begin(None) is None
+    assert aspect.close(None, trial) is trial
+    assert aspect.observe(trial) == aspect.columns([]) == {}
     with of_fold.around(None):
         pass
     assert of_fold.after_round(None, None, None, None) == {}
+    assert of_fold.measure(None, result) is result
     pickle.loads(pickle.dumps(of_fold))
 
 

@@ -28,9 +28,10 @@ from skbayes.evaluation.backend import (
     SparkBackend,
     ThreadBackend,
 )
-from skbayes.evaluation.fold import Fold, FoldOutcome, Job, run_folds
+from skbayes.evaluation.fold import Fold, Job, run_folds
 from skbayes.evaluation.killable import KillableBackend
 from skbayes.evaluation.limits import FitLimits
+from skbayes.evaluation.trial import FoldResult
 
 X, y = load_iris(return_X_y=True)
 ROWS = np.arange(len(y))
@@ -61,7 +62,7 @@ class Workers:
         calls = list(calls)
         self.sizes.append([len(arguments[1]) for _, arguments, _ in calls])
         return [
-            [FoldOutcome(seconds=self.seconds) for _ in arguments[1]]
+            [FoldResult(kept={"seconds": self.seconds}) for _ in arguments[1]]
             for _, arguments, _ in calls
         ]
 
@@ -79,7 +80,7 @@ def test_quick_folds_are_sent_together(seconds, sizes):
 
 
 @pytest.mark.parametrize("kind", [ThreadBackend, ProcessBackend, Backend])
-def test_every_backend_returns_the_outcomes_in_order(kind):
+def test_every_backend_returns_the_results_in_order(kind):
     large = SVC(class_weight=dict.fromkeys(range(3000), 1.0))
     with kind(job(large)) as backend:
         if kind is ProcessBackend:
@@ -88,8 +89,8 @@ def test_every_backend_returns_the_outcomes_in_order(kind):
         expected = run_folds(DataHandle(job(large)), FOLDS)
         for _ in range(2):
             found = backend.run(Parallel(n_jobs=1), FOLDS)
-            assert [outcome.result.test_scores for outcome in found] == [
-                outcome.result.test_scores for outcome in expected
+            assert [result.test_scores for result in found] == [
+                result.test_scores for result in expected
             ]
 
 
@@ -98,7 +99,7 @@ def test_folds_of_processes_that_can_be_killed_are_sent_one_by_one():
         def __call__(self, calls):
             calls = list(calls)
             self.sizes.append([pickle.loads(call[1][0].fold).index for call in calls])
-            return [[FoldOutcome(seconds=self.seconds)] for _ in calls]
+            return [[FoldResult(kept={"seconds": self.seconds})] for _ in calls]
 
     workers = Silent(1e-4)
     with KillableBackend(Backend(job()), FitLimits(trial_timeout=9.0)) as backend:
@@ -116,16 +117,16 @@ class Unreadable:
 
 def test_an_error_of_loading_the_job_is_returned():
     with ProcessBackend(job(Unreadable())) as backend:
-        (outcome,) = run_folds(backend.handle, FOLDS[:1])
-    assert outcome.status == "raised"
-    assert isinstance(outcome.exception, ValueError)
+        (result,) = run_folds(backend.handle, FOLDS[:1])
+    assert result.status == "raised"
+    assert isinstance(result.kept["exception"], ValueError)
 
 
 def test_a_fit_that_searches_for_errors_raises_them():
     with ThreadBackend(job(), n_workers=2) as backend:
         with pytest.raises(ValueError, match="C"):
             backend.fit_here(Fold(0, {"C": -1.0}, raises=True))
-        assert backend.fit_here(Fold(0, {"C": 1.0}, raises=True)).result is not None
+        assert backend.fit_here(Fold(0, {"C": 1.0}, raises=True)).is_fitted
 
 
 # -- transfer of the data --------------------------------------------------------------

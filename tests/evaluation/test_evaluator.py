@@ -3,6 +3,7 @@
 import math
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +24,8 @@ from skbayes.evaluation.evaluator import (
     check_candidates,
     make_job,
 )
-from skbayes.evaluation.fold import FoldOutcome, Job
+from skbayes.evaluation.fold import Job
+from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.limits import FitLimits
 from skbayes.evaluation.run import FitOptions, SearchRun
 from skbayes.evaluation.trial import FoldResult, Trial
@@ -43,6 +45,7 @@ class Score:
     """Objective with one score."""
 
     name, metrics, measures, separate_costs = "score", ["score"], {}, False
+    guide = Guide("score")
 
     def learn(self, scores):
         pass
@@ -108,16 +111,17 @@ class Workers:
 
     deadline = None
 
-    def __init__(self, n_jobs, seconds):
-        self.n_jobs = n_jobs
+    def __init__(self, n_workers, seconds):
+        self.n_workers = n_workers
         self.seconds = dict(enumerate(seconds))
 
     def run(self, parallel, folds, spent):
-        return [FoldOutcome(seconds=self.seconds.pop(fold.index)) for fold in folds]
+        seconds = [self.seconds.pop(fold.index) for fold in folds]
+        return [FoldResult(kept={"seconds": one}) for one in seconds]
 
 
 @pytest.mark.parametrize(
-    "n_jobs, seconds, limit, n_run",
+    "n_workers, seconds, limit, n_run",
     [
         (1, [1, 1, 1, 1, 1], 5, 5),
         (1, [1, 1, 1, 1, 1], 2, 3),  # as much as the limit is not too much
@@ -129,30 +133,32 @@ class Workers:
         (8, [9, 9, 9, 9, 9], 1, 5),  # all are begun at once
     ],
 )
-def test_a_limit_counts_the_time_that_folds_run(n_jobs, seconds, limit, n_run):
+def test_a_limit_counts_the_time_that_folds_run(n_workers, seconds, limit, n_run):
     options = FitOptions(limits=FitLimits(limit))
     run = SearchRun(Job(None, X, y, [()] * 5), None, options=options)
-    workers = Workers(n_jobs, seconds)
-    evaluation = Evaluation(run, 0, {}, workers, aspects=[Limits(run)])
-    assert len(evaluation(workers)) == n_run
-    if n_run < 5:
-        assert evaluation.verdict == "timed_out"
+    limits, backend = Limits(run), Workers(n_workers, seconds)
+    parts = {"run": run, "backend": backend, "aspects": [limits], "n_planned": 1}
+    evaluation = Evaluation(SimpleNamespace(**parts), 0, {}, groups=[[0, 1, 2, 3, 4]])
+    limits.begin(evaluation)
+    trial = evaluation(None)
+    assert trial.fitted.sum() == n_run
+    assert trial.state == ("timed_out" if n_run < 5 else "complete")
 
 
 def test_a_limit_keeps_later_folds_from_being_begun():
     run = evaluator(SVC(), limit=1e-9)
     evaluation = run.prepare(0, {"C": 0.3})
-    outcomes = evaluation(Parallel())
-    result = outcomes[0].result
-    assert outcomes[0].seconds >= result.fit_time + result.score_time
-    trial = run.conclude(evaluation, outcomes)
+    trial = evaluation(Parallel())
+    first = trial.folds[0]
+    assert first.kept["seconds"] >= first.fit_time + first.score_time
+    trial = run.conclude(evaluation, trial)
+    assert not any(fold.kept for fold in trial.folds)
     assert trial.state == "timed_out"
     fitted = [fold.is_fitted for fold in trial.folds]
     assert fitted == [True, False, False]
     first = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)[0]
     assert trial.score == first
     np.testing.assert_array_equal(trial.scores["score"], [first, np.nan, np.nan])
-    assert [fold.n_test_samples for fold in trial.folds] == [50, 50, 50]
     assert math.isnan(trial.folds[1].fit_time)
 
 
@@ -164,7 +170,7 @@ def complete(number, folds):
 def test_a_race_prunes_a_trial_without_a_chance():
     run = evaluator(SVC(), settings={"pruning": 0.01})
     for number in range(4):
-        run.learn(complete(number, [0.96, 0.95 + 0.001 * number, 0.96]))
+        run.observe(complete(number, [0.96, 0.95 + 0.001 * number, 0.96]))
     best = [0.96, 0.953, 0.96]
     # Each trial begins with another split.
     for number, place in [(4, 1), (5, 2), (6, 0)]:
@@ -186,12 +192,12 @@ def test_what_a_race_knows_is_what_was_told_when_it_was_prepared():
     run = evaluator(SVC(), settings={"pruning": 0.01})
     evaluation = run.prepare(0, {"C": 1e-9, "kernel": "linear"})
     for number in range(1, 5):
-        run.learn(complete(number, [0.99, 0.97, 0.99]))
+        run.observe(complete(number, [0.99, 0.97, 0.99]))
     assert run.conclude(evaluation, evaluation(Parallel())).state == "complete"
     # Failed folds are not compared.
     failed = evaluator(Sometimes(bad="fit"), settings={"pruning": 0.01})
     for number in range(4):
-        failed.learn(complete(number, [0.99, 0.97, 0.99]))
+        failed.observe(complete(number, [0.99, 0.97, 0.99]))
     trial = trial_of(failed, 4, {"quality": 1})
     assert trial.state == "failed" and math.isnan(trial.score)
     assert trial.error.rstrip().endswith("RuntimeError: cannot be fitted")
@@ -205,7 +211,7 @@ def test_fits_are_kept(refit, expected):
     for number, C in enumerate([1e-9, 1.0, 1e-8]):
         trial = trial_of(run, number, {"C": C})
         assert not hasattr(trial.folds[0], "estimator")
-        run.learn(trial)
+        run.observe(trial)
     kept = run.run.notes["kept_fits"]
     assert sorted(kept) == expected
     predicted = [

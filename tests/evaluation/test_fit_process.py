@@ -8,7 +8,7 @@ import pytest
 
 from skbayes.evaluation import fit_process
 from skbayes.evaluation.fit_process import BEGUN, FitRequest, Settings
-from skbayes.evaluation.fold import FoldOutcome
+from skbayes.evaluation.trial import FoldResult
 
 EVENTS = []
 
@@ -29,8 +29,8 @@ def server(monkeypatch):
     EVENTS.clear()
     connection = SimpleNamespace(send_bytes=EVENTS.append)
     handle = SimpleNamespace(load=lambda: None)
-    outcomes = [FoldOutcome(seconds=7.0)]
-    monkeypatch.setattr(fit_process, "run_folds", lambda *args: outcomes)
+    results = [FoldResult(kept={"seconds": 7.0})]
+    monkeypatch.setattr(fit_process, "run_folds", lambda *args: results)
     return fit_process._Server(connection, handle)
 
 
@@ -49,4 +49,4 @@ def test_a_backend_that_cannot_be_unpickled_is_omitted(server):
     broken.joblib = cloudpickle.dumps({"backend": Broken()})
     server.answer(FitRequest(pickle.dumps("fold"), broken))
     assert EVENTS[0] == BEGUN
-    assert pickle.loads(EVENTS[1]).outcome.seconds == 7.0
+    assert pickle.loads(EVENTS[1]).result.kept["seconds"] == 7.0

@@ -11,6 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
 from skbayes.evaluation.fold import FoldCall, wrapped_fit
+from skbayes.evaluation.trial import FoldResult
 
 # NumPy 1.25 moved it.
 ComplexWarning = getattr(np, "exceptions", np).ComplexWarning
@@ -92,8 +93,6 @@ def test_wrappers_of_fit_are_removed_without_a_fit_and_after_an_error():
 
 
 def test_fit_and_scoring_share_the_time_of_the_processor():
-    result = {"fit_time": 3.0, "score_time": 1.0}
-    call = SimpleNamespace(result=result, cpu_seconds=2.0, estimator=None)
-    assert FoldCall.timed_result.fget(call)["cpu_time"] == 1.5
-    result |= {"fit_time": 0.0, "score_time": 0.0}
-    assert FoldCall.timed_result.fget(call)["cpu_time"] == 2.0
+    call = SimpleNamespace(cpu_seconds=2.0, estimator=None)
+    assert FoldCall.measured(call, FoldResult({}, 3.0, 1.0))["cpu_time"] == 1.5
+    assert FoldCall.measured(call, FoldResult({}, 0.0, 0.0))["cpu_time"] == 2.0

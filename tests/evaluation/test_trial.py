@@ -51,14 +51,16 @@ def test_missing_scores_are_filled_by_metric():
         fold({"a": 1.0, "b": 2.0}),
     ]
     objective = SimpleNamespace(separate_costs=False, measures={"c": None})
-    options = FitOptions(error_score=-1.0)
+    options = FitOptions(error_score=-1.0, return_train_score=True)
     run = SearchRun(None, objective, options=options)
-    run.fill_scores(folds, ["a", "b", "c"])
+    folds = [run.filled(fold, ["a", "b", "c"]) for fold in folds]
     expected = {"a": -1.0, "b": -1.0, "c": math.nan}
     np.testing.assert_equal(folds[0].test_scores, expected)
     np.testing.assert_equal(folds[0].train_scores, expected)
     assert np.isnan([*folds[1].test_scores.values()]).tolist() == [True] * 3
-    assert folds[1].train_scores is None
+    assert np.isnan([*folds[1].train_scores.values()]).tolist() == [True] * 3
+    plain = SearchRun(None, objective)
+    assert plain.filled(fold({}), ["a"]).train_scores is None
     assert folds[2].test_scores == {"a": 1.0, "b": 2.0}
     assert Trial(0, {}, folds, score=1.0).fitted.tolist() == [True, False, True]
     assert Trial(0, {}, [], score=0.5).fitted.dtype == bool

@@ -54,7 +54,7 @@ def params_of(number):
 
 def fold(score, error=None, **more):
     scores = score if isinstance(score, dict) else {"score": score}
-    return FoldResult(scores, 0.5, 0.25, 10, fit_error=error, **more)
+    return FoldResult(scores, 0.5, 0.25, fit_error=error, **more)
 
 
 def trial_of(number, **changes):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.fold import FoldCall, FoldOutcome
-from skbayes.evaluation.trial import History
+from skbayes.evaluation.fold import FoldCall
+from skbayes.evaluation.trial import FoldResult, History
 
 _TRACING = threading.Lock()
 
@@ -27,10 +27,9 @@ class _FoldPeak(FoldAspect):
             yield
             call.state[self.name] = tracemalloc.get_traced_memory()[1]
 
-    def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
         """Store the peak in bytes with the result of the fold."""
-        assert outcome.result is not None
-        outcome.result.extras[self.name] = call.state[self.name]
+        return result.with_extras(peak_memory=call.state[self.name])
 
 
 class PeakMemory(Aspect):

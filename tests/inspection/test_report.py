@@ -215,8 +215,8 @@ def test_a_search_that_runs(search, tmp_path, source, undrawn):
 def test_before_the_first_score(tmp_path):
     page = read(report_history(History([]), tmp_path / "none.html"))
     assert "No trial has a score yet." in page.texts["p"]
-    folds = [FoldResult({"score": np.nan}, 0.1, 0.0)]
-    failed = Trial(0, {"C": 1}, folds, np.nan, state="failed", error="a\nE: b")
+    folds = [FoldResult({"score": np.nan}, 0.1, 0.0, fit_error="a\nE: b")]
+    failed = Trial(0, {"C": 1}, folds, np.nan, state="failed")
     page = read(report_history(History([failed]), tmp_path / "failed.html"))
     assert page.texts["summary"] == ["E: b"]
 

@@ -92,12 +92,11 @@ def test_metrics_training_scores_and_failures(path):
         two[0],
         FoldResult(
             {"a": math.nan, "b": math.nan},
-            n_test_samples=10,
             train_scores={"a": math.nan, "b": math.nan},
             status="skipped",
         ),
     ]
-    failure = {"folds": failed, "score": math.nan, "error": "Traceback: no"}
+    failure = {"folds": failed, "score": math.nan}
     with open_journal(path) as journal:
         for number, changes in enumerate(
             [

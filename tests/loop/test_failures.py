@@ -34,7 +34,6 @@ from skbayes import (
     TradeoffSearchCV,
     load_history,
 )
-from skbayes.evaluation.fold import FoldOutcome
 from skbayes.evaluation.run import FitOptions, Stage
 from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.loop.executor import is_death, is_unreadable
@@ -428,7 +427,7 @@ def test_when_it_is_asked_why_all_fits_fail(trials, asks):
 
     def fit_here(fold):
         asked.append(fold.params)
-        return FoldOutcome(result=FoldResult({"score": 0.5}))
+        return FoldResult({"score": 0.5})
 
     space = Space.from_notation({"a": (0.0, 1.0)})
     objective = Mock(side_effect=itemgetter("score"))

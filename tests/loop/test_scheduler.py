@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from skbayes.evaluation.evaluator import CandidateEvaluator
 from skbayes.evaluation.run import NullJournal
-from skbayes.evaluation.trial import Trial, TrialState
+from skbayes.evaluation.trial import FoldResult, Trial, TrialState
 from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 from skbayes.optimizer import SpaceExhausted
 from skbayes.space import Integer, Space
@@ -32,7 +32,7 @@ class Fake:
         self.size, self.seconds, self.order, self.events = size, seconds, order, events
         self.now = 0.0
         self.n_asked = 0
-        self.pending, self.told, self.learned = [], [], []
+        self.pending, self.told, self.learned, self._complete = [], [], [], []
         self.knew = {}
         self.started, self.futures = [], {}
         self.is_stopped = False
@@ -78,17 +78,19 @@ class Fake:
         if outcome == "interrupted":
             return None
         stop = self.events.get("stop_at") == number
-        return Trial(number, params, [], float(number), stop_requested=stop)
+        extras = {"stop_requested": stop}
+        return Trial(number, params, [], float(number), extras=extras)
 
     def failed(self, evaluation, text):
         number, params = evaluation
-        return Trial(number, params, [], math.nan, state="failed", error=text)
+        folds = [FoldResult(fit_error=text)]
+        return Trial(number, params, folds, math.nan, state="failed")
 
     aspects = ()
-    observation = CandidateEvaluator.observation
 
-    def learn(self, trial):
+    def observe(self, trial):
         self.learned.append(trial.number)
+        return CandidateEvaluator.observe(self, trial)
 
     def recall(self, trial):
         return trial

@@ -8,7 +8,7 @@ import pytest
 from journal_samples import SPACE, fold, open_journal, record, trial_of
 from optuna.trial import TrialState
 
-from skbayes.evaluation import History, Trial
+from skbayes.evaluation import FoldResult, History, Trial
 from skbayes.tracking import export_to_optuna
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -71,9 +71,10 @@ def test_a_journal_is_exported_while_it_grows(tmp_path, space):
 
 def test_states_scores_and_times():
     begin = datetime.datetime(2020, 1, 2, 3, 4, 5)
+    failed = [FoldResult(fit_error="Trace\nValueError: C")]
     trials = [
         trial_of(0, score=0.5, started=begin.timestamp()),
-        trial_of(1, score=math.nan, state="failed", error="Trace\nValueError: C"),
+        trial_of(1, folds=failed, score=math.nan, state="failed"),
         trial_of(2, score=0.2, state="pruned"),
         trial_of(3, score=0.2, state="timed_out"),
     ]

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes
+from skbayes.evaluation.fold import FoldCall, Results
+from skbayes.evaluation.trial import FoldResult, Trial
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
+    from skbayes.evaluation.run import SearchRun
 
 
 class _FoldCallbacks(FoldAspect):
@@ -24,32 +27,45 @@ class _FoldCallbacks(FoldAspect):
         call.options |= {"caller": task.search, "callback_ctx": task}
         return contextlib.nullcontext()
 
-    def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
-        """Record a request to stop the search."""
-        outcome.stop_requested = call.fold.parts[self.name].stop_requested
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
+        """Keep whether a callback requests to stop the search."""
+        stop = call.fold.parts[self.name].stop_requested
+        return result.keeping(stop_requested=stop)
 
 
 class Callbacks(Aspect):
     """Tasks of the fits in the callback tree."""
 
     name = "callbacks"
-    condition = "is_observed"
+    extras = {"stop_requested": bool}
+
+    @classmethod
+    def is_on(cls, run: SearchRun) -> bool:
+        """Return whether callbacks observe the search."""
+        return run.is_observed
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that reports a fit."""
         return _FoldCallbacks()
 
-    def begin(self, plan: Evaluation) -> None:
+    def begin(self, evaluation: Evaluation) -> None:
         """Create all tasks of a trial before any of them is sent.
 
         Creating a task while another one is being pickled would modify a dict during
         the iteration.
         """
-        tasks = self.run.tasks.begin_trial(plan.number, plan.n_folds)
-        plan.notes[self.name] = tasks
+        tasks = self.run.tasks.begin_trial(evaluation.number, evaluation.n_folds)
+        evaluation.notes[self.name] = tasks
 
     def for_fold(
-        self, plan: Evaluation, index: int, earlier: Outcomes
+        self, evaluation: Evaluation, index: int, earlier: Results
     ) -> compat.EvaluationTask | None:
         """Return the task of a fit."""
-        return plan.notes[self.name][index]
+        return evaluation.notes[self.name][index]
+
+    def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
+        """Report the end of the trial, and note whether a callback ends the search."""
+        stop = any(fold.kept.get("stop_requested") for fold in trial.folds)
+        stop |= self.run.tasks.end_trial(trial)
+        extras = trial.extras | {"stop_requested": True}
+        return replace(trial, extras=extras) if stop else trial

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,8 +17,10 @@ from skbayes.evaluation.constraints import (
     parse_constraints,
     rule_and_bounds,
 )
-from skbayes.evaluation.fold import FoldCall, FoldOutcome, Outcomes, scored
+from skbayes.evaluation.fold import FoldCall, Results, scored
+from skbayes.evaluation.learning_curves import with_chosen_rounds
 from skbayes.evaluation.measure import COSTS, check_metrics_suit
+from skbayes.evaluation.pruning import first_scores
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
 if TYPE_CHECKING:
@@ -50,17 +53,17 @@ class _FoldOutcomes(FoldAspect):
         scores: dict[str, Any] = scored(scorer, estimator, X, y, params)
         return scores
 
-    def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
         """Measure the outcomes."""
-        fold, constraints = outcome.result, self.constraints
-        assert fold is not None
-        # Without scores, the error score stands for all metrics.
-        metrics = constraints.metrics.values()
-        scores = fold.test_scores or dict.fromkeys(metrics, call.options["error_score"])
-        result = {**call.timed_result, "test_scores": scores}
-        fold.extras["outcomes"] = constraints.measure(
-            result, lambda: (*call.test_set(), _score_params(call)), call.raises
+        found, constraints = call.measured(result), self.constraints
+        if not result.test_scores:
+            # The error score stands for all metrics.
+            metrics = constraints.metrics.values()
+            found["test_scores"] = dict.fromkeys(metrics, call.options["error_score"])
+        outcomes = constraints.measure(
+            found, lambda: (*call.test_set(), _score_params(call)), call.raises
         )
+        return result.with_extras(outcomes=outcomes)
 
 
 def _score_params(call: FoldCall) -> Any:
@@ -106,13 +109,16 @@ class OutcomeConstraints(Aspect):
 
     name = "constraints"
     parameters = {"constraints": [callable, Mapping, list, tuple, None]}
-    condition = "constraints"
     extras = {"outcomes": dict}
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
         self.constraints: Constraints = run.notes[self.name]
-        self._n_complete = 0
+
+    @classmethod
+    def is_on(cls, run: SearchRun) -> bool:
+        """Return whether there are bounds, besides a rule for configurations."""
+        return run.constraints is not None
 
     @classmethod
     def prepare(
@@ -136,45 +142,41 @@ class OutcomeConstraints(Aspect):
         """Return the part that measures the outcomes of a fit."""
         return _FoldOutcomes(self.constraints)
 
-    def verdict(self, plan: Evaluation, earlier: Outcomes) -> TrialState | None:
+    def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
         """Prune a trial if pruning is on and a bound is broken."""
-        risk = self.run.pruning_risk
-        if risk is None or not plan.complete:
+        risk, objective = self.run.pruning_risk, self.run.objective
+        if risk is None or not evaluation.complete:
             return None
-        if plan.guiding_scores(earlier) is None:
+        folds = [*earlier.values()]
+        if first_scores(folds, objective) is None:
             return None
-        folds = [outcome.result for outcome in earlier if outcome.result is not None]
-        is_broken = self.constraints.surely_broken(folds, plan.n_folds, risk)
+        folds = self._with_metrics(with_chosen_rounds(folds, objective.guide))
+        is_broken = self.constraints.surely_broken(folds, evaluation.n_folds, risk)
         return TrialState.PRUNED if is_broken else None
 
-    def set_scores(self, folds: Sequence[FoldResult], missing: Any = math.nan) -> None:
-        """Set the outcomes that are metrics to the scores of the folds."""
-        for fold in folds:
-            if fold.fit_error is None and "outcomes" in fold.extras:
-                scores = self.constraints.from_scores(fold.test_scores)
-                outcomes = fold.extras["outcomes"] | scores
-                fold.extras = fold.extras | {"outcomes": outcomes}
+    def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
+        """Set the outcomes that are metrics, and the violation of the bounds."""
+        folds = self._with_metrics(trial.folds) if self.constraints.metrics else None
+        trial = trial if folds is None else replace(trial, folds=folds)
+        failed = trial.state == TrialState.FAILED
+        violation = math.inf if failed else self.constraints.violation(trial.folds)
+        return replace(trial, extras=trial.extras | {"violation": violation})
 
-    def conclude(
-        self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState
-    ) -> dict[str, Any]:
-        """Return the violation of the bounds."""
-        failed = state == TrialState.FAILED
-        return {"violation": math.inf if failed else self.constraints.violation(folds)}
+    def _with_metrics(self, folds: Sequence[FoldResult]) -> list[FoldResult]:
+        """Return folds whose outcomes that are metrics are the scores of the folds."""
+        return [
+            fold.with_extras(
+                outcomes=fold.extras["outcomes"]
+                | self.constraints.from_scores(fold.test_scores)
+            )
+            if fold.fit_error is None and "outcomes" in fold.extras
+            else fold
+            for fold in folds
+        ]
 
-    def observation(self, trial: Trial) -> dict[str, Any]:
+    def observe(self, trial: Trial) -> dict[str, Any]:
         """Return the slacks of the bounds."""
         return {"constraints": self.constraints.of_trial(trial)}
-
-    def message(self, trial: Trial, history: History) -> str | None:
-        """Return the bounds that none of the first complete trials satisfies."""
-        if trial.state != TrialState.COMPLETE:
-            return None
-        self._n_complete += 1
-        if self._n_complete != N_FIRST:
-            return None
-        sentences = self.constraints.unreachable(history)
-        return f"constraints: {' '.join(sentences)}" if sentences else None
 
     def columns(self, history: History) -> dict[str, list[Any]]:
         """Return whether trials are feasible, and the outcomes that are not metrics."""
@@ -186,3 +188,15 @@ class OutcomeConstraints(Aspect):
                     trial.outcomes.get(name, np.nan) for trial in history
                 ]
         return columns
+
+
+def unreachable_text(constraints: Constraints, history: History) -> str | None:
+    """Return the bounds that none of the first complete trials satisfies, if any.
+
+    They are reported once, after the last of these trials.
+    """
+    complete = [trial for trial in history if trial.state == TrialState.COMPLETE]
+    if len(complete) != N_FIRST or complete[-1] is not history[-1]:
+        return None
+    sentences = constraints.unreachable(history)
+    return f"constraints: {' '.join(sentences)}" if sentences else None

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.fold import FoldCall
 from skbayes.evaluation.measure import Measure, measured, needs_fit
+from skbayes.evaluation.trial import FoldResult
+
+if TYPE_CHECKING:
+    from skbayes.evaluation.run import SearchRun
 
 # Classes that this process has fitted before. The first fit of a class takes longest,
 # because it imports libraries and fills caches.
@@ -25,17 +30,17 @@ class _FoldCosts(FoldAspect):
         self.measures, self.are_separate = measures, are_separate
         self.needs_estimator = needs_fit(measures)
 
-    def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
         """Measure the costs."""
-        fold = outcome.result
-        assert fold is not None
-        costs = measured(self.measures, call.timed_result, "", call.raises)
+        costs = measured(self.measures, call.measured(result), "", call.raises)
         if self.are_separate:
-            fold.extras |= {"costs": costs, "warm_up": _is_first(call.estimator)}
-            return
-        fold.test_scores = {**fold.test_scores, **costs}
-        if fold.train_scores is not None:
-            fold.train_scores = {**fold.train_scores, **costs}
+            return result.with_extras(costs=costs, warm_up=_is_first(call.estimator))
+        train_scores = result.train_scores
+        if train_scores is not None:
+            train_scores = train_scores | costs
+        return replace(
+            result, test_scores=result.test_scores | costs, train_scores=train_scores
+        )
 
 
 def _is_first(estimator: Any) -> bool:
@@ -51,8 +56,12 @@ class Costs(Aspect):
     """Costs that the objective of the search uses."""
 
     name = "costs"
-    condition = "costs"
     extras = {"costs": dict, "warm_up": bool}
+
+    @classmethod
+    def is_on(cls, run: SearchRun) -> bool:
+        """Return whether the objective uses costs."""
+        return bool(run.objective.measures)
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that measures the costs of a fit."""

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import contextlib
+import pickle
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import cloudpickle
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
-from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.aspect import Aspect, FoldAspect, is_given
+from skbayes.evaluation.fold import FoldCall
 from skbayes.evaluation.options import oof_method, returns_all, several_outputs
-from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
+from skbayes.evaluation.trial import FoldResult, History, Trial
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
     from skbayes.evaluation.objectives import Objective
     from skbayes.evaluation.run import SearchRun
+
+
+class PortableFit:
+    """Fitted estimator; None in another process if it cannot go there."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def __getstate__(self) -> bytes | None:
+        try:
+            return cloudpickle.dumps(self.estimator)
+        except Exception:
+            return None
+
+    def __setstate__(self, state: bytes | None) -> None:
+        self.estimator = None
+        with contextlib.suppress(Exception):
+            self.estimator = state and pickle.loads(state)
 
 
 class _FoldFits(FoldAspect):
@@ -25,9 +46,9 @@ class _FoldFits(FoldAspect):
     needs_estimator = True
     affects_errors = False
 
-    def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
-        """Add the fitted estimator to the outcome."""
-        outcome.estimator = call.estimator
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
+        """Keep the fitted estimator."""
+        return result.keeping(fit=PortableFit(call.estimator))
 
 
 class KeptFits(Aspect):
@@ -35,13 +56,22 @@ class KeptFits(Aspect):
 
     name = "kept_fits"
     parameters = {"return_folds": ["boolean", str, list, tuple]}
-    condition = "keeps_fits"
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
         # All stages share the fits, by number of the trial.
         self.kept: dict[int, list] = run.notes.setdefault(self.name, {})
         self._best: Trial | None = None
+
+    @classmethod
+    def is_on(cls, run: SearchRun) -> bool:
+        """Return whether the fits are kept.
+
+        With early stopping, a fit has more rounds than its score. The fits of the best
+        trial are then repeated after the search.
+        """
+        is_cut = is_given(run.settings.get("early_stopping"))
+        return super().is_on(run) and not is_cut
 
     @classmethod
     def prepare(
@@ -76,22 +106,22 @@ class KeptFits(Aspect):
         """Return the part that returns the estimator of a fit."""
         return _FoldFits()
 
-    def conclude(
-        self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState
-    ) -> dict[str, Any]:
+    def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Keep the estimators of a trial, if all of its folds were fitted."""
-        fits = [outcome.estimator for outcome in plan.outcomes]
-        if len(fits) == plan.n_folds and all(fit is not None for fit in fits):
-            self.kept[plan.number] = fits
-        return {}
+        parts = [fold.kept.get("fit") for fold in trial.folds]
+        fits = [part.estimator for part in parts if part is not None]
+        if len(fits) == len(parts) and all(fit is not None for fit in fits):
+            self.kept[trial.number] = fits
+        return trial
 
-    def learn(self, trial: Trial) -> None:
+    def observe(self, trial: Trial) -> dict[str, Any]:
         """Drop the estimators of a trial that is not the best one."""
         everything = returns_all(self.run.settings["return_folds"])
         if callable(self.run.refit.plain) or everything:
-            return  # a callable may choose any trial
+            return {}  # a callable may choose any trial
         candidates = History([trial] if self._best is None else [self._best, trial])
         self._best = candidates.best
         for candidate in candidates:
             if candidate is not self._best:
                 self.kept.pop(candidate.number, None)
+        return {}

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from skbayes.evaluation.aspect import Aspect
-from skbayes.evaluation.fold import Outcomes, has_status
-from skbayes.evaluation.limits import SearchTimeout
+from skbayes.evaluation.fold import Results, has_status
+from skbayes.evaluation.limits import FitLimits, SearchTimeout
 from skbayes.evaluation.trial import FoldStatus, TrialState
 
 if TYPE_CHECKING:
     from skbayes.evaluation.evaluator import Evaluation
+    from skbayes.evaluation.run import SearchRun
 
 
 class Limits(Aspect):
@@ -21,23 +21,28 @@ class Limits(Aspect):
 
     name = "limits"
     parameters = {"trial_limits": [Mapping, None]}
-    condition = "has_limits"
 
-    def folds_at_a_time(self, n_workers: int) -> float:
-        """Return the number of workers, if the time is checked between folds."""
-        is_checked = self.run.options.limits.of_trials or n_workers == 1
-        return n_workers if is_checked else math.inf
+    @classmethod
+    def is_on(cls, run: SearchRun) -> bool:
+        """Return whether a trial or the search has a limit."""
+        return run.options.limits != FitLimits()
 
-    def for_fold(self, plan: Evaluation, index: int, earlier: Outcomes) -> None:
+    def begin(self, evaluation: Evaluation) -> None:
+        """Let the time be checked between the folds."""
+        n_workers = evaluation.backend.n_workers
+        if self.run.options.limits.of_trials or n_workers == 1:
+            evaluation.limit_groups(n_workers)
+
+    def for_fold(self, evaluation: Evaluation, index: int, earlier: Results) -> None:
         """Raise SearchTimeout if the timeout of the search is over."""
-        deadline = plan.backend.deadline
+        deadline = evaluation.backend.deadline
         if deadline is not None and time.monotonic() > deadline:
             raise SearchTimeout
 
-    def verdict(self, plan: Evaluation, earlier: Outcomes) -> TrialState | None:
+    def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
         """Abort a trial whose fits took too long, or one of whose fits was aborted."""
         timeout = self.run.options.limits.trial_timeout
-        over = timeout is not None and plan.seconds > timeout
-        if over or has_status(earlier, FoldStatus.ABORTED):
+        over = timeout is not None and evaluation.seconds(earlier) > timeout
+        if over or has_status(earlier.values(), FoldStatus.ABORTED):
             return TrialState.TIMED_OUT
         return None

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.fold import FoldCall, FoldOutcome
+from skbayes.evaluation.aspect import Aspect, FoldAspect, is_given
+from skbayes.evaluation.fold import FoldCall
 from skbayes.evaluation.measure import model_size
 from skbayes.evaluation.responses import Response, Target, respond_and_vote
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
@@ -141,16 +141,18 @@ class _FoldPredictions(FoldAspect):
     def __init__(self, target: Target) -> None:
         self.target = target
 
-    def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
-        """Add the predictions to the outcome."""
-        if outcome.result is None or outcome.result.fit_error is not None:
-            return
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
+        """Keep the predictions."""
+        if result.fit_error is not None:
+            return result
         X, _ = call.test_set()
         try:
-            outcome.response = measured_response(call.estimator, X, self.target)
+            response = measured_response(call.estimator, X, self.target)
         except Exception:  # such as the error for which scoring failed, too
             if call.raises:
                 raise
+            return result
+        return result.keeping(response=response)
 
 
 def measured_response(estimator: Any, X: Any, target: Target) -> Response:
@@ -165,7 +167,6 @@ class Predictions(Aspect):
     """Out-of-fold predictions of complete trials, within a memory limit."""
 
     name = "predictions"
-    condition = "keeps_predictions"
 
     def __init__(self, run: SearchRun) -> None:
         super().__init__(run)
@@ -176,19 +177,29 @@ class Predictions(Aspect):
             self.name, KeptPredictions(folder)
         )
 
+    @classmethod
+    def is_on(cls, run: SearchRun) -> bool:
+        """Return whether the final model is an ensemble.
+
+        With early stopping, a fit has more rounds than its score, and predictions are
+        made after the search.
+        """
+        is_cut = is_given(run.settings.get("early_stopping"))
+        return run.refit.rule == "ensemble" and not is_cut
+
     def fold_aspect(self) -> FoldAspect:
         """Return the part that predicts the test set."""
         return _FoldPredictions(Target.of(self.run.estimator, self.run.y))
 
-    def conclude(
-        self, plan: Evaluation, folds: Sequence[FoldResult], state: TrialState
-    ) -> dict[str, Any]:
+    def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Keep the predictions of a trial, if all of its folds were fitted."""
-        parts = [outcome.response for outcome in plan.outcomes]
-        if len(parts) == plan.n_folds and all(part is not None for part in parts):
-            self.store.responses[plan.number] = parts
-        return {}
+        found = [fold.kept.get("response") for fold in trial.folds]
+        parts = [part for part in found if part is not None]
+        if len(parts) == len(found):
+            self.store.responses[trial.number] = parts
+        return trial
 
-    def learn(self, trial: Trial) -> None:
+    def observe(self, trial: Trial) -> dict[str, Any]:
         """Drop the predictions of the worst trials if they exceed the limit."""
         self.store.add(trial, self.run.test_sizes)
+        return {}

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from skbayes import compat
 from skbayes.evaluation.aspect import Aspect
-from skbayes.evaluation.fold import Outcomes
+from skbayes.evaluation.fold import Results
+from skbayes.evaluation.pruning import first_scores, race_of
 from skbayes.evaluation.trial import TrialState
 
 if TYPE_CHECKING:
@@ -22,16 +23,23 @@ class Pruning(Aspect):
         "pruning": ["boolean", compat.Interval(Real, 0, 0.5, closed="neither")]
     }
 
-    def folds_at_a_time(self, n_workers: int) -> float:
-        """Return 1."""
-        return 1
+    def begin(self, evaluation: Evaluation) -> None:
+        """Let the folds run one after the other, each trial from another one on.
 
-    def verdict(self, plan: Evaluation, earlier: Outcomes) -> TrialState | None:
+        Similar configurations have similar residuals, and would all be pruned if the
+        first fold disfavors them.
+        """
+        places = [index for group in evaluation.groups for index in group]
+        first = evaluation.number % len(places)
+        places = places[first:] + places[:first]
+        evaluation.groups = [[index] for index in places]
+
+    def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
         """Prune a trial whose probability to become the best is below the risk."""
-        scores = plan.guiding_scores(earlier)
+        objective, risk = self.run.objective, self.run.pruning_risk
+        scores = first_scores([*earlier.values()], objective)
         if scores is None:
             return None
-        risk = self.run.pruning_risk
         assert risk is not None
-        race = plan.race(plan.places[: len(scores)])
+        race = race_of(evaluation.complete, [*earlier], objective)
         return TrialState.PRUNED if race.chance(scores) < risk else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from skbayes.evaluation.aspect import Aspect, is_requested
 from skbayes.evaluation.aspects.callbacks import Callbacks
 from skbayes.evaluation.aspects.constraints import OutcomeConstraints
 from skbayes.evaluation.aspects.costs import Costs
@@ -16,7 +17,6 @@ from skbayes.evaluation.aspects.pruning import Pruning
 from skbayes.evaluation.aspects.shared_steps import SharedSteps
 
 if TYPE_CHECKING:
-    from skbayes.evaluation.aspect import Aspect
     from skbayes.evaluation.run import SearchRun
 
 
@@ -56,4 +56,4 @@ def extra_types() -> dict[str, type]:
 
 def requested(settings: Mapping[str, Any]) -> list[type[Aspect]]:
     """Return the aspects whose parameters are set."""
-    return [aspect for aspect in ASPECTS if aspect.is_requested(settings)]
+    return [aspect for aspect in ASPECTS if is_requested(aspect, settings)]

@@ -14,7 +14,7 @@ import pickle
 import random
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import joblib
@@ -23,9 +23,10 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 
 from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.fold import FoldCall, FoldOutcome, wrapped_fit
+from skbayes.evaluation.fold import FoldCall, wrapped_fit
 from skbayes.evaluation.prefix_steps import PARTS, Step, find_runs
 from skbayes.evaluation.prefix_store import MachineStore, PrefixStore
+from skbayes.evaluation.trial import FoldResult
 
 if TYPE_CHECKING:
     from skbayes.evaluation.run import SearchRun
@@ -299,16 +300,16 @@ class _FoldSteps(FoldAspect):
             self._unshared.add(key)
         return fitted
 
-    def measure(self, call: FoldCall, outcome: FoldOutcome) -> None:
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
         """Add the time of shared steps, so that the times of all trials include it."""
-        shared, fold = call.state[self.name], outcome.result
-        assert fold is not None
-        call.result["fit_time"] += shared.fit_seconds - shared.waited
-        call.result["score_time"] += shared.score_seconds
+        shared = call.state[self.name]
         call.cpu_seconds += shared.cpu_seconds
-        fold.fit_time = call.result["fit_time"]
-        fold.score_time = call.result["score_time"]
-        fold.extras["shared_time"] = shared.fit_seconds + shared.score_seconds
+        result = replace(
+            result,
+            fit_time=result.fit_time + shared.fit_seconds - shared.waited,
+            score_time=result.score_time + shared.score_seconds,
+        )
+        return result.with_extras(shared_time=shared.fit_seconds + shared.score_seconds)
 
 
 class SharedSteps(Aspect):

@@ -72,12 +72,13 @@ def final_model(estimator: Any) -> tuple[Any, str]:
     return estimator, path
 
 
-def round_params(
-    estimator: Any, rounds: int, params: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
-    """Return the parameters for a number of rounds that are not set already.
+def round_settings(
+    estimator: Any, params: Mapping[str, Any]
+) -> tuple[str, dict[str, Any]]:
+    """Return the parameter for the number of rounds, and what its fits set besides.
 
-    The estimator has the parameters `params` in addition to its own.
+    The estimator has the parameters `params` in addition to its own. Settings that it
+    has anyway are left out.
     """
     if params:
         estimator = configured(estimator, params)
@@ -86,12 +87,11 @@ def round_params(
     assert kind is not None
     own = model.get_params(deep=False)
     settings = {
-        name: value
+        full_name(path, name): value
         for name, value in kind.settings(model).items()
         if name not in own or own[name] is not value
     }
-    found = {**settings, kind.parameter(model): rounds}
-    return {full_name(path, name): value for name, value in found.items()}
+    return full_name(path, kind.parameter(model)), settings
 
 
 # -- search spaces ---------------------------------------------------------------------

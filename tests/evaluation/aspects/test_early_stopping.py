@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from boosted_fits import round_params
 from scipy.stats import randint
 from sklearn import config_context
 from sklearn.base import clone
@@ -28,7 +29,6 @@ from skbayes import (
     TradeoffSearchCV,
     compat,
 )
-from skbayes.evaluation.rounds.lookup import round_params
 from skbayes.evaluation.trial import TrialState
 from skbayes.results import known_results
 from skbayes.space import Choice, Integer, Space

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from boosted_fits import round_params
 from sklearn.base import clone, is_classifier
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.datasets import make_classification, make_regression
@@ -19,8 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skbayes import BayesSearchCV
 from skbayes.evaluation.learning_curves import has_stalled, round_grid
-from skbayes.evaluation.rounds.lookup import booster_of, round_params
-from skbayes.results.warm_start import _is_set
+from skbayes.evaluation.rounds.lookup import booster_of
 
 COMMON = {
     "LGBM": {"n_jobs": 1, "verbose": -1, "min_child_samples": 5},
@@ -133,13 +133,6 @@ def test_classes_of_equal_probability_are_those_of_the_estimator(kind):
     model = kind(random_state=0)
     expected = clone(model).set_params(**round_params(model, 3)).fit(X, y).predict(X)
     np.testing.assert_array_equal(seen(model, 3, X, y)[3][0]["predict"], expected)
-
-
-@pytest.mark.parametrize("make", EXACT)
-def test_parameters_that_are_set_for_rounds_are_known_to_warm_starts(make):
-    for name, value in round_params(make(), 77).items():
-        assert _is_set(f"step__{name}", value, 77)
-    assert not _is_set("step__max_depth", 6, 77)
 
 
 def test_categories_of_a_data_frame_are_predicted_as_they_were_fitted():
