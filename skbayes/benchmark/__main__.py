@@ -2,7 +2,7 @@
 
 Prints the mean and the standard error of each measure for each method and table.
 Finished runs are written to a folder, so the same command continues an interrupted
-comparison.
+comparison. To repeat the runs of a method, remove its file from this folder.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from skbayes.benchmark.methods import find_object
 from skbayes.benchmark.metrics import Summary, summarize
-from skbayes.benchmark.protocol import Run, RunFolder, benchmark
+from skbayes.benchmark.protocol import Run, benchmark
 from skbayes.benchmark.tables import NMT_PAIRS, LookupTable, load_nmt
 
 QUICK_SEEDS, QUICK_CAP = 20, 150
@@ -50,7 +50,6 @@ def _parser() -> argparse.ArgumentParser:
     add("--quick", action="store_true", help=quick)
     add("--jobs", type=int, default=1, help="number of runs at the same time")
     add("--out", type=Path, default=Path("skbayes-benchmark"), help="folder for runs")
-    add("--fresh", nargs="*", metavar="METHOD", help="repeat runs (default: all)")
     return parser
 
 
@@ -93,9 +92,6 @@ def _runs(arguments: argparse.Namespace) -> list[tuple[LookupTable, str, list[Ru
     quick, folder = arguments.quick, arguments.out / "runs"
     methods = _labeled(_split(arguments.methods))
     tables = [_load_table(name) for name in _split(arguments.tables)]
-    if arguments.fresh is not None:
-        for method in _split(arguments.fresh) or methods:
-            RunFolder(folder).clear(method)
     found = []
     for table in _with_objectives(tables, arguments.objectives):
         runs = benchmark(

@@ -96,20 +96,19 @@ class RunFolder:
     def _file(self, method: str) -> Path:
         return self.path / f"{re.sub(r'[^A-Za-z0-9+_.-]+', '_', method)}.jsonl"
 
-    def _all(self, method: str) -> list[Run]:
-        """Read the file of a method; methods with similar names can share a file."""
-        runs = []
+    def load(self, method: str) -> dict[tuple[Any, ...], Run]:
+        """Read the runs of a method by :attr:`Run.key`; of duplicates, the last one."""
+        runs = {}
         path = self._file(method)
         for line in path.read_text("utf-8").splitlines() if path.exists() else []:
             try:
-                runs.append(Run(**json.loads(line)))
+                run = Run(**json.loads(line))
             except (json.JSONDecodeError, TypeError):
                 continue  # incomplete line after a crash
+            # Methods with similar names can share a file.
+            if run.method == method:
+                runs[run.key] = run
         return runs
-
-    def load(self, method: str) -> dict[tuple[Any, ...], Run]:
-        """Read the runs of a method by :attr:`Run.key`; of duplicates, the last one."""
-        return {run.key: run for run in self._all(method) if run.method == method}
 
     def keep(self, run: Run) -> None:
         """Add a finished run in a single write, so that parallel writes do not mix."""
@@ -118,13 +117,6 @@ class RunFolder:
         line = ("\n" + json.dumps(asdict(run)) + "\n").encode()
         with open(self._file(run.method), "ab", buffering=0) as file:
             file.write(line)
-
-    def clear(self, method: str) -> None:
-        """Remove the runs of a method."""
-        kept = [run for run in self._all(method) if run.method != method]
-        self._file(method).unlink(missing_ok=True)
-        for run in kept:
-            self.keep(run)
 
 
 def _check_cap(cap: int | None) -> None:

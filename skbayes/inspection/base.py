@@ -149,7 +149,13 @@ class _Display:
         return cls.from_search(history, *args, **options)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw the display."""
+        """Draw the display.
+
+        Returns
+        -------
+        self : object
+            The display, with the drawn artists as attributes.
+        """
         raise NotImplementedError
 
     def _drawn_on(self, axes: Any) -> Self:
@@ -181,12 +187,13 @@ def select_trials(record: SearchRecord, rows: np.ndarray) -> SearchRecord:
 
 @cache
 def _shared_entries() -> dict[str, str]:
-    """Return the entries of the docstrings above, and the sections after them."""
+    """Return the entries of the docstrings above; "Returns" also has the errors."""
     entries: dict[str, str] = {}
-    for thing in (_Display, _Display.from_search):
-        text, _, sections = inspect.cleandoc(thing.__doc__ or "").partition("Returns\n")
-        parts = [*re.split(r"(?m)^(?=\S)", text), f"Returns\n{sections}"]
+    for thing in (_Display, _Display.plot, _Display.from_search):
+        text = inspect.cleandoc(thing.__doc__ or "")
+        parts = re.split(r"(?m)^(?=\S)", text)
         entries |= {re.split(r"\W+", part.lstrip("*"))[0]: part for part in parts}
+    entries["Returns"] = text[text.index("Returns\n") :]
     return {name: entry.rstrip() for name, entry in entries.items()}
 
 

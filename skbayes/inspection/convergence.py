@@ -146,7 +146,9 @@ class ConvergenceDisplay(_Display):
             Keyword arguments for the points of the trials, see
             ``matplotlib.axes.Axes.scatter``.
 
-        %(Returns)s
+        Returns
+        -------
+        %(self)s
         """
         from matplotlib.cbook import normalize_kwargs
         from matplotlib.lines import Line2D

@@ -414,7 +414,9 @@ class ImportanceDisplay(_Display):
         ----------
         %(ax)s
 
-        %(Returns)s
+        Returns
+        -------
+        %(self)s
         """
         found, names = self.importance, list(self.importance.single)[:N_SHOWN]
         pairs, n_single = list(found.pairs), len(names)

@@ -160,7 +160,9 @@ class ParallelCoordinatesDisplay(_Display):
             Keyword arguments for the lines of the best trials, see
             ``matplotlib.collections.LineCollection``.
 
-        %(Returns)s
+        Returns
+        -------
+        %(self)s
         """
         if not 0 < top <= 1:
             raise ValueError(f"top must be in (0, 1], got {top!r}.")

@@ -90,7 +90,8 @@ class ParetoDisplay(_Display):
             signs = record.directions.items()
             goals = {name: "max" if sign > 0 else "min" for name, sign in signs}
         known = isinstance(goals, Mapping) and goals.keys() <= measured.keys()
-        if not known or len(goals) < 2 or not {*goals.values()} <= {"max", "min"}:
+        known = known and all(goal in ("max", "min") for goal in goals.values())
+        if not known or len(goals) < 2:
             raise ValueError(
                 "objectives must be a dict of 'max' or 'min' for two or more of "
                 f"{sorted(measured)}, got {goals!r}."
@@ -107,7 +108,11 @@ class ParetoDisplay(_Display):
             knee = choose_point(self._Y[self.front], "knee", list(goals))
             self.chosen = int(self.front[knee])
             is_own = objectives is None and record.method == "ParetoSearchCV"
-            if is_own and np.all(np.isfinite(self.values[record.best])):
+            if (
+                is_own
+                and record.best is not None
+                and np.all(np.isfinite(self.values[record.best]))
+            ):
                 self.chosen = record.best
 
     def _front_of(self, n: int) -> np.ndarray:
@@ -166,7 +171,9 @@ class ParetoDisplay(_Display):
             three quarters and all of the trials. Later ones have a higher contrast to
             the background. An additional panel shows the hypervolume after each trial.
 
-        %(Returns)s
+        Returns
+        -------
+        %(self)s
         """
         if kind not in ("front", "evolution"):
             raise ValueError(f"kind must be 'front' or 'evolution', got {kind!r}.")
@@ -207,7 +214,7 @@ class ParetoDisplay(_Display):
             if len(self.objectives) > 2:
                 line = {"linestyle": "none"}
             line |= {"marker": "o", "markersize": 6 if is_last else 4, "color": shade}
-            label = "front" if is_last else f"after {size} trials"
+            label = "front" if is_last else f"after {size} trial{'s' * (size != 1)}"
             at = self._front_of(size)
             self.fronts_[-1] += ax.plot(x[at], y[at], label=label, **line)
         if self.chosen is not None:

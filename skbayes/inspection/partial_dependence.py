@@ -209,7 +209,9 @@ class PartialDependenceDisplay(_Display):
         n_cols : int, default=3
             Maximum number of panels in a row.
 
-        %(Returns)s
+        Returns
+        -------
+        %(self)s
         """
         singles = [d for d in self.dependences if len(d.names) == 1]
         n = len(self.dependences)

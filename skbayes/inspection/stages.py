@@ -98,7 +98,9 @@ class StagesDisplay(_Display):
             Keyword arguments for the points of the trials, see
             ``matplotlib.axes.Axes.scatter``.
 
-        %(Returns)s
+        Returns
+        -------
+        %(self)s
         """
         from matplotlib.collections import LineCollection
 

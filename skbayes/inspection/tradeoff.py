@@ -198,7 +198,9 @@ class TradeoffDisplay(_Display):
         ----------
         %(ax)s
 
-        %(Returns)s
+        Returns
+        -------
+        %(self)s
         """
         self._drawn_on(get_many_axes(ax, 2, 2, (4.3, 3.3)))
         if not len(self.rows):

@@ -24,7 +24,8 @@ def test_table_of_means_and_standard_errors(tmp_path, capsys):
     # Runs are taken from the folder, or made again and found equal.
     main(arguments)
     assert capsys.readouterr().out == text
-    main([*arguments, "--fresh", "mine"])
+    (tmp_path / "runs" / "mine.jsonl").unlink()
+    main(arguments)
     assert capsys.readouterr().out == text
 
 

@@ -102,6 +102,7 @@ def test_objectives_of_any_search():
         {"accuracy": "max"},
         {"accuracy": "max", "size": "min"},
         {"accuracy": "up", "fit_time": "min"},
+        {"accuracy": ["max"], "fit_time": "min"},
     ):
         with pytest.raises(ValueError, match=r"objectives must be a dict .*'fit_time'"):
             ParetoDisplay.from_search(search, objectives=objectives)
