@@ -34,8 +34,9 @@ from skbayes.utils.optional import import_optional, log_once
 _RNG_LOCK = threading.Lock()
 _OUTPUT = threading.local()
 
-# Limit of the iterations of scikit-learn's classes; liblinear-official has its own.
-MAX_ITER = 1000
+# Limits of scikit-learn's copy: iterations, of which liblinear-official has its own
+# limits, and nonzeros, because the indices have 32 bits.
+MAX_ITER, MAX_NONZEROS = 1000, np.iinfo(np.int32).max
 
 
 def _renew_lock() -> None:
@@ -241,6 +242,10 @@ def _train_by_scikit_learn(
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
 
+    if X.nnz > MAX_NONZEROS:
+        raise ValueError(
+            f"scikit-learn's copy of LIBLINEAR does not support {X.nnz} nonzeros."
+        )
     penalty, loss, dual = given.kind
     scaling = given.bias if given.bias > 0.0 else 1.0
     options: dict[str, Any] = {

@@ -543,3 +543,11 @@ def test_classes_side_by_side_give_the_same(
         assert found.n_iter_ == alone.n_iter_
     together = clone(model).set_params(n_jobs=2).fit(*three_classes)
     np.testing.assert_array_equal(together.coef_, alone.coef_)
+
+
+def test_scikit_learn_refuses_more_nonzeros_than_it_can_count(
+    no_library, two_classes, monkeypatch
+):
+    monkeypatch.setattr(_liblinear, "MAX_NONZEROS", 1000)
+    with pytest.raises(ValueError, match="does not support 1200 nonzeros"):
+        LiblinearClassifier().fit(*two_classes)
