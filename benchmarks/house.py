@@ -5,8 +5,9 @@ Usage: ``python benchmarks/house.py [CHECKOUT] [--json FILE | --check | --budget
 Most metrics are computed from the source code. The others are measured in a search of
 five trials, which is run twice, so that imports do not count. ``--check`` fails if
 imports form a circle, a module is loose (at the top level, or imported by no other
-module), a module has more than ``MAX_LINES`` lines besides docstrings, or a subpackage
-or top-level module ("room") has more code lines than in ``BUDGETS``.
+module), a module has more than ``MAX_LINES`` lines besides docstrings, a subpackage or
+top-level module ("room") has more code lines than in ``BUDGETS``, the records of a
+trial have more than ``MAX_FIELDS`` fields, or an aspect more hooks than ``MAX_HOOKS``.
 ``--budgets`` prints this table for the current code.
 """
 
@@ -47,7 +48,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.benchmark": 681,
     "skbayes.compat": 560,
     "skbayes.defaults": 2793,
-    "skbayes.evaluation": 5263,
+    "skbayes.evaluation": 5320,
     "skbayes.inspection": 2600,
     "skbayes.integration": 270,
     "skbayes.journal": 1085,
@@ -66,6 +67,13 @@ SLACK = 0.05
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 BLANK = "COMMENT NL NEWLINE INDENT DEDENT ENDMARKER".split()
 Graph = dict[str, set[str]]
+
+# Records that describe a trial, from its proposal to its row, and the maximum number of
+# their fields.
+RECORDS = ("Job", "SearchRun", "Evaluation", "Fold", "FoldResult", "Trial")
+MAX_FIELDS = 60
+# Classes whose public methods are hooks, and the maximum number of these.
+MAX_HOOKS = {"Aspect": 10, "FoldAspect": 3}
 
 
 class Module:
@@ -105,6 +113,34 @@ class Module:
                     target = target.rpartition(".")[0]
                 if target in names and target != self.name:
                     yield target, inside
+
+
+def class_bodies(modules: list[Module]) -> dict[str, list[ast.stmt]]:
+    """Return the bodies of the classes of all modules, by name."""
+    return {
+        node.name: node.body
+        for module in modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.ClassDef)
+    }
+
+
+def fields_of_records(modules: list[Module]) -> dict[str, int]:
+    """Return the number of fields of each record of a trial."""
+    bodies = class_bodies(modules)
+    return {
+        name: sum(isinstance(node, ast.AnnAssign) for node in bodies[name])
+        for name in RECORDS
+    }
+
+
+def public_methods(modules: list[Module]) -> dict[str, int]:
+    """Return the number of hooks of each class of ``MAX_HOOKS``."""
+    bodies = class_bodies(modules)
+    return {
+        name: sum(isinstance(n, FUNCTIONS) and n.name[0] != "_" for n in bodies[name])
+        for name in MAX_HOOKS
+    }
 
 
 def _targets(node: ast.AST) -> list[str]:
@@ -189,7 +225,12 @@ def read(root: Path) -> dict[str, Any]:
     lengths = {module.name: module.n_lines for module in modules}
     loose = [path.stem for path in sorted((root / PACKAGE).glob("[!_]*.py"))]
     long = {name: n for name, n in functions if n > LONG_FUNCTION}
+    fields = fields_of_records(modules)
     return {
+        "records of a trial": len(fields),
+        "fields of records": sum(fields.values()),
+        "fields of records by name": fields,
+        **{f"hooks of {name}": n for name, n in public_methods(modules).items()},
         "code lines": sum(len(module.code) for module in modules),
         "docstring lines": sum(len(module.docstring) for module in modules),
         "modules": len(modules),
@@ -277,6 +318,12 @@ def problems(root: Path) -> list[str]:
         budget = BUDGETS.get(name, 0)
         if n > budget:
             found.append(f"more than {budget} code lines: {name} {n}")
+    n_fields = sum(fields_of_records(modules).values())
+    if n_fields > MAX_FIELDS:
+        found.append(f"more than {MAX_FIELDS} fields of records of a trial: {n_fields}")
+    for name, n in public_methods(modules).items():
+        if n > MAX_HOOKS[name]:
+            found.append(f"more than {MAX_HOOKS[name]} hooks: {name} {n}")
     return found
 
 

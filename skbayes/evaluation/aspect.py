@@ -30,9 +30,10 @@ which has not observed the trials.
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from skbayes.evaluation.trial import FoldResult, History, Trial, TrialState
 
@@ -48,6 +49,28 @@ def is_given(value: Any) -> bool:
     return value is not None and value is not False
 
 
+def _check_hooks(kind: type, base: type) -> None:
+    """Raise TypeError for a public method that is no hook, and is never called."""
+
+    def methods(owner: type) -> dict[str, list[str]]:
+        functions = {n: getattr(f, "__func__", f) for n, f in vars(owner).items()}
+        return {
+            name: [*inspect.signature(function).parameters]
+            for name, function in functions.items()
+            if inspect.isfunction(function) and not name.startswith("_")
+        }
+
+    hooks = methods(base)
+    for name, parameters in methods(kind).items():
+        if parameters != hooks.get(name):
+            known = ", ".join(f"{n}({', '.join(hooks[n])})" for n in hooks)
+            raise TypeError(
+                f"{kind.__name__}.{name}({', '.join(parameters)}) is no hook of "
+                f"{base.__name__}. Its hooks are {known}; the names of other methods "
+                "begin with an underscore."
+            )
+
+
 class FoldAspect:
     """Part of an aspect that is sent to the workers; all hooks have no effect.
 
@@ -61,6 +84,10 @@ class FoldAspect:
     """Whether `measure` uses the fitted estimator."""
     affects_errors: bool = True
     """Whether it also applies to fits that are repeated for their errors."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        _check_hooks(cls, FoldAspect)
 
     def around(self, call: FoldCall) -> AbstractContextManager[Any]:
         """Return a context of the fit and of scoring; it may change `call`."""
@@ -94,8 +121,11 @@ class Aspect:
     parameters: ClassVar[Mapping[str, list[Any]]] = {}
     extras: ClassVar[Mapping[str, type]] = {}
 
+    run: SearchRun
+
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
+        _check_hooks(cls, Aspect)
         for name, kind in cls.extras.items():
             if kind not in (bool, str, list, dict):
                 raise TypeError(
@@ -103,8 +133,14 @@ class Aspect:
                     f"str, list and dict, which a journal stores, got {kind!r}."
                 )
 
+    def __new__(cls, run: SearchRun) -> Self:
+        """Set the run, also if a constructor of a subclass does not."""
+        aspect = super().__new__(cls)
+        aspect.run = run
+        return aspect
+
     def __init__(self, run: SearchRun) -> None:
-        self.run = run
+        """Create an aspect of a run."""
 
     @classmethod
     def is_on(cls, run: SearchRun) -> bool:
@@ -134,8 +170,8 @@ class Aspect:
     def begin(self, evaluation: Evaluation) -> None:
         """Prepare a trial.
 
-        ``evaluation.notes`` may store its state. ``evaluation.groups`` are the folds
-        that run at the same time, and may be changed.
+        ``evaluation.groups`` are the folds that run at the same time, and may be
+        changed.
         """
 
     def for_fold(self, evaluation: Evaluation, index: int, earlier: Results) -> Any:

@@ -76,8 +76,7 @@ class Evaluation:
 
     The trials to compare it with were finished when it was prepared. Nothing runs if
     the estimator refused the parameters, with the exception `refusal`. The `groups` are
-    the folds that run at the same time, in the order of their fits, and `notes` the
-    states of aspects.
+    the folds that run at the same time, in the order of their fits.
     """
 
     evaluator: CandidateEvaluator
@@ -87,7 +86,6 @@ class Evaluation:
     complete: Complete = ()
     refusal: Exception | None = None
     groups: list[list[int]] = field(default_factory=list)
-    notes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def backend(self) -> Backend:

@@ -90,11 +90,11 @@ class _WrappedFit:
 
 @dataclass(frozen=True)
 class Job:
-    """What all fits of a search share, and each process receives once.
+    """Data, splits and options of all fits, which each process receives once.
 
-    `options` are arguments of scikit-learn's fit-and-score function: scorer, error
-    score, whether training rows are scored, and verbosity. `outcome_params` are those
-    of the scorers of constrained outcomes.
+    `options` are arguments of scikit-learn's fit-and-score function that are the same
+    for all fits, such as the scorer. `outcome_params` are those of the scorers of
+    constrained outcomes.
     """
 
     estimator: Any
@@ -102,11 +102,21 @@ class Job:
     y: Any
     splits: Sequence[tuple[Any, Any]]
     options: Mapping[str, Any] = field(default_factory=dict)
-    fit_params: Mapping[str, Any] = field(default_factory=dict)
-    score_params: Mapping[str, Any] = field(default_factory=dict)
     outcome_params: Mapping[str, Any] = field(default_factory=dict)
     subsets: Subsets | None = None
     aspects: Sequence[FoldAspect] = ()
+
+    @property
+    def fit_params(self) -> Mapping[str, Any]:
+        """Arguments of `fit` of the estimator."""
+        params: Mapping[str, Any] = self.options.get("fit_params", {})
+        return params
+
+    @property
+    def score_params(self) -> Mapping[str, Any]:
+        """Arguments of the scorers."""
+        params: Mapping[str, Any] = self.options.get("score_params", {})
+        return params
 
     def split(self, index: int, fidelity: Fidelity = FULL_DATA) -> tuple[Any, Any]:
         """Return the training and test rows of one fold of a trial."""
@@ -205,8 +215,6 @@ class FoldCall:
                     train=self.train,
                     test=self.test,
                     parameters=fold.params,
-                    fit_params=job.fit_params,
-                    score_params=job.score_params,
                     split_progress=(fold.index, len(job.splits)),
                     candidate_progress=fold.candidate_progress,
                     return_times=True,

@@ -77,10 +77,10 @@ class FoldResult:
         `outcome_curves` are outcomes by name. `test_scores` are those of a fit with
         `fitted_params`.
     kept : dict of str to object
-        What is needed until the trial is finished, and not stored with it: what aspects
-        keep by name, such as fitted estimators; the `exception` of the fit with its
-        `traceback`; the `reason` for which it was aborted; the `seconds` that the fold
-        took in its worker; and those for which it `waited` for a process before.
+        Values that are needed until the trial is finished, and not stored with it.
+        Aspects keep values such as fitted estimators. The others are the `exception` of
+        the fit with its `traceback`, the `reason` for which it was aborted, its
+        `seconds` in the worker, and those for which it `waited` for a process.
     """
 
     test_scores: dict[str, float] = field(default_factory=dict)

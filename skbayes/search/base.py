@@ -395,9 +395,9 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
                     "error_score": options.error_score,
                     "return_train_score": options.return_train_score,
                     "verbose": options.verbose,
+                    "fit_params": routed.estimator.fit,
+                    "score_params": routed.scorer.score,
                 },
-                fit_params=routed.estimator.fit,
-                score_params=routed.scorer.score,
                 outcome_params=routed_outcome_params(routed),
             ),
             objective=objective,
@@ -540,7 +540,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self._plain(), params)
         plan = SearchRun(
-            Job(self.estimator, X, y, (), fit_params=routed.estimator.fit),
+            Job(self.estimator, X, y, (), {"fit_params": routed.estimator.fit}),
             None,
             split_params=routed.splitter.split,
             tasks=compat.TaskTree(self, X, y, None),

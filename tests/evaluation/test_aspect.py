@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,10 +32,6 @@ assert not {"sklearn.ensemble", "sklearn.decomposition"} & (set(sys.modules) - b
 pickle.load(sys.stdin.buffer)
 print(*sys.modules)
 """
-
-
-def _name(kind):
-    return kind.__name__
 
 
 def search(**more):
@@ -196,26 +193,54 @@ def test_hooks_have_no_effect_by_default():
     pickle.loads(pickle.dumps(of_fold))
 
 
-def _hooks(kind):
-    return {
-        name: inspect.signature(method)
-        for name, method in vars(kind).items()
-        if inspect.isfunction(method) and not name.startswith("_")
-    }
+@pytest.mark.parametrize(
+    ("base", "name", "method", "message"),
+    [
+        (Aspect, "colums", lambda self, history: {}, r"colums\(self, history\) is no"),
+        (Aspect, "prepared", classmethod(lambda cls: None), r"prepared\(cls\) is no"),
+        (
+            Aspect,
+            "observe",
+            lambda self, history: {},
+            r"Aspect.* observe\(self, trial\)",
+        ),
+        (FoldAspect, "close", lambda self: None, r"FoldAspect\. Its hooks are around"),
+    ],
+    ids=str,
+)
+def test_methods_that_would_never_be_called_are_refused(base, name, method, message):
+    with pytest.raises(TypeError, match=message):
+        type("Own", (base,), {name: method})
 
 
-@pytest.mark.parametrize("kind", [*registry.ASPECTS, PeakMemory], ids=_name)
-def test_every_public_method_is_a_hook(kind):
-    """A misspelled hook would never be called."""
-    folds = [
-        part
-        for part in vars(sys.modules[kind.__module__]).values()
-        if inspect.isclass(part) and issubclass(part, FoldAspect)
-    ]
-    for part, base in [(kind, Aspect), *((fold, FoldAspect) for fold in folds)]:
-        allowed = _hooks(base)
-        for name, signature in _hooks(part).items():
-            assert list(signature.parameters) == list(allowed[name].parameters)
+def test_a_constructor_does_not_have_to_call_that_of_its_parent():
+    own = type("Own", (Aspect,), {"__init__": lambda self, run: None})
+    assert own("the run").run == "the run"
+
+
+def test_the_guide_lists_who_implements_each_hook():
+    """A hook with one implementer may be a plain function instead."""
+    expected = []
+    for base in (Aspect, FoldAspect):
+        modules = [sys.modules[aspect.__module__] for aspect in registry.ASPECTS]
+        for hook in vars(base):
+            own = [
+                f"``{module.__name__.rpartition('.')[2]}``"
+                for module in modules
+                for kind in vars(module).values()
+                if inspect.isclass(kind) and kind.__module__ == module.__name__
+                if issubclass(kind, base) and hook in vars(kind)
+            ]
+            if not hook.startswith("_") and callable(getattr(base, hook)):
+                expected += [
+                    f"   * - ``{base.__name__}.{hook}``",
+                    f"     - {', '.join(own)}",
+                ]
+    guide = Path(__file__).parents[2] / "docs/contributing.rst"
+    lines = guide.read_text(encoding="utf-8").splitlines()
+    begin = lines.index("   * - ``Aspect.is_on``")
+    assert lines[begin : begin + len(expected)] == expected
+    assert not lines[begin + len(expected)]
 
 
 def test_names_of_aspects_and_parameters_are_unique():

@@ -45,6 +45,8 @@ def job(estimator=None):
         "error_score": np.nan,
         "return_train_score": False,
         "verbose": 0,
+        "fit_params": {},
+        "score_params": {},
     }
     return Job(estimator or SVC(), X, y, splits, options)
 
@@ -137,7 +139,7 @@ BACKENDS = [ThreadBackend, ProcessBackend, Backend]
 
 
 def job_on(X, y=None, **kwargs):
-    return Job(None, X, y, SPLITS, **kwargs)
+    return Job(None, X, y, SPLITS, kwargs)
 
 
 def arrived(handle):

@@ -63,7 +63,7 @@ def evaluator(estimator, catch_errors=False, settings=None, limit=None, **option
         "return_train_score": options.return_train_score,
         "verbose": options.verbose,
     }
-    job = Job(estimator, X, y, SPLITS, fits)
+    job = Job(estimator, X, y, SPLITS, {"fit_params": {}, "score_params": {}, **fits})
     run = SearchRun(job, Score(), options=options, **more)
     kind = Backend if catch_errors else ThreadBackend
     return CandidateEvaluator(run, kind(make_job(run, X)))

@@ -39,6 +39,11 @@ class Callbacks(Aspect):
     name = "callbacks"
     extras = {"stop_requested": bool}
 
+    def __init__(self, run: SearchRun) -> None:
+        self.run = run
+        # Tasks of the folds, by number of the trial.
+        self._tasks: dict[int, list[compat.EvaluationTask | None]] = {}
+
     @classmethod
     def is_on(cls, run: SearchRun) -> bool:
         """Return whether callbacks observe the search."""
@@ -55,16 +60,17 @@ class Callbacks(Aspect):
         the iteration.
         """
         tasks = self.run.tasks.begin_trial(evaluation.number, evaluation.n_folds)
-        evaluation.notes[self.name] = tasks
+        self._tasks[evaluation.number] = tasks
 
     def for_fold(
         self, evaluation: Evaluation, index: int, earlier: Results
     ) -> compat.EvaluationTask | None:
         """Return the task of a fit."""
-        return evaluation.notes[self.name][index]
+        return self._tasks[evaluation.number][index]
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
         """Report the end of the trial, and note whether a callback ends the search."""
+        del self._tasks[trial.number]
         stop = any(fold.kept.get("stop_requested") for fold in trial.folds)
         stop |= self.run.tasks.end_trial(trial)
         extras = trial.extras | {"stop_requested": True}

@@ -112,7 +112,6 @@ class OutcomeConstraints(Aspect):
     extras = {"outcomes": dict}
 
     def __init__(self, run: SearchRun) -> None:
-        super().__init__(run)
         self.constraints: Constraints = run.notes[self.name]
 
     @classmethod

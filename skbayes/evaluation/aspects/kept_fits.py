@@ -58,7 +58,6 @@ class KeptFits(Aspect):
     parameters = {"return_folds": ["boolean", str, list, tuple]}
 
     def __init__(self, run: SearchRun) -> None:
-        super().__init__(run)
         # All stages share the fits, by number of the trial.
         self.kept: dict[int, list] = run.notes.setdefault(self.name, {})
         self._best: Trial | None = None

@@ -169,7 +169,6 @@ class Predictions(Aspect):
     name = "predictions"
 
     def __init__(self, run: SearchRun) -> None:
-        super().__init__(run)
         journal = run.settings.get("journal")
         folder = None if journal is None else Path(f"{os.fspath(journal)}.predictions")
         # All stages share the predictions.
