@@ -7,11 +7,9 @@ data and the parameters, and with the result after the fit.
 from __future__ import annotations
 
 import contextlib
-import functools
 import multiprocessing
 import os
 import pickle
-import random
 import signal
 import sys
 import threading
@@ -21,13 +19,10 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from types import FrameType
 from typing import Any
 
 import cloudpickle
 import joblib
-import numpy as np
-from numpy.random import mtrand
 from sklearn import config_context, get_config
 
 from skbayes import compat
@@ -56,7 +51,6 @@ class Settings:
 
     sklearn: Mapping[str, Any]
     joblib: bytes
-    errstate: Mapping[str, Any]
     filters: bytes
     blas_threads: int | None
     authkey: bytes
@@ -67,15 +61,14 @@ class Settings:
         return cls(
             get_config(),
             _joblib_settings(),
-            np.geterr(),
             cloudpickle.dumps(list(warnings.filters)),
             blas_threads(),
             bytes(multiprocessing.current_process().authkey),
         )
 
     @contextlib.contextmanager
-    def applied(self) -> Iterator[list[Caught]]:
-        """Apply the settings in the context; yield the list of its warnings."""
+    def applied(self) -> Iterator[None]:
+        """Apply the settings in the context."""
         set_blas_threads(self.blas_threads)
         try:
             settings = pickle.loads(self.joblib)
@@ -84,74 +77,10 @@ class Settings:
         with (
             config_context(**self.sklearn),
             joblib.parallel_config(**settings),
-            np.errstate(**self.errstate),
             warnings.catch_warnings(),
         ):
-            caught: list[Caught] = []
-            warnings.showwarning = functools.partial(_catch, caught)
             warnings.filters[:] = pickle.loads(self.filters)  # type: ignore[index]
-            yield caught
-
-
-@dataclass
-class Caught:
-    """Warning that code of a module raised in a line of a file."""
-
-    message: Warning
-    filename: str
-    line: int
-    module: str | None
-
-    def issue(self) -> None:
-        """Issue the warning in this process, as if the module had raised it here."""
-        registry = _WARNED.setdefault(self.filename, {})
-        module = sys.modules.get(self.module or "")
-        if module is not None:
-            registry = vars(module).setdefault("__warningregistry__", {})
-        # CPython drops warnings of the module None. By default, the file has its name.
-        name = self.module or self.filename.removesuffix(".py")
-        warnings.warn_explicit(
-            self.message,
-            type(self.message),
-            self.filename,
-            self.line,
-            module=name,
-            registry=registry,
-        )
-
-
-# Registries of earlier warnings by file, of modules that this process does not have.
-_WARNED: dict[str, dict] = {}
-
-
-def _catch(
-    caught: list[Caught], message: Any, category: Any, filename: str, line: int, *_: Any
-) -> None:
-    """Append a warning with its module, which is that of a frame in this line."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame and (frame.f_code.co_filename, frame.f_lineno) != (filename, line):
-        frame = frame.f_back
-    module = frame.f_globals.get("__name__") if frame else None
-    try:
-        pickle.loads(cloudpickle.dumps(message))
-    except Exception:
-        message = UserWarning(str(message))
-    caught.append(Caught(message, filename, line, module))
-
-
-def random_states() -> bytes:
-    """Return the states of the global random generators of Python and NumPy."""
-    return pickle.dumps((random.getstate(), np.random.get_state(legacy=False)))
-
-
-def set_random_states(states: bytes) -> None:
-    """Set the states of the global random generators."""
-    of_python, of_numpy = pickle.loads(states)
-    random.setstate(of_python)
-    kind = of_numpy["bit_generator"]
-    if type(mtrand.get_bit_generator()).__name__ != kind:
-        mtrand.set_bit_generator(getattr(np.random, kind)())
-    np.random.set_state(of_numpy)
+            yield
 
 
 def _joblib_settings() -> bytes:
@@ -170,24 +99,13 @@ def _joblib_settings() -> bytes:
 class FitRequest:
     """Request for a fit of a pickled fold; None only loads the pickled `handle`.
 
-    A limit of `memory` applies from this request on. The fit draws random numbers from
-    the states `randomness` of the global generators, if they are given.
+    A limit of `memory` applies from this request on.
     """
 
     fold: bytes | None
     settings: Settings
     handle: bytes | None = None
     memory: int | None = None
-    randomness: bytes | None = None
-
-
-@dataclass
-class FitReply:
-    """Result of a fit, its warnings, and the states of the generators after it."""
-
-    result: FoldResult
-    caught: list[Caught]
-    randomness: bytes | None = None
 
 
 @dataclass
@@ -201,7 +119,7 @@ class _Server:
     def answer(self, request: FitRequest) -> None:
         """Send `BEGUN`, run one fit, and send its result."""
         pid = os.getpid()
-        with request.settings.applied() as caught:
+        with request.settings.applied():
             try:
                 if request.handle is not None:
                     self.handle = pickle.loads(request.handle)
@@ -210,29 +128,27 @@ class _Server:
                 # This may import modules, which is not part of the fit.
                 fold = None if request.fold is None else pickle.loads(request.fold)
             except Exception as error:
-                return self._reply(_raised(error))
+                return self._reply(raised_result(error, traceback.format_exc()))
             if request.memory is not None:
                 _limit_data(request.memory)
             self.connection.send_bytes(BEGUN)
             if fold is None:
                 return None
-            if request.randomness is not None:
-                set_random_states(request.randomness)
             (result,) = run_folds(self.handle, [fold])
-            states = None if request.randomness is None else random_states()
         if os.getpid() != pid:  # a child process that the fit forked returned here
             os._exit(0)
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()
             sys.stderr.flush()
-        return self._reply(FitReply(result, caught, states))
+        return self._reply(result)
 
-    def _reply(self, reply: FitReply) -> None:
+    def _reply(self, result: FoldResult) -> None:
         try:
-            content = cloudpickle.dumps(reply)
+            content = cloudpickle.dumps(result)
         except Exception as error:
             error.add_note("The result of a fit cannot be pickled.")
-            content = cloudpickle.dumps(_raised(error))
+            result = raised_result(error, traceback.format_exc())
+            content = cloudpickle.dumps(result)
         self.connection.send_bytes(content)
 
     def is_needed(self) -> bool:
@@ -277,10 +193,6 @@ def _watch(server: _Server, parent: int, search: int) -> None:
         if not is_running(search):
             break
     end_group()
-
-
-def _raised(error: Exception) -> FitReply:
-    return FitReply(raised_result(error, traceback.format_exc()), [])
 
 
 def _limit_data(n_bytes: int) -> None:

@@ -26,14 +26,7 @@ import cloudpickle
 from sklearn.utils.parallel import delayed
 
 from skbayes.evaluation.backend import Backend, DataHandle, ProcessBackend
-from skbayes.evaluation.fit_process import (
-    BEGUN,
-    FitReply,
-    FitRequest,
-    Settings,
-    random_states,
-    set_random_states,
-)
+from skbayes.evaluation.fit_process import BEGUN, FitRequest, Settings
 from skbayes.evaluation.fold import Fold
 from skbayes.evaluation.limits import AbortReason, FitLimits
 from skbayes.evaluation.options import memory_text
@@ -65,15 +58,13 @@ serve(kind(int(sys.argv[2])), int(sys.argv[3]), int(sys.argv[4]))
 class LimitedFit:
     """Fit of a pickled fold in a server process, which loads the `portable` handle.
 
-    Without a fold, the process only loads the job. If the fit is the only one of this
-    process, it `shares_randomness`: it draws from the global random generators.
+    Without a fold, the process only loads the job.
     """
 
     handle: DataHandle
     portable: DataHandle
     limits: FitLimits
     fold: bytes | None = None
-    shares_randomness: bool = False
 
     @property
     def is_stopped(self) -> bool:
@@ -118,8 +109,7 @@ class KillableBackend(Backend):
         limits = self._limits.after(spent, self.is_local)
         content = None if fold is None else cloudpickle.dumps(fold)
         handle, portable = self._backend.handle, self._parts[-1].handle
-        is_only_fit = self.is_here and self.n_workers == 1
-        return LimitedFit(handle, portable, limits, content, is_only_fit)
+        return LimitedFit(handle, portable, limits, content)
 
     def __exit__(self, *exception: object) -> None:
         """End the processes, and remove the transferred inputs."""
@@ -257,8 +247,6 @@ class FitServer:
     def _begin(self, fold: bytes | None, *load: Any) -> FoldResult | None:
         """Send a request, and wait until it begins; return a result without a fit."""
         request = FitRequest(fold, Settings.of_this_thread(), *load)
-        if fold is not None and self._fit.shares_randomness:
-            request.randomness = random_states()
         try:
             self._connection.send_bytes(pickle.dumps(request))
         except OSError as error:
@@ -508,13 +496,7 @@ def _started() -> tuple[subprocess.Popen, Connection]:
 
 def _received(message: bytes) -> FoldResult:
     try:
-        reply: FitReply = pickle.loads(message)
+        result: FoldResult = pickle.loads(message)
     except Exception as error:  # such as an estimator that cannot be unpickled
         raise EOFError from error
-    if reply.randomness is not None:
-        set_random_states(reply.randomness)
-    for warning in reply.caught:
-        # If warnings are errors, the fit has raised them already.
-        with contextlib.suppress(Warning):
-            warning.issue()
-    return reply.result
+    return result

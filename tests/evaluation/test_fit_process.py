@@ -49,4 +49,4 @@ def test_a_backend_that_cannot_be_unpickled_is_omitted(server):
     broken.joblib = cloudpickle.dumps({"backend": Broken()})
     server.answer(FitRequest(pickle.dumps("fold"), broken))
     assert EVENTS[0] == BEGUN
-    assert pickle.loads(EVENTS[1]).result.kept["seconds"] == 7.0
+    assert pickle.loads(EVENTS[1]).kept["seconds"] == 7.0
