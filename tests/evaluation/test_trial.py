@@ -36,6 +36,19 @@ def test_scores_of_several_metrics():
     np.testing.assert_array_equal(one.train_scores["b"], [4, 8])
 
 
+def test_results_are_frozen_and_what_is_kept_does_not_count():
+    one = fold(0.5)
+    for record, name in [(one, "test_scores"), (trial(0, 1.0), "folds")]:
+        with pytest.raises(FrozenInstanceError):
+            setattr(record, name, {})
+    kept = one.keeping(fit="model").keeping(seconds=2.0)
+    assert kept == one and kept.kept == {"fit": "model", "seconds": 2.0}
+    assert one.kept == {} and "kept" not in one.as_dict()
+    more = kept.with_extras(a=1).with_extras(b=2)
+    assert more.extras == {"a": 1, "b": 2} and more.kept == kept.kept
+    assert isinstance(Trial(0, {}, [one], 0.5).folds, tuple)
+
+
 def test_a_fold_without_scores_counts_for_every_metric():
     folds = [fold({}, "Traceback"), fold({"a": 1.0, "b": 2.0})]
     trial = Trial(0, {}, folds, score=math.nan)

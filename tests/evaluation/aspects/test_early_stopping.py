@@ -1,5 +1,6 @@
 """Searches that find the number of rounds within one fit per fold."""
 
+import io
 import pickle
 
 import numpy as np
@@ -378,10 +379,42 @@ def test_results_of_a_search_with_rounds_start_another_one():
         assert known_results(source, space) == expected
     # The number of rounds is known to a search for it; other parameters are missed.
     name = "gradientboostingclassifier__n_estimators"
-    known = known_results(
-        fitted.cv_results_, Space.from_notation({**spaces, name: (1, 16)})
-    )
-    assert [one[name] for one, *_ in known] == list(fitted.cv_results_["rounds"])
+    wide = Space.from_notation({**spaces, name: (1, 16)})
+    read = results_of_file(fitted.results_frame())
+    for source in (fitted, fitted.cv_results_, read):
+        known = known_results(source, wide)
+        assert [one[name] for one, *_ in known] == list(fitted.cv_results_["rounds"])
+    assert known_results(read, space) == expected
     other = Space.from_notation({"gradientboostingclassifier__max_depth": (2, 8)})
     with pytest.warns(UserWarning, match="3 of 3 known"):
         assert known_results(fitted, other) == []
+
+
+def results_of_file(frame):
+    """Return a data frame that was written to a file and read again."""
+    pandas = pytest.importorskip("pandas")
+    return pandas.read_csv(io.StringIO(frame.to_csv(index=False)))
+
+
+def test_a_parameter_that_equals_the_number_of_rounds_is_not_taken_for_it():
+    fitted = search(spaces={"max_leaf_nodes": [9], **RATE}, n_iter=1).fit(X, Y)
+    results = fitted.cv_results_ | {"rounds": [9]}
+    with pytest.warns(UserWarning, match="1 of 1 known configurations are ignored"):
+        assert known_results(results, Space.from_notation(RATE)) == []
+
+
+def test_trials_have_the_parameters_of_their_fits(tmp_path):
+    model = GradientBoostingClassifier(n_iter_no_change=3, random_state=0)
+    fitted = search(model, journal=tmp_path / "journal").fit(X, Y)
+    again = search(model, journal=tmp_path / "journal").fit(X, Y)
+    for trial in (*fitted.trials_, *again.trials_):
+        own = {"n_iter_no_change": None, "n_estimators": trial.rounds}
+        assert trial.fitted_params == own
+        for fold in trial.folds:
+            rounds = fold.extras["rounds"]
+            assert fold.extras["fitted_params"] == own | {"n_estimators": rounds}
+    best = fitted.trials_[fitted.best_index_]
+    assert fitted.best_params_ == best.params | best.fitted_params
+    assert list(fitted.cv_results_["fitted_params"]) == [
+        trial.fitted_params for trial in fitted.trials_
+    ]
