@@ -309,9 +309,9 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
-        constructor: Any = inspect.unwrap(cls.__init__)
-        code = getattr(constructor, "__code__", None)
-        if "__init__" not in vars(cls) or code is None or "__init__" in code.co_names:
+        constructor: Any = vars(cls).get("__init__")
+        code = getattr(inspect.unwrap(constructor), "__code__", None)
+        if code is None or "__init__" in code.co_names:
             return
         # A constructor of its own sets all parameters, unless the class has them.
         names = cls._accepted_values().keys() - {*code.co_names, *dir(cls)}
