@@ -8,11 +8,11 @@ comparison. To repeat the runs of a method, remove its file from this folder.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from skbayes.benchmark.methods import find_object
-from skbayes.benchmark.metrics import Summary, summarize
+from skbayes.benchmark.metrics import summarize
 from skbayes.benchmark.protocol import Run, benchmark
 from skbayes.benchmark.tables import NMT_PAIRS, LookupTable, load_nmt
 
@@ -107,14 +107,6 @@ def _runs(arguments: argparse.Namespace) -> list[tuple[LookupTable, str, list[Ru
     return found
 
 
-def _cells(summary: Mapping[str, Summary]) -> list[str]:
-    """Return means and standard errors; "*" marks a mean over censored runs."""
-    return [
-        f"{s.mean:.2f} ± {s.se:.2f}{'*' if s.n_censored else ''}"
-        for s in summary.values()
-    ]
-
-
 def _aligned(lines: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return "\n".join(
@@ -136,7 +128,12 @@ def main(argv: Sequence[str] | None = None) -> None:
         summary = summarize(runs, table)
         heads = ["table", "method", *summary]
         lines = blocks.setdefault(table.n_objectives > 1, [heads])
-        lines.append([table.name, method, *_cells(summary)])
+        # "*" marks a mean over censored runs.
+        cells = [
+            f"{s.mean:.2f} ± {s.se:.2f}{'*' if s.n_censored else ''}"
+            for s in summary.values()
+        ]
+        lines.append([table.name, method, *cells])
     print("\n\n".join(map(_aligned, blocks.values())))
     if not all(run.finished for _, _, runs in found for run in runs):
         print("\n* runs that ended at their cap count as if the target was found there")

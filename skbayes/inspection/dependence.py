@@ -356,20 +356,18 @@ class BackgroundSample:
     n_averaged: int = N_AVERAGED
 
     def __post_init__(self) -> None:
-        self._listed = self._list_all()
         self._drawn: dict[int, FloatArray] = {}
-
-    def _list_all(self) -> tuple[FloatArray, FloatArray] | None:
-        """Return all allowed configurations and their probabilities, if feasible."""
+        # All allowed configurations and their probabilities, if feasible.
+        self._listed: tuple[FloatArray, FloatArray] | None = None
         dimensions = [column.dimension for column in self.space.columns]
         # Equal probabilities are only certain for values of lists.
         if self.space.overlaps or not all(hasattr(d, "values") for d in dimensions):
-            return None
+            return
         X = Candidates(self.space).rows
-        if X is None:
-            return None
-        counts = np.array([dimension.n_values for dimension in dimensions])
-        return X, np.prod(np.where(np.isnan(X), 1.0, 1.0 / counts), axis=1)
+        if X is not None:
+            counts = np.array([dimension.n_values for dimension in dimensions])
+            weights = np.prod(np.where(np.isnan(X), 1.0, 1.0 / counts), axis=1)
+            self._listed = X, weights
 
     def of(
         self, columns: Sequence[int], positions: Sequence[float]

@@ -317,18 +317,14 @@ def make_record(
         directions=dict(directions),
         **attributes,
     )
-    place = _place_of_best(record, best if chosen == guide else None)
-    places: dict[int | None, int] = {
-        int(number): place for place, number in enumerate(record.number)
-    }
-    return dataclasses.replace(record, best=place, own=places.get(own))
-
-
-def _place_of_best(record: SearchRecord, number: int | None) -> int | None:
-    """Return the position of the chosen trial, or else of the best one, if any."""
-    if number is not None:
-        return int(np.flatnonzero(record.number == number)[0])
-    return int(record.order[0]) if record.eligible.any() else None
+    places = {int(number): place for place, number in enumerate(record.number)}
+    best = best if chosen == guide else None
+    place = places[best] if best is not None else None
+    if best is None and record.eligible.any():
+        place = int(record.order[0])
+    return dataclasses.replace(
+        record, best=place, own=None if own is None else places.get(own)
+    )
 
 
 def _fitted_scores(trials: Sequence[Trial]) -> dict[str, list[FloatArray]]:
