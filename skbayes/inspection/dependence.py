@@ -36,7 +36,6 @@ from skbayes.surrogates.registry import (
     check_surrogate,
     make_surrogate,
     names_with,
-    registry,
 )
 from skbayes.utils.blas import one_blas_thread
 
@@ -111,8 +110,7 @@ def score_model(
     space, rows, params = _trials(source, record)
     if surrogate is None:
         surrogate = getattr(source, "surrogate", "gp")
-        is_known = not isinstance(surrogate, str) or surrogate in registry
-        if not (is_known and capability(surrogate, "predicts_scores")):
+        if not capability(surrogate, "predicts_scores"):
             surrogate = "gp"
     with one_blas_thread():
         model = make_surrogate(surrogate, Candidates(space), 0)
@@ -268,32 +266,25 @@ def _columns_of(space: Space, params: Any) -> list[tuple[int, ...]]:
         return [
             (j,) for j, c in enumerate(columns) if c.name and c.dimension.n_values > 1
         ]
+    error = ValueError(
+        "params must be a list of names, or of pairs of different names, among "
+        f"{space.parameter_names}, got {params!r}."
+    )
     if isinstance(params, str) or not isinstance(params, Iterable):
-        raise TypeError(f"params must be a list of names or pairs, got {params!r}.")
+        raise error
     panels: list[tuple[int, ...]] = []
     for panel in params:
-        names = panel if isinstance(panel, tuple | list) else (panel,)
-        if len(names) not in (1, 2) or not all(isinstance(n, str) for n in names):
-            raise TypeError(
-                f"params must be names, or pairs of names in tuples, got {panel!r}."
-            )
-        known = []
-        for name in names:
-            # Branches can have columns of one name.
-            known.append(
-                [j for j, c in enumerate(columns) if name in (c.name, labels[j])]
-            )
-            if not known[-1]:
-                raise ValueError(
-                    f"params: {name!r} is not one of {space.parameter_names}."
-                )
+        names = panel if isinstance(panel, tuple | list) else [panel]
+        # Branches can have columns of one name.
+        known = [
+            [j for j, c in enumerate(columns) if name in (c.name, labels[j])]
+            for name in names
+        ]
+        if len(names) not in (1, 2) or not all(known) or known[1:] == known[:1]:
+            raise error
         if len(names) == 1:
             panels += [(j,) for j in known[0]]
             continue
-        if known[0] == known[1]:
-            raise ValueError(
-                f"params: a pair needs two different names, got {panel!r}."
-            )
         pairs = [(i, j) for i in known[0] for j in known[1]]
         drawn = np.random.default_rng(0).random((4096, space.n_columns))
         active = ~np.isnan(space.from_uniform(drawn))

@@ -8,7 +8,7 @@ hyper-parameter. ``u`` are positions along the axis, from 0 to 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -161,17 +161,14 @@ def parameter_scales(
         scales = [_scale(n, found, tried) for n, found in dimensions.items()]
         several = [s for s in scales if s.low != s.high or len(s.options) > 1]
         return several or scales
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
-        raise TypeError(
-            f"params must be a list of names of hyper-parameters, got {names!r}."
-        )
-    unknown = [name for name in names if name not in dimensions]
-    if unknown or not names:
-        what = f"{unknown[0]!r} is unknown" if unknown else "the list is empty"
+    known = list(dimensions)
+    is_list = isinstance(names, Iterable) and not isinstance(names, str)
+    chosen = list(names) if is_list else []
+    if not chosen or any(name not in known for name in chosen):
         raise ValueError(
-            f"params: {what}; the hyper-parameters are {list(dimensions)}."
+            f"params must be a list of names among {known}, got {names!r}."
         )
-    return [_scale(name, dimensions[name], tried) for name in names]
+    return [_scale(name, dimensions[name], tried) for name in chosen]
 
 
 def _scale(
