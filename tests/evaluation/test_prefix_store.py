@@ -302,7 +302,7 @@ def test_fits_that_waited_for_a_failed_one_run_at_the_same_time(store):
 
     def wait():
         with store.turn("one"):
-            begun.wait(20.0)
+            begun.wait(600.0)
 
     threads = [threading.Thread(target=wait) for _ in range(2)]
     with pytest.raises(ValueError, match="failed"), store.turn("one"):
@@ -314,7 +314,7 @@ def test_fits_that_waited_for_a_failed_one_run_at_the_same_time(store):
         assert begun.n_waiting == 0
         raise ValueError("failed")
     for thread in threads:
-        thread.join(20.0)
+        thread.join(600.0)
     assert not begun.broken
     with store.turn("one"), store.turn("one"):  # nobody waits for what is not stored
         store.save("one", 1)

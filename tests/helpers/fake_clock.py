@@ -29,6 +29,6 @@ class TakesTime(Sometimes):
     def fit(self, X, y):
         if self.quality > 0.5 and len(X) < 150:
             if self.together is not None:
-                self.together.wait(60)
+                self.together.wait(600)
             CLOCK.now += self.seconds
         return super().fit(X, y)

@@ -51,7 +51,7 @@ def in_a_thread(function):
     result = []
     thread = threading.Thread(target=lambda: result.append(function()))
     thread.start()
-    thread.join(20)
+    thread.join(600)
     return result[0]
 
 
@@ -276,7 +276,7 @@ class Task:
             Task.running += 1
             Task.most = max(Task.most, Task.running)
         if self.go is not None:
-            assert self.go.wait(20)
+            assert self.go.wait(600)
         results = parallel(delayed(abs)(x) for x in (self.value, -self.value))
         with Task.lock:
             Task.running -= 1
@@ -314,7 +314,7 @@ def test_every_task_is_run_with_workers(backend):
     if backend == "threading":
         # Those of joblib's pool are told to end, and may take a moment.
         for thread in set(threading.enumerate()) - before:
-            thread.join(20)
+            thread.join(600)
         assert set(threading.enumerate()) <= before
 
 
@@ -365,7 +365,7 @@ def test_a_task_alone_has_the_workers_of_all_searches_for_itself():
     def task(number):
         def run(parallel):
             order.append(f"{number} begins")
-            assert gates[number].wait(20)
+            assert gates[number].wait(600)
             order.append(f"{number} ends")
 
         return run
@@ -399,7 +399,7 @@ def test_nobody_waits_for_threads_after_an_interrupt():
     gate, ended = threading.Event(), threading.Event()
 
     def task(parallel):
-        gate.wait(20)
+        gate.wait(600)
         ended.set()
 
     with pytest.raises(KeyboardInterrupt):
@@ -410,7 +410,7 @@ def test_nobody_waits_for_threads_after_an_interrupt():
             raise KeyboardInterrupt
     assert not ended.is_set()
     gate.set()
-    assert ended.wait(20)
+    assert ended.wait(600)
 
 
 # --- the start of the workers --------------------------------------------------------

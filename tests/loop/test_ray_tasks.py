@@ -112,7 +112,7 @@ def test_an_interrupted_search_starts_no_further_task(used):
 
     def fit():
         begun.append(None)
-        waits.wait(20.0)
+        waits.wait(600.0)
 
     with pytest.raises(KeyboardInterrupt), running:
         running.start(0, lambda parallel: parallel([delayed(fit)()] * 4))
@@ -120,5 +120,5 @@ def test_an_interrupted_search_starts_no_further_task(used):
             time.sleep(0.01)
         raise KeyboardInterrupt
     waits.set()
-    (ended,) = running.finished(20.0).values()
+    (ended,) = running.finished(600.0).values()
     assert isinstance(ended.exception(), CancelledError) and len(begun) == 2

@@ -417,7 +417,7 @@ def test_a_forked_child_does_not_wait_for_its_parent():
     with _liblinear._RNG_LOCK:
         child = fork.Process(target=fit, args=(np.eye(2), [0, 1]), daemon=True)
         child.start()
-    child.join(60)
+    child.join(600)
     assert child.exitcode == 0
 
 

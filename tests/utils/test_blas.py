@@ -40,14 +40,14 @@ def test_overlapping_threads_restore_what_was_there():
     def first():
         with one_blas_thread():
             first_in.set()
-            assert second_in.wait(10)
+            assert second_in.wait(600)
         first_out.set()
 
     def second():
-        assert first_in.wait(10)
+        assert first_in.wait(600)
         with one_blas_thread():
             second_in.set()
-            assert first_out.wait(10)
+            assert first_out.wait(600)
 
     with ThreadPoolExecutor(2) as pool:
         for future in [pool.submit(first), pool.submit(second)]:

@@ -152,7 +152,7 @@ def test_same_trials_on_every_backend_whatever_the_timing(backend, reference):
 
     thread = threading.Thread(target=run)
     thread.start()
-    thread.join(120)
+    thread.join(600)
     with joblib.parallel_config("sequential"):
         assert_same_search(found[0], restless().fit(X, y))
 
