@@ -105,10 +105,15 @@ class ModelStarts:
         self, X: FloatArray, scores: FloatArray, free: Sequence[int]
     ) -> int | None:
         """Return the index of the next configuration, as :meth:`Portfolio.choose`."""
-        names = {name for name, _ in self._models}
-        tried = {
-            (name, option_key(params.get(name)))
-            for params in self._space.decode(X)
-            for name in names
-        }
+        tried = set()
+        for name in {name for name, _ in self._models}:
+            unnamed = np.ones(len(X), dtype=bool)
+            for place, column in enumerate(self._space.columns):
+                if column.name == name:
+                    active = ~np.isnan(X[:, place])
+                    models = column.dimension.decode(np.unique(X[active, place]))
+                    tried |= {(name, option_key(model)) for model in models}
+                    unnamed &= ~active
+            if unnamed.any():
+                tried.add((name, option_key(None)))
         return next((k for k in free if self._models[k] not in tried), None)
