@@ -278,13 +278,6 @@ def test_the_first_three_trials_in_flight_end():
         search.fit(X, y)
 
 
-def test_the_first_fit_is_enough_with_raise():
-    search = make(SEARCHES[0], estimator=UnlearnableTree(), error_score="raise")
-    with pytest.raises(LookupError):
-        search.fit(X, y)
-    assert UnlearnableTree.n_fits == 1
-
-
 @pytest.mark.parametrize("n_iter", [1, 2])
 def test_fewer_trials_end_as_grid_search_does(n_iter):
     search = make(SEARCHES[0], estimator=UnlearnableTree(), n_iter=n_iter)

@@ -28,7 +28,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import FitFailedWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, make_scorer
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -224,15 +224,6 @@ def test_configuration_and_routing_reach_every_fit(backend):
     # Of a finite space all is tried, in the same order.
     assert_same_tables(got.cv_results_, alone.cv_results_)
     assert len(np.unique(got.cv_results_["mean_test_score"])) > 2
-
-
-@pytest.mark.parametrize("n_jobs, pre_dispatch", [(2, 1), (-1, "2*n_jobs")])
-def test_p1_p3_same_trials_on_all_processors(n_jobs, pre_dispatch):
-    splits = StratifiedKFold(3).split(X, y)
-    search = smooth(n_jobs=n_jobs, pre_dispatch=pre_dispatch, cv=splits).fit(X, y)
-    with joblib.parallel_config(backend="sequential", n_jobs=2):
-        expected = smooth(pre_dispatch=search.n_points_, cv=3).fit(X, y)
-    assert_same_search(search, expected)
 
 
 def test_p4_lambdas_of_the_constructor_do_not_live_on_what_fit_made():
