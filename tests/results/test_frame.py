@@ -90,17 +90,12 @@ def test_values_in_pandas(table):
     assert results_frame(table, sort_by="score").index.tolist() == [1, 2, 0]
 
 
-def test_an_int_that_is_missing_somewhere():
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_ints_that_are_missing_or_too_large_for_a_column(library):
     column = np.ma.MaskedArray([1, 2, 3], mask=[False, True, False])
-    frame = results_frame({"param_n": column})
+    frame = results_frame({"param_n": column}, library)
     assert str(frame["param_n"].dtype) == "Int64"
     assert frame["param_n"].sum() == 4
-    frame = results_frame({"param_n": column}, "polars")
-    assert frame["param_n"].to_list() == [1, None, 3]
-
-
-@pytest.mark.parametrize("library", ["pandas", "polars"])
-def test_ints_too_large_for_a_column(library):
     column = np.array([2**70, 1], dtype=object)
     frame = results_frame({"param_seed": column}, library)
     assert list(map(int, frame["param_seed"])) == [2**70, 1]

@@ -259,20 +259,22 @@ def test_trials_of_a_study_without_a_value():
 
 def test_failures_and_times_of_a_study():
     source = study(
+        ("COMPLETE", {"x": 4.0}, 0.5),
         ("COMPLETE", {"x": 3.0}, 0.25),
         ("FAIL", {"x": 2.0}, None),
         ("FAIL", {"x": 9.0}, None),
         ("PRUNED", {"x": 1.0}, 0.5),
     )
-    for seconds, one in enumerate(source.trials, start=1):
+    for seconds, one in enumerate(source.trials):
         one.duration = timedelta(seconds=seconds)
-    with pytest.warns(UserWarning, match=r"2 of 4 .*\(2 without a comparable score\)"):
-        complete, failed = known_trials(source, space(x=(0.0, 5.0)))
-    assert complete == KnownTrial({"x": 3.0}, 0.25, None, 1.0)
+    with pytest.warns(UserWarning, match=r"2 of 5 .*\(2 without a comparable score\)"):
+        untimed, complete, failed = known_trials(source, space(x=(0.0, 5.0)))
+    assert untimed.cost is None  # a duration of zero is not measured
+    assert complete == KnownTrial({"x": 3.0}, 0.25, None, 1.0, place=1)
     assert failed.failed and failed.params == {"x": 2.0} and failed.cost == 2.0
     assert math.isnan(failed.score)
-    with pytest.warns(UserWarning, match="3 of 4 .*3 without a comparable score"):
-        assert known_results(source, space(x=(0.0, 5.0))) == [complete[:3]]
+    with pytest.warns(UserWarning, match="3 of 5 .*3 without a comparable score"):
+        assert len(known_results(source, space(x=(0.0, 5.0)))) == 2
 
 
 def minimized(*calls, names=("x",), **more):
@@ -293,14 +295,10 @@ def test_of_a_result_of_scikit_optimize_less_is_better():
     assert found == [({"x": 3.0}, -0.25, None), ({"x": 1.5}, 0.5, None)]
     with pytest.warns(UserWarning, match=r"1 of 2 .*\(1 outside search_spaces\)"):
         assert len(known_results(minimized(*calls), space(x=(0.0, 2.0)))) == 1
-
-
-def test_failures_and_times_of_a_result_of_scikit_optimize():
-    calls = ([3.0], 0.25), ([1.5], math.inf)
-    source = minimized(*calls, log_time=np.log([2.0, 4.0]))
-    one, other = known_trials(source, space(x=(0.0, 5.0)))
-    assert (one.cost, one.failed) == (pytest.approx(2.0), False)
-    assert (other.cost, other.failed) == (pytest.approx(4.0), True)
+    source = minimized(([3.0], 0.25), ([1.5], math.inf), log_time=np.log([2.0, 4.0]))
+    known = known_trials(source, space(x=(0.0, 5.0)))
+    assert [one.failed for one in known] == [False, True]
+    assert [one.cost for one in known] == pytest.approx([2.0, 4.0])
 
 
 def test_failed_fits_are_counted_apart():
