@@ -28,16 +28,15 @@ class PortableFit:
     def __init__(self, estimator: Any) -> None:
         self.estimator = estimator
 
-    def __getstate__(self) -> bytes | None:
-        try:
-            return cloudpickle.dumps(self.estimator)
-        except Exception:
-            return None
+    def __getstate__(self) -> dict[str, bytes]:
+        with contextlib.suppress(Exception):
+            return {"content": cloudpickle.dumps(self.estimator)}
+        return {"content": b""}
 
-    def __setstate__(self, state: bytes | None) -> None:
+    def __setstate__(self, state: dict[str, bytes]) -> None:
         self.estimator = None
         with contextlib.suppress(Exception):
-            self.estimator = state and pickle.loads(state)
+            self.estimator = pickle.loads(state["content"])
 
 
 class _FoldFits(FoldAspect):
