@@ -216,12 +216,15 @@ def test_another_name_of_the_file_is_no_way_in(path, tmp_path, monkeypatch):
 
 def hold(sending, path):
     """Open a journal, record three trials, and fork a child that lives on."""
-    journal = open_journal(path)
-    record(journal, range(3))
-    child = os.fork()
-    if child:
-        os.write(sending, b"%d" % child)
-    time.sleep(60)
+    try:
+        journal = open_journal(path)
+        record(journal, range(3))
+        child = os.fork()
+        if child:
+            os.write(sending, b"%d" % child)
+        time.sleep(60)
+    finally:
+        os._exit(1)
 
 
 @fork
@@ -231,6 +234,7 @@ def test_a_second_process_waits_for_its_holder_and_not_for_a_child(path):
     holder = os.fork()
     if not holder:
         hold(sending, path)
+    os.close(sending)  # so that the end of a holder is noticed
     child = int(os.read(receiving, 20))
     try:
         with pytest.raises(RuntimeError, match="journal: .* is in use"):
@@ -245,7 +249,6 @@ def test_a_second_process_waits_for_its_holder_and_not_for_a_child(path):
     finally:
         os.kill(child, signal.SIGKILL)
         os.close(receiving)
-        os.close(sending)
     with open_journal(path) as journal:
         assert len(journal.results) == 4
 
