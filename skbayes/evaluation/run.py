@@ -130,29 +130,23 @@ class SearchRun:
 
     `settings` are the parameters of the search by name, with the values for these data
     in place of "auto". `own` are the current values of the parameters of the estimator.
-    `known` are the trials of earlier searches. `optimizer` is that of the first of the
-    `stages`. `params` are the arguments of `fit`, and `split_params` those for the
-    splitter. `untuned` are the parts of the estimator without a default space. All
-    stages share the `notes` of aspects and of the search.
+    `known` are the trials of earlier searches. `split_params` are the arguments of
+    `fit` for the splitter. All stages share the `notes` of aspects and of the search.
     """
 
     job: Job
     objective: Any  # such as `Objectives`
     settings: Mapping[str, Any] = field(default_factory=dict)
-    params: Mapping[str, Any] = field(default_factory=dict)
     split_params: Mapping[str, Any] = field(default_factory=dict)
     tasks: compat.TaskTree | Any = None
     space: Space | Any = None
-    untuned: Sequence[str] = ()
     own: Mapping[str, Any] = field(default_factory=dict)
     initial_points: list[dict[str, Any]] = field(default_factory=list)
     prior: OptimumPrior | None = None
     known: Sequence[Any] = ()
     options: FitOptions = field(default_factory=FitOptions)
     stages: Sequence[Stage] = ()
-    optimizer: Any = None
     seed: int = 0
-    n_points: int = 1
     notes: dict[str, Any] = field(default_factory=dict)
 
     @property

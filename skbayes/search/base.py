@@ -269,16 +269,16 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         """
         begin = time.perf_counter()
         plan = self._plan(X, y, params)
-        with RunningSearch.opened(self, plan, begin) as running:
+        with RunningSearch.opened(self, plan, params, begin) as running:
             plan = running.plan
             self._forget_fit()
             self._set(
                 {
                     "search_spaces_": plan.settings["search_spaces"],
-                    "untuned_": plan.untuned,
+                    "untuned_": plan.notes["untuned"],
                     "initial_points_": plan.initial_points,
                     "n_splits_": len(plan.splits),
-                    "n_points_": plan.n_points,
+                    "n_points_": running.n_points,
                 }
             )
             outcome = running.run(self._trial_data(plan))
@@ -377,7 +377,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         routed = compat.route_fit_params(self._plain(), params)
         sizes = settings.get(self._subset_parameter, 1.0)
         notation, untuned, facts = resolved_spaces(settings, X, y, sizes)
-        notes = {}
+        notes: dict[str, Any] = {"untuned": untuned}
         for aspect in aspects.requested(settings):
             notation, note = aspect.prepare(
                 settings, notation, objective, y, routed.estimator.fit
@@ -402,12 +402,10 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             ),
             objective=objective,
             settings=settings,
-            params=params,
             split_params=routed.splitter.split,
             tasks=compat.TaskTree(self, X, y, params.get("sample_weight")),
             # A copy, without cached results of the constraint.
             space=space.with_constraint(space.constraint),
-            untuned=untuned,
             own=own,
             initial_points=points_to_begin_with(settings, space, own),
             prior=prior_of(settings, space, own, facts),
@@ -421,7 +419,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         if self.warm_start_from is not None:
             plan = replace(plan, known=self._known_results(plan))
         plan = replace(plan, stages=self._stages(plan))
-        plan = replace(plan, optimizer=plan.stages[0].make_optimizer(plan, History()))
         validate.check_configurations(plan)
         compat.check_input(self, X, y, dict(plan.split_params))
         splits = draw_splits(settings, X, y, plan.split_params)

@@ -9,7 +9,7 @@ import logging
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -60,22 +60,33 @@ class Outcome:
 class RunningSearch:
     """Search whose callbacks and journal are open.
 
-    The `plan` has the seed, the splits and the number of trials in flight of the
-    journal. The clock of `begin` is `time.perf_counter`.
+    The `plan` has the seed and the splits of the journal, and `n_points` is its number
+    of trials in flight. The `optimizer` is that of the first stage. The clock of
+    `begin` is `time.perf_counter`.
     """
 
     search: SearchParameters
     plan: SearchRun
     context: ExecutionContext
     journal: NullJournal
+    optimizer: Any
+    n_points: int
     begin: float
 
     @classmethod
     @contextlib.contextmanager
     def opened(
-        cls, search: SearchParameters, plan: SearchRun, begin: float
+        cls,
+        search: SearchParameters,
+        plan: SearchRun,
+        params: Mapping[str, Any],
+        begin: float,
     ) -> Iterator[RunningSearch]:
-        """Open the callbacks and the journal of a search, until its refit has ended."""
+        """Open the callbacks and the journal of a search, until its refit has ended.
+
+        `params` are the arguments of `fit`.
+        """
+        optimizer = plan.stages[0].make_optimizer(plan, History())
         with contextlib.ExitStack() as stack:
             stack.enter_context(naming_strings(plan.X))
             if "mlflow" in sys.modules:
@@ -90,14 +101,19 @@ class RunningSearch:
                 n_points = min(context.trials_in_flight(1), MAX_RACED_IN_FLIGHT)
             if not isinstance(given, str):
                 n_points = int(given)
-            plan = dataclasses.replace(plan, n_points=n_points)
             if search.journal is not None:
-                file = stack.enter_context(_journal_of(search, plan))
-                plan, journal = _continued(plan, file), file
+                file = _journal_of(search, plan, params, n_points)
+                journal = file = stack.enter_context(file)
+                n_points, drawn = file.n_points, plan.seed
+                job = dataclasses.replace(plan.job, splits=file.splits)
+                plan = dataclasses.replace(plan, seed=file.seed, job=job)
+                if file.seed != drawn:
+                    optimizer = plan.stages[0].make_optimizer(plan, History())
+                _check_recorded_scores(plan, file)
             subsets = draw_subsets(plan, search._subset_parameter)
             job = dataclasses.replace(plan.job, subsets=subsets)
             plan = dataclasses.replace(plan, job=job)
-            yield cls(search, plan, context, journal, begin)
+            yield cls(search, plan, context, journal, optimizer, n_points, begin)
 
     def run(self, trial_data: Callable[[Any], Any] | None = None) -> Outcome:
         """Run the trials of all stages, or return one that was not finished.
@@ -107,7 +123,7 @@ class RunningSearch:
         search. No stage begins after the end of the timeout. `trial_data`, if given,
         makes the data of the trials from the store of shared results.
         """
-        plan, journal, optimizer = self.plan, self.journal, self.plan.optimizer
+        plan, journal, optimizer = self.plan, self.journal, self.optimizer
         outcome, history = Outcome([optimizer]), History()
         with self._workers(trial_data) as (evaluator, executor, budget, report):
             backend = evaluator.backend
@@ -119,7 +135,7 @@ class RunningSearch:
                     outcome.optimizers.append(optimizer)
                     logger.info("stage %d begins after %d trials", index + 1, first)
                 its_budget = self._budget_of_stage(index, first, budget, optimizer)
-                n_points = max(plan.n_points, stage.n_points)
+                n_points = max(self.n_points, stage.n_points)
                 if hasattr(optimizer, "limit_costs"):
                     seconds = (its_budget.timeout or 0.0) * n_points
                     limit = plan.options.limits.trial_timeout
@@ -160,14 +176,14 @@ class RunningSearch:
         plan, context, overlap = self.plan, self.context, self.context.can_overlap
         stages = [
             PlannedStage(
-                min(stage.n_trials, plan.optimizer.n_configurations),
+                min(stage.n_trials, self.optimizer.n_configurations),
                 stage.weight_in(plan),
-                max(plan.n_points, stage.n_points) if overlap else 1,
+                max(self.n_points, stage.n_points) if overlap else 1,
             )
             for stage in plan.stages
         ]
         n_planned = sum(stage.n_trials for stage in stages)
-        n_points = max(plan.n_points, *(stage.n_points for stage in plan.stages))
+        n_points = max(self.n_points, *(stage.n_points for stage in plan.stages))
         with (
             self._shared_results(trial_data) as X,
             make_backend(plan, make_job(plan, X), context) as backend,
@@ -254,7 +270,7 @@ class RunningSearch:
         """Yield the callback that reports each finished trial, or None."""
         plan, n_splits = self.plan, len(self.plan.splits)
         recalled, verbose = dict(self.journal.results), plan.options.verbose
-        n_planned, in_flight = sum(stage.n_trials for stage in stages), plan.n_points
+        n_planned, in_flight = sum(stage.n_trials for stage in stages), self.n_points
         reports: list[Report] = []
         with contextlib.ExitStack() as stack:
             if plan.settings["verbose"] == "progress":
@@ -289,7 +305,9 @@ class RunningSearch:
             yield report if reports or bounds is not None else None
 
 
-def _journal_of(search: SearchParameters, plan: SearchRun) -> Journal:
+def _journal_of(
+    search: SearchParameters, plan: SearchRun, params: Mapping[str, Any], n_points: int
+) -> Journal:
     if compat.is_in_cross_validation():
         raise ValueError(
             f"journal={search.journal!r}: the search is fitted "
@@ -308,27 +326,16 @@ def _journal_of(search: SearchParameters, plan: SearchRun) -> Journal:
             plan.space,
             plan.X,
             plan.y,
-            plan.params,
+            compat.check_fit_params(plan.X, params),
             plan.splits,
         ),
         seed=plan.seed if isinstance(settings["random_state"], Integral) else None,
         drawn_seed=plan.seed,
         n_points=None if isinstance(given, str) else int(given),
-        default_n_points=plan.n_points,
+        default_n_points=n_points,
         splits=list(plan.splits),
         facts=search_facts(type(search), settings),
     )
-
-
-def _continued(plan: SearchRun, journal: Journal) -> SearchRun:
-    """Return a plan with the seed, splits and trials in flight of a journal."""
-    if journal.seed != plan.seed:
-        plan = dataclasses.replace(plan, seed=journal.seed)
-        optimizer = plan.stages[0].make_optimizer(plan, History())
-        plan = dataclasses.replace(plan, optimizer=optimizer)
-    _check_recorded_scores(plan, journal)
-    job = dataclasses.replace(plan.job, splits=journal.splits)
-    return dataclasses.replace(plan, job=job, n_points=journal.n_points)
 
 
 def _check_recorded_scores(plan: SearchRun, journal: NullJournal) -> None:

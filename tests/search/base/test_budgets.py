@@ -140,7 +140,7 @@ def test_a_part_of_the_start_does_not_count_toward_the_timeout(
     options = types.SimpleNamespace(limits=limits, missing_score=np.nan)
     plan = types.SimpleNamespace(options=options, settings={"stopper": []})
     backend = mock.Mock(start_time=start_time)
-    search = running.RunningSearch(None, plan, None, None, begin=100.0)
+    search = running.RunningSearch(None, plan, None, None, None, 1, begin=100.0)
     budget = search._begin_budget(backend, 7)
     assert (budget.n_iter, budget.timeout) == (7, left)
     backend.end_after.assert_called_once_with(left)
