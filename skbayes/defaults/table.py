@@ -245,8 +245,10 @@ def table_of(X: Any) -> Table:
         _check_numbers(X.data, "X")
         if np.isnan(X.data).any():
             raise ValueError("X: sparse data must not have missing values.")
-        _check_shape(*X.shape)
-        return Table({"numbers": [*range(X.shape[1])]}, set(), *X.shape, False, True)
+        n_rows, n_columns = X.shape
+        _check_shape(n_rows, n_columns)
+        keys = [*range(n_columns)]
+        return Table({"numbers": keys}, set(), n_rows, n_columns, False, True)
     shape = getattr(X, "shape", None) or _array(X).shape
     if len(shape) != 2:
         hint = ""
