@@ -40,6 +40,7 @@ from skbayes.search.parameters import (
 )
 from skbayes.search.plan import parse_initial_points
 from skbayes.space import Space
+from skbayes.text.counts import counted_texts
 from skbayes.text.liblinear import LiblinearClassifier
 from skbayes.text.ngrams import NGramVectorizer
 from skbayes.text.search_spaces import (
@@ -50,7 +51,6 @@ from skbayes.text.search_spaces import (
     with_steps,
     without_auto,
 )
-from skbayes.text.shared_counts import counted_texts
 from skbayes.text.tokens import check_labeled_texts
 
 # Steps of the default pipeline.

@@ -15,8 +15,14 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.text.counts import match_ngrams, patterns
-from skbayes.text.shared_counts import CountedTexts, Counts, NgramSpec, TokenizerSpec
+from skbayes.text.counts import (
+    CountedTexts,
+    Counts,
+    NgramSpec,
+    TokenizerSpec,
+    match_ngrams,
+    patterns,
+)
 from skbayes.text.tokens import WORDS, check_texts, stemmer_of, stop_word_list
 from skbayes.utils.pickled_version import PickledVersion
 

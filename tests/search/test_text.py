@@ -30,7 +30,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.svm import LinearSVC
 from text_workers import mean_length, spread
 
-import skbayes.text.shared_counts
+import skbayes.text.counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
 from skbayes.evaluation.aspects import shared_steps
 from skbayes.search import final_model
@@ -106,13 +106,13 @@ def test_trials_score_as_the_plain_pipeline(more):
 
 def test_texts_are_counted_once(monkeypatch):
     counted = []
-    count = skbayes.text.shared_counts.count_ngrams
+    count = skbayes.text.counts.count_ngrams
 
     def counting(stream, pattern, *args):
         counted.append((len(stream.offsets) - 1, pattern))
         return count(stream, pattern, *args)
 
-    monkeypatch.setattr(skbayes.text.shared_counts, "count_ngrams", counting)
+    monkeypatch.setattr(skbayes.text.counts, "count_ngrams", counting)
     _fitted(space="paper", n_iter=8, cv=3, refit=False)
     # All texts, at most once with and once without stop words; no fold on its own.
     assert {n for n, _ in counted} == {len(TEXTS)}
@@ -500,7 +500,7 @@ def counting(monkeypatch):
 
     @contextlib.contextmanager
     def recorded(*args, **options):
-        with skbayes.text.shared_counts.counted_texts(*args, **options) as counted:
+        with skbayes.text.counts.counted_texts(*args, **options) as counted:
             events.append("counted")
             try:
                 yield counted
