@@ -36,6 +36,8 @@ class Pruning(Aspect):
 
     def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
         """Prune a trial whose probability to become the best is below the risk."""
+        if not evaluation.complete:  # the metric may not be known yet
+            return None
         objective, risk = self.run.objective, self.run.pruning_risk
         scores = first_scores([*earlier.values()], objective)
         if scores is None:
