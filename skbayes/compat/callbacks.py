@@ -21,7 +21,7 @@ _FIT_TIME_ATTRIBUTES = (
 )
 
 
-def _without_fit_state(search: Any) -> Any:
+def _without_fit_state(search: BaseSearchCV) -> BaseSearchCV:
     """Return a shallow copy of `search` without its context and earlier results."""
     light = copy.copy(search)
     light.__dict__ = {
@@ -64,7 +64,7 @@ class EvaluationTask:
     trimmed copies, because each context references the whole tree of tasks.
     """
 
-    def __init__(self, search: Any, context: Any) -> None:
+    def __init__(self, search: BaseSearchCV, context: Any) -> None:
         self.search = search
         self._context = context
         self.stop_requested = False

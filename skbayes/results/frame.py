@@ -120,17 +120,18 @@ class FrameAttribute:
     def __set_name__(self, owner: type, name: str) -> None:
         self._name = name
 
-    def __get__(self, search: Any, owner: type | None = None) -> Any:
+    def __get__(self, search: object, owner: type | None = None) -> Any:
         if search is None:
             return self
         check_is_fitted(search, "cv_results_")
         if self._name not in vars(search):
             kind = type(search).__name__
             raise AttributeError(f"{kind!r} object has no attribute {self._name!r}.")
-        results = search.cv_results_ if self._with_params else None
-        return as_frame(vars(search)[self._name], results)
+        own = vars(search)
+        results = own["cv_results_"] if self._with_params else None
+        return as_frame(own[self._name], results)
 
-    def __set__(self, search: Any, columns: Mapping[str, Any]) -> None:
+    def __set__(self, search: object, columns: Mapping[str, Any]) -> None:
         vars(search)[self._name] = columns
 
 

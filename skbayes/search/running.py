@@ -205,11 +205,11 @@ class RunningSearch:
         if trial_data is None and not has_steps:
             yield plan.X
             return
-        store_of_search: Any = temporary_store(context.temp_folder, limit)
+        opened_store: Any = temporary_store(context.temp_folder, limit)
         if not context.kind.is_local:
             everywhere = context.everywhere
-            store_of_search = machine_store(context.temp_folder, limit, everywhere)
-        with store_of_search as store:
+            opened_store = machine_store(context.temp_folder, limit, everywhere)
+        with opened_store as store:
             if trial_data is not None:
                 with trial_data(store) as X:
                     yield X

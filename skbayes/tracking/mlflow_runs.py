@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from skbayes.compat import BaseSearchCV
 from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.journal.reader import while_running
 from skbayes.results.read import read_record
@@ -149,7 +150,7 @@ def _logged(mlflow: Any, run: Any) -> set[int]:
 
 
 @contextlib.contextmanager
-def autologged(search: Any, X: Any) -> Iterator[None]:
+def autologged(search: BaseSearchCV, X: Any) -> Iterator[None]:
     """Log the search that is fitted here if ``mlflow.sklearn.autolog()`` is on."""
     autologging = sys.modules.get("mlflow.utils.autologging_utils")
     if autologging is None or not _is_on(autologging):
@@ -192,9 +193,10 @@ def _is_on(autologging: Any) -> bool:
     return not (off or within or autologging.autologging_is_disabled("sklearn"))
 
 
-def _log_models(mlflow: Any, search: Any, X: Any, option: Any) -> None:
+def _log_models(mlflow: Any, search: BaseSearchCV, X: Any, option: Any) -> None:
     """Log the search and its best estimator under the names used for GridSearchCV."""
-    if not hasattr(search, "best_estimator_"):
+    best = vars(search).get("best_estimator_")
+    if best is None:
         return
     more = {"serialization_format": option("serialization_format", "cloudpickle")}
     if option("log_model_signatures", True):
@@ -204,10 +206,10 @@ def _log_models(mlflow: Any, search: Any, X: Any, option: Any) -> None:
     registered = {"registered_model_name": option("registered_model_name", None)}
     log_model = mlflow.sklearn.log_model
     log_model(search, name="model", **more, **registered)
-    log_model(search.best_estimator_, name="best_estimator", **more)
+    log_model(best, name="best_estimator", **more)
 
 
-def _signature(mlflow: Any, search: Any, X: Any) -> Any:
+def _signature(mlflow: Any, search: BaseSearchCV, X: Any) -> Any:
     """Infer the signature of the search; None for types unsupported by MLflow."""
     try:
         rows = X[:N_SIGNATURE_ROWS]
