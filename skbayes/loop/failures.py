@@ -77,18 +77,12 @@ class FailingStart:
             for t in trials
         ]
         failures = [failure for of_trial in fits for failure in of_trial.values()]
-        kinds = set(failures) - {UNSCORED}
-        if None in failures:
+        errors = set(failures) - {UNSCORED}
+        kinds = [*(errors if len(errors) == 1 else []), UNSCORED]
+        kind = next((k for k in kinds if all(k in f.values() for f in fits)), None)
+        if kind is None or None in failures:
             return False
-        if len(kinds) == 1 and all(kinds & set(of_trial.values()) for of_trial in fits):
-            n_failed = sum(failure in kinds for failure in failures)
-            what = "failed in this way"
-        elif all(UNSCORED in of_trial.values() for of_trial in fits):
-            kinds, n_failed, what = set(), len(failures), "had no score"
-        else:
-            return False
-        wanted = kinds or {UNSCORED}
-        split = next(i for i, failure in fits[0].items() if failure in wanted)
+        split = next(i for i, failure in fits[0].items() if failure == kind)
         own = self._own_parameters(trials[0])
         space = self.run.space
         # The size of a training set, which is always active, is not a parameter here.
@@ -100,14 +94,17 @@ class FailingStart:
             return False
         error = self._error_of(own, split)
         if error is None:
-            self._blame_parameters(own, trials[0].params, tried, kinds, split)
-        kinds = kinds or {_kind(error)}
-        if error is None or _kind(error) not in kinds:
+            self._blame_parameters(own, trials[0].params, tried, kind, split)
             return False
-        other = self._unlike(tried)
-        if other is not None and _kind(self._error_of(other, split)) not in kinds:
+        if kind not in (UNSCORED, _kind(error)):
             return False
-        n_fits = len(failures)
+        unlike = self._unlike(tried)
+        if unlike and _kind(self._error_of(unlike, split)) != _kind(error):
+            return False
+        n_fits = n_failed = len(failures)
+        what = "had no score"
+        if kind != UNSCORED:
+            n_failed, what = failures.count(kind), "failed in this way"
         which = f"All the {n_fits}" if n_failed == n_fits else f"{n_failed} of {n_fits}"
         error.add_note(
             f"\n{which} fits of the first {N_TRIALS} trials {what}, and so did a fit "
@@ -165,14 +162,17 @@ class FailingStart:
         params = trial.params
         return {n: v for n, v in params.items() if n in fixed or hasattr(v, "fit")}
 
-    def _unlike(self, tried: FloatArray) -> Params | None:
-        """Return a configuration with as few values as possible of those tried."""
+    def _unlike(self, tried: FloatArray) -> Params:
+        """Return a configuration with as few values as possible of those tried.
+
+        It is empty if the constraint rejects all that are drawn.
+        """
         space = self.run.space
         U = np.random.default_rng(0).random((N_CANDIDATES, space.n_columns))
         X = space.from_uniform(U)
         X = X[space.allowed(X)]
         if not len(X):
-            return None
+            return {}
         filled, tried = np.nan_to_num(X, nan=-1.0), np.nan_to_num(tried, nan=-1.0)
         n_same = (filled[:, None] == tried).sum(axis=2).max(axis=1)
         return self.stage.assign(0, space.decode(X[[n_same.argmin()]])[0])[0]
@@ -182,7 +182,7 @@ class FailingStart:
         own: Params,
         failed: Params,
         tried: FloatArray,
-        kinds: set[str | None],
+        kind: str,
         split: int,
     ) -> None:
         """Raise ValueError if the values of single parameters cause the failures.
@@ -219,7 +219,7 @@ class FailingStart:
             names = [columns[parent].name for parent in parents[place]]
             above = {n: failed[n] for n in names if n in failed}
             error = self._error_of(own | above | {name: value}, split)
-            if error is not None and (not kinds or _kind(error) in kinds):
+            if error is not None and kind in (UNSCORED, _kind(error)):
                 blamed[name], cause = value, error
                 hint = hint or self._hint_at_integers(name, dimension)
         if blamed:
