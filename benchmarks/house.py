@@ -56,7 +56,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.optimizer": 991,
     "skbayes.results": 1059,
     "skbayes.search": 4676,
-    "skbayes.space": 2050,
+    "skbayes.space": 1964,
     "skbayes.surrogates": 2093,
     "skbayes.text": 1427,
     "skbayes.tracking": 373,

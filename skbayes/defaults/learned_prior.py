@@ -36,8 +36,7 @@ import numpy as np
 from skbayes.defaults.parts import Part, is_estimator, own_values, parts_of
 from skbayes.space.dimensions import Dimension, FloatArray, is_number, key_of
 from skbayes.space.lists import Ordinal, option_key
-from skbayes.space.optimum_prior import OptimumPrior, paths
-from skbayes.space.portfolio import ModelStarts, Portfolio
+from skbayes.space.optimum_prior import ModelStarts, OptimumPrior, Portfolio, paths
 from skbayes.space.space import Space
 
 # Content of the file, or a part of it.

@@ -15,8 +15,7 @@ from scipy.stats import qmc
 
 from skbayes.space.candidates import Candidates, sobol
 from skbayes.space.dimensions import FloatArray
-from skbayes.space.optimum_prior import OptimumPrior
-from skbayes.space.portfolio import ModelStarts, Portfolio
+from skbayes.space.optimum_prior import ModelStarts, OptimumPrior, Portfolio
 from skbayes.space.space import Space
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from skbayes.defaults.catalog import DataFacts
 from skbayes.defaults.learned_prior import learned_prior
 from skbayes.defaults.parts import own_values, parts_of
 from skbayes.space import Choice, Space
-from skbayes.space.portfolio import ModelStarts
+from skbayes.space.optimum_prior import ModelStarts
 
 SLOPES = {"LogisticRegression": -1.0, "SVC": 2.0, "DecisionTreeClassifier": 0.5}
 NAMES = {"DecisionTreeClassifier": "max_depth"}

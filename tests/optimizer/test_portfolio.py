@@ -7,7 +7,7 @@ import pytest
 
 from skbayes import Optimizer
 from skbayes.space import OptimumPrior, Space
-from skbayes.space.portfolio import Portfolio
+from skbayes.space.optimum_prior import Portfolio
 
 SPACE = Space.from_notation({"x": (0.0, 1.0), "kind": ["a", "b"]})
 POINTS = [{"x": x, "kind": kind} for x in (0.125, 0.5, 0.875) for kind in "ab"]

@@ -9,7 +9,7 @@ from skbayes import Optimizer
 from skbayes.acquisition import UpperConfidenceBound
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.space import Choice, Integer, OptimumPrior, Space
-from skbayes.space.portfolio import Portfolio
+from skbayes.space.optimum_prior import Portfolio
 from skbayes.surrogates.registry import registry
 
 SPACE = Space.from_notation(

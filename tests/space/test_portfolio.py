@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from skbayes.space import Space
-from skbayes.space.portfolio import ModelStarts, Portfolio
+from skbayes.space.optimum_prior import ModelStarts, Portfolio
 
 SPACE = Space.from_notation({"x": [0, 1, 2, 3, 4]})
 POINTS = [{"x": x} for x in range(5)]
