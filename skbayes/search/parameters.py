@@ -311,7 +311,18 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         super().__init_subclass__(**kwargs)
         constructor: Any = vars(cls).get("__init__")
         code = getattr(inspect.unwrap(constructor), "__code__", None)
-        if code is None or "__init__" in code.co_names:
+        if code is None:
+            return
+        text = vars(cls).get("__doc__") or ""
+        if "Parameters\n" in text:
+            known = {*inspect.signature(super(cls, cls).__init__).parameters, "kwargs"}
+            for name in inspect.signature(constructor).parameters.keys() - known:
+                if not re.search(rf"^ *{name} : ", text, re.MULTILINE):
+                    raise TypeError(
+                        f"{cls.__name__}: the section Parameters of its docstring "
+                        f"does not describe {name!r}."
+                    )
+        if "__init__" in code.co_names:
             return
         # A constructor of its own sets all parameters, unless the class has them.
         names = cls._accepted_values().keys() - {*code.co_names, *dir(cls)}

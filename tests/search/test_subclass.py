@@ -86,6 +86,23 @@ def test_a_forgotten_constructor_is_refused_when_the_class_is_made():
                 self.level = level
 
 
+def test_a_parameter_without_a_description_is_refused_when_the_class_is_made():
+    with pytest.raises(TypeError, match=r"Own: Parameters .* not describe 'depth'"):
+
+        class Own(BayesSearchCV):
+            """Search with levels.
+
+            Parameters
+            ----------
+            level : int
+                Level.
+            """
+
+            def __init__(self, estimator, search_spaces="auto", *, level=1, depth=2):
+                super().__init__(estimator, search_spaces)
+                self.level, self.depth = level, depth
+
+
 def test_parameters_that_a_subclass_sets_are_used_and_checked():
     search = Renamed(TREE, SPACE)
     assert search.pruning is True and search.refit is True and search.surrogate == "gp"
