@@ -18,9 +18,6 @@ may also be followed by options of its Optimizer:
 
     skbayes  optuna-tpe@4  skbayes@4  skbayes:acquisition=pi;n_initial_points=4
 
-HEBO requires a separate environment (NumPy < 1.25), in which this script is run with
-``--methods hebo``. The output contains the stored runs of all environments.
-
 ``judges.py draw`` draws docs/images/judges.png. It has one row per suite and one point
 per trial. Means are over the tasks and seeds that all plotted methods have finished,
 and a method with fewer than 16 runs on a suite is omitted there. The proposal time is

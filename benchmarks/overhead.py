@@ -22,16 +22,7 @@ from typing import Any
 
 import numpy as np
 from harness import Record, Study, main
-from methods import (
-    METHODS,
-    Categories,
-    Float,
-    Int,
-    Method,
-    Params,
-    Space,
-    make_method,
-)
+from methods import METHODS, Categories, Float, Int, Method, Params, Space, make_method
 
 SPACE: Space = {
     "a": Float(1e-5, 1e1, log=True),
