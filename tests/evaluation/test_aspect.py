@@ -206,7 +206,6 @@ def test_hooks_have_no_effect_by_default():
         ),
         (FoldAspect, "close", lambda self: None, r"FoldAspect\. Its hooks are around"),
     ],
-    ids=str,
 )
 def test_methods_that_would_never_be_called_are_refused(base, name, method, message):
     with pytest.raises(TypeError, match=message):
