@@ -87,7 +87,7 @@ def test_a_forgotten_constructor_is_refused_when_the_class_is_made():
 
 
 def test_a_parameter_without_a_description_is_refused_when_the_class_is_made():
-    with pytest.raises(TypeError, match=r"Own: Parameters .* not describe 'depth'"):
+    with pytest.raises(TypeError, match="Own: .* docstring does not describe 'depth'"):
 
         class Own(BayesSearchCV):
             """Search with levels.
