@@ -25,7 +25,7 @@ import pprint
 import sys
 import tokenize
 import warnings
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
@@ -116,13 +116,13 @@ class Module:
 
 
 def class_bodies(modules: list[Module]) -> dict[str, list[ast.stmt]]:
-    """Return the bodies of the classes of all modules, by name."""
-    return {
-        node.name: node.body
-        for module in modules
-        for node in ast.walk(module.tree)
-        if isinstance(node, ast.ClassDef)
-    }
+    """Return the bodies of the classes of all modules, by name; empty if unknown."""
+    found: dict[str, list[ast.stmt]] = defaultdict(list)
+    for module in modules:
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.ClassDef):
+                found[node.name] = node.body
+    return found
 
 
 def fields_of_records(modules: list[Module]) -> dict[str, int]:
