@@ -52,7 +52,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.inspection": 2570,
     "skbayes.integration": 270,
     "skbayes.journal": 1085,
-    "skbayes.loop": 1105,
+    "skbayes.loop": 1000,
     "skbayes.optimizer": 991,
     "skbayes.results": 1059,
     "skbayes.search": 4676,
