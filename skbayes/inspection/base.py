@@ -20,7 +20,7 @@ from typing import Any, Self
 import numpy as np
 
 from skbayes.results.read import read_record
-from skbayes.results.record import SearchRecord
+from skbayes.results.record import SearchRecord, Source
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.optional import import_optional
 
@@ -90,7 +90,12 @@ class _Display:
 
     @classmethod
     def from_search(
-        cls, search: Any, *, metric: str | None = None, ax: Any = None, **options: Any
+        cls,
+        search: Source,
+        *,
+        metric: str | None = None,
+        ax: Any = None,
+        **options: Any,
     ) -> Self:
         """Draw the trials of a search.
 

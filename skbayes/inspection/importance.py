@@ -33,6 +33,7 @@ from skbayes.inspection.base import _Display, get_axes
 from skbayes.inspection.dependence import column_labels, space_of_values
 from skbayes.inspection.scales import name_label
 from skbayes.results.read import read_record
+from skbayes.results.record import Source
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.utils.texts import html_table
@@ -366,7 +367,7 @@ class ImportanceDisplay(_Display):
     @classmethod
     def from_search(
         cls,
-        search: Any,
+        search: Source,
         *,
         search_spaces: Any = None,
         metric: str | None = None,

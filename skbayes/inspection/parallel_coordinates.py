@@ -17,7 +17,7 @@ from skbayes.inspection.scales import (
     score_label,
 )
 from skbayes.results.read import read_record
-from skbayes.results.record import SearchRecord
+from skbayes.results.record import SearchRecord, Source
 from skbayes.space.dimensions import FloatArray
 
 # Height of lines below the axis of a hyper-parameter that their trials do not have.
@@ -120,7 +120,7 @@ class ParallelCoordinatesDisplay(_Display):
     @classmethod
     def from_search(
         cls,
-        search: Any,
+        search: Source,
         *,
         params: Sequence[str] | None = None,
         metric: str | None = None,

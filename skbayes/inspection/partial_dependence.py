@@ -24,6 +24,7 @@ from skbayes.inspection.scales import (
     score_name,
     turn_if_crowded,
 )
+from skbayes.results.record import Source
 from skbayes.space.dimensions import FloatArray
 
 # Half-width of the bands in standard deviations.
@@ -140,7 +141,7 @@ class PartialDependenceDisplay(_Display):
     @classmethod
     def from_search(
         cls,
-        search: Any,
+        search: Source,
         params: Sequence[str | tuple[str, str]] | None = None,
         *,
         search_spaces: Any = None,

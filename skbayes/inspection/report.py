@@ -32,7 +32,7 @@ from skbayes.inspection.report_plots import drawn_plots
 from skbayes.journal.reader import while_running
 from skbayes.loop.progress import time_text
 from skbayes.results.read import read_record
-from skbayes.results.record import SearchRecord
+from skbayes.results.record import FittedSearch, SearchRecord
 from skbayes.space.dimensions import is_number
 from skbayes.utils.optional import import_optional
 from skbayes.utils.texts import printable
@@ -45,7 +45,7 @@ MOST_LISTED = 2000
 
 
 def write_report(
-    search: Any, path: str | os.PathLike[str], *, title: str | None = None
+    search: FittedSearch, path: str | os.PathLike[str], *, title: str | None = None
 ) -> Path:
     """Write an HTML report of a fitted search.
 
@@ -126,7 +126,7 @@ class Report:
         self.title, self.page = title, page
 
     @classmethod
-    def from_search(cls, search: Any, *, title: str | None = None) -> Self:
+    def from_search(cls, search: FittedSearch, *, title: str | None = None) -> Self:
         """Render the report of a fitted search; see :func:`write_report`."""
         title = _title(search, title)
         return cls(title, _page(search, title))
@@ -142,7 +142,7 @@ class Report:
         )
 
 
-def _title(search: Any, title: Any) -> str:
+def _title(search: FittedSearch, title: Any) -> str:
     check_is_fitted(search, "cv_results_")
     last = getattr(search.estimator, "steps", None) or [("", search.estimator)]
     own = f"{type(search).__name__}: {type(last[-1][1]).__name__}"

@@ -25,7 +25,7 @@ from skbayes.inspection.partial_dependence import PartialDependenceDisplay
 from skbayes.inspection.stages import StagesDisplay
 from skbayes.inspection.tradeoff import TradeoffDisplay
 from skbayes.results.read import read_record
-from skbayes.results.record import SearchRecord
+from skbayes.results.record import FittedSearch, SearchRecord
 
 # Maximum number of hyper-parameters in parallel coordinates: those of the most trials.
 MOST_AXES = 12
@@ -85,7 +85,9 @@ def drawn_plots(source: Any, record: SearchRecord) -> Iterator[dict[str, Any]]:
         yield {"title": plot.title, "alt": alt, "svg": svg, "wide": plot.wide}
 
 
-def draw_summary(search: Any, path: str | os.PathLike[str] | None = None) -> Any:
+def draw_summary(
+    search: FittedSearch, path: str | os.PathLike[str] | None = None
+) -> Any:
     """Draw the main plots of a search in one figure of pyplot, or write it to a file.
 
     Return the figure, or the path of the file.

@@ -7,8 +7,9 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,6 +27,26 @@ WRAPPERS = {
     "TransformedTargetRegressor",
     "TunedThresholdClassifierCV",
 }
+
+
+class FittedSearch(Protocol):
+    """Fitted search of skbayes or scikit-learn."""
+
+    @property
+    def estimator(self) -> Any:
+        """Estimator that is tuned."""
+
+    @property
+    def cv_results_(self) -> Any:
+        """Results with one row per trial."""
+
+
+class Frame(Protocol):
+    """Data frame, such as that of pandas."""
+
+    @property
+    def columns(self) -> Any:
+        """Names of the columns."""
 
 
 @dataclass(frozen=True)
@@ -393,3 +414,15 @@ def _outcomes(trials: Sequence[Trial]) -> dict[str, FloatArray]:
     tables = [trial.outcomes for trial in trials]
     names = list(dict.fromkeys(name for table in tables for name in table))
     return {n: np.array([table.get(n, math.nan) for table in tables]) for n in names}
+
+
+# Sources of the trials of a search.
+Source = (
+    FittedSearch
+    | Frame
+    | History
+    | SearchRecord
+    | Mapping[str, Any]
+    | str
+    | PathLike[str]
+)

@@ -36,6 +36,9 @@ class ResultDisplay:
     is that of scikit-learn.
     """
 
+    estimator: Any
+    cv_results_: dict[str, Any]
+
     @property
     def _repr_html_(self) -> Callable[[], str]:
         # The inherited property raises AttributeError if diagrams are disabled.
