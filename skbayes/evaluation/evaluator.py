@@ -160,7 +160,7 @@ class Evaluation:
 def make_backend(run: SearchRun, job: Job, context: Any) -> Backend:
     """Make the backend of a search in an execution context."""
     backend: Backend = context.kind(job, **context.backend_options)
-    limits = run.options.limits
+    limits = run.limits
     aborts = limits.timeout is not None and aborts_at_timeout(run, context)
     if limits.of_trials or aborts:
         return KillableBackend(backend, limits)
@@ -223,7 +223,7 @@ class CandidateEvaluator:
     def conclude(self, evaluation: Evaluation, trial: Trial) -> Trial | None:
         """Close a trial after its folds, in the main thread; None if interrupted."""
         if evaluation.refusal is not None:
-            if self.run.options.error_score == "raise":
+            if self.run.job.options["error_score"] == "raise":
                 raise evaluation.refusal
             text = "".join(traceback.format_exception(evaluation.refusal))
             return self.failed(evaluation, text)

@@ -35,22 +35,6 @@ def on_full_data(
     return params, FULL_DATA
 
 
-@dataclass(frozen=True)
-class FitOptions:
-    """Options of the fits, from the parameters of the search."""
-
-    error_score: float | str = np.nan
-    return_train_score: bool = False
-    verbose: int = 0
-    limits: FitLimits = FitLimits()
-
-    @property
-    def missing_score(self) -> float:
-        """Score of a failed fit: `error_score`, or NaN instead of "raise"."""
-        error_score = self.error_score
-        return np.nan if isinstance(error_score, str) else float(error_score)
-
-
 class NullJournal(AbstractContextManager):
     """Journal without a file, which records nothing."""
 
@@ -144,7 +128,7 @@ class SearchRun:
     initial_points: list[dict[str, Any]] = field(default_factory=list)
     prior: OptimumPrior | None = None
     known: Sequence[Any] = ()
-    options: FitOptions = field(default_factory=FitOptions)
+    limits: FitLimits = FitLimits()
     stages: Sequence[Stage] = ()
     seed: int = 0
     notes: dict[str, Any] = field(default_factory=dict)
@@ -158,6 +142,17 @@ class SearchRun:
     def scorers(self) -> Any:
         """Scorers of scikit-learn."""
         return self.job.options["scorer"]
+
+    @property
+    def missing_score(self) -> float:
+        """Score of a failed fit: `error_score`, or NaN instead of "raise"."""
+        error_score = self.job.options["error_score"]
+        return np.nan if isinstance(error_score, str) else float(error_score)
+
+    @property
+    def verbose(self) -> int:
+        """Verbosity; 0 with a progress bar."""
+        return int(self.job.options["verbose"])
 
     @property
     def X(self) -> Any:
@@ -217,7 +212,7 @@ class SearchRun:
     @property
     def cuts_trials(self) -> bool:
         """Whether some folds of a trial may be skipped."""
-        return self.options.limits.of_trials or self.pruning_risk is not None
+        return self.limits.of_trials or self.pruning_risk is not None
 
     @property
     def n_samples(self) -> int:
@@ -237,11 +232,11 @@ class SearchRun:
 
     def filled(self, fold: FoldResult, metrics: Sequence[str]) -> FoldResult:
         """Return a fold with missing scores by metric: NaN without a fit, or a cost."""
-        wants_train = self.options.return_train_score
+        wants_train = self.job.options["return_train_score"]
         if fold.test_scores and (fold.train_scores or not wants_train):
             return fold
         costs = () if self.objective.separate_costs else self.objective.measures
-        missing = self.options.missing_score if fold.is_fitted else np.nan
+        missing = self.missing_score if fold.is_fitted else np.nan
         filled = {name: np.nan if name in costs else missing for name in metrics}
         return replace(
             fold,

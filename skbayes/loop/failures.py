@@ -125,7 +125,7 @@ class FailingStart:
             score = float(self.run.objective(fold.test_scores))
         except (KeyError, TypeError, ValueError):
             return UNSCORED
-        is_score = math.isfinite(score) and score != self.run.options.missing_score
+        is_score = math.isfinite(score) and score != self.run.missing_score
         return None if is_score else UNSCORED
 
     def _error_of(self, params: Params, split: int) -> Exception | None:

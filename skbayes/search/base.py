@@ -37,6 +37,7 @@ from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import (
     draw_seed,
     draw_splits,
+    fit_limits,
     fit_options,
     parse_initial_points,
     points_to_begin_with,
@@ -294,7 +295,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             if plan.refit.plain:
                 self._refit(plan, found)
         self.total_time_ = time.perf_counter() - begin
-        if plan.options.verbose > 0:
+        if plan.verbose > 0:
             _print_advice(self)
         return self
 
@@ -386,18 +387,11 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
                 notes[aspect.name] = note
         settings["search_spaces"] = notation
         space = with_ones(estimator, self._make_space(notation))
-        own, options = self._own_values(estimator), fit_options(settings)
+        own = self._own_values(estimator)
         plan = SearchRun(
             job=Job(
                 *(estimator, X, y, ()),
-                options={
-                    "scorer": scorers,
-                    "error_score": options.error_score,
-                    "return_train_score": options.return_train_score,
-                    "verbose": options.verbose,
-                    "fit_params": routed.estimator.fit,
-                    "score_params": routed.scorer.score,
-                },
+                options=fit_options(settings, scorers, routed),
                 outcome_params=routed_outcome_params(routed),
             ),
             objective=objective,
@@ -409,7 +403,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             own=own,
             initial_points=points_to_begin_with(settings, space, own),
             prior=prior_of(settings, space, own, facts),
-            options=options,
+            limits=fit_limits(settings),
             seed=draw_seed(self.random_state),
             notes=notes,
         )

@@ -64,7 +64,7 @@ def unfinished_text(plan: SearchRun, params: Mapping[str, Any] | None) -> str:
     if plan.refit.rule == "ensemble":
         chosen += f" refit={plan.settings['refit']!r} was not possible."
     return (
-        f"No trial was finished within {plan.options.limits}.{chosen} Increase the "
+        f"No trial was finished within {plan.limits}.{chosen} Increase the "
         "limit, or reduce cv or the number of rows."
     )
 
@@ -122,7 +122,7 @@ def best_row(
         )
     if best.state.is_partial:
         raise ValueError(
-            f"No trial was finished within {plan.options.limits}; see "
+            f"No trial was finished within {plan.limits}; see "
             "cv_results_ and trials_ for the unfinished trials."
         )
     return row

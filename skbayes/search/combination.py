@@ -262,7 +262,7 @@ class FoldScorer:
             with config_context(skip_parameter_validation=True):
                 score = self.scorer(estimator, X, y, **params)
         except Exception:
-            score = self.run.options.missing_score
+            score = self.run.missing_score
             if not math.isfinite(score):
                 raise
         return float(score[self.metric] if isinstance(score, Mapping) else score)

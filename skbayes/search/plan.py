@@ -28,7 +28,7 @@ from skbayes.evaluation.options import (
     parse_time,
     parse_trial_limits,
 )
-from skbayes.evaluation.run import FitOptions, SearchRun
+from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
 from skbayes.space import OptimumPrior, Space
 from skbayes.utils.did_you_mean import did_you_mean
@@ -210,20 +210,26 @@ def prior_of(
 # -- run ------------------------------------------------------------------------------
 
 
-def fit_options(settings: Mapping[str, Any]) -> FitOptions:
-    """Return the options of the fits."""
+def fit_options(
+    settings: Mapping[str, Any], scorers: Any, routed: Any
+) -> dict[str, Any]:
+    """Return arguments of scikit-learn's fit-and-score function."""
     error_score, verbose = settings["error_score"], settings["verbose"]
+    return {
+        "scorer": scorers,
+        "error_score": error_score if error_score == "raise" else float(error_score),
+        "return_train_score": settings["return_train_score"],
+        "verbose": 0 if isinstance(verbose, str) else verbose,
+        "fit_params": routed.estimator.fit,
+        "score_params": routed.scorer.score,
+    }
+
+
+def fit_limits(settings: Mapping[str, Any]) -> FitLimits:
+    """Return the limits of the fits."""
     limits = parse_trial_limits(settings["trial_limits"])
-    return FitOptions(
-        error_score if isinstance(error_score, str) else float(error_score),
-        settings["return_train_score"],
-        0 if isinstance(verbose, str) else verbose,
-        FitLimits(
-            limits.get("time"),
-            limits.get("memory"),
-            parse_time("timeout", settings["timeout"]),
-        ),
-    )
+    timeout = parse_time("timeout", settings["timeout"])
+    return FitLimits(limits.get("time"), limits.get("memory"), timeout)
 
 
 def routed_outcome_params(routed: Any) -> dict[str, Any]:

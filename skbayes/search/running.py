@@ -138,7 +138,7 @@ class RunningSearch:
                 n_points = max(self.n_points, stage.n_points)
                 if hasattr(optimizer, "limit_costs"):
                     seconds = (its_budget.timeout or 0.0) * n_points
-                    limit = plan.options.limits.trial_timeout
+                    limit = plan.limits.trial_timeout
                     optimizer.limit_costs(limit, seconds or None)
                 assign = functools.partial(stage.assigned, index, first)
                 scheduler = Scheduler(
@@ -225,13 +225,13 @@ class RunningSearch:
         do not count. The search should return one second later at most.
         """
         plan, left = self.plan, None
-        timeout = plan.options.limits.timeout
+        timeout = plan.limits.timeout
         if timeout is not None:
             elapsed = time.perf_counter() - self.begin
             left = timeout - elapsed + min(backend.start_time, 1.0 + 0.1 * timeout)
             backend.end_after(left)
         # A finite `error_score` hides failures of the scorer.
-        is_hidden = np.isfinite(plan.options.missing_score)
+        is_hidden = np.isfinite(plan.missing_score)
 
         def begins_with_failures(history: History) -> bool:
             last = history[-1]
@@ -269,7 +269,7 @@ class RunningSearch:
     def _reporting(self, stages: list[PlannedStage]) -> Iterator[Report | None]:
         """Yield the callback that reports each finished trial, or None."""
         plan, n_splits = self.plan, len(self.plan.splits)
-        recalled, verbose = dict(self.journal.results), plan.options.verbose
+        recalled, verbose = dict(self.journal.results), plan.verbose
         n_planned, in_flight = sum(stage.n_trials for stage in stages), self.n_points
         reports: list[Report] = []
         with contextlib.ExitStack() as stack:
@@ -291,7 +291,7 @@ class RunningSearch:
                         f"{in_flight * n_splits} fits at a time: pre_dispatch="
                         "'2*n_jobs' would keep them busy."
                     )
-                timeout = plan.options.limits.timeout
+                timeout = plan.limits.timeout
                 reports.append(Lines(stages, timeout, recalled, verbose > 1))
             bounds = plan.constraints
             tell = print if verbose > 0 else warn_or_log
@@ -350,7 +350,7 @@ def _check_recorded_scores(plan: SearchRun, journal: NullJournal) -> None:
                     plan.objective(fold.test_scores)
                     train_metrics = (fold.train_scores or {}).keys()
                     is_same = train_metrics == fold.test_scores.keys()
-                    if plan.options.return_train_score and not is_same:
+                    if plan.job.options["return_train_score"] and not is_same:
                         raise ValueError("its training scores have other metrics")
         except (LookupError, TypeError, ValueError) as error:
             raise ValueError(

@@ -27,7 +27,7 @@ from skbayes.evaluation.evaluator import (
 from skbayes.evaluation.fold import Job
 from skbayes.evaluation.learning_curves import Guide
 from skbayes.evaluation.limits import FitLimits
-from skbayes.evaluation.run import FitOptions, SearchRun
+from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import FoldResult, Trial
 
 X, y = load_iris(return_X_y=True)
@@ -56,15 +56,10 @@ class Score:
 
 def evaluator(estimator, catch_errors=False, settings=None, limit=None, **options):
     more = {"settings": settings or {}, "tasks": NoTasks()}
-    options = FitOptions(limits=FitLimits(limit), **options)
-    fits = {
-        "scorer": get_scorer("accuracy"),
-        "error_score": options.error_score,
-        "return_train_score": options.return_train_score,
-        "verbose": options.verbose,
-    }
+    fits = {"scorer": get_scorer("accuracy"), "error_score": np.nan, "verbose": 0}
+    fits |= {"return_train_score": False, **options}
     job = Job(estimator, X, y, SPLITS, {"fit_params": {}, "score_params": {}, **fits})
-    run = SearchRun(job, Score(), options=options, **more)
+    run = SearchRun(job, Score(), limits=FitLimits(limit), **more)
     kind = Backend if catch_errors else ThreadBackend
     return CandidateEvaluator(run, kind(make_job(run, X)))
 
@@ -134,8 +129,8 @@ class Workers:
     ],
 )
 def test_a_limit_counts_the_time_that_folds_run(n_workers, seconds, limit, n_run):
-    options = FitOptions(limits=FitLimits(limit))
-    run = SearchRun(Job(None, X, y, [()] * 5), None, options=options)
+    job = Job(None, X, y, [()] * 5)
+    run = SearchRun(job, None, limits=FitLimits(limit))
     limits, backend = Limits(run), Workers(n_workers, seconds)
     parts = {"run": run, "backend": backend, "aspects": [limits], "n_planned": 1}
     evaluation = Evaluation(SimpleNamespace(**parts), 0, {}, groups=[[0, 1, 2, 3, 4]])

@@ -9,7 +9,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skbayes.evaluation.run import FitOptions, SearchRun
+from skbayes.evaluation.fold import Job
+from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import FoldResult, History, Trial
 
 
@@ -64,15 +65,16 @@ def test_missing_scores_are_filled_by_metric():
         fold({"a": 1.0, "b": 2.0}),
     ]
     objective = SimpleNamespace(separate_costs=False, measures={"c": None})
-    options = FitOptions(error_score=-1.0, return_train_score=True)
-    run = SearchRun(None, objective, options=options)
+    options = {"error_score": -1.0, "return_train_score": True}
+    run = SearchRun(Job(None, None, None, (), options), objective)
     folds = [run.filled(fold, ["a", "b", "c"]) for fold in folds]
     expected = {"a": -1.0, "b": -1.0, "c": math.nan}
     np.testing.assert_equal(folds[0].test_scores, expected)
     np.testing.assert_equal(folds[0].train_scores, expected)
     assert np.isnan([*folds[1].test_scores.values()]).tolist() == [True] * 3
     assert np.isnan([*folds[1].train_scores.values()]).tolist() == [True] * 3
-    plain = SearchRun(None, objective)
+    options = {"error_score": np.nan, "return_train_score": False}
+    plain = SearchRun(Job(None, None, None, (), options), objective)
     assert plain.filled(fold({}), ["a"]).train_scores is None
     assert folds[2].test_scores == {"a": 1.0, "b": 2.0}
     assert Trial(0, {}, folds, score=1.0).fitted.tolist() == [True, False, True]

@@ -34,7 +34,7 @@ from skbayes import (
     TradeoffSearchCV,
     load_history,
 )
-from skbayes.evaluation.run import FitOptions, Stage
+from skbayes.evaluation.run import Stage
 from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.loop.executor import is_death, is_unreadable
 from skbayes.loop.failures import FailingStart
@@ -425,7 +425,7 @@ def test_when_it_is_asked_why_all_fits_fail(trials, asks):
     space = Space.from_notation({"a": (0.0, 1.0)})
     objective = Mock(side_effect=itemgetter("score"))
     run = SimpleNamespace(
-        space=space, objective=objective, options=FitOptions(), estimator=Whole()
+        space=space, objective=objective, missing_score=math.nan, estimator=Whole()
     )
     start = FailingStart(run, Stage(None, 9), SimpleNamespace(fit_here=fit_here))
     assert start(History(trials)) is False

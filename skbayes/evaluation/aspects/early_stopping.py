@@ -131,7 +131,7 @@ class EarlyStopping(Aspect):
         curves = guiding_curves(trial.folds, guide)
         if not curves:
             return trial
-        missing = self.run.options.missing_score
+        missing = self.run.missing_score
         folds = with_chosen_rounds(trial.folds, guide, missing)
         name, settings = round_settings(self.run.estimator, trial.params)
         for place in curves:

@@ -25,12 +25,12 @@ class Limits(Aspect):
     @classmethod
     def is_on(cls, run: SearchRun) -> bool:
         """Return whether a trial or the search has a limit."""
-        return run.options.limits != FitLimits()
+        return run.limits != FitLimits()
 
     def begin(self, evaluation: Evaluation) -> None:
         """Let the time be checked between the folds."""
         n_workers = evaluation.backend.n_workers
-        if self.run.options.limits.of_trials or n_workers == 1:
+        if self.run.limits.of_trials or n_workers == 1:
             evaluation.limit_groups(n_workers)
 
     def for_fold(self, evaluation: Evaluation, index: int, earlier: Results) -> None:
@@ -41,7 +41,7 @@ class Limits(Aspect):
 
     def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
         """Abort a trial whose fits took too long, or one of whose fits was aborted."""
-        timeout = self.run.options.limits.trial_timeout
+        timeout = self.run.limits.trial_timeout
         over = timeout is not None and evaluation.seconds(earlier) > timeout
         if over or has_status(earlier.values(), FoldStatus.ABORTED):
             return TrialState.TIMED_OUT

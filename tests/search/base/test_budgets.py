@@ -137,8 +137,9 @@ def test_a_part_of_the_start_does_not_count_toward_the_timeout(
     clock = types.SimpleNamespace(perf_counter=lambda: 110.0)
     monkeypatch.setattr(running, "time", clock)
     limits = types.SimpleNamespace(timeout=30)
-    options = types.SimpleNamespace(limits=limits, missing_score=np.nan)
-    plan = types.SimpleNamespace(options=options, settings={"stopper": []})
+    plan = types.SimpleNamespace(
+        limits=limits, missing_score=np.nan, settings={"stopper": []}
+    )
     backend = mock.Mock(start_time=start_time)
     search = running.RunningSearch(None, plan, None, None, None, 1, begin=100.0)
     budget = search._begin_budget(backend, 7)
