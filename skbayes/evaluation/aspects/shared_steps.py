@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import math
+import operator
 import pickle
 import random
 import time
@@ -253,6 +254,11 @@ def without_stand_ins(part: Any, is_fitted: bool = True) -> Any:
     return part
 
 
+def _data_of(call: FoldCall) -> tuple:
+    """Return what determines the result of a step, apart from the settings."""
+    return call.train, call.test, call.options.get("fit_params")
+
+
 class _FoldSteps(FoldAspect):
     """Fits of pipelines whose first steps are fitted once for equal parameters."""
 
@@ -274,16 +280,25 @@ class _FoldSteps(FoldAspect):
         identity, is_remote = (fold.index, fold.fidelity), store is not self.store
         shared = SharedFit(store, identity, fold.params, is_remote, is_lazy)
         call.state[self.name] = shared
-        with wrapped_fit(call.estimator, functools.partial(self._fit, call, shared)):
+        shared_fit = functools.partial(self._fit, call, shared, _data_of(call))
+        with wrapped_fit(call.estimator, shared_fit):
             yield
         is_needed = any(aspect.needs_estimator for aspect in call.job.aspects)
         # The steps of a fit that failed are not fitted again.
         without_stand_ins(call.estimator, is_needed and not shared.is_running)
 
     def _fit(
-        self, call: FoldCall, shared: SharedFit, fit: Callable, *data: Any, **more: Any
+        self,
+        call: FoldCall,
+        shared: SharedFit,
+        given: tuple,
+        fit: Callable,
+        *data: Any,
+        **more: Any,
     ) -> Any:
         """Fit the pipeline; its parameters are only known now."""
+        if any(map(operator.is_not, _data_of(call), given)):
+            return fit(*data, **more)  # another aspect has changed what is fitted
         n_values = {n: self.n_values.get(n, math.inf) for n in shared.params}
         few = [name for name, n in n_values.items() if n < math.inf]
         try:

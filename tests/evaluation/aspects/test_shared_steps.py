@@ -1,5 +1,6 @@
 """First steps of pipelines that are shared by the trials of a search."""
 
+import contextlib
 import os
 import pickle
 import tempfile
@@ -54,7 +55,8 @@ from skbayes import (
     TradeoffSearchCV,
 )
 from skbayes.evaluation import prefix_steps, prefix_store
-from skbayes.evaluation.aspects import shared_steps
+from skbayes.evaluation.aspect import Aspect, FoldAspect
+from skbayes.evaluation.aspects import registry, shared_steps
 from skbayes.evaluation.aspects.shared_steps import LEAST_SECONDS, SharedStep
 from skbayes.evaluation.prefix_steps import _is_known
 from skbayes.evaluation.prefix_store import PrefixStore
@@ -404,6 +406,43 @@ def test_two_workers_find_the_same(iris, log):
         together = search(estimator, n_jobs=2).fit(*iris)
     assert_same_scores(alone, together)
     assert count(log, "f") == N_FOLDS
+
+
+class _Change(FoldAspect):
+    def around(self, call):
+        match call.fold.parts.get(self.name):
+            case "train":
+                call.train = call.train[::-1]
+            case "test":
+                call.test = call.test[::-1]
+            case "weights":
+                weights = np.arange(len(call.job.y))
+                call.options["fit_params"] = {"s0__sample_weight": weights}
+        return contextlib.nullcontext()
+
+
+class _EverySecondChanged(Aspect):
+    name = "every_second_changed"
+    change = ""
+
+    @classmethod
+    def is_on(cls, run):
+        return True
+
+    def fold_aspect(self):
+        return _Change()
+
+    def for_fold(self, evaluation, index, earlier):
+        return self.change if evaluation.number % 2 else None
+
+
+@pytest.mark.parametrize("change", ["train", "test", "weights"])
+def test_an_aspect_may_change_the_data_of_a_fit(iris, monkeypatch, change):
+    monkeypatch.setattr(registry, "ASPECTS", (*registry.ASPECTS, _EverySecondChanged))
+    monkeypatch.setattr(_EverySecondChanged, "change", change)
+    shared, _ = assert_as_plain(pipeline(StandardScaler()), *iris)
+    saved = shared_times(shared) > 0.0
+    assert saved.tolist() == [False, False, True, False]
 
 
 def test_costs_are_those_of_the_whole_pipeline(iris):
