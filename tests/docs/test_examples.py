@@ -26,7 +26,9 @@ def run(monkeypatch, tmp_path, capsys):
         monkeypatch.setattr("matplotlib.pyplot.show", lambda: None)
         plt.switch_backend("agg")
         plt.close("all")
-        names = runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        path, names = EXAMPLES / f"{name}.py", {"__name__": "__main__"}
+        # Workers would run again what runpy runs as the main module.
+        exec(compile(path.read_text("utf-8"), str(path), "exec"), names)
         figures = [plt.figure(number) for number in plt.get_fignums()]
         assert figures
         for figure in figures:

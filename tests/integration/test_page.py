@@ -7,7 +7,6 @@ the process. A limit ends programs that wait forever, because Ray Tune starts se
 import importlib.util
 import os
 import re
-import runpy
 import subprocess
 import sys
 import textwrap
@@ -73,7 +72,9 @@ def run(section, folder, *arguments):
     if "yaml" in code:
         (folder / "config.yaml").write_text(code["yaml"], encoding="utf-8")
     if section in HARMLESS:
-        runpy.run_path(str(program), run_name="__main__")
+        # Workers would run again what runpy runs as the main module.
+        text = program.read_text(encoding="utf-8")
+        exec(compile(text, str(program), "exec"), {"__name__": "__main__"})
         return
     paths = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     done = subprocess.run(
