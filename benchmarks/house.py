@@ -71,7 +71,7 @@ Graph = dict[str, set[str]]
 # Records that describe a trial, from its proposal to its row, and the maximum number of
 # their fields.
 RECORDS = ("Job", "SearchRun", "Evaluation", "Fold", "FoldResult", "Trial")
-MAX_FIELDS = 60
+MAX_FIELDS = 55
 # Classes whose public methods are hooks, and the maximum number of these.
 MAX_HOOKS = {"Aspect": 10, "FoldAspect": 3}
 

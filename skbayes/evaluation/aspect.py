@@ -4,7 +4,7 @@ An aspect has two parts. The :class:`Aspect` remains in the process of the searc
 observes the trials of one stage. Its :class:`FoldAspect` is sent to the workers, and
 surrounds each fit. An aspect that is off is not in the list of a search.
 
-``Aspect.prepare(settings, spaces, objective, y, fit_params)``, a method of the class,
+``Aspect.prepare(settings, spaces, objective, y, routed)``, a method of the class,
 is called for the parameters that a search sets, before the space is made. The other
 hooks are called in this order:
 
@@ -154,12 +154,13 @@ class Aspect:
         spaces: Any,
         objective: Objective,
         y: Any,
-        fit_params: Mapping[str, Any],
+        routed: Any,
     ) -> tuple[Any, Any]:
         """Check the parameters, and those that they exclude, before any fit.
 
-        Return the search space, in the notation of `search_spaces`, and the note of the
-        aspect in `run.notes`, if any.
+        The metadata are `routed` to the estimator, scorer and splitter. Return the
+        search space, in the notation of `search_spaces`, and the note of the aspect in
+        `run.notes`, if any.
         """
         return spaces, None
 

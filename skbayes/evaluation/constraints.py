@@ -84,13 +84,14 @@ class Constraints:
     """Bounds on the outcomes of trials, each a lower or an upper one.
 
     An outcome is measured by one of the `scorers`, or one of the `measures`, or it is a
-    metric of the search, whose key `metrics` contains.
+    metric of the search, whose key `metrics` contains. The scorers receive `params`.
     """
 
     bounds: tuple[Bound, ...] = ()
     scorers: dict[str, Any] = field(default_factory=dict)
     measures: dict[str, Measure] = field(default_factory=dict)
     metrics: dict[str, str] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:

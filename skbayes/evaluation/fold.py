@@ -93,8 +93,7 @@ class Job:
     """Data, splits and options of all fits, which each process receives once.
 
     `options` are arguments of scikit-learn's fit-and-score function that are the same
-    for all fits, such as the scorer. `outcome_params` are those of the scorers of
-    constrained outcomes.
+    for all fits, such as the scorer.
     """
 
     estimator: Any
@@ -102,7 +101,6 @@ class Job:
     y: Any
     splits: Sequence[tuple[Any, Any]]
     options: Mapping[str, Any] = field(default_factory=dict)
-    outcome_params: Mapping[str, Any] = field(default_factory=dict)
     subsets: Subsets | None = None
     aspects: Sequence[FoldAspect] = ()
 

@@ -43,7 +43,6 @@ from skbayes.search.plan import (
     points_to_begin_with,
     prior_of,
     resolved_spaces,
-    routed_outcome_params,
     with_ones,
 )
 from skbayes.search.running import Outcome, RunningSearch
@@ -380,9 +379,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         notation, untuned, facts = resolved_spaces(settings, X, y, sizes)
         notes: dict[str, Any] = {"untuned": untuned}
         for aspect in aspects.requested(settings):
-            notation, note = aspect.prepare(
-                settings, notation, objective, y, routed.estimator.fit
-            )
+            notation, note = aspect.prepare(settings, notation, objective, y, routed)
             if note is not None:
                 notes[aspect.name] = note
         settings["search_spaces"] = notation
@@ -392,7 +389,6 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             job=Job(
                 *(estimator, X, y, ()),
                 options=fit_options(settings, scorers, routed),
-                outcome_params=routed_outcome_params(routed),
             ),
             objective=objective,
             settings=settings,

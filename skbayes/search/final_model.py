@@ -289,7 +289,7 @@ class FinalModel:
                 scorer = FoldScorer(
                     *(plan, self.responses, constraints.scorer(plan.estimator, True)),
                     metric=name,
-                    score_params=plan.job.outcome_params,
+                    score_params=constraints.params,
                 )
             self._outcome_scorers[name] = scorer
         exact = partial(self._outcome_scorers[name].exact, weights=weights)

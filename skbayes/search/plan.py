@@ -232,18 +232,6 @@ def fit_limits(settings: Mapping[str, Any]) -> FitLimits:
     return FitLimits(limits.get("time"), limits.get("memory"), timeout)
 
 
-def routed_outcome_params(routed: Any) -> dict[str, Any]:
-    """Return the routed parameters for the scorers of constrained outcomes.
-
-    Without metadata routing, they are the weights that the metrics of the search get.
-    """
-    # Without metadata, scikit-learn returns an object that contains every key.
-    if isinstance(routed, dict) and "constraints" in routed:
-        return dict(routed["constraints"].score)
-    weights = routed.scorer.score.get("sample_weight")
-    return {} if weights is None else {"sample_weight": weights}
-
-
 def draw_seed(random_state: Any) -> int:
     """Return `random_state` if it is an integer, or else an integer drawn from it."""
     if isinstance(random_state, Integral):

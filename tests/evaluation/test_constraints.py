@@ -8,7 +8,7 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import make_scorer, recall_score
 from sklearn.tree import DecisionTreeClassifier
 
-from skbayes.evaluation.aspects.constraints import N_FIRST, OutcomeConstraints
+from skbayes.evaluation.aspects.constraints import N_FIRST, unreachable_text
 from skbayes.evaluation.constraints import (
     Bound,
     Constraints,
@@ -16,7 +16,6 @@ from skbayes.evaluation.constraints import (
     parse_constraints,
 )
 from skbayes.evaluation.measure import COSTS, Measure, predict_time
-from skbayes.evaluation.run import SearchRun
 from skbayes.evaluation.trial import FoldResult, History, Trial, mean_outcomes
 
 # NumPy 1.25 moved it.
@@ -139,13 +138,11 @@ def test_figures_say_how_far_a_bound_is():
 
 @pytest.mark.parametrize("kept", [False, True])
 def test_it_is_told_once_after_the_first_trials(kept):
-    run = SearchRun(None, None, notes={"constraints": LIMITS})
-    aspect = OutcomeConstraints(run)
     trials = history([50.0 if kept else 300.0] * (N_FIRST + 3))
     failed = Trial(99, {}, [], math.nan, state="failed")
-    assert aspect.message(failed, History([failed])) is None
+    assert unreachable_text(LIMITS, History([*trials[:N_FIRST], failed])) is None
     for n in range(1, len(trials) + 1):
-        told = aspect.message(trials[n - 1], trials[:n])
+        told = unreachable_text(LIMITS, trials[:n])
         assert (told is not None) == (n == N_FIRST and not kept)
 
 

@@ -48,7 +48,7 @@ class _FoldOutcomes(FoldAspect):
             return {}
         if self.name not in call.state:
             scorer = self.constraints.scorer(call.estimator, raises=False)
-            call.state[self.name] = scorer, _score_params(call)
+            call.state[self.name] = scorer, self._params(call)
         scorer, params = call.state[self.name]
         scores: dict[str, Any] = scored(scorer, estimator, X, y, params)
         return scores
@@ -61,14 +61,25 @@ class _FoldOutcomes(FoldAspect):
             metrics = constraints.metrics.values()
             found["test_scores"] = dict.fromkeys(metrics, call.options["error_score"])
         outcomes = constraints.measure(
-            found, lambda: (*call.test_set(), _score_params(call)), call.raises
+            found, lambda: (*call.test_set(), self._params(call)), call.raises
         )
         return result.with_extras(outcomes=outcomes)
 
+    def _params(self, call: FoldCall) -> Any:
+        """Return the keyword arguments of the scorers for the test set."""
+        return compat.check_fit_params(call.job.X, self.constraints.params, call.test)
 
-def _score_params(call: FoldCall) -> Any:
-    """Return the keyword arguments of the scorers for the test set."""
-    return compat.check_fit_params(call.job.X, call.job.outcome_params, call.test)
+
+def _routed_params(routed: Any) -> dict[str, Any]:
+    """Return the metadata for the scorers of constrained outcomes.
+
+    Without metadata routing, they are the weights that the metrics of the search get.
+    """
+    # Without metadata, scikit-learn returns an object that contains every key.
+    if isinstance(routed, dict) and "constraints" in routed:
+        return dict(routed["constraints"].score)
+    weights = routed.scorer.score.get("sample_weight")
+    return {} if weights is None else {"sample_weight": weights}
 
 
 def _parsed(settings: Mapping[str, Any], objective: Objective) -> Constraints | None:
@@ -126,7 +137,7 @@ class OutcomeConstraints(Aspect):
         spaces: Any,
         objective: Objective,
         y: Any,
-        fit_params: Mapping[str, Any],
+        routed: Any,
     ) -> tuple[Any, Constraints | None]:
         """Return the space and the bounds, if any; check scorers on the target."""
         constraints = _parsed(settings, objective)
@@ -135,6 +146,8 @@ class OutcomeConstraints(Aspect):
             labels = {f"constraints[{k!r}]": v for k, v in scorers}
             named = {k: v for k, v in labels.items() if isinstance(v, str)}
             check_metrics_suit(settings["estimator"], named, y)
+        if constraints is not None:
+            constraints = replace(constraints, params=_routed_params(routed))
         return spaces, constraints
 
     def fold_aspect(self) -> FoldAspect:

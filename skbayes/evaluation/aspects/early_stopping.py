@@ -99,10 +99,10 @@ class EarlyStopping(Aspect):
         spaces: Any,
         objective: Objective,
         y: Any,
-        fit_params: Mapping[str, Any],
+        routed: Any,
     ) -> tuple[Any, RoundLimits]:
         """Return the space without the numbers of rounds, and their limits."""
-        return take_rounds_out(settings, spaces, objective.guide, fit_params)
+        return take_rounds_out(settings, spaces, objective.guide, routed.estimator.fit)
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that scores a fit after each round."""

@@ -78,7 +78,7 @@ class KeptFits(Aspect):
         spaces: Any,
         objective: Objective,
         y: Any,
-        fit_params: Mapping[str, Any],
+        routed: Any,
     ) -> tuple[Any, None]:
         """Check that there is a best trial, and that it has the method."""
         returned, estimator = settings["return_folds"], settings["estimator"]
