@@ -60,12 +60,12 @@ def check_noises(noise: Any, surrogate: Any, n_objectives: int) -> list[float]:
     return variances
 
 
-def check_takes_noise(surrogate: Any) -> None:
-    """Raise a ValueError if a surrogate does not support known variances of scores."""
+def check_takes_noise(surrogate: Any, rule: str = "noise must be 0 or None") -> None:
+    """Raise a ValueError with a rule if a surrogate takes no variances of scores."""
     if not capability(surrogate, "takes_noise"):
         raise ValueError(
-            f"noise must be 0 or None with the surrogate {surrogate!r}, whose fit has "
-            "no parameter 'noise'."
+            f"{rule} with the surrogate {surrogate!r}, whose fit has no parameter "
+            "'noise'."
         )
 
 

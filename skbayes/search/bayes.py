@@ -538,7 +538,8 @@ class BayesSearchCV(BaseBayesSearchCV):
             points = []  # included in the rest
         if plan.cuts_trials:
             # Scores of unfinished trials are noisier than others.
-            check_takes_noise(self._model()[0])
+            rule = "pruning must be False and trial_limits None"
+            check_takes_noise(self._model()[0], rule)
         options = self._optimizer_options(plan, initial_points=points + rest)
         optimizer = Optimizer(space, **options)
         self._warn_of_untried(points, space, n_iter)

@@ -64,7 +64,7 @@ def test_a_search_refuses_before_any_fit():
         (
             {"a": [1, 2, 3, 4]},
             {"surrogate": "graph", "pruning": True, "n_iter": 2},
-            "noise must be 0 or None with the surrogate 'graph'",
+            "pruning must be False and trial_limits None with the surrogate 'graph'",
         ),
     ):
         with pytest.raises(ValueError, match=message):
