@@ -206,7 +206,10 @@ def _filled(docstring: str) -> str:
     """Substitute the shared entries, with the indentation of their placeholders."""
 
     def entry(match: re.Match[str]) -> str:
-        return re.sub(r"(?m)^(?=.)", match[1], _shared_entries()[match[2]])
+        known = _shared_entries()
+        if match[2] not in known:
+            raise ValueError(f"%({match[2]})s is not one of {', '.join(known)}.")
+        return re.sub(r"(?m)^(?=.)", match[1], known[match[2]])
 
     return re.sub(r"(?m)^( *)%\((\w+)\)s$", entry, docstring)
 

@@ -59,6 +59,8 @@ def test_docstrings_are_complete_at_run_time():
             return self
 
     assert Bare.plot.__doc__ is None
+    with pytest.raises(ValueError, match=r"%\(serch\)s is not one of .*, search, "):
+        type("Misspelled", (base._Display,), {"__doc__": "Display.\n\n%(serch)s"})
 
 
 def lightness(color):

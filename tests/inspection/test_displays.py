@@ -153,7 +153,7 @@ def dark():
 def test_every_search_can_be_drawn(display, kind, dark):
     """All texts can be drawn, and everything is seen on a dark background."""
     made = display.from_search(drawn.search(kind))
-    assert made.ax_.figure is made.figure_
+    assert made.ax_.figure is made.figure_ and made._alt
     assert hardly_seen(made.figure_) == []
 
 
