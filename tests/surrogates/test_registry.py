@@ -1,6 +1,16 @@
+from pathlib import Path
+from typing import get_args
+
 import numpy as np
 import pytest
 
+from skbayes import (
+    BayesSearchCV,
+    MultiStageSearchCV,
+    Optimizer,
+    TextRepresentationSearchCV,
+)
+from skbayes.search.parameters import SurrogateName
 from skbayes.space import Space
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates import (
@@ -70,6 +80,16 @@ def test_a_graph_of_too_many_configurations_is_refused(space, size):
     for surrogate in ("graph", GraphField()):
         with pytest.raises(ValueError, match=f"finite space.*2,000.*has {size}"):
             make_surrogate(surrogate, candidates, 0)
+
+
+@pytest.mark.parametrize("name", registry)
+def test_a_name_is_typed_and_documented(name):
+    assert name in get_args(SurrogateName)
+    for kind in (BayesSearchCV, MultiStageSearchCV, TextRepresentationSearchCV):
+        assert f'"{name}"' in kind.__doc__
+    assert f'"{name}"' in Optimizer.__doc__
+    page = Path(__file__).parents[2] / "docs/surrogates.rst"
+    assert f'``"{name}"``' in page.read_text(encoding="utf-8")
 
 
 def test_samplers_predict_no_scores():
