@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("skbayes")
 
-Params = dict[str, Any]
-
 # Number of crashes of a worker, while running nothing else, after which a trial fails.
 MAX_DEATHS = 2
 
@@ -74,8 +72,6 @@ class Scheduler:
 
     Trials in the journal are not run again. Budgets and stoppers count the new trials
     only. `score_of` returns the score that the optimizer observes for a trial.
-    `unfinished` are the configurations of the trials that were dropped at the deadline,
-    by number.
     """
 
     optimizer: Any
@@ -96,7 +92,6 @@ class Scheduler:
         # Finished trials that the optimizer has not observed.
         self._done: dict[int, Trial] = {}
         self._reason: str | None = None
-        self.unfinished: dict[int, Params] = {}
         # Duration of the last proposal.
         self._proposing = 0.0
 
@@ -123,7 +118,7 @@ class Scheduler:
             except SearchTimeout:
                 self._reason = StopReason.TIMEOUT
                 on_interrupt()
-                self._drain(self.unfinished)
+                self._drain()
         except KeyboardInterrupt:
             self._interrupt()
         except Exception:
@@ -358,11 +353,8 @@ class Scheduler:
         self._evaluations.pop(number, None)
         self.optimizer.forget(configuration)
 
-    def _drain(self, unfinished: dict[int, Any] | None = None) -> None:
-        """Let running fits end; store the finished trials, remove the others.
-
-        The configurations of the others are added to `unfinished`.
-        """
+    def _drain(self) -> None:
+        """Let running fits end; store the finished trials, remove the others."""
         self.executor.drop()
         while self.executor.under_way:
             for number, future in self.executor.finished().items():
@@ -378,9 +370,7 @@ class Scheduler:
             if number in self._done:
                 self._tell(number)
                 continue
-            if unfinished is not None:
-                unfinished[number] = self._asked[number][0].params
-                logger.info("trial %d was aborted at the timeout", number)
+            logger.info("trial %d was aborted", number)
             self._withdraw(number)
 
     def _abandon(self) -> None:

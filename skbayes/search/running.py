@@ -46,14 +46,12 @@ MAX_RACED_IN_FLIGHT = 16
 class Outcome:
     """Outcome of a search: optimizers and trials of the stages that have begun.
 
-    `stop_reason` is that of the last stage, and `unfinished` are the configurations
-    that were dropped at the end of the timeout.
+    `stop_reason` is that of the last stage.
     """
 
     optimizers: list[Any]
     history: History = field(default_factory=History)
     stop_reason: str = StopReason.N_ITER
-    unfinished: dict[int, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -154,7 +152,6 @@ class RunningSearch:
                     stage=index,
                 )
                 outcome.stop_reason = scheduler.run(backend.stop, backend.renew)
-                outcome.unfinished |= scheduler.unfinished
                 if outcome.stop_reason in (StopReason.INTERRUPTED, StopReason.CALLBACK):
                     break
                 is_over = budget.clock() > budget.deadline

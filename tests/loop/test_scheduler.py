@@ -156,7 +156,6 @@ class Fake:
         self.history = scheduler.history
         stop = self.stop if "deadline" in budget else lambda: None
         reason = scheduler.run(stop, lambda: None)
-        self.unfinished = scheduler.unfinished
         return [trial.number for trial in scheduler.history], reason
 
 
@@ -266,15 +265,17 @@ def test_timeout_plans_with_the_expected_cost(seconds, timeout, n_trials):
     [(1, 9, [0, 1], [2]), (3, 9, [0, 1, 3, 4], [2]), (1, 3, [0, 1], [2])],
 )
 def test_what_is_in_flight_at_the_deadline_is_dropped(
-    n_points, n_iter, finished, dropped
+    n_points, n_iter, finished, dropped, caplog
 ):
+    caplog.set_level("INFO", "skbayes")
     seconds = [1, 1, 100, 1, 1]
     fake = Fake(
         seconds=seconds, order=lambda numbers: min(numbers, key=seconds.__getitem__)
     )
     numbers, reason = fake.run(n_iter, n_points, timeout=5.0, deadline=5.0)
     assert (numbers, reason, fake.now) == (finished, "timeout", 5.0)
-    assert fake.unfinished == {n: {"x": n} for n in dropped}
+    aborted = [record.args for record in caplog.records if "aborted" in record.msg]
+    assert aborted == [(number,) for number in dropped]
     assert [one["x"] for one, _ in fake.told] == finished
     assert fake.pending == []
 
