@@ -48,7 +48,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.benchmark": 671,
     "skbayes.compat": 560,
     "skbayes.defaults": 2793,
-    "skbayes.evaluation": 5320,
+    "skbayes.trial": 5320,
     "skbayes.inspection": 2570,
     "skbayes.integration": 270,
     "skbayes.journal": 1085,
@@ -70,7 +70,7 @@ Graph = dict[str, set[str]]
 
 # Records that describe a trial, from its proposal to its row, and the maximum number of
 # their fields.
-RECORDS = ("Job", "SearchRun", "Evaluation", "Fold", "FoldResult", "Trial")
+RECORDS = ("Job", "Plan", "Evaluation", "Fold", "FoldResult", "Trial")
 MAX_FIELDS = 55
 # Classes whose public methods are hooks, and the maximum number of these.
 MAX_HOOKS = {"Aspect": 10, "FoldAspect": 3}

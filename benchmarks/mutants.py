@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-ROOMS = ("evaluation", "loop", "optimizer", "space")
+ROOMS = ("trial", "loop", "optimizer", "space")
 TESTS = (*ROOMS, "acquisition", "search", "surrogates")
 OPERATORS: dict[type, type] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt,

@@ -17,14 +17,14 @@ from sklearn.dummy import DummyClassifier
 
 import skbayes
 from skbayes import BayesSearchCV
-from skbayes.evaluation.evaluator import Evaluation
-from skbayes.evaluation.fold import Fold, Job, run_folds
-from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space.candidates import Configuration
+from skbayes.trial.evaluator import Evaluation
+from skbayes.trial.fold import Fold, Job, run_folds
+from skbayes.trial.plan import Plan
+from skbayes.trial.records import FoldResult, Trial
 
 # Records in which a trial is described, from the plan of its search to its row.
-RECORDS = (Job, SearchRun, Configuration, Evaluation, Fold, FoldResult, Trial)
+RECORDS = (Job, Plan, Configuration, Evaluation, Fold, FoldResult, Trial)
 FOLDER = str(inspect.getfile(skbayes)).removesuffix("__init__.py")
 WIDTH, HEIGHT, ROW = 960, 66, 90
 

@@ -78,9 +78,9 @@ _HOMES = {
 
 # Subpackages, which are also imported on first use.
 _PACKAGES = (
-    *("acquisition", "benchmark", "defaults", "evaluation", "inspection"),
+    *("acquisition", "benchmark", "defaults", "inspection"),
     *("integration", "loop", "results", "search", "space", "surrogates", "text"),
-    "tracking",
+    *("tracking", "trial"),
 )
 
 

@@ -39,7 +39,7 @@ def forked_workers():
     from joblib.externals.loky import get_reusable_executor
     from joblib.externals.loky.backend import context
 
-    modules = ["skbayes.evaluation.fold", "skbayes.evaluation.backend"]
+    modules = ["skbayes.trial.fold", "skbayes.trial.backend"]
     multiprocessing.set_forkserver_preload(modules)
     before = context.get_start_method()
     context.set_start_method("forkserver", force=True)

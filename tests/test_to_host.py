@@ -7,8 +7,8 @@ import pytest
 
 from skbayes import compat
 from skbayes.defaults.catalog import DataFacts
-from skbayes.evaluation.subsets import Fidelity, Subsets
 from skbayes.journal.identity import data_text
+from skbayes.trial.subsets import Fidelity, Subsets
 
 copies_from_devices = pytest.mark.skipif(
     np.lib.NumpyVersion(np.__version__) < "2.1.0",

@@ -39,7 +39,7 @@ from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
-from skbayes.evaluation.aspects import shared_steps
+from skbayes.trial.aspects import shared_steps
 
 LARGE = 1_000_000
 

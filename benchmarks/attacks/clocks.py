@@ -65,7 +65,7 @@ def check(n_points: int, slow_from: float, n_jobs: int | None) -> tally.Figures:
 
 def shift(seconds: float) -> None:
     """Shift the clock used for folds in this process, but not that of Dask."""
-    from skbayes.evaluation import fold
+    from skbayes.trial import fold
 
     clock = types.SimpleNamespace(**vars(time))
     clock.time = lambda: time.time() + seconds

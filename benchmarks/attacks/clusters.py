@@ -44,7 +44,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation.aspects import shared_steps
+from skbayes.trial.aspects import shared_steps
 
 X, y = load_iris(return_X_y=True)
 WEIGHTS = np.random.default_rng(0).uniform(0.5, 2.0, len(y))

@@ -20,9 +20,9 @@ from pathlib import Path
 import numpy as np
 import tally
 
-from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.journal.journal import Content, Journal
 from skbayes.space import Space
+from skbayes.trial.records import FoldResult, Trial
 
 N_TRIALS, PAGE = 12, 4096
 SPACE = Space.from_notation({"C": (1e-3, 1e3, "log-uniform"), "k": ["rbf", "linear"]})

@@ -184,7 +184,7 @@ def importance(
     ----------
     source : estimator, History, dict, LookupTable, data frame or path
         Fitted search of skbayes or scikit-learn, its ``cv_results_``, its ``trials_``
-        or another :class:`skbayes.evaluation.History`, or a
+        or another :class:`skbayes.trial.History`, or a
         :class:`skbayes.benchmark.LookupTable`. Also a journal, given by its path or by
         the output of :func:`skbayes.load_history`; the search can still be running.
     space : dict, list of dicts or Space, default=None

@@ -196,7 +196,7 @@ def report_history(
     --------
     >>> import os, tempfile
     >>> from skbayes.inspection import report_history
-    >>> from skbayes.evaluation import FoldResult, History, Trial
+    >>> from skbayes.trial import FoldResult, History, Trial
     >>> folds = [FoldResult({"score": 0.7}, 0.1, 0.0)]
     >>> history = History([Trial(0, {"C": 1}, folds, score=0.7)])
     >>> with tempfile.TemporaryDirectory() as folder:

@@ -27,11 +27,11 @@ import numpy as np
 import scipy.sparse
 
 from skbayes import compat
-from skbayes.evaluation.options import refit_choice
 from skbayes.journal.json_space import rows_of
 from skbayes.space import Integer, Ordinal, Real, Space
 from skbayes.space.dimensions import is_number, native
 from skbayes.space.lists import Progression, keeps_more_than_parameters, same
+from skbayes.trial.options import refit_choice
 from skbayes.utils.optional import warn_user
 from skbayes.utils.optuna_study import results_of_study, study_of
 

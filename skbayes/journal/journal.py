@@ -17,9 +17,6 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.aspects.registry import extra_types
-from skbayes.evaluation.run import NullJournal
-from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.journal.json_space import (
     from_record,
     pack_split,
@@ -30,6 +27,9 @@ from skbayes.journal.json_space import (
 from skbayes.journal.store import Row, Store, guarded
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
+from skbayes.trial.aspects.registry import extra_types
+from skbayes.trial.plan import NullJournal
+from skbayes.trial.records import FoldResult, Trial
 
 Splits = list[tuple[Any, Any]]
 

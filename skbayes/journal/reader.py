@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skbayes.evaluation.trial import Trial
 from skbayes.journal.journal import Content
 from skbayes.journal.json_space import adapt_record, readable
 from skbayes.journal.store import guarded, is_held
 from skbayes.space import Space
 from skbayes.space.dimensions import is_number
+from skbayes.trial.records import Trial
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -31,7 +31,8 @@ from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel
 
 from skbayes import compat
-from skbayes.evaluation.backend import (
+from skbayes.loop.ray_tasks import RayTasks
+from skbayes.trial.backend import (
     Backend,
     DaskBackend,
     ProcessBackend,
@@ -40,7 +41,6 @@ from skbayes.evaluation.backend import (
     ThreadBackend,
     lost_cluster,
 )
-from skbayes.loop.ray_tasks import RayTasks
 from skbayes.utils.blas import shared_blas_threads
 
 Task = Callable[[Parallel], Any]

@@ -15,14 +15,14 @@ import numpy as np
 
 from skbayes.defaults.names import number_types
 from skbayes.defaults.parts import owner_of
-from skbayes.evaluation.fold import Fold, configured
-from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.space import Real
 from skbayes.space.dimensions import Dimension, FloatArray
+from skbayes.trial.fold import Fold, configured
+from skbayes.trial.records import FoldResult, Trial
 
 if TYPE_CHECKING:
-    from skbayes.evaluation.backend import Backend
-    from skbayes.evaluation.run import SearchRun, Stage
+    from skbayes.trial.backend import Backend
+    from skbayes.trial.plan import Plan, Stage
 
 
 # Number of trials with the same failure after which the cause is tested.
@@ -64,7 +64,7 @@ class FailingStart:
     error.
     """
 
-    run: SearchRun
+    plan: Plan
     stage: Stage
     backend: Backend
 
@@ -84,7 +84,7 @@ class FailingStart:
             return False
         split = next(i for i, failure in fits[0].items() if failure == kind)
         own = self._own_parameters(trials[0])
-        space = self.run.space
+        space = self.plan.space
         # The size of a training set, which is always active, is not a parameter here.
         first, *others = space.covering_sample()
         always = {n: first[n] for n in first if all(n in other for other in others)}
@@ -122,15 +122,15 @@ class FailingStart:
         if fold.fit_error is not None:
             return _kind(fold.fit_error)
         try:
-            score = float(self.run.objective(fold.test_scores))
+            score = float(self.plan.objective(fold.test_scores))
         except (KeyError, TypeError, ValueError):
             return UNSCORED
-        is_score = math.isfinite(score) and score != self.run.missing_score
+        is_score = math.isfinite(score) and score != self.plan.missing_score
         return None if is_score else UNSCORED
 
     def _error_of(self, params: Params, split: int) -> Exception | None:
         """Return the exception of a fit and its scoring, or None."""
-        objective = self.run.objective
+        objective = self.plan.objective
         try:
             result = self.backend.fit_here(Fold(split, params, raises=True))
             if "exception" in result.kept:
@@ -139,7 +139,7 @@ class FailingStart:
                 return None  # aborted at a limit, which is no error
             objective.learn(result.test_scores)
             score = objective(result.test_scores)
-            n_configurations = self.run.space.n_configurations
+            n_configurations = self.plan.space.n_configurations
             tries_all = n_configurations <= self.stage.n_trials < math.inf
             if not (math.isfinite(score) or tries_all):
                 raise ValueError(
@@ -156,7 +156,7 @@ class FailingStart:
         They are the parameters with a single value, and the searched steps. Their own
         values may be placeholders.
         """
-        space = self.run.space
+        space = self.plan.space
         fixed = {space.columns[i].name for i, _ in space.tree}
         fixed -= {c.name for c in space.columns if c.dimension.n_values > 1}
         params = trial.params
@@ -167,7 +167,7 @@ class FailingStart:
 
         It is empty if the constraint rejects all that are drawn.
         """
-        space = self.run.space
+        space = self.plan.space
         U = np.random.default_rng(0).random((N_CANDIDATES, space.n_columns))
         X = space.from_uniform(U)
         X = X[space.allowed(X)]
@@ -190,9 +190,9 @@ class FailingStart:
         The estimator can be fitted with its own parameters, but not with a value of one
         searched parameter that differs as much as possible from those that were tried.
         """
-        estimator, columns = self.run.estimator, self.run.space.columns
+        estimator, columns = self.plan.estimator, self.plan.space.columns
         own_values = configured(estimator, own).get_params()
-        parents = _parents(self.run.space.tree)
+        parents = _parents(self.plan.space.tree)
         blamed: dict[str, Any] = {}
         cause, hint = None, ""
         for place, column in enumerate(columns):
@@ -237,7 +237,7 @@ class FailingStart:
         """Return a hint at a range of floats that could be meant as integers."""
         if isinstance(dimension, Real):
             low, high = dimension.low, dimension.high
-            owner, leaf = owner_of(self.run.estimator, name)
+            owner, leaf = owner_of(self.plan.estimator, name)
             types = {Integral} if owner is None else number_types(owner, leaf)
             is_whole = not types or Integral in types
             if is_whole and low.is_integer() and high.is_integer():

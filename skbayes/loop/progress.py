@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from skbayes.evaluation.trial import History, Trial, TrialState
+from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.optional import import_optional
 from skbayes.utils.texts import one_line
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from joblib.parallel import ParallelBackendBase
 
-from skbayes.evaluation.backend import called
+from skbayes.trial.backend import called
 
 # Options of actors, which tasks also have.
 OPTIONS = {

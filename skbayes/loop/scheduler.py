@@ -18,15 +18,15 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from skbayes.evaluation.limits import SearchTimeout
-from skbayes.evaluation.run import NullJournal
-from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.executor import TrialExecutor, is_death, is_unreadable, was_retried
 from skbayes.space.candidates import Configuration, DrawsExhausted, SpaceExhausted
+from skbayes.trial.limits import SearchTimeout
+from skbayes.trial.plan import NullJournal
+from skbayes.trial.records import History, Trial
 from skbayes.utils.optional import warn_or_log
 
 if TYPE_CHECKING:
-    from skbayes.evaluation.evaluator import CandidateEvaluator, Evaluation
+    from skbayes.trial.evaluator import CandidateEvaluator, Evaluation
 
 
 logger = logging.getLogger("skbayes")

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
-from skbayes.evaluation.trial import History, Trial
 from skbayes.space.dimensions import is_number
+from skbayes.trial.records import History, Trial
 
 
 class _Stopper:

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skbayes.evaluation.objectives import Objectives
-from skbayes.evaluation.trial import FoldResult, FoldStatus, History, Trial, TrialState
 from skbayes.journal.journal import Content
 from skbayes.journal.json_space import adapt_record, from_outline, readable
 from skbayes.results.record import SearchRecord, make_record
 from skbayes.results.warm_start import fitted_params_of, own_params
 from skbayes.space import Space
 from skbayes.space.dimensions import native
+from skbayes.trial.objectives import Objectives
+from skbayes.trial.records import FoldResult, FoldStatus, History, Trial, TrialState
 
 # Arguments of `make_record`: trials, and what the source knows about their search.
 Arguments = dict[str, Any]
@@ -73,7 +73,7 @@ def read_record(
     Examples
     --------
     >>> from skbayes.inspection import read_record
-    >>> from skbayes.evaluation import FoldResult, History, Trial
+    >>> from skbayes.trial import FoldResult, History, Trial
     >>> folds = [FoldResult({"score": 0.7}, 0.1, 0.0)]
     >>> record = read_record(History([Trial(0, {"C": 1}, folds, score=0.7)]))
     >>> len(record), record.score, record.label

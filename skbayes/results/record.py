@@ -13,10 +13,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from skbayes.evaluation.costs import trial_costs
-from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.space import Space
 from skbayes.space.dimensions import Dimension, FloatArray
+from skbayes.trial.costs import trial_costs
+from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.ranking import best_first, least_violating
 
 # Classes of scikit-learn that change the outputs of a model.

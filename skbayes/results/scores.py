@@ -15,9 +15,9 @@ from typing import Any, Literal
 import numpy as np
 from scipy.stats import rankdata
 
-from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray, is_number, key_of, native
+from skbayes.trial.records import History, Trial, TrialState
 
 Time = Literal["mean_fit_time", "mean_score_time"]
 

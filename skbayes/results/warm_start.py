@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.journal.reader import read_trials
 from skbayes.results.scores import mean_scores
 from skbayes.space import Space
+from skbayes.trial.plan import Plan
+from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.optional import warn_user
 from skbayes.utils.optuna_study import results_of_study, study_of
 
@@ -322,29 +322,29 @@ def rows_of_trials(
     return rows
 
 
-def known_slacks(run: SearchRun) -> list[list[float] | None]:
+def known_slacks(plan: Plan) -> list[list[float] | None]:
     """Return the slacks of the constraints for each known observation, None if unknown.
 
     They are known if an earlier search measured outcomes with constraints.
     """
-    bounds = run.constraints
+    bounds = plan.constraints
     return [
         bounds.of_trial(known.trial)
         if bounds is not None and known.trial is not None and known.trial.outcomes
         else None
-        for known in run.known
+        for known in plan.known
     ]
 
 
-def promising(run: SearchRun, slacks: Sequence[list[float] | None] = ()) -> list[tuple]:
+def promising(plan: Plan, slacks: Sequence[list[float] | None] = ()) -> list[tuple]:
     """Return the known observations that did not fail and are allowed.
 
     If some of them satisfy the constraints, only those are returned.
     """
     allowed = [
         (known, own and all(slack <= 0.0 for slack in own))
-        for known, own in zip_longest(run.known, slacks)
-        if not np.all(np.isnan(known.score)) and run.space.allows(known.params)
+        for known, own in zip_longest(plan.known, slacks)
+        if not np.all(np.isnan(known.score)) and plan.space.allows(known.params)
     ]
     satisfying = [observation for observation, is_kept in allowed if is_kept]
     return satisfying or [observation for observation, _ in allowed]

@@ -18,13 +18,13 @@ from sklearn.utils import get_tags, indexable
 from skbayes import compat
 from skbayes.defaults.names import check_aliases, check_name, warn_of_integers
 from skbayes.defaults.parts import is_estimator, own_values, owner_of
-from skbayes.evaluation.evaluator import check_candidates
-from skbayes.evaluation.fold import configured
-from skbayes.evaluation.measure import check_metrics_suit
-from skbayes.evaluation.options import RULES, oof_method, refit_choice
-from skbayes.evaluation.run import SearchRun
 from skbayes.search.out_of_fold import check_partition
 from skbayes.space import Column, Space
+from skbayes.trial.evaluator import check_candidates
+from skbayes.trial.fold import configured
+from skbayes.trial.measure import check_metrics_suit
+from skbayes.trial.options import RULES, oof_method, refit_choice
+from skbayes.trial.plan import Plan
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
@@ -322,7 +322,7 @@ def check_constraint(space: Space) -> None:
             space.allows(candidate)
 
 
-def check_splits(plan: SearchRun, splits: Sequence[tuple[Any, Any]]) -> None:
+def check_splits(plan: Plan, splits: Sequence[tuple[Any, Any]]) -> None:
     """Raise ValueError if an option requires other splits."""
     settings = plan.settings
     if oof_method(settings.get("return_folds")) is not None:
@@ -334,7 +334,7 @@ def check_splits(plan: SearchRun, splits: Sequence[tuple[Any, Any]]) -> None:
         )
 
 
-def check_configurations(plan: SearchRun) -> None:
+def check_configurations(plan: Plan) -> None:
     """Check names and values of the parameters on an estimator."""
     assign, space = plan.stages[0].assign, plan.space
     sample = [assign(0, dict(params))[0] for params in space.covering_sample()]

@@ -18,15 +18,6 @@ from sklearn.utils.metadata_routing import MethodMapping
 
 from skbayes import compat
 from skbayes.defaults.parts import own_values
-from skbayes.evaluation.aspects import registry as aspects
-from skbayes.evaluation.aspects.constraints import outcome_scorer
-from skbayes.evaluation.constraints import rule_and_bounds
-from skbayes.evaluation.fold import Job, configured
-from skbayes.evaluation.learning_curves import curve_table
-from skbayes.evaluation.objectives import GuidingMetric, Objective
-from skbayes.evaluation.options import RefitChoice, refit_choice
-from skbayes.evaluation.run import SearchRun, Stage
-from skbayes.evaluation.trial import History
 from skbayes.results import warm_start as knowledge
 from skbayes.search import _validation as validate
 from skbayes.search import choice
@@ -48,6 +39,15 @@ from skbayes.search.plan import (
 from skbayes.search.running import Outcome, RunningSearch
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
+from skbayes.trial.aspects import registry as aspects
+from skbayes.trial.aspects.constraints import outcome_scorer
+from skbayes.trial.constraints import rule_and_bounds
+from skbayes.trial.fold import Job, configured
+from skbayes.trial.learning_curves import curve_table
+from skbayes.trial.objectives import GuidingMetric, Objective
+from skbayes.trial.options import RefitChoice, refit_choice
+from skbayes.trial.plan import Plan, Stage
+from skbayes.trial.records import History
 from skbayes.utils.optional import warn_user
 
 
@@ -127,17 +127,17 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         given = self.surrogate
         return given if isinstance(given, tuple) else (given, self._acquisition)
 
-    def _n_spread(self, plan: SearchRun) -> int | str:
+    def _n_spread(self, plan: Plan) -> int | str:
         """Return the number of initial configurations for the optimizer."""
         n_points = parse_initial_points(plan.settings["initial_points"])[1]
         return self._n_initial_points if n_points is None else n_points
 
-    def _known_results(self, plan: SearchRun) -> list[knowledge.KnownTrial]:
+    def _known_results(self, plan: Plan) -> list[knowledge.KnownTrial]:
         """Return the trials of an earlier search, with scores for the optimizer."""
         metric = plan.objective.name or "score"
         return knowledge.known_trials(self.warm_start_from, plan.space, metric)
 
-    def _stages(self, plan: SearchRun) -> list[Stage]:
+    def _stages(self, plan: Plan) -> list[Stage]:
         """Return the stages of the search; the best trial is that of the last one."""
         return [Stage(self._first_optimizer, self._most_trials())]
 
@@ -146,10 +146,10 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         return math.inf if self.n_iter is None else int(self.n_iter)
 
     @abstractmethod
-    def _make_optimizer(self, plan: SearchRun) -> Any:
+    def _make_optimizer(self, plan: Plan) -> Any:
         """Return the optimizer that proposes configurations."""
 
-    def _optimizer_options(self, plan: SearchRun, **changes: Any) -> dict[str, Any]:
+    def _optimizer_options(self, plan: Plan, **changes: Any) -> dict[str, Any]:
         """Return the arguments of an optimizer, with some changes."""
         surrogate, acquisition = self._model()
         return {
@@ -162,7 +162,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             **changes,
         }
 
-    def _trial_data(self, plan: SearchRun) -> Callable[[Any], Any] | None:
+    def _trial_data(self, plan: Plan) -> Callable[[Any], Any] | None:
         """Return a function that makes the data of the trials, or None for `X`.
 
         It is called with the store of shared results, or None. It returns a context
@@ -174,11 +174,11 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         """Return the trials in the rows of `cv_results_`."""
         return history
 
-    def _describe(self, plan: SearchRun, outcome: Outcome) -> dict[str, Any]:
+    def _describe(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
         """Return the attributes that describe the trials, such as `cv_results_`."""
         return {"cv_results_": self._table(plan, self._ranked(outcome.history))}
 
-    def _extra_columns(self, plan: SearchRun, history: History) -> dict[str, list]:
+    def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
         """Return the columns of `cv_results_` that GridSearchCV does not have."""
         columns: dict[str, list] = {}
         for aspect in aspects.aspects_of(plan):
@@ -187,7 +187,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             columns["state"] = [trial.state for trial in history]
         return columns
 
-    def _select(self, plan: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
+    def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
         """Return the ``best_*`` attributes, as far as they are defined."""
         metric, results = self._metric_of_refit(found), found["cv_results_"]
         ranked = self._ranked(found["trials_"])
@@ -211,7 +211,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         return plain.refit
 
     def _selection_scores(
-        self, plan: SearchRun, results: Mapping[str, Any]
+        self, plan: Plan, results: Mapping[str, Any]
     ) -> FloatArray | None:
         """Return scores of shape (n_rows, n_keys) whose greatest row is the best.
 
@@ -220,15 +220,15 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         """
         return None
 
-    def _refit_rows(self, plan: SearchRun, found: Mapping[str, Any]) -> Any:
+    def _refit_rows(self, plan: Plan, found: Mapping[str, Any]) -> Any:
         """Return the rows for the refit; None for all."""
         return None
 
-    def _unfitted(self, plan: SearchRun, params: Mapping[str, Any]) -> Any:
+    def _unfitted(self, plan: Plan, params: Mapping[str, Any]) -> Any:
         """Return the estimator with a configuration for the refit."""
         return configured(plan.estimator, params)
 
-    def _refitted(self, plan: SearchRun, model: Any) -> Any:
+    def _refitted(self, plan: Plan, model: Any) -> Any:
         """Return the final model after the refit."""
         return model
 
@@ -357,7 +357,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
 
     # -- before the first fit -----------------------------------------------------
 
-    def _plan(self, X: Any, y: Any, params: Mapping[str, Any]) -> SearchRun:
+    def _plan(self, X: Any, y: Any, params: Mapping[str, Any]) -> Plan:
         """Check the arguments and the data, and decide what precedes the first fit."""
         settings, X, y = self._resolve(X, y, params)
         settings["stopper"] = validate.check_stoppers(self.stopper)
@@ -385,7 +385,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         settings["search_spaces"] = notation
         space = with_ones(estimator, self._make_space(notation))
         own = self._own_values(estimator)
-        plan = SearchRun(
+        plan = Plan(
             job=Job(
                 *(estimator, X, y, ()),
                 options=fit_options(settings, scorers, routed),
@@ -415,12 +415,12 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         validate.check_splits(plan, splits)
         return replace(plan, job=replace(plan.job, splits=splits))
 
-    def _first_optimizer(self, plan: SearchRun, history: History) -> Any:
+    def _first_optimizer(self, plan: Plan, history: History) -> Any:
         optimizer = self._make_optimizer(plan)
         self._warm_start(optimizer, plan)
         return optimizer
 
-    def _warm_start(self, optimizer: Any, plan: SearchRun) -> None:
+    def _warm_start(self, optimizer: Any, plan: Plan) -> None:
         """Pass the observations of earlier searches to an optimizer."""
         if not plan.known:
             return
@@ -450,7 +450,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             setattr(self, name, value)
         return attributes
 
-    def _results(self, plan: SearchRun, outcome: Outcome) -> dict[str, Any]:
+    def _results(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
         """Return the attributes that describe the trials and the search."""
         history, ranked = outcome.history, self._ranked(outcome.history)
         fitted = [fold.as_dict() for fold in history.folds if fold.is_fitted]
@@ -471,7 +471,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             attributes["learning_curves_"] = curve_table(history)
         return attributes
 
-    def _table(self, plan: SearchRun, history: History) -> dict[str, Any]:
+    def _table(self, plan: Plan, history: History) -> dict[str, Any]:
         """Return `cv_results_` of some trials."""
         if not history:
             raise ValueError(
@@ -489,7 +489,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
                 warnings.filterwarnings("ignore", "One or more of the t.* non-finite")
             return compat.format_results(self, params, len(plan.splits), folds, more)
 
-    def _refit(self, plan: SearchRun, found: Mapping[str, Any]) -> None:
+    def _refit(self, plan: Plan, found: Mapping[str, Any]) -> None:
         """Fit the best configuration, or the final model; set the attributes."""
         final = None
         if plan.refit.rule == "ensemble":
@@ -526,7 +526,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         X, y = indexable(X, y)
         params = compat.check_fit_params(X, params)
         routed = compat.route_fit_params(self._plain(), params)
-        plan = SearchRun(
+        plan = Plan(
             Job(self.estimator, X, y, (), {"fit_params": routed.estimator.fit}),
             None,
             split_params=routed.splitter.split,

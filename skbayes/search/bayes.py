@@ -11,7 +11,6 @@ from sklearn.model_selection import ParameterGrid
 
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
-from skbayes.evaluation.run import SearchRun
 from skbayes.optimizer.checks import check_takes_noise
 from skbayes.optimizer.optimizer import ACQUISITIONS, Optimizer
 from skbayes.search.base import BaseBayesSearchCV
@@ -32,6 +31,7 @@ from skbayes.search.plan import parse_initial_points
 from skbayes.space import Space
 from skbayes.space.dimensions import key_of
 from skbayes.surrogates.parzen import ParzenEstimator
+from skbayes.trial.plan import Plan
 from skbayes.utils.optional import warn_user
 
 
@@ -351,7 +351,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         estimator.
     trials_ : History
         All trials in the order in which they were proposed, as
-        :class:`~skbayes.evaluation.Trial`.
+        :class:`~skbayes.trial.Trial`.
     optimizer_ : Optimizer
         Optimizer that contains all observations of the search.
     stop_reason_ : str
@@ -521,10 +521,10 @@ class BayesSearchCV(BaseBayesSearchCV):
             return given, "ei-per-second"
         return super()._model()
 
-    def _make_optimizer(self, plan: SearchRun) -> Optimizer:
+    def _make_optimizer(self, plan: Plan) -> Optimizer:
         return self._optimizer_for(plan, self._most_trials())
 
-    def _optimizer_for(self, plan: SearchRun, n_iter: float) -> Optimizer:
+    def _optimizer_for(self, plan: Plan, n_iter: float) -> Optimizer:
         """Make the optimizer of a search with `n_iter` trials."""
         points, space = list(plan.initial_points), plan.space
         settings = plan.settings

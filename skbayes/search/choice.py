@@ -10,11 +10,11 @@ import numpy as np
 from scipy.stats import rankdata
 
 from skbayes import compat
-from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.trial import History, TrialState
 from skbayes.results.scores import corrected_best_score, fold_scores
 from skbayes.space import Integer, Real, Space
 from skbayes.space.dimensions import FloatArray, is_number, key_of
+from skbayes.trial.plan import Plan
+from skbayes.trial.records import History, TrialState
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first, least_violating
 from skbayes.utils.texts import one_line
@@ -40,7 +40,7 @@ def is_unfinished(ranked: History) -> bool:
     return {trial.state for trial in ranked} == {TrialState.TIMED_OUT}
 
 
-def nearest_allowed(plan: SearchRun) -> dict[str, Any]:
+def nearest_allowed(plan: Plan) -> dict[str, Any]:
     """Return the estimator's own configuration, or the nearest one of the space."""
     space = plan.space
     params = space.selection(plan.own)
@@ -52,7 +52,7 @@ def nearest_allowed(plan: SearchRun) -> dict[str, Any]:
     return params
 
 
-def unfinished_text(plan: SearchRun, params: Mapping[str, Any] | None) -> str:
+def unfinished_text(plan: Plan, params: Mapping[str, Any] | None) -> str:
     """Format the warning of a search in which no trial was finished."""
     chosen = ""
     if params is not None:
@@ -91,7 +91,7 @@ def _nearest(space: Space, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def best_row(
-    plan: SearchRun,
+    plan: Plan,
     ranked: History,
     found: Mapping[str, Any],
     metric: Any,
@@ -139,7 +139,7 @@ def best_attributes(
 
 
 def choose_by_rule(
-    plan: SearchRun,
+    plan: Plan,
     ranked: History,
     results: Mapping[str, Any],
     metric: str,
@@ -190,9 +190,7 @@ def choose_by_rule(
     }
 
 
-def _own_row(
-    plan: SearchRun, ranked: History, usable: np.ndarray, best: int
-) -> int | None:
+def _own_row(plan: Plan, ranked: History, usable: np.ndarray, best: int) -> int | None:
     """Return the usable row of the own values, with the training sets of the best."""
     selection = plan.space.selection(plan.own)
     if selection is None:
@@ -231,7 +229,7 @@ def gain_of(
     return gain, math.hypot(math.sqrt(variance), optimism)
 
 
-def warned_rows(plan: SearchRun, ranked: History, usable: np.ndarray) -> np.ndarray:
+def warned_rows(plan: Plan, ranked: History, usable: np.ndarray) -> np.ndarray:
     """Return which rows violate the constraints least; warn if none satisfies them."""
     allowed = least_violating(ranked.violations, usable)
     chosen = np.flatnonzero(allowed & usable)
@@ -240,7 +238,7 @@ def warned_rows(plan: SearchRun, ranked: History, usable: np.ndarray) -> np.ndar
     return allowed
 
 
-def _best_allowed_row(plan: SearchRun, ranked: History, scores: FloatArray) -> int:
+def _best_allowed_row(plan: Plan, ranked: History, scores: FloatArray) -> int:
     """Return the best of the rows that violate constraints least; warn if they do."""
     chosen = int(best_first(scores, ranked.violations)[0])
     has_score = not np.isnan(np.ravel(scores[chosen])[0])
@@ -249,7 +247,7 @@ def _best_allowed_row(plan: SearchRun, ranked: History, scores: FloatArray) -> i
     return chosen
 
 
-def _warn(plan: SearchRun, ranked: History, chosen: int) -> None:
+def _warn(plan: Plan, ranked: History, chosen: int) -> None:
     assert plan.constraints is not None
     trial = ranked[chosen]
     found = trial.outcomes

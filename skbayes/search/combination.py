@@ -12,9 +12,11 @@ from sklearn import config_context
 from sklearn.utils import get_tags
 
 from skbayes import compat
-from skbayes.evaluation.fast_metrics import fast_metric
-from skbayes.evaluation.fold import PREDICTING
-from skbayes.evaluation.responses import (
+from skbayes.space.dimensions import FloatArray
+from skbayes.trial.fast_metrics import fast_metric
+from skbayes.trial.fold import PREDICTING
+from skbayes.trial.plan import Plan
+from skbayes.trial.responses import (
     Array,
     ClassifierAverages,
     RegressorAverages,
@@ -23,8 +25,6 @@ from skbayes.evaluation.responses import (
     mean_response,
     mean_votes,
 )
-from skbayes.evaluation.run import SearchRun
-from skbayes.space.dimensions import FloatArray
 
 # Numbers of the best members to begin with, and of members with repetition. With few
 # candidates, a quarter of them begins.
@@ -155,7 +155,7 @@ class _StoredRegressor(_Stored, RegressorAverages):
 class FoldScorer:
     """Scores of weighted averages of predictions on the test sets of the splits."""
 
-    run: SearchRun
+    plan: Plan
     responses: Mapping[int, Sequence[Response]]  # predictions by trial and split
     scorer: Any
     metric: str | None = None  # metric to choose if the scorer has several
@@ -165,8 +165,8 @@ class FoldScorer:
     _data: dict[int, tuple[Any, Any, dict]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        estimator = self.run.estimator
-        self.target = Target.of(estimator, self.run.y)
+        estimator = self.plan.estimator
+        self.target = Target.of(estimator, self.plan.y)
         self._tags = get_tags(estimator)
         classifies = self._tags.estimator_type == "classifier"
         self._kind = _StoredClassifier if classifies else _StoredRegressor
@@ -262,7 +262,7 @@ class FoldScorer:
             with config_context(skip_parameter_validation=True):
                 score = self.scorer(estimator, X, y, **params)
         except Exception:
-            score = self.run.missing_score
+            score = self.plan.missing_score
             if not math.isfinite(score):
                 raise
         return float(score[self.metric] if isinstance(score, Mapping) else score)
@@ -270,12 +270,12 @@ class FoldScorer:
     def _test_set(self, fold: int) -> tuple[Any, Any, dict]:
         """Return the test set, and the metadata of its rows for the scorer."""
         if fold not in self._data:
-            run = self.run
-            train, test = run.splits[fold]
-            X, y = compat.safe_split(run.estimator, run.X, run.y, test, train)
+            plan = self.plan
+            train, test = plan.splits[fold]
+            X, y = compat.safe_split(plan.estimator, plan.X, plan.y, test, train)
             if type(self.scorer) in PREDICTING:
                 X = np.empty((_n_rows(y), 0))
-            params = compat.check_fit_params(run.X, dict(self.score_params), test)
+            params = compat.check_fit_params(plan.X, dict(self.score_params), test)
             self._data[fold] = X, y, params
         return self._data[fold]
 

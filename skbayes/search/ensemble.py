@@ -22,7 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
-from skbayes.evaluation.responses import (
+from skbayes.trial.responses import (
     Array,
     Averages,
     ClassifierAverages,

@@ -14,12 +14,6 @@ from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from skbayes import compat
-from skbayes.evaluation.aspects.predictions import KeptPredictions, measured_response
-from skbayes.evaluation.fast_metrics import name_of_metric
-from skbayes.evaluation.measure import COSTS
-from skbayes.evaluation.responses import Response, Target, check_averaging
-from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.search.combination import (
     EnsembleResult,
     FoldScorer,
@@ -31,6 +25,12 @@ from skbayes.search.ensemble import (
     WeightedEnsembleRegressor,
 )
 from skbayes.search.out_of_fold import fits_of_trial
+from skbayes.trial.aspects.predictions import KeptPredictions, measured_response
+from skbayes.trial.fast_metrics import name_of_metric
+from skbayes.trial.measure import COSTS
+from skbayes.trial.plan import Plan
+from skbayes.trial.records import History, Trial, TrialState
+from skbayes.trial.responses import Response, Target, check_averaging
 from skbayes.utils.optional import warn_or_log
 
 # Number of trials whose folds are fitted again if there are no predictions.
@@ -49,7 +49,7 @@ LEAST_SECONDS = 0.005
 SUMS = ("fit_time", "score_time", "cpu_time", "model_size", "predict_time")
 
 
-def check_final_model(plan: SearchRun) -> None:
+def check_final_model(plan: Plan) -> None:
     """Check the options of an ensemble, before any fit."""
     options, given = plan.refit.options, f"refit={plan.settings['refit']!r}"
     check_averaging(plan.estimator, plan.y, given)
@@ -74,10 +74,10 @@ class FinalModel:
 
     def __init__(
         self,
-        plan: SearchRun,
+        plan: Plan,
         ranked: History,
         found: Mapping[str, Any],
-        unfitted: Callable[[SearchRun, Mapping[str, Any]], Any],
+        unfitted: Callable[[Plan, Mapping[str, Any]], Any],
     ) -> None:
         self.plan, self.ranked, self.found = plan, ranked, found
         self._unfitted = unfitted
@@ -336,7 +336,7 @@ def is_better(gain: float, std: float) -> bool:
     return gain > std
 
 
-def _folds_suffice(plan: SearchRun) -> bool:
+def _folds_suffice(plan: Plan) -> bool:
     """Return whether each row is in most training sets, and in equally many."""
     counts = np.zeros(plan.n_samples)
     for train, _ in plan.splits:
@@ -346,7 +346,7 @@ def _folds_suffice(plan: SearchRun) -> bool:
     return bool(even and not pairwise)
 
 
-def _cv_of(plan: SearchRun) -> Any:
+def _cv_of(plan: Plan) -> Any:
     """Return a value of `cv` with which a clone of the ensemble can be fitted."""
     cv = plan.settings["cv"]
     if cv is None or isinstance(cv, Integral):

@@ -14,11 +14,6 @@ from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
-from skbayes.evaluation.constraints import rule_and_bounds
-from skbayes.evaluation.evaluator import check_candidates
-from skbayes.evaluation.run import SearchRun, Stage
-from skbayes.evaluation.subsets import Fidelity
-from skbayes.evaluation.trial import History, TrialState
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.optimizer.random_streams import make_seeds
 from skbayes.results.scores import metrics_of
@@ -48,6 +43,11 @@ from skbayes.search.running import Outcome
 from skbayes.space import Space
 from skbayes.space.dimensions import FloatArray
 from skbayes.surrogates.gp.robust_monotonic import RobustMonotonicGP
+from skbayes.trial.constraints import rule_and_bounds
+from skbayes.trial.evaluator import check_candidates
+from skbayes.trial.plan import Plan, Stage
+from skbayes.trial.records import History, TrialState
+from skbayes.trial.subsets import Fidelity
 from skbayes.utils.optional import warn_or_log, warn_user
 
 logger = logging.getLogger("skbayes")
@@ -400,7 +400,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         estimator.
     trials_ : History
         All trials in the order in which they were proposed, as
-        :class:`~skbayes.evaluation.Trial`.
+        :class:`~skbayes.trial.Trial`.
     optimizer_ : Optimizer
         Optimizer that contains all observations of the search.
     stop_reason_ : str
@@ -568,7 +568,7 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     # -- the two parts of the search ----------------------------------------------
 
-    def _on_small_samples(self, plan: SearchRun, history: History) -> Any:
+    def _on_small_samples(self, plan: Plan, history: History) -> Any:
         Optimizer(plan.space, **self._optimizer_options(plan))  # detects errors early
         start = {"n_initial_points": self._n_initial(plan), "initial_points": None}
         return RoundRobinOptimizer(
@@ -583,12 +583,12 @@ class HyperTuneSearchCV(BayesSearchCV):
             ]
         )
 
-    def _n_initial(self, plan: SearchRun) -> int:
+    def _n_initial(self, plan: Plan) -> int:
         """Return the number of initial configurations, with small samples."""
         given = self._n_spread(plan)
         return N_INITIAL_POINTS if isinstance(given, str) else given
 
-    def _n_small(self, plan: SearchRun) -> int:
+    def _n_small(self, plan: Plan) -> int:
         """Return the number of trials on each small sample; 0 if none are searched."""
         if not plan.notes["signs"] or plan.space.n_configurations <= self.n_iter:
             return 0
@@ -603,7 +603,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             )
         return n_small
 
-    def _stages(self, plan: SearchRun) -> list[Stage]:
+    def _stages(self, plan: Plan) -> list[Stage]:
         check_candidates(plan.estimator, plan.space.covering_sample())
         signs = check_monotonicity(self.complexity, self.estimator, plan.space)
         plan.notes["signs"] = signs
@@ -631,13 +631,13 @@ class HyperTuneSearchCV(BayesSearchCV):
         )
         return [small, Stage(self._on_all_data, self.n_iter - n_small)]
 
-    def _min_rows(self, plan: SearchRun) -> int:
+    def _min_rows(self, plan: Plan) -> int:
         classes = ("binary", "multiclass")
         if is_classifier(self.estimator) and type_of_target(plan.y) in classes:
             return MIN_ROWS * len(np.unique(plan.y))
         return MIN_ROWS
 
-    def _on_all_data(self, plan: SearchRun, history: History) -> Optimizer:
+    def _on_all_data(self, plan: Plan, history: History) -> Optimizer:
         signs = plan.notes["signs"]
         derived = derive_signs(plan.space, signs, history, plan.seed)
         plan.notes["monotonicity"] = derived
@@ -662,7 +662,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         self._warm_start(optimizer, plan)
         return optimizer
 
-    def _with_signs(self, plan: SearchRun, derived: SignPlan) -> dict[str, Any]:
+    def _with_signs(self, plan: Plan, derived: SignPlan) -> dict[str, Any]:
         """Return the arguments of the optimizer that depend on the small samples."""
         points, space = list(plan.initial_points), plan.space
         (center,) = space.decode(derived.center[None, :])
@@ -689,7 +689,7 @@ class HyperTuneSearchCV(BayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _describe(self, plan: SearchRun, outcome: Outcome) -> dict[str, Any]:
+    def _describe(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
         history = outcome.history
         attributes = super()._describe(plan, outcome)
         attributes |= self._describe_signs(plan, history)
@@ -708,7 +708,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             results[f"rank_test_{metric}"] = ranks
         return attributes
 
-    def _extra_columns(self, plan: SearchRun, history: History) -> dict[str, list]:
+    def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
         # 0 on small samples, and 1 on all data.
         has_two = self._n_small(plan) > 0
         stages = [trial.stage if has_two else 1 for trial in history]
@@ -719,7 +719,7 @@ class HyperTuneSearchCV(BayesSearchCV):
             "subset": subsets,
         }
 
-    def _describe_signs(self, plan: SearchRun, history: History) -> dict[str, Any]:
+    def _describe_signs(self, plan: Plan, history: History) -> dict[str, Any]:
         """Return the attributes that describe the results on small samples."""
         derived, decode = plan.notes.get("monotonicity"), plan.space.decode
         return {
@@ -735,7 +735,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         }
 
     def _signs_in_force(
-        self, plan: SearchRun, history: History, derived: SignPlan
+        self, plan: Plan, history: History, derived: SignPlan
     ) -> dict[str, int]:
         space = plan.space
         scored = [t for t in history if t.stage and t.state == TrialState.COMPLETE]
@@ -748,7 +748,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         return {n: s for n, s in plan.notes["signs"].items() if n in names}
 
     def _selection_scores(
-        self, plan: SearchRun, results: Mapping[str, Any]
+        self, plan: Plan, results: Mapping[str, Any]
     ) -> FloatArray | None:
         if not rule_and_bounds(self.constraints)[1]:
             return None
@@ -757,7 +757,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         scores = results[f"mean_test_{plan.objective.name}"]
         return np.where(whole | ~np.any(whole), scores, np.nan)[:, None]
 
-    def _select(self, plan: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
+    def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
         attributes, stages = super()._select(plan, found), found["cv_results_"]["stage"]
         chosen = attributes.get("best_index_")
         if callable(plan.refit.plain) and stages[chosen] < stages.max():

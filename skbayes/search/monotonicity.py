@@ -34,13 +34,13 @@ from typing import Any
 import numpy as np
 
 from skbayes.defaults.parts import owner_of
-from skbayes.evaluation.fold import configured
-from skbayes.evaluation.trial import History, Trial
 from skbayes.optimizer.random_streams import Stream, make_generator
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration, sobol
 from skbayes.space.dimensions import FloatArray, key_of
 from skbayes.surrogates.gp.monotonic import NU
+from skbayes.trial.fold import configured
+from skbayes.trial.records import History, Trial
 
 __all__ = ["KNOWN_MONOTONICITY", "check_monotonicity", "known_monotonicity"]
 

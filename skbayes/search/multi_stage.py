@@ -11,9 +11,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from skbayes import compat
-from skbayes.evaluation.run import SearchRun, Stage
-from skbayes.evaluation.subsets import Fidelity, check_train_size
-from skbayes.evaluation.trial import History, TrialState
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.scores import stage_correlation
@@ -35,6 +32,9 @@ from skbayes.search.running import Outcome
 from skbayes.space.candidates import Candidates
 from skbayes.surrogates.fidelity import MultiFidelity
 from skbayes.surrogates.registry import capability, check_surrogate, make_surrogate
+from skbayes.trial.plan import Plan, Stage
+from skbayes.trial.records import History, TrialState
+from skbayes.trial.subsets import Fidelity, check_train_size
 from skbayes.utils.optional import warn_user
 from skbayes.utils.ranking import best_first
 
@@ -394,7 +394,7 @@ class MultiStageSearchCV(BayesSearchCV):
         estimator.
     trials_ : History
         All trials in the order in which they were proposed, as
-        :class:`~skbayes.evaluation.Trial`.
+        :class:`~skbayes.trial.Trial`.
     n_points_ : int
         Number of trials that were in progress at the same time.
     target_metric_ : str
@@ -592,7 +592,7 @@ class MultiStageSearchCV(BayesSearchCV):
             )
         return [int(n) for n in given]
 
-    def _make_optimizer(self, plan: SearchRun) -> Optimizer:
+    def _make_optimizer(self, plan: Plan) -> Optimizer:
         return self._optimizer_for(plan, self._n_trials(plan.settings)[0])
 
     def _mixes_fidelities(self) -> bool:
@@ -611,7 +611,7 @@ class MultiStageSearchCV(BayesSearchCV):
 
     # -- the stages ---------------------------------------------------------------
 
-    def _stages(self, plan: SearchRun) -> list[Stage]:
+    def _stages(self, plan: Plan) -> list[Stage]:
         settings = plan.settings
         sizes, n_trials = self._sizes(settings), self._n_trials(settings)
         self._mixes_fidelities()
@@ -623,7 +623,7 @@ class MultiStageSearchCV(BayesSearchCV):
             stages.append(Stage(make, n_trials[index], _always(fidelity), [fidelity]))
         return stages
 
-    def _first_on_samples(self, plan: SearchRun, history: History) -> Optimizer:
+    def _first_on_samples(self, plan: Plan, history: History) -> Optimizer:
         optimizer = self._make_optimizer(plan)
         # Known scores are not used, since they are scores on all rows.
         known = promising(plan)
@@ -633,7 +633,7 @@ class MultiStageSearchCV(BayesSearchCV):
         return optimizer
 
     def _next_optimizer(
-        self, index: int, fidelity: Fidelity, plan: SearchRun, history: History
+        self, index: int, fidelity: Fidelity, plan: Plan, history: History
     ) -> Optimizer:
         """Make the optimizer of a later stage from the trials of earlier stages."""
         last = History([trial for trial in history if trial.stage == index - 1])
@@ -651,7 +651,7 @@ class MultiStageSearchCV(BayesSearchCV):
         return Optimizer(plan.space, **options)
 
     def _informed_surrogate(
-        self, plan: SearchRun, fidelity: Fidelity, history: History
+        self, plan: Plan, fidelity: Fidelity, history: History
     ) -> Any:
         """Return the surrogate, which also uses earlier stages if possible."""
         seen = [trial for trial in history if trial.state == TrialState.COMPLETE]
@@ -672,7 +672,7 @@ class MultiStageSearchCV(BayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _describe(self, plan: SearchRun, outcome: Outcome) -> dict[str, Any]:
+    def _describe(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
         history, optimizers = outcome.history, outcome.optimizers
         sizes = self._sizes(plan.settings)
         fractions = [plan.train_fraction(Fidelity(train_size=size)) for size in sizes]
@@ -688,7 +688,7 @@ class MultiStageSearchCV(BayesSearchCV):
             "cv_results_": self._table(plan, self._ranked(history)),
         }
 
-    def _extra_columns(self, plan: SearchRun, history: History) -> dict[str, list]:
+    def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
         return super()._extra_columns(plan, history) | {
             "stage": [trial.stage for trial in history],
             "train_fraction": [trial.train_fraction for trial in history],

@@ -9,16 +9,16 @@ import numpy as np
 from scipy import sparse
 
 from skbayes import compat
-from skbayes.evaluation.fold import configured
-from skbayes.evaluation.options import (
+from skbayes.trial.fold import configured
+from skbayes.trial.options import (
     oof_method,
     returns_all,
     returns_estimators,
     several_outputs,
 )
-from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.subsets import Fidelity
-from skbayes.evaluation.trial import History, Trial, TrialState
+from skbayes.trial.plan import Plan
+from skbayes.trial.records import History, Trial, TrialState
+from skbayes.trial.subsets import Fidelity
 
 
 def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
@@ -32,7 +32,7 @@ def check_partition(splits: Sequence[tuple[Any, Any]], n_samples: int) -> None:
 
 
 def fits_of_trial(
-    plan: SearchRun, trial: Trial, splits: Sequence[int] | None = None
+    plan: Plan, trial: Trial, splits: Sequence[int] | None = None
 ) -> list[Any]:
     """Fit a trial again on splits, with the parameters of its score there."""
     job, X, y = plan.job, plan.X, plan.y
@@ -49,7 +49,7 @@ def fits_of_trial(
     return fitted
 
 
-def winner_fits(plan: SearchRun, ranked: History, best: int) -> dict[str, Any]:
+def winner_fits(plan: Plan, ranked: History, best: int) -> dict[str, Any]:
     """Return `fold_estimators_` and `oof_predictions_`, if they are requested."""
     asked = plan.settings["return_folds"]
 

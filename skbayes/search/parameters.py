@@ -24,14 +24,14 @@ from skbayes import compat
 from skbayes.acquisition.improvement import Acquisition
 from skbayes.acquisition.influence import ExpectedInfluence
 from skbayes.defaults.model_choice import ModelChoice
-from skbayes.evaluation.aspects import registry as aspects
-from skbayes.evaluation.trial import History
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.search.combination import EnsembleResult
 from skbayes.space import Space
 from skbayes.surrogates.parzen import ParzenEstimator
 from skbayes.surrogates.registry import registry
+from skbayes.trial.aspects import registry as aspects
+from skbayes.trial.records import History
 from skbayes.utils.did_you_mean import NameHints, name_elsewhere, surrogate_elsewhere
 from skbayes.utils.pickled_version import PickledVersion
 

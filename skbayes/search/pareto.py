@@ -13,9 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.acquisition.hypervolume import choose_point, hypervolumes, is_nondominated
-from skbayes.evaluation.objectives import Objectives
-from skbayes.evaluation.options import RefitChoice, refit_choice
-from skbayes.evaluation.run import SearchRun
 from skbayes.optimizer.optimizer import Optimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import KnownTrial, known_trials
@@ -32,6 +29,9 @@ from skbayes.search.parameters import (
     Stopper,
 )
 from skbayes.search.running import Outcome
+from skbayes.trial.objectives import Objectives
+from skbayes.trial.options import RefitChoice, refit_choice
+from skbayes.trial.plan import Plan
 from skbayes.utils.optuna_study import study_of
 
 
@@ -76,7 +76,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         - "predict_time": seconds that `predict` takes for one row;
         - "model_size": size of the pickled estimator in bytes;
         - "n_features": number of features that the fitted estimator uses, see
-          :func:`skbayes.evaluation.n_features`.
+          :func:`skbayes.trial.n_features`.
 
         An objective with any other name needs a tuple ``(direction, measure)`` instead
         of the direction. The second element is one of the names above, a callable
@@ -318,7 +318,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         estimator.
     trials_ : History
         All trials in the order in which they were proposed, as
-        :class:`~skbayes.evaluation.Trial`.
+        :class:`~skbayes.trial.Trial`.
     optimizer_ : Optimizer
         Optimizer that contains all observations of the search.
     stop_reason_ : str
@@ -483,11 +483,11 @@ class ParetoSearchCV(BaseBayesSearchCV):
     def _make_objective(self, settings: Mapping[str, Any], scorers: Any) -> Objectives:
         return Objectives(self.objectives)
 
-    def _make_optimizer(self, plan: SearchRun) -> Optimizer:
+    def _make_optimizer(self, plan: Plan) -> Optimizer:
         n = len(Objectives(self.objectives).names)
         return Optimizer(plan.space, **self._optimizer_options(plan, n_objectives=n))
 
-    def _known_results(self, plan: SearchRun) -> list[KnownTrial]:
+    def _known_results(self, plan: Plan) -> list[KnownTrial]:
         source, objectives = self.warm_start_from, plan.objective
         if study_of(source) is not None or hasattr(source, "x_iters"):
             raise ValueError(
@@ -514,7 +514,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _describe(self, plan: SearchRun, outcome: Outcome) -> dict[str, Any]:
+    def _describe(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
         attributes = super()._describe(plan, outcome)
         results = attributes["cv_results_"]
         objectives = plan.objective
@@ -526,7 +526,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
                 del results[key]
         return attributes
 
-    def _select(self, plan: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
+    def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
         results, trials = found["cv_results_"], found["trials_"]
         objectives = plan.objective
         if is_unfinished(trials):
@@ -553,9 +553,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
             attributes |= self._chosen(choice, "refit", rows, found)
         return attributes
 
-    def _without_front(
-        self, plan: SearchRun, results: Mapping[str, Any]
-    ) -> dict[str, Any]:
+    def _without_front(self, plan: Plan, results: Mapping[str, Any]) -> dict[str, Any]:
         """Return the attributes of a search without a finished trial."""
         names, choice = plan.objective.names, plan.refit.plain
         attributes = {

@@ -23,14 +23,14 @@ from skbayes.defaults.default import (
 )
 from skbayes.defaults.learned_prior import learned_prior
 from skbayes.defaults.parts import own_values, owner_of, parts_of
-from skbayes.evaluation.limits import FitLimits
-from skbayes.evaluation.options import (
+from skbayes.space import OptimumPrior, Space
+from skbayes.trial.limits import FitLimits
+from skbayes.trial.options import (
     parse_time,
     parse_trial_limits,
 )
-from skbayes.evaluation.run import SearchRun
-from skbayes.evaluation.subsets import FULL_DATA, Fidelity, Subsets
-from skbayes.space import OptimumPrior, Space
+from skbayes.trial.plan import Plan
+from skbayes.trial.subsets import FULL_DATA, Fidelity, Subsets
 from skbayes.utils.did_you_mean import did_you_mean
 from skbayes.utils.optional import warn_user
 
@@ -275,7 +275,7 @@ def draw_splits(
     return splits
 
 
-def draw_subsets(plan: SearchRun, parameter: str) -> Subsets | None:
+def draw_subsets(plan: Plan, parameter: str) -> Subsets | None:
     """Draw the training subsets of all stages, once for all trials.
 
     Their sizes are those of the `parameter`.
@@ -295,7 +295,7 @@ def draw_subsets(plan: SearchRun, parameter: str) -> Subsets | None:
 
 
 def drawn_from(
-    plan: SearchRun,
+    plan: Plan,
     splits: Sequence[tuple[Any, Any]],
     fidelities: Sequence[Fidelity],
     parameter: str,

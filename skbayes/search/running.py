@@ -18,12 +18,6 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
-from skbayes.evaluation.aspects.constraints import unreachable_text
-from skbayes.evaluation.backend import Backend
-from skbayes.evaluation.evaluator import CandidateEvaluator, make_backend, make_job
-from skbayes.evaluation.prefix_store import machine_store, temporary_store
-from skbayes.evaluation.run import NullJournal, SearchRun
-from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.journal.identity import describe_search, search_facts
 from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
@@ -34,6 +28,12 @@ from skbayes.search.choice import nearest_allowed
 from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import draw_subsets
 from skbayes.tracking.mlflow_runs import autologged
+from skbayes.trial.aspects.constraints import unreachable_text
+from skbayes.trial.backend import Backend
+from skbayes.trial.evaluator import CandidateEvaluator, make_backend, make_job
+from skbayes.trial.plan import NullJournal, Plan
+from skbayes.trial.prefix_store import machine_store, temporary_store
+from skbayes.trial.records import History, Trial, TrialState
 from skbayes.utils.optional import warn_or_log
 
 logger = logging.getLogger("skbayes")
@@ -64,7 +64,7 @@ class RunningSearch:
     """
 
     search: SearchParameters
-    plan: SearchRun
+    plan: Plan
     context: ExecutionContext
     journal: NullJournal
     optimizer: Any
@@ -76,7 +76,7 @@ class RunningSearch:
     def opened(
         cls,
         search: SearchParameters,
-        plan: SearchRun,
+        plan: Plan,
         params: Mapping[str, Any],
         begin: float,
     ) -> Iterator[RunningSearch]:
@@ -303,7 +303,7 @@ class RunningSearch:
 
 
 def _journal_of(
-    search: SearchParameters, plan: SearchRun, params: Mapping[str, Any], n_points: int
+    search: SearchParameters, plan: Plan, params: Mapping[str, Any], n_points: int
 ) -> Journal:
     if compat.is_in_cross_validation():
         raise ValueError(
@@ -335,7 +335,7 @@ def _journal_of(
     )
 
 
-def _check_recorded_scores(plan: SearchRun, journal: NullJournal) -> None:
+def _check_recorded_scores(plan: Plan, journal: NullJournal) -> None:
     """Check that the trials of the journal have the metric that guides the search."""
     for trial in journal.results.values():
         is_complete = trial.state == TrialState.COMPLETE and trial.error is None

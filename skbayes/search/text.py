@@ -23,8 +23,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import type_of_target
 
 from skbayes import compat
-from skbayes.evaluation.options import oof_method
-from skbayes.evaluation.run import SearchRun
 from skbayes.search.bayes import BayesSearchCV
 from skbayes.search.multi_stage import MultiStageSearchCV
 from skbayes.search.parameters import (
@@ -52,6 +50,8 @@ from skbayes.text.search_spaces import (
     without_auto,
 )
 from skbayes.text.tokens import check_labeled_texts
+from skbayes.trial.options import oof_method
+from skbayes.trial.plan import Plan
 
 # Steps of the default pipeline.
 VECTORIZER, CLASSIFIER = "vectorizer", "classifier"
@@ -428,7 +428,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         estimator.
     trials_ : History
         All trials in the order in which they were proposed, as
-        :class:`~skbayes.evaluation.Trial`.
+        :class:`~skbayes.trial.Trial`.
     optimizer_ : Optimizer
         Optimizer of the last stage, with all of its observations.
     stop_reason_ : str
@@ -621,7 +621,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         plain.estimator = self._pipeline()
         return plain
 
-    def _trial_data(self, plan: SearchRun) -> Callable[[Any], Any] | None:
+    def _trial_data(self, plan: Plan) -> Callable[[Any], Any] | None:
         if not _has_vectorizer(plan):
             return None
         return partial(counted_texts, plan.X, limit=self._cache_limit)
@@ -631,12 +631,12 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         own = parse_initial_points(self.initial_points)[0] or []
         super()._warn_of_untried(points[: len(own)], space, n_iter)
 
-    def _refit_rows(self, plan: SearchRun, found: Mapping[str, Any]) -> Any:
+    def _refit_rows(self, plan: Plan, found: Mapping[str, Any]) -> Any:
         is_refitted = not isinstance(self.dev, Mapping) or self.dev.get("refit", True)
         # Otherwise without the documents of `dev`, which are tested by the first split.
         return None if is_refitted else plan.splits[0][0]
 
-    def _unfitted(self, plan: SearchRun, params: Mapping[str, Any]) -> Any:
+    def _unfitted(self, plan: Plan, params: Mapping[str, Any]) -> Any:
         """Return a pipeline that solves the problems of the classes in parallel."""
         pipeline = super()._unfitted(plan, params)
         learner = _last_step(pipeline)
@@ -644,7 +644,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             learner.set_params(n_jobs=self.n_jobs)
         return pipeline
 
-    def _refitted(self, plan: SearchRun, model: Any) -> Any:
+    def _refitted(self, plan: Plan, model: Any) -> Any:
         """Return the final model, which does not start workers."""
         own = getattr(_last_step(plan.estimator), "n_jobs", None)
         members = getattr(model, "estimators_", [model])
@@ -800,7 +800,7 @@ def _last_step(estimator: Any) -> Any:
     return estimator[-1] if isinstance(estimator, Pipeline) else estimator
 
 
-def _has_vectorizer(plan: SearchRun) -> bool:
+def _has_vectorizer(plan: Plan) -> bool:
     """Return whether some trials use a vectorizer that can share its counts."""
     params = [plan.estimator.get_params(deep=True), *plan.space.covering_sample()]
     values = (value for by_name in params for value in by_name.values())

@@ -14,11 +14,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from skbayes import compat
 from skbayes.acquisition.tradeoff import RULES, envelope, relative_costs
-from skbayes.evaluation.costs import trial_cost, trial_costs
-from skbayes.evaluation.objectives import ScoreAndCost
-from skbayes.evaluation.run import SearchRun, Stage
-from skbayes.evaluation.subsets import Fidelity, check_train_size
-from skbayes.evaluation.trial import History, Trial, TrialState
 from skbayes.optimizer.tradeoff_optimizer import TradeoffOptimizer
 from skbayes.results.frame import FrameAttribute
 from skbayes.results.warm_start import KnownTrial, journal_trials, known_trials
@@ -47,6 +42,11 @@ from skbayes.search.running import Outcome
 from skbayes.space import Ordinal, Space
 from skbayes.space.dimensions import FloatArray, is_number
 from skbayes.space.notation import parse_spaces
+from skbayes.trial.costs import trial_cost, trial_costs
+from skbayes.trial.objectives import ScoreAndCost
+from skbayes.trial.plan import Plan, Stage
+from skbayes.trial.records import History, Trial, TrialState
+from skbayes.trial.subsets import Fidelity, check_train_size
 from skbayes.utils.ranking import best_first, least_violating
 
 # Name of the training size among the proposed parameters.
@@ -103,7 +103,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         - "predict_time": seconds that `predict` takes for one row;
         - "model_size": size of the pickled estimator in bytes;
         - "n_features": number of features that the fitted estimator uses, see
-          :func:`skbayes.evaluation.n_features`;
+          :func:`skbayes.trial.n_features`;
         - a callable ``cost(estimator)`` that returns a number, 0 or more, for a fitted
           estimator.
     score_range : tuple of (float, float), default=None
@@ -355,7 +355,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         estimator.
     trials_ : History
         All trials in the order in which they were proposed, as
-        :class:`~skbayes.evaluation.Trial`.
+        :class:`~skbayes.trial.Trial`.
     optimizer_ : Optimizer
         Optimizer that contains all observations of the search.
     stop_reason_ : str
@@ -598,12 +598,12 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     def _own_values(self, estimator: Any) -> dict[str, Any]:
         return {**super()._own_values(estimator), SIZE: self._sizes()[-1]}
 
-    def _stages(self, plan: SearchRun) -> list[Stage]:
+    def _stages(self, plan: Plan) -> list[Stage]:
         sizes = [Fidelity(train_size=size) for size in self._sizes()]
         first, most = self._first_optimizer, self._most_trials()
         return [Stage(first, most, _split_size, sizes, weight=1.0)]
 
-    def _make_optimizer(self, plan: SearchRun) -> TradeoffOptimizer:
+    def _make_optimizer(self, plan: Plan) -> TradeoffOptimizer:
         largest = self._sizes()[-1]
         points = [{SIZE: largest, **point} for point in plan.initial_points]
         return TradeoffOptimizer(
@@ -616,7 +616,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     # -- what is known already ----------------------------------------------------
 
-    def _known_results(self, plan: SearchRun) -> list[KnownTrial]:
+    def _known_results(self, plan: Plan) -> list[KnownTrial]:
         source, objective = self.warm_start_from, plan.objective
         metric = objective.name or "score"
         trials, n_others, same_cost = self._trials_with_sizes(source, plan.space)
@@ -665,17 +665,17 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     # -- after the last trial -----------------------------------------------------
 
-    def _describe(self, plan: SearchRun, outcome: Outcome) -> dict[str, Any]:
+    def _describe(self, plan: Plan, outcome: Outcome) -> dict[str, Any]:
         described = super()._describe(plan, outcome)
         return described | {"train_fractions_": self._fractions(plan)}
 
-    def _fractions(self, plan: SearchRun) -> list[float]:
+    def _fractions(self, plan: Plan) -> list[float]:
         """Return the training sizes as shares of the training rows."""
         return [
             plan.train_fraction(Fidelity(train_size=size)) for size in self._sizes()
         ]
 
-    def _extra_columns(self, plan: SearchRun, history: History) -> dict[str, list]:
+    def _extra_columns(self, plan: Plan, history: History) -> dict[str, list]:
         fractions = np.array([trial.train_fraction for trial in history])
         relative = fractions / self._fractions(plan)[-1]
         costs = trial_costs(history, plan.objective.cost, relative)
@@ -693,7 +693,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             "rank_tradeoff_score": list(rank(tradeoff)),
         }
 
-    def _select(self, plan: SearchRun, found: Mapping[str, Any]) -> dict[str, Any]:
+    def _select(self, plan: Plan, found: Mapping[str, Any]) -> dict[str, Any]:
         results, trials = found["cv_results_"], found["trials_"]
         unit_scores = self._unit_scores(results, trials)
         if not np.any(np.isfinite(unit_scores)) and not is_unfinished(trials):
@@ -712,9 +712,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
             attributes |= _best(results, row, metric)
         return attributes
 
-    def _selection_scores(
-        self, plan: SearchRun, results: Mapping[str, Any]
-    ) -> FloatArray:
+    def _selection_scores(self, plan: Plan, results: Mapping[str, Any]) -> FloatArray:
         # The cheapest of ties, as in `tradeoff_curve_`.
         return _by_cost(results["tradeoff_score"], results["relative_cost"])
 
@@ -724,7 +722,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         allowed = least_violating(trials.violations, np.isfinite(scores))
         return np.where(allowed, scores, np.nan)
 
-    def _refit_rows(self, plan: SearchRun, found: Mapping[str, Any]) -> Any:
+    def _refit_rows(self, plan: Plan, found: Mapping[str, Any]) -> Any:
         place = found["train_fractions_"].index(found["best_train_fraction_"])
         fidelity = Fidelity(train_size=self._sizes()[place])
         everything = np.arange(plan.n_samples)

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 
 from skbayes.compat import BaseSearchCV
-from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.journal.reader import while_running
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord
+from skbayes.trial.records import Trial, TrialState
 from skbayes.utils.optional import import_optional, warn_user
 
 # Limits of all servers: characters of a value, and parameters of one call.

@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from skbayes.evaluation.trial import Trial, TrialState
 from skbayes.results.read import read_record
 from skbayes.results.record import SearchRecord, dimensions_by_name
 from skbayes.space import Integer, Real
 from skbayes.space.dimensions import Dimension, is_number
+from skbayes.trial.records import Trial, TrialState
 from skbayes.utils.optional import import_optional
 
 # User attribute with the number of the trial in the search.

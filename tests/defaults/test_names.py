@@ -13,10 +13,10 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from skbayes import BayesSearchCV
 from skbayes.defaults import default_space
 from skbayes.defaults.names import number_types, set_parameters
-from skbayes.evaluation.fold import configured
 from skbayes.search._validation import check_names, check_values
 from skbayes.search.plan import resolved_spaces
 from skbayes.space import Choice, Integer, Space
+from skbayes.trial.fold import configured
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 y = np.arange(30) % 2

@@ -87,8 +87,8 @@ MEMBERS = {
 
 # Packages that users do not import from.
 WITHOUT_PUBLIC_NAMES = {
-    "skbayes.evaluation.aspects",
-    "skbayes.evaluation.rounds",
+    "skbayes.trial.aspects",
+    "skbayes.trial.rounds",
     "skbayes.surrogates.gp",
 }
 

@@ -9,8 +9,8 @@ from simple_estimators import Unknown
 from sklearn.naive_bayes import GaussianNB
 from sklearn.preprocessing import StandardScaler
 
-from skbayes.evaluation import prefix_steps
-from skbayes.evaluation.aspects import shared_steps
+from skbayes.trial import prefix_steps
+from skbayes.trial.aspects import shared_steps
 
 
 @contextlib.contextmanager

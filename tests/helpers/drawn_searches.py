@@ -20,9 +20,9 @@ from skbayes import (
     ParetoSearchCV,
     TradeoffSearchCV,
 )
-from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.journal.journal import Journal
 from skbayes.space import Choice, Space
+from skbayes.trial.records import FoldResult, History, Trial
 
 X, y = load_iris(return_X_y=True)
 

@@ -12,10 +12,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from skbayes.evaluation.trial import FoldResult, Trial
 from skbayes.journal.journal import Journal
 from skbayes.journal.store import checksum
 from skbayes.space import Choice, Space
+from skbayes.trial.records import FoldResult, Trial
 
 CLASSIFIERS = [SVC(), LogisticRegression()]
 SPACE = Space.from_notation(

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from skbayes.evaluation.aspect import Aspect, FoldAspect
-from skbayes.evaluation.fold import FoldCall
-from skbayes.evaluation.trial import FoldResult, History
+from skbayes.trial.aspect import Aspect, FoldAspect
+from skbayes.trial.fold import FoldCall
+from skbayes.trial.records import FoldResult, History
 
 _TRACING = threading.Lock()
 

@@ -3,10 +3,10 @@
 import pytest
 from fake_clock import CLOCK
 
-from skbayes.evaluation import evaluator as evaluation
-from skbayes.evaluation import fold
 from skbayes.loop import scheduler as scheduling
 from skbayes.search import running
+from skbayes.trial import evaluator as evaluation
+from skbayes.trial import fold
 
 
 @pytest.fixture

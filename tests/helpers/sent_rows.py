@@ -9,7 +9,7 @@ import joblib
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from skbayes.evaluation import prefix_steps
+from skbayes.trial import prefix_steps
 
 
 def note(place, what):

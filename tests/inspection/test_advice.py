@@ -10,10 +10,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.tree import DecisionTreeClassifier
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation import FoldResult, History, Trial
 from skbayes.inspection import advice
 from skbayes.search import EnsembleResult
 from skbayes.space import Choice, Ordinal, Space
+from skbayes.trial import FoldResult, History, Trial
 
 X, y = load_iris(return_X_y=True)
 

@@ -11,9 +11,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
-from skbayes.evaluation.trial import History
 from skbayes.inspection import ConvergenceDisplay
 from skbayes.inspection.base import SERIES
+from skbayes.trial.records import History
 
 
 def test_the_best_so_far():

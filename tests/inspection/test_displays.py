@@ -20,7 +20,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, inspection
-from skbayes.evaluation.trial import History
 from skbayes.inspection import (
     ConvergenceDisplay,
     ImportanceDisplay,
@@ -31,6 +30,7 @@ from skbayes.inspection import (
     TradeoffDisplay,
     read_record,
 )
+from skbayes.trial.records import History
 
 DISPLAYS = [
     ConvergenceDisplay,

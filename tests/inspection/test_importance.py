@@ -11,10 +11,10 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from skbayes import BayesSearchCV, load_history
 from skbayes.benchmark import LookupTable, load_nmt
-from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.inspection import Importance, ImportanceDisplay, importance
 from skbayes.inspection.importance import _domains, tree_variances
 from skbayes.space import Space
+from skbayes.trial.records import FoldResult, History, Trial
 
 
 def parts_by_definition(f, weights):

@@ -4,9 +4,9 @@ import drawn_searches as drawn
 import numpy as np
 import pytest
 
-from skbayes.evaluation.trial import History
 from skbayes.inspection import ParallelCoordinatesDisplay as Display
 from skbayes.inspection.parallel_coordinates import NOT_USED
+from skbayes.trial.records import History
 
 
 def heights_of(lines):

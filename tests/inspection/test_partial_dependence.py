@@ -10,7 +10,6 @@ from sklearn.datasets import load_iris
 from sklearn.naive_bayes import GaussianNB
 
 from skbayes import BayesSearchCV, Optimizer, ParetoSearchCV, TradeoffSearchCV
-from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.inspection import PartialDependenceDisplay
 from skbayes.inspection.dependence import (
     BackgroundSample,
@@ -22,6 +21,7 @@ from skbayes.inspection.dependence import (
 from skbayes.space import Choice, Space
 from skbayes.surrogates import GaussianProcess
 from skbayes.surrogates.base import winsorize_low
+from skbayes.trial.records import FoldResult, History, Trial
 
 GRID = {"a": [1, 2, 4, 8], "b": ["x", "y", "z"], "c": [0.1, 0.2]}
 TREE = {

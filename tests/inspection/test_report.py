@@ -26,7 +26,6 @@ from sklearn.tree import DecisionTreeClassifier
 from text_parameters import IMAGE, SCRIPT, Odd
 
 from skbayes import BayesSearchCV, load_history
-from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.inspection import (
     ConvergenceDisplay,
     read_record,
@@ -35,6 +34,7 @@ from skbayes.inspection import (
 )
 from skbayes.inspection.report_plots import MOST_AXES, Plot, _plots, drawn_plots
 from skbayes.journal import reader
+from skbayes.trial.records import FoldResult, History, Trial
 
 X, y = load_iris(return_X_y=True)
 TREE = DecisionTreeClassifier(random_state=0)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from skbayes.evaluation.trial import History
 from skbayes.inspection import ParallelCoordinatesDisplay, read_record
 from skbayes.inspection.scales import (
     label_of,
@@ -16,6 +15,7 @@ from skbayes.inspection.scales import (
     shorten,
 )
 from skbayes.space import Categorical, Distribution, Ordinal, Real, Space
+from skbayes.trial.records import History
 
 
 def scales_of(params, spaces=None, **kwargs):

@@ -9,8 +9,8 @@ from sklearn.experimental import enable_halving_search_cv  # noqa: F401
 from sklearn.model_selection import HalvingGridSearchCV
 from sklearn.svm import SVC
 
-from skbayes.evaluation.trial import History, TrialState
 from skbayes.inspection import ConvergenceDisplay, StagesDisplay
+from skbayes.trial.records import History, TrialState
 
 
 def test_it_is_the_correlation_that_the_search_says():

@@ -29,9 +29,9 @@ from journal_samples import (
 )
 from sklearn.model_selection import KFold, ShuffleSplit
 
-from skbayes.evaluation.trial import FoldResult, FoldStatus, Trial
 from skbayes.journal.json_space import pack_split, unpack_split
 from skbayes.journal.store import APPLICATION_ID
+from skbayes.trial.records import FoldResult, FoldStatus, Trial
 
 NUMBERS = st.one_of(st.floats(), st.integers(-(2**70), 2**70))
 TEXTS = st.one_of(st.none(), st.just("\ud800\0"), st.text())

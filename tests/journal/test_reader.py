@@ -21,10 +21,10 @@ from journal_samples import (
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import SVC
 
-from skbayes.evaluation.trial import FoldResult
 from skbayes.journal.json_space import to_outline
 from skbayes.journal.reader import load_history, read_trials
 from skbayes.space import Space
+from skbayes.trial.records import FoldResult
 
 
 def test_a_finished_search(path):

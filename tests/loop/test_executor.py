@@ -19,13 +19,6 @@ from joblib.parallel import (
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skbayes.evaluation.backend import (
-    Backend,
-    ProcessBackend,
-    RayBackend,
-    SparkBackend,
-    ThreadBackend,
-)
 from skbayes.loop import executor
 from skbayes.loop.executor import (
     _SHARED_WORKERS,
@@ -35,6 +28,13 @@ from skbayes.loop.executor import (
     was_retried,
 )
 from skbayes.loop.ray_tasks import RayTasks
+from skbayes.trial.backend import (
+    Backend,
+    ProcessBackend,
+    RayBackend,
+    SparkBackend,
+    ThreadBackend,
+)
 
 pytestmark = pytest.mark.usefixtures("forked_dask")
 

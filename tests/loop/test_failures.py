@@ -34,11 +34,11 @@ from skbayes import (
     TradeoffSearchCV,
     load_history,
 )
-from skbayes.evaluation.run import Stage
-from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.loop.executor import is_death, is_unreadable
 from skbayes.loop.failures import FailingStart
 from skbayes.space import Choice, Space
+from skbayes.trial.plan import Stage
+from skbayes.trial.records import FoldResult, History, Trial
 
 X, y = load_iris(return_X_y=True)
 ROWS = np.arange(150.0)[:, None]

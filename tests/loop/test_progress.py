@@ -9,8 +9,8 @@ from simple_estimators import Sometimes
 from sklearn.datasets import load_iris
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.loop.progress import Lines, PlannedStage, progress_bar
+from skbayes.trial.records import FoldResult, History, Trial
 
 FOLD = FoldResult({"score": 0.5}, 0.0, 0.0)
 X, y = load_iris(return_X_y=True)

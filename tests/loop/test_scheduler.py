@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skbayes.evaluation.evaluator import CandidateEvaluator
-from skbayes.evaluation.run import NullJournal
-from skbayes.evaluation.trial import FoldResult, Trial, TrialState
 from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 from skbayes.optimizer import SpaceExhausted
 from skbayes.space import Integer, Space
 from skbayes.space.candidates import Configuration
+from skbayes.trial.evaluator import CandidateEvaluator
+from skbayes.trial.plan import NullJournal
+from skbayes.trial.records import FoldResult, Trial, TrialState
 
 
 class Fake:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skbayes.evaluation.trial import History, Trial
 from skbayes.loop.stopping import ExpectedImprovementBelow, NoImprovement, TargetScore
+from skbayes.trial.records import History, Trial
 
 
 def history(*scores, state="complete"):

@@ -14,8 +14,8 @@ from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, load_history
-from skbayes.evaluation.trial import History
 from skbayes.inspection import SearchRecord, read_record
+from skbayes.trial.records import History
 
 X, y = drawn.X, drawn.y
 

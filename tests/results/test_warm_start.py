@@ -16,10 +16,10 @@ from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation.trial import FoldResult, History, Trial
 from skbayes.results.frame import results_frame
 from skbayes.results.warm_start import KnownTrial, known_results, known_trials
 from skbayes.space import Choice, Space
+from skbayes.trial.records import FoldResult, History, Trial
 
 X, y = load_iris(return_X_y=True)
 

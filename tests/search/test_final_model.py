@@ -40,14 +40,14 @@ from skbayes import (
     MultiStageSearchCV,
     TradeoffSearchCV,
 )
-from skbayes.evaluation import FoldResult, Trial
-from skbayes.evaluation.aspects import predictions, shared_steps
-from skbayes.evaluation.responses import Response
 from skbayes.search import (
     WeightedEnsembleClassifier,
     WeightedEnsembleRegressor,
     final_model,
 )
+from skbayes.trial import FoldResult, Trial
+from skbayes.trial.aspects import predictions, shared_steps
+from skbayes.trial.responses import Response
 
 X, y = load_breast_cancer(return_X_y=True)
 X, y = X[::3], y[::3]

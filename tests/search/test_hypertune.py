@@ -13,9 +13,9 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skbayes import HyperTuneSearchCV
-from skbayes.evaluation.fold import Job
-from skbayes.evaluation.run import SearchRun
 from skbayes.space import Space
+from skbayes.trial.fold import Job
+from skbayes.trial.plan import Plan
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"quality": (0.0, 1.0), "other": (0.0, 1.0)}
@@ -121,8 +121,8 @@ def test_small_samples_have_at_most_three_quarters_of_the_trials(n_iter, n_small
     space = Space.from_notation(SPACE)
     splits = list(KFold(3).split(X))
     job = Job(search.estimator, X, y, splits)
-    run = SearchRun(job, None, space=space)
-    stages = search._stages(run)
+    plan = Plan(job, None, space=space)
+    stages = search._stages(plan)
     assert sum(stage.n_trials for stage in stages) == n_iter
     assert sum(stage.n_trials for stage in stages[:-1]) == n_small
 

@@ -13,7 +13,6 @@ from sklearn.tree import DecisionTreeClassifier
 from sklearn.utils import all_estimators
 
 from skbayes import Optimizer
-from skbayes.evaluation.trial import Trial
 from skbayes.search.monotonicity import (
     KNOWN_MONOTONICITY,
     RoundRobinOptimizer,
@@ -24,6 +23,7 @@ from skbayes.search.monotonicity import (
 )
 from skbayes.space import Choice, Space
 from skbayes.surrogates.gp.monotonic import NU
+from skbayes.trial.records import Trial
 
 RANGE = (1.0, 2.0)
 

@@ -17,15 +17,15 @@ from skbayes import (
     TradeoffSearchCV,
 )
 from skbayes.acquisition import ExpectedImprovement, ProbabilityOfImprovement
-from skbayes.evaluation.aspects import registry
-from skbayes.evaluation.constraints import rule_and_bounds
-from skbayes.evaluation.options import (
+from skbayes.loop.stopping import NoImprovement
+from skbayes.search.plan import parse_initial_points
+from skbayes.trial.aspects import registry
+from skbayes.trial.constraints import rule_and_bounds
+from skbayes.trial.options import (
     oof_method,
     parse_trial_limits,
     returns_estimators,
 )
-from skbayes.loop.stopping import NoImprovement
-from skbayes.search.plan import parse_initial_points
 from skbayes.utils.did_you_mean import ELSEWHERE
 
 

@@ -32,11 +32,11 @@ from text_workers import mean_length, spread
 
 import skbayes.text.counts
 from skbayes import BayesSearchCV, TextRepresentationSearchCV
-from skbayes.evaluation.aspects import shared_steps
 from skbayes.search import final_model
 from skbayes.search import text as text_search
 from skbayes.space import Choice, Space
 from skbayes.text import LiblinearClassifier, NGramVectorizer, _liblinear
+from skbayes.trial.aspects import shared_steps
 from skbayes.utils.optional import log_once
 
 SMOOTH = {"C": (1e-2, 1e2, "log-uniform")}

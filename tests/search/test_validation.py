@@ -26,7 +26,6 @@ from skbayes import (
     TradeoffSearchCV,
     compat,
 )
-from skbayes.evaluation.fold import configured
 from skbayes.search._validation import (
     check_arguments,
     check_data,
@@ -35,6 +34,7 @@ from skbayes.search._validation import (
     check_weights,
 )
 from skbayes.space import Categorical, Choice, Integer, Real, Space
+from skbayes.trial.fold import configured
 
 # Metrics and data are checked with an empty space.
 pytestmark = pytest.mark.filterwarnings("ignore:search_spaces is empty")

@@ -13,9 +13,9 @@ from sklearn.dummy import DummyClassifier
 from sklearn.model_selection import GridSearchCV
 
 from skbayes import BayesSearchCV, load_history
-from skbayes.evaluation import History, Trial
 from skbayes.journal import reader
 from skbayes.tracking import log_to_mlflow
+from skbayes.trial import History, Trial
 
 X, y = load_iris(return_X_y=True)
 

@@ -8,8 +8,8 @@ import pytest
 from journal_samples import SPACE, fold, open_journal, record, trial_of
 from optuna.trial import TrialState
 
-from skbayes.evaluation import FoldResult, History, Trial
 from skbayes.tracking import export_to_optuna
+from skbayes.trial import FoldResult, History, Trial
 
 optuna.logging.set_verbosity(optuna.logging.WARNING)
 

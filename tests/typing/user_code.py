@@ -31,7 +31,6 @@ from skbayes import (
 from skbayes.acquisition import ExpectedImprovement
 from skbayes.defaults import default_space
 from skbayes.defaults.model_choice import models
-from skbayes.evaluation.trial import History, Trial
 from skbayes.inspection import (
     ConvergenceDisplay,
     PartialDependenceDisplay,
@@ -41,6 +40,7 @@ from skbayes.loop.stopping import NoImprovement, TargetScore
 from skbayes.results.scores import OneStandardError
 from skbayes.space import Categorical, Choice, Integer, Ordinal, Real, Space
 from skbayes.surrogates import GaussianProcess
+from skbayes.trial.records import History, Trial
 
 X, y = load_iris(return_X_y=True)
 pipeline = Pipeline([("scale", StandardScaler()), ("model", SVC())])

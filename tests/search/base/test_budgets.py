@@ -19,10 +19,10 @@ from simple_estimators import Sometimes
 from sklearn.datasets import load_iris
 
 from skbayes import BayesSearchCV
-from skbayes.evaluation import limits
 from skbayes.loop import executor, scheduler
 from skbayes.loop.stopping import ExpectedImprovementBelow, NoImprovement, TargetScore
 from skbayes.search import running
+from skbayes.trial import limits
 
 X, y = load_iris(return_X_y=True)
 SPACE = {"quality": (0.0, 1.0)}

@@ -19,9 +19,9 @@ from skbayes import (
     ParetoSearchCV,
     TradeoffSearchCV,
 )
-from skbayes.evaluation.trial import History
 from skbayes.inspection import advice
 from skbayes.search.choice import gain_of, rank
+from skbayes.trial.records import History
 
 X, Y = load_iris(return_X_y=True)
 SPACE = {"max_depth": [1, 2, 3, None], "min_samples_leaf": (1, 40)}

@@ -34,8 +34,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, load_history
-from skbayes.evaluation.backend import DaskBackend
 from skbayes.loop.executor import ExecutionContext
+from skbayes.trial.backend import DaskBackend
 
 pytestmark = pytest.mark.usefixtures("forked_dask")
 

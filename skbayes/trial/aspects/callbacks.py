@@ -1,0 +1,77 @@
+"""Callbacks of scikit-learn, to which the tasks of a search are reported."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from skbayes import compat
+from skbayes.trial.aspect import Aspect, FoldAspect
+from skbayes.trial.fold import FoldCall, Results
+from skbayes.trial.records import FoldResult, Trial
+
+if TYPE_CHECKING:
+    from skbayes.trial.evaluator import Evaluation
+    from skbayes.trial.plan import Plan
+
+
+class _FoldCallbacks(FoldAspect):
+    """Report of a fit to the callbacks."""
+
+    affects_errors = False
+
+    def around(self, call: FoldCall) -> contextlib.AbstractContextManager[None]:
+        """Pass the task to scikit-learn."""
+        task = call.fold.parts[self.name]
+        call.options |= {"caller": task.search, "callback_ctx": task}
+        return contextlib.nullcontext()
+
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
+        """Keep whether a callback requests to stop the search."""
+        stop = call.fold.parts[self.name].stop_requested
+        return result.keeping(stop_requested=stop)
+
+
+class Callbacks(Aspect):
+    """Tasks of the fits in the callback tree."""
+
+    name = "callbacks"
+    extras = {"stop_requested": bool}
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        # Tasks of the folds, by number of the trial.
+        self._tasks: dict[int, list[compat.EvaluationTask | None]] = {}
+
+    @classmethod
+    def is_on(cls, plan: Plan) -> bool:
+        """Return whether callbacks observe the search."""
+        return plan.is_observed
+
+    def fold_aspect(self) -> FoldAspect:
+        """Return the part that reports a fit."""
+        return _FoldCallbacks()
+
+    def begin(self, evaluation: Evaluation) -> None:
+        """Create all tasks of a trial before any of them is sent.
+
+        Creating a task while another one is being pickled would modify a dict during
+        the iteration.
+        """
+        tasks = self.plan.tasks.begin_trial(evaluation.number, evaluation.n_folds)
+        self._tasks[evaluation.number] = tasks
+
+    def for_fold(
+        self, evaluation: Evaluation, index: int, earlier: Results
+    ) -> compat.EvaluationTask | None:
+        """Return the task of a fit."""
+        return self._tasks[evaluation.number][index]
+
+    def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
+        """Report the end of the trial, and note whether a callback ends the search."""
+        del self._tasks[trial.number]
+        stop = any(fold.kept.get("stop_requested") for fold in trial.folds)
+        stop |= self.plan.tasks.end_trial(trial)
+        extras = trial.extras | {"stop_requested": True}
+        return replace(trial, extras=extras) if stop else trial

@@ -1,0 +1,214 @@
+"""Bounds on outcomes of trials: the dict of the parameter `constraints`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.metrics import check_scoring
+
+from skbayes import compat
+from skbayes.trial.aspect import Aspect, FoldAspect
+from skbayes.trial.constraints import (
+    Constraints,
+    parse_constraints,
+    rule_and_bounds,
+)
+from skbayes.trial.fold import FoldCall, Results, scored
+from skbayes.trial.learning_curves import with_chosen_rounds
+from skbayes.trial.measure import COSTS, check_metrics_suit
+from skbayes.trial.pruning import first_scores
+from skbayes.trial.records import FoldResult, History, Trial, TrialState
+
+if TYPE_CHECKING:
+    from skbayes.trial.evaluator import Evaluation
+    from skbayes.trial.objectives import Objective
+    from skbayes.trial.plan import Plan
+
+
+# Number of complete trials after which unsatisfied constraints are reported.
+N_FIRST = 10
+
+
+class _FoldOutcomes(FoldAspect):
+    """Measurement of the outcomes of a fit that have constraints."""
+
+    def __init__(self, constraints: Constraints) -> None:
+        self.constraints = constraints
+        self.needs_estimator = constraints.needs_fit
+
+    def after_round(
+        self, call: FoldCall, estimator: Any, X: Any, y: Any
+    ) -> dict[str, Any]:
+        """Evaluate the scorers of outcomes; errors are reported after the fit."""
+        if not self.constraints.scorers:
+            return {}
+        if self.name not in call.state:
+            scorer = self.constraints.scorer(call.estimator, raises=False)
+            call.state[self.name] = scorer, self._params(call)
+        scorer, params = call.state[self.name]
+        scores: dict[str, Any] = scored(scorer, estimator, X, y, params)
+        return scores
+
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
+        """Measure the outcomes."""
+        found, constraints = call.measured(result), self.constraints
+        if not result.test_scores:
+            # The error score stands for all metrics.
+            metrics = constraints.metrics.values()
+            found["test_scores"] = dict.fromkeys(metrics, call.options["error_score"])
+        outcomes = constraints.measure(
+            found, lambda: (*call.test_set(), self._params(call)), call.raises
+        )
+        return result.with_extras(outcomes=outcomes)
+
+    def _params(self, call: FoldCall) -> Any:
+        """Return the keyword arguments of the scorers for the test set."""
+        return compat.check_fit_params(call.job.X, self.constraints.params, call.test)
+
+
+def _routed_params(routed: Any) -> dict[str, Any]:
+    """Return the metadata for the scorers of constrained outcomes.
+
+    Without metadata routing, they are the weights that the metrics of the search get.
+    """
+    # Without metadata, scikit-learn returns an object that contains every key.
+    if isinstance(routed, dict) and "constraints" in routed:
+        return dict(routed["constraints"].score)
+    weights = routed.scorer.score.get("sample_weight")
+    return {} if weights is None else {"sample_weight": weights}
+
+
+def _parsed(settings: Mapping[str, Any], objective: Objective) -> Constraints | None:
+    """Return the bounds of a search; TypeError or ValueError if they are wrong."""
+    bounds = rule_and_bounds(settings["constraints"])[1]
+    if not bounds:
+        return None
+    metrics = {name: name for name in objective.metrics}
+    scoring = settings["scoring"]
+    if isinstance(scoring, str):
+        metrics[scoring] = "score"
+    # The metrics of a callable are not known before the first fit.
+    open_ended = callable(scoring)
+    measured = {*objective.measures, *COSTS}
+    return parse_constraints(bounds, metrics, measured, open_ended)
+
+
+def outcome_scorer(
+    settings: Mapping[str, Any], make_objective: Callable[[], Objective]
+) -> Any:
+    """Return the scorer of outcomes that are not metrics of the search, if any.
+
+    Wrong constraints are reported by `fit`, not here.
+    """
+    if not rule_and_bounds(settings["constraints"])[1]:
+        return None
+    try:
+        constraints = _parsed(settings, make_objective())
+    except (TypeError, ValueError):
+        return None
+    if constraints is None or not constraints.scorers:
+        return None
+    return check_scoring(settings["estimator"], constraints.scorers)
+
+
+class OutcomeConstraints(Aspect):
+    """Bounds on outcomes; feasible trials are preferred."""
+
+    name = "constraints"
+    parameters = {"constraints": [callable, Mapping, list, tuple, None]}
+    extras = {"outcomes": dict}
+
+    def __init__(self, plan: Plan) -> None:
+        self.constraints: Constraints = plan.notes[self.name]
+
+    @classmethod
+    def is_on(cls, plan: Plan) -> bool:
+        """Return whether there are bounds, besides a rule for configurations."""
+        return plan.constraints is not None
+
+    @classmethod
+    def prepare(
+        cls,
+        settings: Mapping[str, Any],
+        spaces: Any,
+        objective: Objective,
+        y: Any,
+        routed: Any,
+    ) -> tuple[Any, Constraints | None]:
+        """Return the space and the bounds, if any; check scorers on the target."""
+        constraints = _parsed(settings, objective)
+        if constraints is not None and y is not None:
+            scorers = constraints.scorers.items()
+            labels = {f"constraints[{k!r}]": v for k, v in scorers}
+            named = {k: v for k, v in labels.items() if isinstance(v, str)}
+            check_metrics_suit(settings["estimator"], named, y)
+        if constraints is not None:
+            constraints = replace(constraints, params=_routed_params(routed))
+        return spaces, constraints
+
+    def fold_aspect(self) -> FoldAspect:
+        """Return the part that measures the outcomes of a fit."""
+        return _FoldOutcomes(self.constraints)
+
+    def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
+        """Prune a trial if pruning is on and a bound is broken."""
+        risk, objective = self.plan.pruning_risk, self.plan.objective
+        if risk is None or not evaluation.complete:
+            return None
+        folds = [*earlier.values()]
+        if first_scores(folds, objective) is None:
+            return None
+        folds = self._with_metrics(with_chosen_rounds(folds, objective.guide))
+        is_broken = self.constraints.surely_broken(folds, evaluation.n_folds, risk)
+        return TrialState.PRUNED if is_broken else None
+
+    def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
+        """Set the outcomes that are metrics, and the violation of the bounds."""
+        folds = self._with_metrics(trial.folds) if self.constraints.metrics else None
+        trial = trial if folds is None else replace(trial, folds=folds)
+        failed = trial.state == TrialState.FAILED
+        violation = math.inf if failed else self.constraints.violation(trial.folds)
+        return replace(trial, extras=trial.extras | {"violation": violation})
+
+    def _with_metrics(self, folds: Sequence[FoldResult]) -> list[FoldResult]:
+        """Return folds whose outcomes that are metrics are the scores of the folds."""
+        return [
+            fold.with_extras(
+                outcomes=fold.extras["outcomes"]
+                | self.constraints.from_scores(fold.test_scores)
+            )
+            if fold.fit_error is None and "outcomes" in fold.extras
+            else fold
+            for fold in folds
+        ]
+
+    def observe(self, trial: Trial) -> dict[str, Any]:
+        """Return the slacks of the bounds."""
+        return {"constraints": self.constraints.of_trial(trial)}
+
+    def columns(self, history: History) -> dict[str, list[Any]]:
+        """Return whether trials are feasible, and the outcomes that are not metrics."""
+        metrics = self.constraints.metrics
+        columns: dict[str, list] = {"feasible": [trial.feasible for trial in history]}
+        for name in self.constraints.names:
+            if metrics.get(name) not in ("score", name):
+                columns[f"mean_constraint_{name}"] = [
+                    trial.outcomes.get(name, np.nan) for trial in history
+                ]
+        return columns
+
+
+def unreachable_text(constraints: Constraints, history: History) -> str | None:
+    """Return the bounds that none of the first complete trials satisfies, if any.
+
+    They are reported once, after the last of these trials.
+    """
+    complete = [trial for trial in history if trial.state == TrialState.COMPLETE]
+    if len(complete) != N_FIRST or complete[-1] is not history[-1]:
+        return None
+    sentences = constraints.unreachable(history)
+    return f"constraints: {' '.join(sentences)}" if sentences else None

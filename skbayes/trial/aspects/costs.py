@@ -1,0 +1,69 @@
+"""Costs that are measured for each fit, such as its time or the size of the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from skbayes.trial.aspect import Aspect, FoldAspect
+from skbayes.trial.fold import FoldCall
+from skbayes.trial.measure import Measure, measured, needs_fit
+from skbayes.trial.records import FoldResult
+
+if TYPE_CHECKING:
+    from skbayes.trial.plan import Plan
+
+# Classes that this process has fitted before. The first fit of a class takes longest,
+# because it imports libraries and fills caches.
+_FITTED_BEFORE: set[type] = set()
+
+
+class _FoldCosts(FoldAspect):
+    """Measurement of the costs of a fit.
+
+    If they `are_separate`, they are stored as `costs`, not as test scores. The flag
+    `warm_up` then marks the first fit of its kind in the process.
+    """
+
+    def __init__(self, measures: Mapping[str, Measure], are_separate: bool) -> None:
+        self.measures, self.are_separate = measures, are_separate
+        self.needs_estimator = needs_fit(measures)
+
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
+        """Measure the costs."""
+        costs = measured(self.measures, call.measured(result), "", call.raises)
+        if self.are_separate:
+            return result.with_extras(costs=costs, warm_up=_is_first(call.estimator))
+        train_scores = result.train_scores
+        if train_scores is not None:
+            train_scores = train_scores | costs
+        return replace(
+            result, test_scores=result.test_scores | costs, train_scores=train_scores
+        )
+
+
+def _is_first(estimator: Any) -> bool:
+    """Return whether this process has not fitted this class of estimator before."""
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    kinds = {type(part) for part in parts if hasattr(part, "fit")}
+    first = not kinds <= _FITTED_BEFORE
+    _FITTED_BEFORE.update(kinds)
+    return first
+
+
+class Costs(Aspect):
+    """Costs that the objective of the search uses."""
+
+    name = "costs"
+    extras = {"costs": dict, "warm_up": bool}
+
+    @classmethod
+    def is_on(cls, plan: Plan) -> bool:
+        """Return whether the objective uses costs."""
+        return bool(plan.objective.measures)
+
+    def fold_aspect(self) -> FoldAspect:
+        """Return the part that measures the costs of a fit."""
+        objective = self.plan.objective
+        return _FoldCosts(objective.measures, objective.separate_costs)

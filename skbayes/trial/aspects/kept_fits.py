@@ -1,0 +1,125 @@
+"""Fitted estimators of the folds: the parameter `return_folds`."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import cloudpickle
+from sklearn.base import is_classifier
+from sklearn.utils.multiclass import type_of_target
+
+from skbayes.trial.aspect import Aspect, FoldAspect, is_given
+from skbayes.trial.fold import FoldCall
+from skbayes.trial.options import oof_method, returns_all, several_outputs
+from skbayes.trial.records import FoldResult, History, Trial
+
+if TYPE_CHECKING:
+    from skbayes.trial.evaluator import Evaluation
+    from skbayes.trial.objectives import Objective
+    from skbayes.trial.plan import Plan
+
+
+class PortableFit:
+    """Fitted estimator; None in another process if it cannot go there."""
+
+    def __init__(self, estimator: Any) -> None:
+        self.estimator = estimator
+
+    def __getstate__(self) -> dict[str, bytes]:
+        with contextlib.suppress(Exception):
+            return {"content": cloudpickle.dumps(self.estimator)}
+        return {"content": b""}
+
+    def __setstate__(self, state: dict[str, bytes]) -> None:
+        self.estimator = None
+        with contextlib.suppress(Exception):
+            self.estimator = pickle.loads(state["content"])
+
+
+class _FoldFits(FoldAspect):
+    """Return of the fitted estimator."""
+
+    needs_estimator = True
+    affects_errors = False
+
+    def measure(self, call: FoldCall, result: FoldResult) -> FoldResult:
+        """Keep the fitted estimator."""
+        return result.keeping(fit=PortableFit(call.estimator))
+
+
+class KeptFits(Aspect):
+    """Fitted estimators of the best trial, or of all trials."""
+
+    name = "kept_fits"
+    parameters = {"return_folds": ["boolean", str, list, tuple]}
+
+    def __init__(self, plan: Plan) -> None:
+        # All stages share the fits, by number of the trial.
+        self.kept: dict[int, list] = plan.notes.setdefault(self.name, {})
+        self._best: Trial | None = None
+
+    @classmethod
+    def is_on(cls, plan: Plan) -> bool:
+        """Return whether the fits are kept.
+
+        With early stopping, a fit has more rounds than its score. The fits of the best
+        trial are then repeated after the search.
+        """
+        is_cut = is_given(plan.settings.get("early_stopping"))
+        return super().is_on(plan) and not is_cut
+
+    @classmethod
+    def prepare(
+        cls,
+        settings: Mapping[str, Any],
+        spaces: Any,
+        objective: Objective,
+        y: Any,
+        routed: Any,
+    ) -> tuple[Any, None]:
+        """Check that there is a best trial, and that it has the method."""
+        returned, estimator = settings["return_folds"], settings["estimator"]
+        if settings["refit"] is False:
+            raise ValueError(
+                f"return_folds={returned!r} and refit=False cannot be combined. The "
+                "fits are those of the best trial, which refit chooses."
+            )
+        method = oof_method(returned)
+        if method is not None and not hasattr(estimator, method):
+            raise ValueError(
+                f"return_folds: {method!r} is not 'estimators' or a method of the "
+                "estimator."
+            )
+        # For several labels of two classes, the output depends on the estimator.
+        if method in ("predict_proba", "predict_log_proba") and y is not None:
+            several = type_of_target(y) == "multiclass-multioutput"
+            if several and is_classifier(estimator):
+                raise several_outputs(method)
+        return spaces, None
+
+    def fold_aspect(self) -> FoldAspect:
+        """Return the part that returns the estimator of a fit."""
+        return _FoldFits()
+
+    def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
+        """Keep the estimators of a trial, if all of its folds were fitted."""
+        parts = [fold.kept.get("fit") for fold in trial.folds]
+        fits = [part.estimator for part in parts if part is not None]
+        if len(fits) == len(parts) and all(fit is not None for fit in fits):
+            self.kept[trial.number] = fits
+        return trial
+
+    def observe(self, trial: Trial) -> dict[str, Any]:
+        """Drop the estimators of a trial that is not the best one."""
+        everything = returns_all(self.plan.settings["return_folds"])
+        if callable(self.plan.refit.plain) or everything:
+            return {}  # a callable may choose any trial
+        candidates = History([trial] if self._best is None else [self._best, trial])
+        self._best = candidates.best
+        for candidate in candidates:
+            if candidate is not self._best:
+                self.kept.pop(candidate.number, None)
+        return {}

@@ -1,0 +1,48 @@
+"""Time limits that are checked between folds; the backend aborts running fits."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from skbayes.trial.aspect import Aspect
+from skbayes.trial.fold import Results, has_status
+from skbayes.trial.limits import FitLimits, SearchTimeout
+from skbayes.trial.records import FoldStatus, TrialState
+
+if TYPE_CHECKING:
+    from skbayes.trial.evaluator import Evaluation
+    from skbayes.trial.plan import Plan
+
+
+class Limits(Aspect):
+    """Limits of the time of a trial and of the search."""
+
+    name = "limits"
+    parameters = {"trial_limits": [Mapping, None]}
+
+    @classmethod
+    def is_on(cls, plan: Plan) -> bool:
+        """Return whether a trial or the search has a limit."""
+        return plan.limits != FitLimits()
+
+    def begin(self, evaluation: Evaluation) -> None:
+        """Let the time be checked between the folds."""
+        n_workers = evaluation.backend.n_workers
+        if self.plan.limits.of_trials or n_workers == 1:
+            evaluation.limit_groups(n_workers)
+
+    def for_fold(self, evaluation: Evaluation, index: int, earlier: Results) -> None:
+        """Raise SearchTimeout if the timeout of the search is over."""
+        deadline = evaluation.backend.deadline
+        if deadline is not None and time.monotonic() > deadline:
+            raise SearchTimeout
+
+    def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
+        """Abort a trial whose fits took too long, or one of whose fits was aborted."""
+        timeout = self.plan.limits.trial_timeout
+        over = timeout is not None and evaluation.seconds(earlier) > timeout
+        if over or has_status(earlier.values(), FoldStatus.ABORTED):
+            return TrialState.TIMED_OUT
+        return None

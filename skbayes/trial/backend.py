@@ -1,0 +1,502 @@
+"""Backends: where the fits of a search run, and how they receive their inputs.
+
+A backend sends folds to joblib and returns their results. joblib would pickle the
+inputs, which all fits share, again for every trial. Instead, each fit receives a small
+handle, and each process loads the inputs once. Large arrays are stored in one file,
+which the workers map into memory, so that the machine has one copy for any number of
+workers. Dask, Ray and Spark have their own stores for such inputs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import math
+import mmap
+import multiprocessing
+import os
+import signal
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+from sklearn.utils.parallel import Parallel, delayed
+
+from skbayes.trial.fold import Fold, Job, run_folds
+from skbayes.trial.records import FoldResult
+from skbayes.trial.temporary_files import (
+    TemporaryFolder,
+    place_of_folders,
+    read,
+    write,
+)
+
+
+class DataHandle:
+    """Handle that contains the job; the `key` is the same for all handles of the data.
+
+    An exception in a worker would end its pool, and thereby the folds of other trials.
+    If `returns_errors`, it is therefore returned.
+    """
+
+    n_shared = 0
+
+    def __init__(self, job: Any, returns_errors: bool = True) -> None:
+        self._job = job
+        self.returns_errors = returns_errors
+        self.key = uuid.uuid4().hex
+
+    def load(self) -> Any:
+        """Return the job, in the process of the fit."""
+        return self._job
+
+    def portable(self) -> DataHandle:
+        """Return a handle for another process of the machine of the fit."""
+        return self
+
+    def stopped(self) -> bool:
+        """Return whether to skip fits that have not started."""
+        return False
+
+    def room(self) -> AbstractContextManager[Any]:
+        """Return a context in which a fit runs, after waiting until it may run."""
+        return contextlib.nullcontext()
+
+    def is_gone(self) -> bool | None:
+        """Return whether the search has ended; None if this cannot be determined."""
+        return None
+
+
+class LocalHandle(DataHandle):
+    """Handle of a job in memory."""
+
+    def __init__(self, job: Any, n_slots: int) -> None:
+        # With one worker, errors are raised where they occur, for debugging.
+        super().__init__(job, returns_errors=n_slots > 1)
+        self.stop = threading.Event()
+        # Each trial in flight has enough threads for all slots.
+        self._slots = threading.BoundedSemaphore(n_slots)
+
+    def room(self) -> AbstractContextManager[Any]:
+        """Return a slot."""
+        return self._slots
+
+    def stopped(self) -> bool:
+        """Return whether to skip fits that have not started."""
+        return self.stop.is_set()
+
+
+# Task that this process loaded last, and its memory map, by key of the handle.
+_loaded: dict[str, tuple[Any, mmap.mmap | None]] = {}
+
+
+class DiskHandle(DataHandle):
+    """Handle of a job in the file "job" of a folder on this machine.
+
+    Arrays of more than `least` bytes, `n_shared` bytes in total, are mapped into
+    memory. As in joblib, small arrays are copied, so that they are writable.
+    """
+
+    def __init__(self, folder: str, sizes: Sequence[int], least: float) -> None:
+        self.folder, self.least = folder, least
+        self.key, self.returns_errors = folder, True
+        self.n_shared = sum(n_bytes for n_bytes in sizes if n_bytes > least)
+
+    def load(self) -> Any:
+        """Return the job; it is read once per process."""
+        if self.folder not in _loaded:
+            _spare_queues()
+            _loaded.clear()
+            with open(os.path.join(self.folder, "job"), "rb") as file:
+                mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            job = read(memoryview(mapped), self.least)
+            _loaded[self.folder] = job, mapped
+        return _loaded[self.folder][0]
+
+    def is_gone(self) -> bool | None:
+        """Return whether the search has ended."""
+        return not os.path.exists(self.folder)
+
+    def stopped(self) -> bool:
+        """Return whether to skip fits that have not started."""
+        return os.path.exists(os.path.join(self.folder, "stop"))
+
+    @contextlib.contextmanager
+    def room(self) -> Iterator[None]:
+        """Return a context that releases the mapped pages at its end.
+
+        loky replaces a worker that has grown by 300 MB.
+        """
+        try:
+            yield
+        finally:
+            _, mapped = _loaded.get(self.folder, (None, None))
+            if mapped is not None and hasattr(mapped, "madvise"):
+                mapped.madvise(mmap.MADV_DONTNEED)
+
+
+# Loads of this process: a thread waits while another one loads the same job.
+_loading = threading.Lock()
+
+
+class EngineHandle(DataHandle):
+    """Handle of a job in the store of an engine, of which `fetch` returns a copy."""
+
+    def __init__(self, key: str, fetch: Callable[[Any], Any], reference: Any) -> None:
+        super().__init__(None)
+        self.key, self._fetch, self._reference = key, fetch, reference
+
+    def load(self) -> Any:
+        """Return the job; it is fetched once per process."""
+        with _loading:
+            if self.key not in _loaded:
+                # That the engine has lost the job is no error of the fit.
+                self.returns_errors = False
+                job = self._fetch(self._reference)
+                self.returns_errors = True
+                # The job of one other search is kept.
+                for other in list(_loaded)[:-1]:
+                    _loaded.pop(other)
+                _loaded[self.key] = job, None
+            return _loaded[self.key][0]
+
+    def portable(self) -> DataHandle:
+        """Return a handle that contains the job."""
+        handle = DataHandle(self.load())
+        handle.key = self.key
+        return handle
+
+
+class Backend:
+    """Backend of joblib that is not known, to which the inputs are sent with each fit.
+
+    It is the base class of the backends, and a context manager that removes the
+    transferred inputs at exit. The `handle`, which is sent with each fit, is a
+    :class:`DataHandle` or becomes one during the transfer. The `deadline` is the end of
+    the timeout of the search on the clock `time.monotonic`, and `start_time` the
+    seconds that the start of the first processes took.
+    """
+
+    # Whether the fits run on this machine.
+    is_local = False
+    # Whether the fits run in this process.
+    is_here = False
+    # Seconds of fits that are sent together. Sending a fit takes up to a millisecond.
+    batch_seconds = 0.005
+
+    def __init__(
+        self,
+        job: Job,
+        *,
+        n_workers: int = 1,
+        temp_folder: str | None = None,
+        max_nbytes: float = 1e6,
+        client: Any = None,
+    ) -> None:
+        self.job, self.n_workers, self.client = job, n_workers, client
+        self.temp_folder, self.max_nbytes = temp_folder, max_nbytes
+        self.deadline: float | None = None
+        self.start_time = 0.0
+        self._fold_seconds = math.inf
+        self.handle: Any = self._transfer()
+
+    def _transfer(self) -> Any:
+        return DataHandle(self.job)
+
+    def __enter__(self) -> Backend:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Remove the transferred inputs."""
+
+    def warm_up(self, executor: Any) -> None:
+        """Start processes for the fits before the first trial, if there are any."""
+
+    def run(
+        self, parallel: Parallel, folds: Sequence[Fold], spent: float = 0.0
+    ) -> list[FoldResult]:
+        """Run folds in parallel, after other folds of their trial ran for `spent` s."""
+        size = max(1, int(self.batch_seconds / max(self._fold_seconds, 1e-9)))
+        batches = [folds[i : i + size] for i in range(0, len(folds), size)]
+        parts = parallel(self._call(batch, spent) for batch in batches)
+        results = [result for part in parts for result in part]
+        self._fold_seconds = max(result.kept.get("seconds", 0.0) for result in results)
+        return results
+
+    def _call(self, folds: Sequence[Fold], spent: float) -> Any:
+        """Return a call for joblib, which returns the list of their results."""
+        # The handle is replaced if the first one was lost.
+        return delayed(run_folds)(self.handle, folds)
+
+    def fit_here(self, fold: Fold) -> FoldResult:
+        """Run one fold in this process, or in another one that can be killed."""
+        return run_folds(DataHandle(self.job, returns_errors=False), [fold])[0]
+
+    def end_after(self, seconds: float) -> None:
+        """Abort all fits after some seconds, as far as this is possible."""
+        self.deadline = time.monotonic() + seconds
+
+    @classmethod
+    def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
+        """Call a function on each machine, as far as possible; return the results."""
+        return []
+
+    def _content(self) -> memoryview:
+        """Return the content of a file with the inputs."""
+        file = io.BytesIO()
+        write(file, self.job)
+        return file.getbuffer()
+
+    def stop(self) -> None:
+        """Request that fits that have not started are skipped, if supported."""
+
+    def renew(self) -> None:
+        """Transfer the inputs again if a worker was lost; may replace `handle`."""
+        self.restore()
+
+    def restore(self) -> None:
+        """Restore files that another program has removed."""
+
+
+class ThreadBackend(Backend):
+    """The calling thread, or several threads of this process."""
+
+    is_local = is_here = True
+
+    def _transfer(self) -> Any:
+        return LocalHandle(self.job, self.n_workers)
+
+    def stop(self) -> None:
+        """Request that fits that have not started are skipped."""
+        self.handle.stop.set()
+
+
+class ProcessBackend(Backend):
+    """Other processes of this machine, with the inputs in a temporary folder."""
+
+    is_local = True
+
+    def _transfer(self) -> Any:
+        place = place_of_folders(self.temp_folder)
+        try:
+            self._temporary = TemporaryFolder(place, "skbayes-data")
+            self._folder = Path(self._temporary.path)
+            try:
+                sizes = self._write()
+            except BaseException:
+                self._temporary.remove()
+                raise
+        except OSError as error:
+            raise OSError(
+                error.errno,
+                f"the data of the search could not be written into the temporary "
+                f"folder ({error.strerror}); choose another one by temp_folder of "
+                "joblib.parallel_config",
+                place,
+            ) from error
+        return DiskHandle(self._temporary.path, sizes, self.max_nbytes)
+
+    def _write(self) -> list[int]:
+        """Write the file; workers that have mapped an old one keep it."""
+        draft = self._folder / "draft"
+        with open(draft, "wb") as file:
+            sizes = write(file, self.job)
+        os.replace(draft, self._folder / "job")
+        return sizes
+
+    def __exit__(self, *exception: object) -> None:
+        """Remove the folder."""
+        self._temporary.remove()
+
+    def stop(self) -> None:
+        """Request that fits that have not started are skipped."""
+        # If the disk is full, fits that have not started are run.
+        with contextlib.suppress(OSError):
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            (self._folder / "stop").touch()
+
+    def restore(self) -> None:
+        """Restore a file that another program has removed."""
+        if not (self._folder / "job").exists():
+            # If this fails, workers that have loaded the data can continue.
+            with contextlib.suppress(OSError):
+                self._folder.mkdir(mode=0o700, exist_ok=True)
+                self._write()
+
+
+class DaskBackend(Backend):
+    """Workers of a Dask cluster; the first one sends the inputs to the others.
+
+    Each process keeps the inputs itself, because Dask soon removes all copies but one,
+    and would transfer them again for later fits.
+    """
+
+    def _transfer(self) -> Any:
+        # The data are not hashed, because this takes longer than sending them.
+        self._future = self.client.scatter(DataHandle(self.job), hash=False)
+        return EngineHandle(self._future.key, _gathered, self._future.key)
+
+    def renew(self) -> None:
+        """Scatter the inputs again."""
+        try:
+            self.handle = self._transfer()
+        except Exception as error:
+            raise lost_cluster(error) from error
+
+    def __exit__(self, *exception: object) -> None:
+        """Release the inputs."""
+        self._future.release()
+        with contextlib.suppress(Exception):  # the cluster has ended
+            self.client.run(_forget, self.handle.key, wait=False)
+
+    @classmethod
+    def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
+        """Call a function on each worker."""
+        return list(client.run(function, on_error="ignore").values())
+
+
+def lost_cluster(cause: BaseException) -> RuntimeError:
+    """Return the error for a cluster of Dask that can no longer be reached."""
+    error = RuntimeError(
+        "The cluster of Dask or its client was closed before the end of the search. "
+        "Keep both open until fit returns. With a journal, another fit continues after "
+        "the finished trials."
+    )
+    # Without a context, which would make it the crash of a worker.
+    error.__cause__ = cause
+    return error
+
+
+class RayBackend(Backend):
+    """Workers of Ray; the inputs are in the memory that those of a machine share."""
+
+    def _transfer(self) -> Any:
+        import ray
+
+        reference = ray.put(np.frombuffer(self._content(), np.uint8))
+        key = uuid.uuid4().hex
+        return EngineHandle(key, _ray_value, (reference, self.max_nbytes))
+
+    def renew(self) -> None:
+        """Store the inputs again."""
+        self.handle = self._transfer()
+
+    def __exit__(self, *exception: object) -> None:
+        """Release the inputs."""
+        self.handle = None
+
+    @classmethod
+    def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
+        """Call a function on each node."""
+        import ray
+        from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+        strategies = [
+            NodeAffinitySchedulingStrategy(node["NodeID"], soft=False)
+            for node in ray.nodes()
+            if node["Alive"]
+        ]
+        call = ray.remote(num_cpus=0)(called)
+        calls = [
+            call.options(scheduling_strategy=strategy).remote(function)
+            for strategy in strategies
+        ]
+        return list(ray.get(calls))
+
+
+class SparkBackend(Backend):
+    """Executors of Spark, to which the inputs are broadcast once."""
+
+    _broadcast: Any = None
+
+    def _transfer(self) -> Any:
+        from pyspark import SparkContext
+        from pyspark.sql.utils import is_remote
+
+        if is_remote():  # Spark Connect has no broadcasts
+            return super()._transfer()
+        self._broadcast = SparkContext.getOrCreate().broadcast(bytes(self._content()))
+        key = uuid.uuid4().hex
+        return EngineHandle(key, _spark_value, (self._broadcast, self.max_nbytes))
+
+    def __exit__(self, *exception: object) -> None:
+        """Release the inputs."""
+        if self._broadcast is not None:
+            with contextlib.suppress(Exception):  # the cluster has ended
+                self._broadcast.destroy()
+
+    @classmethod
+    def everywhere(cls, function: Callable[[], Any], client: Any = None) -> list[Any]:
+        """Call a function in as many tasks as there are processors in the cluster."""
+        from pyspark import SparkContext
+        from pyspark.sql.utils import is_remote
+
+        if is_remote():
+            return []
+        spark = SparkContext.getOrCreate()
+        n_tasks = spark.defaultParallelism
+        calls = spark.parallelize([function] * n_tasks, n_tasks)
+        return list(calls.map(called).collect())
+
+
+# Modules of the functions that call the tasks of a worker, and of the queues of these.
+_LOOPS = {"joblib.externals.loky.process_executor", "multiprocessing.pool"}
+_QUEUES = {
+    *("joblib.externals.loky.backend.queues", "joblib.pool"),
+    "multiprocessing.queues",
+}
+
+
+def _spare_queues() -> None:
+    """Let Ctrl-C not interrupt this worker while it waits for a task or sends a result.
+
+    The lock of the queue could remain locked, so that all workers would stand still.
+    """
+    is_worker = multiprocessing.parent_process() is not None
+    is_worker = is_worker and threading.current_thread() is threading.main_thread()
+    if is_worker and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _interrupt_task)
+
+
+def _interrupt_task(number: int, frame: FrameType | None) -> None:
+    inner = None
+    while frame is not None:
+        module = frame.f_globals.get("__name__")
+        if module in _LOOPS and inner in _QUEUES:
+            return
+        inner, frame = module, frame.f_back
+    raise KeyboardInterrupt
+
+
+def called(function: Callable[[], Any]) -> Any:
+    """Call a function; the engines send it, as they do not accept every callable."""
+    return function()
+
+
+def _gathered(key: str) -> Any:
+    """Return a job in the memory of any worker of Dask."""
+    from distributed import Future, get_client
+
+    client = get_client()
+    state: Any = "memory"  # otherwise, the client would wait for a message
+    return client.gather(Future(key, client, state=state)).load()
+
+
+async def _forget(key: str) -> None:
+    _loaded.pop(key, None)
+
+
+def _ray_value(reference: tuple[Any, float]) -> Any:
+    import ray
+
+    return read(memoryview(ray.get(reference[0])), reference[1])
+
+
+def _spark_value(reference: tuple[Any, float]) -> Any:
+    return read(memoryview(reference[0].value), reference[1])

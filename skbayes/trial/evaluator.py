@@ -1,0 +1,333 @@
+"""Evaluator of configurations: fits of a trial on all splits, and their results.
+
+The main thread prepares a trial, because callback tasks can only be created there. Any
+thread can run the trial. The main thread then creates its result.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import math
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils.parallel import Parallel
+
+from skbayes.trial.aspects.registry import aspects_of
+from skbayes.trial.backend import Backend
+from skbayes.trial.fold import Fold, Job, Results, configured, has_status
+from skbayes.trial.killable import KillableBackend
+from skbayes.trial.limits import SearchTimeout
+from skbayes.trial.plan import Plan, on_full_data
+from skbayes.trial.pruning import Complete, first_scores, race_of
+from skbayes.trial.records import FoldResult, FoldStatus, Trial, TrialState
+from skbayes.trial.subsets import FULL_DATA, Fidelity
+from skbayes.utils.did_you_mean import did_you_mean
+
+if TYPE_CHECKING:
+    from skbayes.space.dimensions import FloatArray
+
+
+logger = logging.getLogger("skbayes")
+
+Params = dict[str, Any]
+
+
+def check_candidates(estimator: Any, candidates: Sequence[Mapping[str, Any]]) -> None:
+    """Set each of `candidates` on a clone, to find invalid names before any fit."""
+    clone(estimator)  # errors of the estimator are not errors of the candidates
+    for params in candidates:
+        error = _refusal(estimator, params)
+        if error is None:
+            continue
+        culprits = [
+            name
+            for name, value in params.items()
+            if _refusal(estimator, {name: value}) is not None
+        ]
+        known = estimator.get_params()
+        guesses = [name not in known and did_you_mean(name, known) for name in culprits]
+        why = f"which the estimator refuses: {error}"
+        if guesses and all(guesses):
+            kind = type(estimator).__name__
+            why = f"which {kind} does not have.{''.join(map(str, guesses))}"
+        names = ", ".join(repr(name) for name in culprits or params)
+        raise ValueError(f"search_spaces names {names}, {why}") from error
+
+
+def _refusal(estimator: Any, params: Mapping[str, Any]) -> Exception | None:
+    """Return the exception raised by setting `params` on a clone, or None."""
+    try:
+        configured(estimator, params)
+    except Exception as error:
+        return error
+    return None
+
+
+@dataclass
+class Evaluation:
+    """Prepared trial, which any thread can run.
+
+    The trials to compare it with were finished when it was prepared. Nothing runs if
+    the estimator refused the parameters, with the exception `refusal`. The `groups` are
+    the folds that run at the same time, in the order of their fits.
+    """
+
+    evaluator: CandidateEvaluator
+    number: int
+    params: Params
+    fidelity: Fidelity = FULL_DATA
+    complete: Complete = ()
+    refusal: Exception | None = None
+    groups: list[list[int]] = field(default_factory=list)
+
+    @property
+    def backend(self) -> Backend:
+        """Backend of the fits."""
+        return self.evaluator.backend
+
+    @property
+    def n_folds(self) -> int:
+        """Number of folds of the trial; 0 if the parameters are refused."""
+        return 0 if self.refusal is not None else len(self.evaluator.plan.splits)
+
+    def limit_groups(self, size: int) -> None:
+        """Let at most `size` folds run at the same time."""
+        places = [index for group in self.groups for index in group]
+        size = min(size, *map(len, self.groups))
+        self.groups = [places[i : i + size] for i in range(0, len(places), size)]
+
+    def seconds(self, results: Results) -> float:
+        """Return the time of the folds so far; a group takes as long as its longest."""
+        groups = (group for group in self.groups if group[0] in results)
+        return sum(
+            max(results[i].kept.get("seconds", 0.0) for i in group) for group in groups
+        )
+
+    def __call__(self, parallel: Parallel) -> Trial:
+        """Run the trial, and return it before it is closed; its score is unknown."""
+        started, begin, waited = time.time(), time.perf_counter(), 0.0
+        results: dict[int, FoldResult] = {}
+        state = None
+        for group in [] if self.refusal is not None else self.groups:
+            folds = [self._fold(index, results) for index in group]
+            found = self.backend.run(parallel, folds, self.seconds(results))
+            results |= zip(group, found, strict=True)
+            # Processes for fits were started in this time.
+            waited += max(result.kept.get("waited", 0.0) for result in found)
+            is_complete = len(results) == self.n_folds
+            if is_complete or has_status(found, FoldStatus.INTERRUPTED):
+                break
+            aspects = self.evaluator.aspects
+            verdicts = (aspect.verdict(self, results) for aspect in aspects)
+            state = next((verdict for verdict in verdicts if verdict), None)
+            if state is not None:
+                break
+        skipped = FoldResult(status=FoldStatus.SKIPPED)
+        return self.trial(
+            [results.get(i, skipped) for i in range(len(self.evaluator.plan.splits))],
+            state=state or TrialState.COMPLETE,
+            duration=time.perf_counter() - begin - waited,
+            started=started,
+        )
+
+    def _fold(self, index: int, earlier: Results) -> Fold:
+        parts = {
+            aspect.name: part
+            for aspect in self.evaluator.aspects
+            if (part := aspect.for_fold(self, index, earlier)) is not None
+        }
+        progress = (self.number, self.evaluator.n_planned)
+        return Fold(index, self.params, progress, self.fidelity, parts)
+
+    def trial(self, folds: Sequence[FoldResult], **more: Any) -> Trial:
+        """Return a trial with some folds, whose score is unknown."""
+        return Trial(
+            *(self.number, self.params, folds, math.nan),
+            stage=self.fidelity.stage,
+            train_fraction=self.evaluator.plan.train_fraction(self.fidelity),
+            subset=self.fidelity.subset,
+            **more,
+        )
+
+
+def make_backend(plan: Plan, job: Job, context: Any) -> Backend:
+    """Make the backend of a search in an execution context."""
+    backend: Backend = context.kind(job, **context.backend_options)
+    limits = plan.limits
+    aborts = limits.timeout is not None and aborts_at_timeout(plan, context)
+    if limits.of_trials or aborts:
+        return KillableBackend(backend, limits)
+    return backend
+
+
+def aborts_at_timeout(plan: Plan, context: Any) -> bool:
+    """Return whether fits are aborted at a timeout; callbacks may keep them here."""
+    kind = context.kind
+    return kind.is_local and not (kind.is_here and plan.is_observed)
+
+
+def make_job(plan: Plan, X: Any) -> Job:
+    """Return what all fits of a search on `X` share."""
+    parts = []
+    for aspect in aspects_of(plan):
+        part = aspect.fold_aspect()
+        if part is not None:
+            part.name = aspect.name
+            parts.append(part)
+    return dataclasses.replace(plan.job, X=X, aspects=tuple(parts))
+
+
+@dataclass
+class CandidateEvaluator:
+    """Evaluator of configurations on the splits of a search.
+
+    scikit-learn's own fit-and-score function is called for each split. Scores,
+    failures, weights, metadata routing and callbacks are therefore handled as in
+    GridSearchCV. `assign` maps the number of a trial and its proposal to the parameters
+    to set and the fidelity of the trial.
+    """
+
+    plan: Plan
+    backend: Backend
+    n_planned: float = 1
+    assign: Callable[[int, Params], tuple[Params, Fidelity]] = on_full_data
+    _complete: list[tuple[FloatArray, Sequence[FoldResult]]] = field(
+        default_factory=list, init=False
+    )
+
+    def __post_init__(self) -> None:
+        self.aspects = aspects_of(self.plan)
+
+    def prepare(self, number: int, params: Params) -> Evaluation:
+        """Prepare the evaluation of a proposal; called in the main thread."""
+        self.backend.restore()
+        params, fidelity = self.assign(number, params)
+        evaluation = Evaluation(
+            *(self, number, params, fidelity),
+            # Trials that finish later are excluded, because they depend on timing.
+            complete=tuple(self._complete),
+            refusal=_refusal(self.plan.estimator, params),
+            groups=[list(range(len(self.plan.splits)))],
+        )
+        for aspect in self.aspects:
+            aspect.begin(evaluation)
+        return evaluation
+
+    def conclude(self, evaluation: Evaluation, trial: Trial) -> Trial | None:
+        """Close a trial after its folds, in the main thread; None if interrupted."""
+        if evaluation.refusal is not None:
+            if self.plan.job.options["error_score"] == "raise":
+                raise evaluation.refusal
+            text = "".join(traceback.format_exception(evaluation.refusal))
+            return self.failed(evaluation, text)
+        for fold in trial.folds:
+            if fold.status == FoldStatus.RAISED:
+                raise _with_origin(fold)
+        if has_status(trial.folds, FoldStatus.INTERRUPTED):
+            return None
+        reasons = [fold.kept["reason"] for fold in trial.folds if "reason" in fold.kept]
+        if any(reason.of_search for reason in reasons):
+            raise SearchTimeout
+        by_state = {reason.state: reason.text for reason in reasons}
+        if TrialState.FAILED in by_state:
+            more = {"duration": trial.duration, "started": trial.started}
+            return self.failed(evaluation, by_state[TrialState.FAILED], **more)
+        for state in (TrialState.OUT_OF_MEMORY, TrialState.TIMED_OUT):
+            if state in by_state:
+                trial = dataclasses.replace(trial, state=state)
+                break
+        return self._closed(evaluation, trial)
+
+    def failed(self, evaluation: Evaluation, text: str, **more: Any) -> Trial:
+        """Create a trial without any fitted fold; `text` is the reason."""
+        fold = FoldResult(fit_time=0.0, score_time=0.0, fit_error=text)
+        folds = [fold] * len(self.plan.splits)
+        return self._closed(evaluation, evaluation.trial(folds, **more))
+
+    def untried(self, params: Params) -> Trial:
+        """Create a trial that stands for those that the timeout aborted."""
+        evaluation = self.prepare(0, params)
+        folds = [FoldResult(status=FoldStatus.SKIPPED)] * len(self.plan.splits)
+        trial = evaluation.trial(folds, state=TrialState.TIMED_OUT)
+        return self._closed(evaluation, trial)
+
+    def _closed(self, evaluation: Evaluation, trial: Trial) -> Trial:
+        """Return a trial with its score and what aspects add, without what was kept."""
+        for fold in trial.folds:
+            if fold.is_fitted:
+                self.plan.objective.learn(fold.test_scores)
+        metrics = self.plan.objective.metrics
+        folds = [self.plan.filled(fold, metrics) for fold in trial.folds]
+        trial = self._scored(evaluation, dataclasses.replace(trial, folds=folds))
+        for aspect in self.aspects:
+            closed = aspect.close(evaluation, trial)
+            is_same = closed.folds is trial.folds
+            trial = closed if is_same else self._scored(evaluation, closed)
+        folds = [dataclasses.replace(fold, kept={}) for fold in trial.folds]
+        return dataclasses.replace(trial, folds=folds)
+
+    def _scored(self, evaluation: Evaluation, trial: Trial) -> Trial:
+        """Return a trial with the score of its folds."""
+        fitted = [i for i, fold in enumerate(trial.folds) if fold.is_fitted]
+        folds = [trial.folds[i] for i in fitted]
+        score, noise, state = self._mean(folds), None, trial.state
+        if len(fitted) == len(trial.folds):
+            state = TrialState.FAILED if math.isnan(score) else TrialState.COMPLETE
+        elif fitted:
+            scores = first_scores(folds, self.plan.objective)
+            if scores is not None:
+                race = race_of(evaluation.complete, fitted, self.plan.objective)
+                score, noise = race.estimate(scores)
+        return dataclasses.replace(trial, score=score, noise=noise, state=state)
+
+    def _mean(self, folds: Sequence[FoldResult]) -> float:
+        # A numeric error_score would give a score to a trial whose fits all failed.
+        if all(fold.fit_error is not None for fold in folds):
+            return math.nan
+        score = float(np.mean([self.plan.objective(f.test_scores) for f in folds]))
+        return score if math.isfinite(score) else math.nan
+
+    def recall(self, trial: Trial) -> Trial:
+        """Return a trial from the journal, with the values of its parameters."""
+        params, _ = self.assign(trial.number, trial.params)
+        return dataclasses.replace(trial, params=params)
+
+    def observe(self, trial: Trial) -> dict[str, Any]:
+        """Observe a finished trial, in the order of the trials.
+
+        Return the arguments of `Optimizer.tell` in addition to the score.
+        """
+        more: dict[str, Any] = {"censored": trial.state.is_partial}
+        if trial.duration > 0.0:
+            more["cost"] = trial.duration
+        if trial.noise is not None:
+            more["noise"] = trial.noise
+        if trial.state == TrialState.OUT_OF_MEMORY:
+            more["ended"] = True
+        for aspect in self.aspects:
+            more |= aspect.observe(trial)
+        complete = trial.state == TrialState.COMPLETE
+        # Trials that violate constraints are excluded from races.
+        if complete and trial.error is None and trial.feasible:
+            scores = [self.plan.objective(fold.test_scores) for fold in trial.folds]
+            self._complete.append((np.array(scores), trial.folds))
+        return more
+
+
+def _with_origin(fold: FoldResult) -> BaseException:
+    """Return the exception, with its traceback as a note if a worker raised it."""
+    error: BaseException = fold.kept["exception"]
+    text = fold.kept["traceback"]
+    if error.__traceback__ is None:
+        error.add_note(f"\nRaised in a worker:\n{text}")
+    if isinstance(error, SystemExit):
+        # Python exits without a message.
+        logger.error("A fit called sys.exit:\n%s", text)
+    return error

@@ -1,0 +1,309 @@
+"""Measurements of fits: scores, costs, and outcomes with constraints.
+
+Objectives, costs and constraints name what is measured in the same way. A quantity is a
+metric of the search, a scorer, or a measure of the fitted estimator.
+"""
+
+from __future__ import annotations
+
+import inspect
+import io
+import math
+import pickle
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
+from operator import itemgetter
+from types import FunctionType, MappingProxyType
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import get_scorer, get_scorer_names
+from sklearn.utils.multiclass import type_of_target
+
+from skbayes import compat
+from skbayes.utils.optional import warn_user
+
+# Maximum number of rows on which a metric is checked, except for more classes.
+MAX_SAMPLE = 1000
+# Approximate number of bytes per array in a pickle in addition to its data.
+ARRAY_HEADER = 40
+
+
+def model_size(estimator: Any) -> int:
+    """Measure the size of a fitted estimator.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The fitted estimator.
+
+    Returns
+    -------
+    size : int
+        Approximate size in bytes of its pickle with protocol 5.
+
+    Raises
+    ------
+    Exception
+        Any exception that pickling raises.
+
+    Notes
+    -----
+    The actual size of a pickle depends on the process that fitted the estimator: one
+    object that is referenced twice takes less space than two equal objects. This
+    function returns a size that does not depend on the process. Equal strings and equal
+    data types of arrays count once. Arrays count by the size of their data, and classes
+    and functions by the length of their names.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.ensemble import RandomForestClassifier
+    >>> from skbayes.trial import model_size
+    >>> X, y = load_iris(return_X_y=True)
+    >>> for n_trees in (10, 100):
+    ...     forest = RandomForestClassifier(n_trees, random_state=0).fit(X, y)
+    ...     print(f"{model_size(forest) / 1e3:.1f} kB")
+    19.7 kB
+    186.2 kB
+    """
+    return _Sizer().size(estimator)
+
+
+class _Sizer(pickle.Pickler):
+    """Pickler that replaces process-dependent objects and adds up their sizes."""
+
+    def __init__(self) -> None:
+        self._file = io.BytesIO()
+        super().__init__(self._file, protocol=5)
+        # Keeps references to the arrays, so that their memory is not reused.
+        self._counted: dict[Hashable, Any] = {}
+        self._n_bytes = 0
+
+    def size(self, obj: Any) -> int:
+        self.dump(obj)
+        return self._n_bytes + self._file.getbuffer().nbytes
+
+    def persistent_id(self, obj: Any) -> int | None:
+        """Count an object once and replace it by 0; return None to pickle it."""
+        kind = type(obj)
+        if kind in (np.ndarray, np.memmap) and not obj.dtype.hasobject:
+            self.persistent_id(obj.dtype)
+            place = obj.__array_interface__["data"][0], obj.nbytes
+            self._count(place, obj, obj.nbytes + ARRAY_HEADER)
+        elif kind is str:
+            self._count(obj, obj, len(obj.encode("utf-8", "surrogatepass")))
+        elif isinstance(obj, np.dtype):
+            self._count(obj, obj, len(repr(obj)))
+        elif isinstance(obj, type | FunctionType):
+            self._count(obj, obj, len(obj.__module__) + len(obj.__qualname__))
+        else:
+            return None
+        return 0
+
+    def _count(self, key: Hashable, obj: Any, n_bytes: int) -> None:
+        if key not in self._counted:
+            self._counted[key] = obj
+            self._n_bytes += n_bytes
+
+
+def n_features(estimator: Any) -> int:
+    """Count the features that a fitted estimator uses.
+
+    Parameters
+    ----------
+    estimator : estimator
+        The fitted estimator. For a pipeline, the features of its last step are counted,
+        so that features removed by earlier steps are excluded. For a search, its best
+        estimator is used.
+
+    Returns
+    -------
+    n_features : int
+        Number of columns with a nonzero coefficient (``coef_``) for any class or
+        output. For estimators without coefficients, the number of columns with a
+        nonzero importance (``feature_importances_``). Without either attribute,
+        ``n_features_in_``.
+
+    Raises
+    ------
+    ValueError
+        If the estimator has none of these attributes.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import Lasso
+    >>> from skbayes.trial import n_features
+    >>> n_features(Lasso(0.1).fit(*load_iris(return_X_y=True)))
+    1
+    """
+    estimator = _last_step(estimator)
+    for name in ("coef_", "feature_importances_"):
+        weights = getattr(estimator, name, None)
+        if weights is not None:
+            weights = weights.toarray() if hasattr(weights, "toarray") else weights
+            return int(np.any(np.atleast_2d(weights) != 0, axis=0).sum())
+    if not hasattr(estimator, "n_features_in_"):
+        raise ValueError(
+            f"n_features: {type(estimator).__name__} has none of coef_, "
+            "feature_importances_ and n_features_in_."
+        )
+    return int(estimator.n_features_in_)
+
+
+def _last_step(estimator: Any) -> Any:
+    while True:
+        if hasattr(estimator, "steps") and estimator.steps[-1][1] != "passthrough":
+            estimator = estimator.steps[-1][1]
+        elif hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "regressor_"):
+            estimator = estimator.regressor_
+        else:
+            return estimator
+
+
+# Calls of `predict` with one row, whose median time is used.
+N_CALLS = 7
+
+
+def predict_time(estimator: Any, X: Any) -> float:
+    """Return the seconds that `predict` takes for one row, the median of 7 calls."""
+    row = X.iloc[:1] if hasattr(X, "iloc") else X[:1]
+    times = []
+    for _ in range(N_CALLS):
+        begin = time.perf_counter()
+        estimator.predict(row)
+        times.append(time.perf_counter() - begin)
+    return float(np.median(times))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """Function of the result of a fit, of its model, or of its model and test rows."""
+
+    function: Callable[..., Any]
+    of: Literal["result", "model", "model and rows"] = "model"
+
+    def __call__(self, result: Mapping[str, Any]) -> Any:
+        """Measure a fit; ``result["test_rows"]()`` returns the rows."""
+        if self.of == "result":
+            return self.function(result)
+        rows = [result["test_rows"]()] if self.of == "model and rows" else []
+        return self.function(result["estimator"], *rows)
+
+
+#: Measures of a fit, by name.
+COSTS: dict[str, Measure] = {
+    "fit_time": Measure(itemgetter("fit_time"), "result"),
+    "score_time": Measure(itemgetter("score_time"), "result"),
+    "cpu_time": Measure(itemgetter("cpu_time"), "result"),
+    "model_size": Measure(model_size),
+    "n_features": Measure(n_features),
+    "predict_time": Measure(predict_time, "model and rows"),
+}
+
+
+def needs_fit(measures: Mapping[str, Measure]) -> bool:
+    """Return whether a measure uses the fitted estimator."""
+    return any(measure.of != "result" for measure in measures.values())
+
+
+def measured(
+    measures: Mapping[str, Measure],
+    result: Mapping[str, Any],
+    subject: str,
+    raises: bool,
+) -> dict[str, float]:
+    """Measure a fit; NaN if it failed, or with a warning if a measurement fails."""
+    if result["fit_error"] is not None:
+        return dict.fromkeys(measures, math.nan)
+    found = {}
+    for name, measure in measures.items():
+        try:
+            # An imaginary part is dropped with a warning, as that of a score.
+            value = np.asarray(measure(result)).astype(np.float64)
+            found[name] = float(value.reshape(()))
+        except Exception:
+            if raises:
+                raise
+            warn_of_failure(name, subject, traceback.format_exc())
+            found[name] = math.nan
+    return found
+
+
+def warn_of_failure(name: str, subject: str, text: str) -> None:
+    """Warn of a measurement that failed."""
+    warn_user(
+        f"Measuring {name!r}{subject} failed. It is NaN for these parameters. Details:"
+        f"\n{text}",
+    )
+
+
+def parse_measurement(
+    what: Any, metrics: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Literal["metric", "scorer", "measure"], Any] | None:
+    """Return the kind of a quantity, and its key, scorer or measure; None if unknown.
+
+    A name is that of a metric of the search, whose key `metrics` contains, a cost or a
+    scorer. A callable takes the estimator, `X` and `y`, or the estimator alone.
+    """
+    if isinstance(what, str):
+        if what in metrics:
+            return "metric", metrics[what]
+        if what in COSTS:
+            return "measure", COSTS[what]
+        return ("scorer", what) if what in get_scorer_names() else None
+    if isinstance(what, type) or not callable(what):
+        return None
+    if hasattr(what, "get_metadata_routing") or _accepts(what, 3):
+        return "scorer", what
+    return ("measure", Measure(what)) if _accepts(what, 1) else None
+
+
+def _accepts(function: Any, n: int) -> bool:
+    try:
+        inspect.signature(function).bind(*[None] * n)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def check_metrics_suit(estimator: Any, names: Mapping[str, str], y: Any) -> None:
+    """Evaluate named metrics on a dummy model; the keys of `names` are for messages.
+
+    Other kinds of targets are not checked; their fits fail if the metric does not suit
+    them.
+    """
+    if is_classifier(estimator):
+        dummy = DummyClassifier(strategy="prior")
+    elif is_regressor(estimator):
+        dummy = DummyRegressor()
+    else:
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            y = np.asarray(compat.to_host(y))
+            if type_of_target(y) not in ("binary", "multiclass", "continuous"):
+                return
+            if len(y) > MAX_SAMPLE:
+                _, first = np.unique(y, return_index=True)
+                y = y[np.union1d(first[:MAX_SAMPLE], np.arange(MAX_SAMPLE))]
+            X = np.zeros((len(y), 1))
+            dummy.fit(X, y)
+        except Exception:  # left to the estimator
+            return
+        for label, name in names.items():
+            try:
+                get_scorer(name)(dummy, X, y)
+            except ValueError as error:
+                raise ValueError(
+                    f"{label} does not suit the target y: {error}"
+                ) from error

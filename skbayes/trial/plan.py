@@ -1,0 +1,260 @@
+"""Plan of a search: what it decides before its first fit, and its stages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skbayes import compat
+from skbayes.space import OptimumPrior, Space
+from skbayes.space.candidates import Configuration
+from skbayes.trial.fold import Job
+from skbayes.trial.limits import FitLimits
+from skbayes.trial.options import RefitChoice, refit_choice
+from skbayes.trial.records import FoldResult, History, Trial
+from skbayes.trial.subsets import FULL_DATA, Fidelity
+
+if TYPE_CHECKING:
+    from skbayes.trial.constraints import Constraints
+    from skbayes.trial.measure import Measure
+
+
+# With pruning=True, the chance to become the best below which a trial is pruned.
+PRUNING_RISK = 0.2
+
+
+def on_full_data(
+    number: int, params: dict[str, Any]
+) -> tuple[dict[str, Any], Fidelity]:
+    """Assign all training rows to a proposal."""
+    return params, FULL_DATA
+
+
+class NullJournal(AbstractContextManager):
+    """Journal without a file, which records nothing."""
+
+    def __init__(self) -> None:
+        # Configurations proposed by earlier runs, in order.
+        self.proposals: list[dict[str, Any]] = []
+        self.expected_improvements: list[float | None] = []
+        # Their finished trials, by number.
+        self.results: dict[int, Trial] = {}
+        # First trial of each stage that has begun, except the first stage.
+        self.stages: dict[int, int] = {}
+
+    def record_stage(self, stage: int, first: int) -> None:
+        """Record the number of the first trial of a stage, if it is new."""
+
+    def record_proposal(
+        self,
+        number: int,
+        params: Mapping[str, Any] | Configuration,
+        expected_improvement: float | None,
+    ) -> None:
+        """Record a proposal before its evaluation begins."""
+
+    def record_result(self, trial: Trial) -> None:
+        """Record a finished trial, in the journal on return.
+
+        It is called before the next proposal is made from the result.
+        """
+
+    def __exit__(self, *exc_info: object) -> None:
+        """Close the journal."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Part of a search of at most `n_trials` with a separate optimizer.
+
+    A stage begins after the end of the stage before, on the same workers and in the
+    same journal. Its inputs (such as the best configurations so far, or a model of all
+    trials) therefore do not depend on timing. Trials are numbered across stages.
+
+    ``make_optimizer(plan, history)`` is called at its start with the trials of all
+    earlier stages. ``assign(k, params)`` returns the parameters to set and the
+    :class:`~skbayes.trial.subsets.Fidelity` of its k-th trial, from 0, whose
+    `stage` is filled in. `fidelities` are all that it can return. `weight` is the
+    expected time of a trial, relative to those of other stages; None means the share of
+    the training rows. `n_points` is the number of trials in parallel, if larger than
+    that of the search.
+    """
+
+    make_optimizer: Callable[[Plan, History], Any]
+    n_trials: float
+    assign: Callable[[int, dict[str, Any]], tuple[dict[str, Any], Fidelity]] = (
+        on_full_data
+    )
+    fidelities: Sequence[Fidelity] = (FULL_DATA,)
+    weight: float | None = None
+    n_points: int = 1
+
+    def weight_in(self, plan: Plan) -> float:
+        """Return the expected time of a trial, relative to those on all rows."""
+        if self.weight is None:
+            return plan.train_fraction(self.fidelities[0])
+        return self.weight
+
+    def assigned(
+        self, index: int, first: int, number: int, params: dict[str, Any]
+    ) -> tuple[dict[str, Any], Fidelity]:
+        """Return the parameters and the fidelity of a trial of the search."""
+        params, fidelity = self.assign(number - first, params)
+        return params, replace(fidelity, stage=index)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Plan of a search: what it decides before its first fit.
+
+    `settings` are the parameters of the search by name, with the values for these data
+    in place of "auto". `own` are the current values of the parameters of the estimator.
+    `known` are the trials of earlier searches. `split_params` are the arguments of
+    `fit` for the splitter. All stages share the `notes` of aspects and of the search.
+    """
+
+    job: Job
+    objective: Any  # such as `Objectives`
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    split_params: Mapping[str, Any] = field(default_factory=dict)
+    tasks: compat.TaskTree | Any = None
+    space: Space | Any = None
+    own: Mapping[str, Any] = field(default_factory=dict)
+    initial_points: list[dict[str, Any]] = field(default_factory=list)
+    prior: OptimumPrior | None = None
+    known: Sequence[Any] = ()
+    limits: FitLimits = FitLimits()
+    stages: Sequence[Stage] = ()
+    seed: int = 0
+    notes: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def estimator(self) -> Any:
+        """Estimator to tune."""
+        return self.job.estimator
+
+    @property
+    def scorers(self) -> Any:
+        """Scorers of scikit-learn."""
+        return self.job.options["scorer"]
+
+    @property
+    def missing_score(self) -> float:
+        """Score of a failed fit: `error_score`, or NaN instead of "raise"."""
+        error_score = self.job.options["error_score"]
+        return np.nan if isinstance(error_score, str) else float(error_score)
+
+    @property
+    def verbose(self) -> int:
+        """Verbosity; 0 with a progress bar."""
+        return int(self.job.options["verbose"])
+
+    @property
+    def X(self) -> Any:
+        """Data."""
+        return self.job.X
+
+    @property
+    def y(self) -> Any:
+        """Targets."""
+        return self.job.y
+
+    @property
+    def splits(self) -> Sequence[tuple[Any, Any]]:
+        """Training and test rows of each split."""
+        return self.job.splits
+
+    @property
+    def fit_params(self) -> Mapping[str, Any]:
+        """Arguments of `fit` of the estimator."""
+        return self.job.fit_params
+
+    @property
+    def cache(self) -> Any:
+        """Store of the steps that fits share, if any."""
+        return self.notes.get("shared_steps")
+
+    @property
+    def costs(self) -> Mapping[str, Measure]:
+        """Costs that are measured for each fit, by name."""
+        measures: Mapping[str, Measure] = self.objective.measures
+        return measures
+
+    @cached_property
+    def refit(self) -> RefitChoice:
+        """Meaning of the parameter `refit`."""
+        metrics = self.settings.get("objectives") or self.settings.get("scoring")
+        return refit_choice(self.settings.get("refit"), metrics)
+
+    @property
+    def constraints(self) -> Constraints | None:
+        """Bounds on outcomes, if any."""
+        return self.notes.get("constraints")
+
+    @property
+    def is_observed(self) -> bool:
+        """Whether callbacks observe the search."""
+        return bool(self.tasks.is_observed)
+
+    @property
+    def pruning_risk(self) -> float | None:
+        """Chance to become the best below which a trial is pruned; None: no pruning."""
+        pruning = self.settings.get("pruning", False)
+        if isinstance(pruning, bool | np.bool_):
+            return PRUNING_RISK if pruning else None
+        return float(pruning)
+
+    @property
+    def cuts_trials(self) -> bool:
+        """Whether some folds of a trial may be skipped."""
+        return self.limits.of_trials or self.pruning_risk is not None
+
+    @property
+    def n_samples(self) -> int:
+        """Number of rows of the data."""
+        return int(self.X.shape[0]) if hasattr(self.X, "shape") else len(self.X)
+
+    @cached_property
+    def test_sizes(self) -> list[int]:
+        """Number of rows of each split's test set."""
+        rows = np.arange(self.n_samples)
+        return [len(rows[test]) for _, test in self.splits]
+
+    def train_fraction(self, fidelity: Fidelity) -> float:
+        """Return the fraction of the training rows that a trial uses."""
+        subsets = self.job.subsets
+        return 1.0 if subsets is None else subsets.fraction(fidelity)
+
+    def filled(self, fold: FoldResult, metrics: Sequence[str]) -> FoldResult:
+        """Return a fold with missing scores by metric: NaN without a fit, or a cost."""
+        wants_train = self.job.options["return_train_score"]
+        if fold.test_scores and (fold.train_scores or not wants_train):
+            return fold
+        costs = () if self.objective.separate_costs else self.objective.measures
+        missing = self.missing_score if fold.is_fitted else np.nan
+        filled = {name: np.nan if name in costs else missing for name in metrics}
+        return replace(
+            fold,
+            test_scores=fold.test_scores or filled,
+            train_scores=(fold.train_scores or filled) if wants_train else None,
+        )
+
+    def filled_history(self, history: History) -> History:
+        """Return trials without missing scores.
+
+        Before the first valid score, the metrics of a callable were not known.
+        """
+        if all(fold.test_scores for fold in history.folds):
+            return history
+        metrics = self.objective.metrics or ["score"]
+        return History(
+            [
+                replace(trial, folds=[self.filled(f, metrics) for f in trial.folds])
+                for trial in history
+            ]
+        )

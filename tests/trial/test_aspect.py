@@ -1,0 +1,249 @@
+"""Aspects of trials: the list, and the example of the contributing guide."""
+
+import inspect
+import math
+import pickle
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from peak_memory import PeakMemory
+from sklearn.datasets import load_iris
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes import BayesSearchCV
+from skbayes.trial.aspect import Aspect, FoldAspect
+from skbayes.trial.aspects import registry
+from skbayes.trial.fold import run_folds
+from skbayes.trial.records import FoldResult, History, Trial
+
+X, y = load_iris(return_X_y=True)
+SPACE = {"max_depth": (1, 8), "min_samples_leaf": (1, 9)}
+_WORKER = """
+import pickle, sys
+from sklearn.model_selection import GridSearchCV  # imported in workers of any search
+before = set(sys.modules)
+import skbayes.trial.fold
+assert not {"sklearn.ensemble", "sklearn.decomposition"} & (set(sys.modules) - before)
+pickle.load(sys.stdin.buffer)
+print(*sys.modules)
+"""
+
+
+def search(**more):
+    tree = DecisionTreeClassifier(random_state=0)
+    options = {"n_iter": 4, "cv": 3, "random_state": 0, **more}
+    return BayesSearchCV(tree, SPACE, **options)
+
+
+@pytest.fixture
+def with_peak_memory(monkeypatch):
+    """Add the aspect to the list, as a contributor would by one line."""
+    monkeypatch.setattr(registry, "ASPECTS", (*registry.ASPECTS, PeakMemory))
+
+    class Search(BayesSearchCV):
+        """Search with the lines that the parameter adds, in a subclass."""
+
+        _parameter_constraints = {
+            **BayesSearchCV._parameter_constraints,
+            **PeakMemory.parameters,
+        }
+        _without_effect = BayesSearchCV._without_effect | {"peak_memory"}
+
+        def __init__(
+            self, estimator, search_spaces="auto", *, peak_memory=False, **kwargs
+        ):
+            super().__init__(estimator, search_spaces, **kwargs)
+            self.peak_memory = peak_memory
+
+    monkeypatch.setitem(globals(), "BayesSearchCV", Search)
+    Search.__qualname__ = "BayesSearchCV"  # can be pickled
+    return Search
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"n_jobs": 2, "pruning": True, "return_folds": "predict"},
+        {
+            "constraints": {"n_features": "<= 4"},
+            "scoring": ["accuracy", "f1_macro"],
+            "refit": "accuracy",
+        },
+    ],
+    ids=str,
+)
+def test_a_new_aspect_adds_a_column_and_does_not_change_the_trials(
+    with_peak_memory, more
+):
+    found = search(peak_memory=True, **more).fit(X, y)
+    plain = search(**more).fit(X, y)
+    column = found.cv_results_["mean_peak_memory"]
+    assert len(column) == 4
+    assert np.all(np.asarray(column) > 0)
+    assert "mean_peak_memory" not in plain.cv_results_
+    assert [t.params for t in found.trials_] == [t.params for t in plain.trials_]
+    assert [t.score for t in found.trials_] == [t.score for t in plain.trials_]
+
+
+def test_the_column_of_a_new_aspect_is_nan_without_a_fit():
+    trial = Trial(0, {}, [FoldResult(status="skipped")], math.nan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        (found,) = PeakMemory(None).columns(History([trial]))["mean_peak_memory"]
+    assert math.isnan(found)
+
+
+def test_extras_that_no_journal_stores_are_refused_with_the_class():
+    with pytest.raises(
+        TypeError, match=r"Wrong\.extras: 'names' .* bool, str, list and"
+    ):
+        type("Wrong", (Aspect,), {"extras": {"names": set}})
+
+
+def test_a_journal_keeps_what_a_new_aspect_measured(with_peak_memory, tmp_path):
+    path = tmp_path / "run.journal"
+    first = search(journal=path, peak_memory=True, n_iter=2).fit(X, y)
+    again = search(journal=path, peak_memory=True).fit(X, y)
+    column = "mean_peak_memory"
+    np.testing.assert_array_equal(
+        again.cv_results_[column][:2], first.cv_results_[column]
+    )
+
+
+def test_a_new_aspect_adds_a_parameter(with_peak_memory):
+    assert with_peak_memory(None, peak_memory=True).get_params()["peak_memory"]
+    assert not search().peak_memory
+    with pytest.raises(ValueError, match="'peak_memory' parameter"):
+        search(peak_memory=2).fit(X, y)
+
+
+def test_an_aspect_refuses_parameters_before_any_fit(monkeypatch):
+    (pruning,) = (aspect for aspect in registry.ASPECTS if aspect.name == "pruning")
+    prepared = []
+
+    def prepare(settings, spaces, objective, y, routed):
+        prepared.append(settings["pruning"])
+        if settings["return_train_score"]:
+            raise ValueError("pruning and training scores cannot be combined")
+        return spaces, None
+
+    monkeypatch.setattr(pruning, "prepare", prepare)
+    with pytest.raises(ValueError, match="pruning and training scores cannot"):
+        search(pruning=True, return_train_score=True).fit(X, y)
+    search(pruning=0.1).fit(X, y)
+    search(pruning=False, return_train_score=True).fit(X, y)
+    assert prepared == [True, 0.1]
+
+
+def test_an_aspect_that_is_off_is_not_in_the_list(monkeypatch):
+    listed = []
+    original = registry.aspects_of
+
+    def recorded(run):
+        listed.append([aspect.name for aspect in original(run)])
+        return original(run)
+
+    monkeypatch.setattr("skbayes.trial.evaluator.aspects_of", recorded)
+    BayesSearchCV(SVC(), {"C": (0.1, 1.0)}, n_iter=1, cv=2).fit(X, y)
+    assert {tuple(names) for names in listed} == {()}
+    listed.clear()
+    search(pruning=True, constraints={"n_features": "<= 4"}).fit(X, y)
+    assert {tuple(names) for names in listed} == {("constraints", "pruning")}
+
+
+def test_workers_do_not_import_the_search():
+    """Sixteen workers on two cores otherwise spend seconds on imports."""
+    tasks = []
+
+    def recorded(handle, folds):
+        tasks.append(pickle.dumps((handle.load(), folds)))
+        return run_folds(handle, folds)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("skbayes.trial.backend.run_folds", recorded)
+        search(pruning=True, constraints={"n_features": "<= 4"}).fit(X, y)
+    assert tasks
+    done = subprocess.run(
+        [sys.executable, "-c", _WORKER], input=tasks[0], capture_output=True, check=True
+    )
+    loaded = done.stdout.decode().split()
+    assert "skbayes.trial.fold" in loaded
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("skbayes.")}
+    assert rooms == {"compat", "trial", "utils"}
+    assert "skbayes.trial.evaluator" not in loaded
+
+
+def test_hooks_have_no_effect_by_default():
+    aspect, of_fold, result = Aspect(None), FoldAspect(), FoldResult()
+    trial = Trial(0, {}, [result], math.nan)
+    assert aspect.fold_aspect() is aspect.for_fold(None, 0, []) is None
+    assert aspect.verdict(None, []) is None
+    assert aspect.begin(None) is None
+    assert aspect.close(None, trial) is trial
+    assert aspect.observe(trial) == aspect.columns([]) == {}
+    with of_fold.around(None):
+        pass
+    assert of_fold.after_round(None, None, None, None) == {}
+    assert of_fold.measure(None, result) is result
+    pickle.loads(pickle.dumps(of_fold))
+
+
+@pytest.mark.parametrize(
+    ("base", "name", "method", "message"),
+    [
+        (Aspect, "colums", lambda self, history: {}, r"colums\(self, history\) is no"),
+        (Aspect, "prepared", classmethod(lambda cls: None), r"prepared\(cls\) is no"),
+        (
+            Aspect,
+            "observe",
+            lambda self, history: {},
+            r"Aspect.* observe\(self, trial\)",
+        ),
+        (FoldAspect, "close", lambda self: None, r"FoldAspect\. Its hooks are around"),
+    ],
+)
+def test_methods_that_would_never_be_called_are_refused(base, name, method, message):
+    with pytest.raises(TypeError, match=message):
+        type("Own", (base,), {name: method})
+
+
+def test_a_constructor_does_not_have_to_call_that_of_its_parent():
+    own = type("Own", (Aspect,), {"__init__": lambda self, run: None})
+    assert own("the plan").plan == "the plan"
+
+
+def test_the_guide_lists_who_implements_each_hook():
+    """A hook with one implementer may be a plain function instead."""
+    expected = []
+    for base in (Aspect, FoldAspect):
+        modules = [sys.modules[aspect.__module__] for aspect in registry.ASPECTS]
+        for hook in vars(base):
+            own = [
+                f"``{module.__name__.rpartition('.')[2]}``"
+                for module in modules
+                for kind in vars(module).values()
+                if inspect.isclass(kind) and kind.__module__ == module.__name__
+                if issubclass(kind, base) and hook in vars(kind)
+            ]
+            if not hook.startswith("_") and callable(getattr(base, hook)):
+                expected += [
+                    f"   * - ``{base.__name__}.{hook}``",
+                    f"     - {', '.join(own)}",
+                ]
+    guide = Path(__file__).parents[2] / "docs/contributing.rst"
+    lines = guide.read_text(encoding="utf-8").splitlines()
+    begin = lines.index("   * - ``Aspect.is_on``")
+    assert lines[begin : begin + len(expected)] == expected
+    assert not lines[begin + len(expected)]
+
+
+def test_names_of_aspects_and_parameters_are_unique():
+    names = [kind.name for kind in registry.ASPECTS]
+    parameters = [name for kind in registry.ASPECTS for name in kind.parameters]
+    assert len(set(names)) == len(names)
+    assert len(set(parameters)) == len(parameters)

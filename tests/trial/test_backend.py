@@ -1,0 +1,390 @@
+"""Backends: how data and folds are sent, and what returns from them."""
+
+import os
+import pickle
+import shutil
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from endings import interrupted_in_queue, interrupted_in_task
+from joblib import parallel_config
+from sklearn.datasets import load_iris
+from sklearn.metrics import get_scorer
+from sklearn.svm import SVC
+from sklearn.utils.parallel import Parallel, delayed
+
+from skbayes.trial import backend as backends
+from skbayes.trial.backend import (
+    Backend,
+    DataHandle,
+    EngineHandle,
+    ProcessBackend,
+    SparkBackend,
+    ThreadBackend,
+)
+from skbayes.trial.fold import Fold, Job, run_folds
+from skbayes.trial.killable import KillableBackend
+from skbayes.trial.limits import FitLimits
+from skbayes.trial.records import FoldResult
+
+X, y = load_iris(return_X_y=True)
+ROWS = np.arange(len(y))
+FOLDS = [Fold(index, {"C": 1.0}) for index in range(4)]
+
+
+def job(estimator=None):
+    splits = [(ROWS[ROWS % 4 != i], ROWS[ROWS % 4 == i]) for i in range(4)]
+    options = {
+        "scorer": get_scorer("accuracy"),
+        "error_score": np.nan,
+        "return_train_score": False,
+        "verbose": 0,
+        "fit_params": {},
+        "score_params": {},
+    }
+    return Job(estimator or SVC(), X, y, splits, options)
+
+
+class Workers:
+    """Parallel call that records the calls; each fold takes a given time."""
+
+    n_jobs = 2
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+        self.sizes = []
+
+    def __call__(self, calls):
+        calls = list(calls)
+        self.sizes.append([len(arguments[1]) for _, arguments, _ in calls])
+        return [
+            [FoldResult(kept={"seconds": self.seconds}) for _ in arguments[1]]
+            for _, arguments, _ in calls
+        ]
+
+
+@pytest.mark.parametrize(
+    "seconds, sizes",
+    [(1e-4, [4]), (1e-3, [4]), (0.002, [2, 2]), (0.1, [1, 1, 1, 1])],
+)
+def test_quick_folds_are_sent_together(seconds, sizes):
+    backend, workers = Backend(job()), Workers(seconds)
+    for _ in range(2):
+        assert len(backend.run(workers, FOLDS)) == 4
+    # The time of the first folds is not known.
+    assert workers.sizes == [[1, 1, 1, 1], sizes]
+
+
+@pytest.mark.parametrize("kind", [ThreadBackend, ProcessBackend, Backend])
+def test_every_backend_returns_the_results_in_order(kind):
+    large = SVC(class_weight=dict.fromkeys(range(3000), 1.0))
+    with kind(job(large)) as backend:
+        if kind is ProcessBackend:
+            # The job is not sent with each fold.
+            assert len(pickle.dumps(backend._call(FOLDS[:1], 0.0)[1])) < 1000
+        expected = run_folds(DataHandle(job(large)), FOLDS)
+        for _ in range(2):
+            found = backend.run(Parallel(n_jobs=1), FOLDS)
+            assert [result.test_scores for result in found] == [
+                result.test_scores for result in expected
+            ]
+
+
+def test_folds_of_processes_that_can_be_killed_are_sent_one_by_one():
+    class Silent(Workers):
+        def __call__(self, calls):
+            calls = list(calls)
+            self.sizes.append([pickle.loads(call[1][0].fold).index for call in calls])
+            return [[FoldResult(kept={"seconds": self.seconds})] for _ in calls]
+
+    workers = Silent(1e-4)
+    with KillableBackend(Backend(job()), FitLimits(trial_timeout=9.0)) as backend:
+        for _ in range(2):
+            backend.run(workers, FOLDS)
+    assert workers.sizes == [[0, 1, 2, 3]] * 2
+
+
+class Unreadable:
+    """Estimator that another process cannot load."""
+
+    def __reduce__(self):
+        return int, ("no number",)
+
+
+def test_an_error_of_loading_the_job_is_returned():
+    with ProcessBackend(job(Unreadable())) as backend:
+        (result,) = run_folds(backend.handle, FOLDS[:1])
+    assert result.status == "raised"
+    assert isinstance(result.kept["exception"], ValueError)
+
+
+def test_a_fit_that_searches_for_errors_raises_them():
+    with ThreadBackend(job(), n_workers=2) as backend:
+        with pytest.raises(ValueError, match="C"):
+            backend.fit_here(Fold(0, {"C": -1.0}, raises=True))
+        assert backend.fit_here(Fold(0, {"C": 1.0}, raises=True)).is_fitted
+
+
+# -- transfer of the data --------------------------------------------------------------
+
+TABLE = np.arange(600.0).reshape(100, 6)
+SPLITS = [(np.arange(50), np.arange(50, 100)), (np.arange(50, 100), np.arange(50))]
+BACKENDS = [ThreadBackend, ProcessBackend, Backend]
+
+
+def job_on(X, y=None, **kwargs):
+    return Job(None, X, y, SPLITS, kwargs)
+
+
+def arrived(handle):
+    """Return the data that a worker gets from the pickled handle."""
+    backends._loaded.clear()
+    return pickle.loads(pickle.dumps(handle)).load()
+
+
+def assert_equal(a, b):
+    assert type(a) is (np.ndarray if isinstance(b, np.memmap) else type(b))
+    if sp.issparse(b):
+        assert a.format == b.format and (a != b).nnz == 0
+    elif isinstance(b, pd.DataFrame):
+        pd.testing.assert_frame_equal(a, b)
+    elif isinstance(b, pl.DataFrame):
+        assert a.equals(b)
+    elif isinstance(b, np.ndarray):
+        assert a.dtype == b.dtype
+        np.testing.assert_array_equal(a, b)
+    else:
+        assert a == b
+
+
+def memory_map(tmp_path):
+    np.save(tmp_path / "X.npy", TABLE)
+    return np.load(tmp_path / "X.npy", mmap_mode="r")
+
+
+KINDS = {
+    "C order": lambda path: TABLE,
+    "Fortran order": lambda path: np.asfortranarray(TABLE),
+    "every other column": lambda path: TABLE[:, ::2],
+    "backwards": lambda path: TABLE[::-1],
+    "objects": lambda path: np.array([[1, "one"], [None, 2.0]], dtype=object),
+    "no columns": lambda path: np.empty((100, 0)),
+    "dates": lambda path: np.arange("2020-01", "2020-04", dtype="datetime64[D]"),
+    "strings": lambda path: np.array(["a", "bcd"]),
+    "memory map": memory_map,
+    "strided memory map": lambda path: memory_map(path)[::3, ::2],
+    "CSR": lambda path: sp.random(50, 9, 0.3, "csr", random_state=0),
+    "CSC": lambda path: sp.random(50, 9, 0.3, "csc", random_state=0),
+    "pandas": lambda path: pd.DataFrame(
+        {"a": [1.5, 2.5], "b": ["x", "y"], "c": pd.Categorical(["u", "v"])}
+    ),
+    "rows of pandas": lambda path: pd.DataFrame(TABLE).iloc[::7],
+    "polars": lambda path: pl.DataFrame({"a": [1.5, None], "b": ["x", "y"]}),
+    "documents": lambda path: ["one text", "and another"],
+}
+
+
+@pytest.mark.parametrize("max_nbytes", [0, 1e6], ids=["mapped", "copied"])
+@pytest.mark.parametrize("kind", KINDS)
+def test_data_arrive_from_disk_as_they_were(kind, max_nbytes, tmp_path):
+    X = KINDS[kind](tmp_path)
+    rule = {"rule": lambda x: x + 1}  # can be pickled by value only
+    sent = job_on(X, None, fit_params={"sample_weight": X}, score_params=rule)
+    with ProcessBackend(sent, max_nbytes=max_nbytes) as transfer:
+        got = arrived(transfer.handle)
+        assert_equal(got.X, X)
+        assert got.y is None
+        assert_equal(got.fit_params["sample_weight"], X)
+        assert got.score_params["rule"](1) == 2
+        np.testing.assert_equal(got.splits, SPLITS)
+
+
+@pytest.mark.parametrize("kind", BACKENDS)
+def test_every_backend_hands_the_data_over_until_it_is_stopped(kind):
+    sent = job_on(TABLE, TABLE[:, 0], fit_params={"a": 1})
+    with kind(sent) as transfer:
+        handle = transfer.handle
+        if kind is ProcessBackend:
+            handle = pickle.loads(pickle.dumps(handle))
+            assert len(pickle.dumps(handle)) < 1000
+        got = handle.load()
+        assert (got is sent) == (kind is not ProcessBackend)
+        np.testing.assert_array_equal(got.X, TABLE)
+        np.testing.assert_array_equal(got.y, TABLE[:, 0])
+        assert got.fit_params == {"a": 1}
+        with handle.room():
+            assert not handle.stopped()
+        transfer.stop()
+        # Data that are sent by value cannot be told to stop.
+        assert handle.stopped() == (kind is not Backend)
+
+
+def test_arrays_that_are_shared_are_written_once():
+    with ProcessBackend(job_on(TABLE, TABLE, fit_params={"w": TABLE})) as transfer:
+        size = (Path(transfer.handle.folder) / "job").stat().st_size
+    assert TABLE.nbytes < size < 2 * TABLE.nbytes
+    splits = [(np.empty(0, int), np.empty(0, int))]
+    empty = Job(None, np.empty((0, 3)), None, splits)
+    with ProcessBackend(empty) as transfer:
+        assert arrived(transfer.handle).X.shape == (0, 3)
+
+
+@pytest.mark.parametrize(
+    "X", [TABLE, np.asfortranarray(TABLE), TABLE[:, ::2], pd.DataFrame(TABLE)[::2]]
+)
+def test_small_arrays_can_be_written_to_and_large_ones_cannot(X):
+    with ProcessBackend(job_on(X, np.arange(3)), max_nbytes=1000) as transfer:
+        got = arrived(transfer.handle)
+        values = got.X.to_numpy() if isinstance(X, pd.DataFrame) else got.X
+        assert not values.flags.writeable
+        assert got.y.flags.writeable
+        # Nothing large went into the pickle, of which each worker has a copy.
+        size = (Path(transfer.handle.folder) / "job").stat().st_size
+        assert size - transfer.handle.n_shared < 5000
+
+
+def test_a_worker_maps_the_data_once():
+    with (
+        ProcessBackend(job_on(TABLE), max_nbytes=0) as transfer,
+        ProcessBackend(job_on(TABLE + 1), max_nbytes=0) as other,
+    ):
+        first = arrived(transfer.handle)
+        again = pickle.loads(pickle.dumps(transfer.handle)).load()
+        assert again is first
+        # What belongs to an earlier search is dropped.
+        assert other.handle.load().X[0, 0] == 1
+        assert len(backends._loaded) == 1
+
+
+FETCHED = []
+
+
+def fetch(reference):
+    FETCHED.append(reference)
+    return job_on(TABLE + reference)
+
+
+def test_a_process_fetches_the_job_of_an_engine_once():
+    FETCHED.clear()
+    backends._loaded.clear()
+    handles = [EngineHandle(str(i), fetch, i) for i in range(3)]
+    # Two searches at the same time.
+    for _ in range(2):
+        for i in (0, 1):
+            handle = pickle.loads(pickle.dumps(handles[i]))
+            assert handle.load().X[0, 0] == i
+    assert FETCHED == [0, 1]
+    handles[2].load()
+    assert len(backends._loaded) == 2
+    # The process of a fit has no connection to the engine.
+    handle = pickle.loads(pickle.dumps(handles[2].portable()))
+    assert handle.load().X[0, 0] == 2 and handle.key == handles[2].key
+    assert FETCHED == [0, 1, 2]
+
+
+def lost(reference):
+    raise ConnectionError(reference)
+
+
+def test_a_lost_job_is_no_error_of_a_fit():
+    handle = EngineHandle("lost", lost, "the worker has ended")
+    with pytest.raises(ConnectionError, match="has ended"):
+        run_folds(handle, FOLDS[:1])
+
+
+def resident_bytes(path):
+    """Return the number of bytes of a file that are in the memory of this process."""
+    lines = Path("/proc/self/smaps").read_text().splitlines()
+    begin = next(i for i, line in enumerate(lines) if line.endswith(str(path)))
+    size = next(line for line in lines[begin:] if line.startswith("Rss:"))
+    return 1024 * int(size.split()[1])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_what_a_fit_read_is_given_back():
+    X = np.random.default_rng(0).random((1000, 1000))
+    with ProcessBackend(job_on(X)) as transfer:
+        there = arrived(transfer.handle)
+        file = Path(transfer.handle.folder) / "job"
+        for _ in range(2):
+            with transfer.handle.room():
+                np.testing.assert_array_equal(there.X, X)
+                assert resident_bytes(file) >= X.nbytes
+            assert resident_bytes(file) < 0.1 * X.nbytes
+
+
+def test_no_more_rooms_than_slots():
+    handle = ThreadBackend(job_on(TABLE), n_workers=2).handle
+    with handle.room(), handle.room():
+        assert not handle.room().acquire(blocking=False)
+    assert handle.room().acquire(blocking=False)
+
+
+def test_errors_name_the_folder_and_leave_nothing(tmp_path, monkeypatch):
+    folder = tmp_path / "data"
+    with pytest.raises(ZeroDivisionError):
+        with ProcessBackend(job_on(TABLE), temp_folder=str(folder)) as transfer:
+            assert os.listdir(folder)
+            transfer.stop()
+            raise ZeroDivisionError
+    with pytest.raises(TypeError, match="generator"):
+        ProcessBackend(job_on(i for i in range(3)), temp_folder=str(folder))
+    (tmp_path / "file").write_text("in the way")
+    place = str(tmp_path / "file" / "folder")
+    with pytest.raises(OSError, match="temp_folder") as raised:
+        ProcessBackend(job_on(TABLE), temp_folder=place)
+    assert raised.value.filename == place
+
+    def full(self):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(ProcessBackend, "_write", full)
+    with pytest.raises(OSError, match="No space left on device.*temp_folder"):
+        ProcessBackend(job_on(TABLE), temp_folder=str(folder))
+    assert os.listdir(folder) == []
+
+
+def test_what_another_program_removed_is_put_back(tmp_path):
+    with ProcessBackend(job_on(TABLE), temp_folder=str(tmp_path)) as transfer:
+        (folder,) = tmp_path.iterdir()
+        shutil.rmtree(folder)
+        transfer.restore()
+        np.testing.assert_array_equal(transfer.handle.load().X, TABLE)
+        shutil.rmtree(folder)
+        assert not transfer.handle.stopped()
+        transfer.stop()
+        assert transfer.handle.stopped()
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_cluster_of_spark_may_end_before_the_search(monkeypatch):
+    calls = []
+
+    def fail():
+        calls.append("destroy")
+        raise RuntimeError("stopped")
+
+    broadcast = SimpleNamespace(destroy=fail)
+    monkeypatch.setattr(SparkBackend, "_transfer", lambda self: None)
+    with SparkBackend(TABLE) as transfer:
+        transfer._broadcast = broadcast
+    assert calls == ["destroy"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals on Windows")
+@pytest.mark.parametrize("kind", ["loky", "multiprocessing"])
+def test_ctrl_c_interrupts_the_tasks_of_a_worker_but_not_its_queues(kind):
+    with (
+        ProcessBackend(job()) as backend,
+        parallel_config(kind),
+        Parallel(n_jobs=2) as parallel,
+    ):
+        for function, expected in ((interrupted_in_queue, 0), (interrupted_in_task, 1)):
+            calls = [delayed(function)(backend.handle)] * 4
+            assert parallel(calls) == [expected] * 4

@@ -1,0 +1,238 @@
+"""Evaluation of one configuration on all splits."""
+
+import math
+import sys
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from simple_estimators import Sometimes
+from sklearn.datasets import load_iris
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import SVC
+from sklearn.utils.parallel import Parallel
+
+from skbayes.trial.aspects.limits import Limits
+from skbayes.trial.backend import Backend, ThreadBackend
+from skbayes.trial.evaluator import (
+    CandidateEvaluator,
+    Evaluation,
+    check_candidates,
+    make_job,
+)
+from skbayes.trial.fold import Job
+from skbayes.trial.learning_curves import Guide
+from skbayes.trial.limits import FitLimits
+from skbayes.trial.plan import Plan
+from skbayes.trial.records import FoldResult, Trial
+
+X, y = load_iris(return_X_y=True)
+SPLITS = list(StratifiedKFold(3).split(X, y))
+
+
+class NoTasks:
+    is_observed = False
+
+    def end_trial(self, number):
+        return False
+
+
+class Score:
+    """Objective with one score."""
+
+    name, metrics, measures, separate_costs = "score", ["score"], {}, False
+    guide = Guide("score")
+
+    def learn(self, scores):
+        pass
+
+    def __call__(self, scores):
+        return scores.get("score", np.nan)
+
+
+def evaluator(estimator, catch_errors=False, settings=None, limit=None, **options):
+    more = {"settings": settings or {}, "tasks": NoTasks()}
+    fits = {"scorer": get_scorer("accuracy"), "error_score": np.nan, "verbose": 0}
+    fits |= {"return_train_score": False, **options}
+    job = Job(estimator, X, y, SPLITS, {"fit_params": {}, "score_params": {}, **fits})
+    plan = Plan(job, Score(), limits=FitLimits(limit), **more)
+    kind = Backend if catch_errors else ThreadBackend
+    return CandidateEvaluator(plan, kind(make_job(plan, X)))
+
+
+def trial_of(plan, number, params):
+    evaluation = plan.prepare(number, params)
+    return plan.conclude(evaluation, evaluation(Parallel()))
+
+
+def test_scores_are_those_of_cross_val_score():
+    model, before = SVC(), time.time()
+    trial = trial_of(evaluator(model, return_train_score=True), 4, {"C": 0.3})
+    assert before <= trial.started <= time.time() - 0.9 * trial.duration
+    expected = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)
+    np.testing.assert_array_equal(trial.scores["score"], expected)
+    assert trial.train_scores["score"].shape == (3,)
+    assert trial.score == pytest.approx(expected.mean())
+    assert (trial.number, trial.params, trial.state) == (4, {"C": 0.3}, "complete")
+    assert trial.error is None
+    assert not trial.stop_requested
+    assert trial.duration >= trial.fit_times.max()
+    # The estimator is left alone.
+    assert model.C == 1.0 and not hasattr(model, "support_")
+
+
+@pytest.mark.parametrize(
+    "params, culprit",
+    [
+        ({"svc__C": 2, "svc__nonsense": 3}, "'svc__nonsense'"),
+        ({"nonsense": 2}, "'nonsense'"),
+        ({"svc": "passthrough", "svc__C": 3}, "'svc', 'svc__C'"),
+    ],
+)
+def test_check_candidates_names_the_culprit(params, culprit):
+    model = make_pipeline(StandardScaler(), SVC())
+    check_candidates(model, [{"svc__C": 2}, {"svc": Sometimes(), "svc__bad": 2}, {}])
+    with pytest.raises(ValueError, match=f"search_spaces names {culprit}, which"):
+        check_candidates(model, [{"svc__C": 1}, params])
+    assert isinstance(model[-1], SVC) and model[-1].C == 1.0
+
+
+class Workers:
+    """Backend that takes a given time for each fold."""
+
+    deadline = None
+
+    def __init__(self, n_workers, seconds):
+        self.n_workers = n_workers
+        self.seconds = dict(enumerate(seconds))
+
+    def run(self, parallel, folds, spent):
+        seconds = [self.seconds.pop(fold.index) for fold in folds]
+        return [FoldResult(kept={"seconds": one}) for one in seconds]
+
+
+@pytest.mark.parametrize(
+    "n_workers, seconds, limit, n_run",
+    [
+        (1, [1, 1, 1, 1, 1], 5, 5),
+        (1, [1, 1, 1, 1, 1], 2, 3),  # as much as the limit is not too much
+        (1, [1, 1, 1, 1, 1], 1.9, 2),
+        (1, [9, 1, 1, 1, 1], 1, 1),
+        (2, [1, 1, 1, 1, 1], 1.5, 4),
+        (2, [1, 3, 1, 1, 1], 2.9, 2),  # a group takes as long as its longest
+        (2, [1, 3, 1, 1, 1], 3.9, 4),
+        (8, [9, 9, 9, 9, 9], 1, 5),  # all are begun at once
+    ],
+)
+def test_a_limit_counts_the_time_that_folds_run(n_workers, seconds, limit, n_run):
+    job = Job(None, X, y, [()] * 5)
+    plan = Plan(job, None, limits=FitLimits(limit))
+    limits, backend = Limits(plan), Workers(n_workers, seconds)
+    parts = {"plan": plan, "backend": backend, "aspects": [limits], "n_planned": 1}
+    evaluation = Evaluation(SimpleNamespace(**parts), 0, {}, groups=[[0, 1, 2, 3, 4]])
+    limits.begin(evaluation)
+    trial = evaluation(None)
+    assert trial.fitted.sum() == n_run
+    assert trial.state == ("timed_out" if n_run < 5 else "complete")
+
+
+def test_a_limit_keeps_later_folds_from_being_begun():
+    plan = evaluator(SVC(), limit=1e-9)
+    evaluation = plan.prepare(0, {"C": 0.3})
+    trial = evaluation(Parallel())
+    first = trial.folds[0]
+    assert first.kept["seconds"] >= first.fit_time + first.score_time
+    trial = plan.conclude(evaluation, trial)
+    assert not any(fold.kept for fold in trial.folds)
+    assert trial.state == "timed_out"
+    fitted = [fold.is_fitted for fold in trial.folds]
+    assert fitted == [True, False, False]
+    first = cross_val_score(SVC(C=0.3), X, y, cv=SPLITS)[0]
+    assert trial.score == first
+    np.testing.assert_array_equal(trial.scores["score"], [first, np.nan, np.nan])
+    assert math.isnan(trial.folds[1].fit_time)
+
+
+def complete(number, folds):
+    results = [FoldResult({"score": score}) for score in folds]
+    return Trial(number, {}, results, float(np.mean(folds)))
+
+
+def test_a_race_prunes_a_trial_without_a_chance():
+    plan = evaluator(SVC(), settings={"pruning": 0.01})
+    for number in range(4):
+        plan.observe(complete(number, [0.96, 0.95 + 0.001 * number, 0.96]))
+    best = [0.96, 0.953, 0.96]
+    # Each trial begins with another split.
+    for number, place in [(4, 1), (5, 2), (6, 0)]:
+        pruned = trial_of(plan, number, {"C": 1e-9, "kernel": "linear"})
+        assert pruned.state == "pruned"
+        assert [fold.is_fitted for fold in pruned.folds] == list(np.arange(3) == place)
+        assert pruned.noise > 0
+        # It is compared on the split that both saw.
+        shift = pruned.folds[place].test_scores["score"] - best[place]
+        assert pruned.score == pytest.approx(np.mean(best) + shift)
+    good = trial_of(plan, 7, {"C": 1.0})
+    assert good.state == "complete"
+    np.testing.assert_array_equal(
+        good.scores["score"], cross_val_score(SVC(C=1.0), X, y, cv=SPLITS)
+    )
+
+
+def test_what_a_race_knows_is_what_was_told_when_it_was_prepared():
+    plan = evaluator(SVC(), settings={"pruning": 0.01})
+    evaluation = plan.prepare(0, {"C": 1e-9, "kernel": "linear"})
+    for number in range(1, 5):
+        plan.observe(complete(number, [0.99, 0.97, 0.99]))
+    assert plan.conclude(evaluation, evaluation(Parallel())).state == "complete"
+    # Failed folds are not compared.
+    failed = evaluator(Sometimes(bad="fit"), settings={"pruning": 0.01})
+    for number in range(4):
+        failed.observe(complete(number, [0.99, 0.97, 0.99]))
+    trial = trial_of(failed, 4, {"quality": 1})
+    assert trial.state == "failed" and math.isnan(trial.score)
+    assert trial.error.rstrip().endswith("RuntimeError: cannot be fitted")
+    assert [fold.fit_error is not None for fold in trial.folds] == [True] * 3
+
+
+@pytest.mark.parametrize("refit, expected", [(True, [1]), (max, [0, 1, 2])])
+def test_fits_are_kept(refit, expected):
+    settings = {"return_folds": "estimators", "refit": refit}
+    plan = evaluator(SVC(), settings=settings)
+    for number, C in enumerate([1e-9, 1.0, 1e-8]):
+        trial = trial_of(plan, number, {"C": C})
+        assert not hasattr(trial.folds[0], "estimator")
+        plan.observe(trial)
+    kept = plan.plan.notes["kept_fits"]
+    assert sorted(kept) == expected
+    predicted = [
+        fit.score(X[test], y[test])
+        for fit, (_, test) in zip(kept[1], SPLITS, strict=True)
+    ]
+    np.testing.assert_array_equal(
+        predicted, cross_val_score(SVC(C=1.0), X, y, cv=SPLITS)
+    )
+
+
+class Leaves(Sometimes):
+    """Estimator that ends the program in its fit."""
+
+    def fit(self, X, y):
+        sys.exit("enough")
+
+
+@pytest.mark.parametrize("catch_errors", [False, True])
+def test_a_fit_that_calls_sys_exit_ends_the_search(catch_errors, caplog):
+    with pytest.raises(SystemExit, match="enough"):
+        trial_of(evaluator(Leaves(), catch_errors), 0, {})
+    assert ("A fit called sys.exit" in caplog.text) == catch_errors
+
+
+def test_a_stopped_backend_interrupts():
+    plan = evaluator(SVC())
+    plan.backend.stop()
+    assert trial_of(plan, 0, {"C": 1.0}) is None

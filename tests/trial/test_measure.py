@@ -1,0 +1,143 @@
+"""Measurements of fits: sizes, numbers of features, and their names."""
+
+import math
+import pickle
+import threading
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.datasets import load_iris
+from sklearn.dummy import DummyClassifier
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.feature_selection import SelectKBest
+from sklearn.linear_model import Lasso, LogisticRegression
+from sklearn.metrics import accuracy_score, make_scorer
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    PolynomialFeatures,
+    StandardScaler,
+)
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+
+from skbayes.trial.measure import (
+    Measure,
+    measured,
+    model_size,
+    n_features,
+    parse_measurement,
+)
+
+X, y = load_iris(return_X_y=True)
+
+
+@pytest.mark.parametrize(
+    "estimator, expected",
+    [
+        (SVC(), 4),
+        (Lasso(0.1), 1),
+        (Lasso(1e3), 0),
+        (make_pipeline(SelectKBest(k=2), SVC()), 2),
+        (make_pipeline(StandardScaler(), LogisticRegression()), 4),
+        (make_pipeline(PolynomialFeatures(2), LogisticRegression(max_iter=9999)), 15),
+        (make_pipeline(SelectKBest(k=3), "passthrough"), 4),
+        (DecisionTreeClassifier(max_depth=1, random_state=0), 1),
+        (GridSearchCV(Lasso(), {"alpha": [0.1]}), 1),
+        (TransformedTargetRegressor(Lasso(0.1)), 1),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_features_that_are_used(estimator, expected):
+    assert n_features(estimator.fit(X, y)) == expected
+
+
+def test_features_of_coefficients_of_several_classes():
+    model = LogisticRegression(max_iter=999).fit(X, y)
+    model.coef_ = np.array([[0.0, 1.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0]])
+    assert n_features(model) == 2
+    model.coef_ = sparse.csr_matrix(model.coef_)
+    assert n_features(model) == 2
+    with pytest.raises(ValueError, match="object has none of coef_"):
+        n_features(object())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        make_pipeline(StandardScaler(), LogisticRegression()),
+        RandomForestClassifier(5, random_state=0),
+        KNeighborsClassifier(algorithm="kd_tree"),
+    ],
+)
+def test_size_is_that_of_the_pickle_wherever_it_was_fitted(model):
+    def fit(X, y, parameters):
+        return clone(model).set_params(**parameters).fit(X, y)
+
+    X, y = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) % 2
+    parts = [X, y, model.get_params(deep=False)]
+    here = fit(*parts)
+    n_bytes = len(pickle.dumps(here, protocol=5))
+    assert model_size(here) == pytest.approx(n_bytes, rel=0.1)
+    # In another process, what is one object here are two that are equal.
+    there = fit(*[pickle.loads(pickle.dumps(part, protocol=5)) for part in parts])
+    assert model_size(there) == model_size(here)
+
+
+def test_equal_names_and_types_count_once():
+    words = ["".join(["a", "word"]) for _ in range(3)]
+    types = [np.dtype(dict(names=["n"], formats=["f8"])) for _ in range(3)]
+    shared = model_size({"words": words[:1] * 3, "types": types[:1] * 3})
+    assert model_size({"words": words, "types": types}) == shared
+    array = np.arange(1000.0)
+    views = [array, array[:]]
+    assert model_size(views) < 1.1 * array.nbytes
+    assert model_size([array, array.copy()]) > 2 * array.nbytes
+
+
+def test_local_classes_have_a_size_and_locks_have_none():
+    class Local(DummyClassifier):
+        pass
+
+    model = make_pipeline(FunctionTransformer(lambda X: X), Local()).fit(X, y)
+    assert model_size(model) > 100
+    model.lock_ = threading.Lock()
+    with pytest.raises(TypeError, match="pickle"):
+        model_size(model)
+
+
+OTHER = ["nonsense", 3, None, SVC, lambda: 0.0, lambda a, b: 0.0]
+
+
+@pytest.mark.parametrize(
+    "what, kind",
+    [
+        ("accuracy", "scorer"),
+        ("recall", "metric"),
+        ("model_size", "measure"),
+        ("predict_time", "measure"),
+        (lambda estimator, X, y: 0.0, "scorer"),
+        (make_scorer(accuracy_score), "scorer"),
+        (lambda estimator: 3.0, "measure"),
+        *[(other, None) for other in OTHER],
+    ],
+)
+def test_each_name_and_callable_is_of_at_most_one_kind(what, kind):
+    found = parse_measurement(what, {"recall": "recall"})
+    assert (found and found[0]) == kind
+
+
+def test_a_measurement_that_fails_is_nan_with_a_warning():
+    measures = {"a": Measure(lambda _: 1 / 0), "b": Measure(lambda _: 2)}
+    result = {"fit_error": None, "estimator": None}
+    with pytest.warns(UserWarning, match="Measuring 'a' of costs failed"):
+        found = measured(measures, result, " of costs", raises=False)
+    assert math.isnan(found["a"])
+    assert found["b"] == 2.0
+    with pytest.raises(ZeroDivisionError):
+        measured(measures, result, "", raises=True)

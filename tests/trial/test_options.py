@@ -1,0 +1,115 @@
+"""Meaning of the values of `refit`, of limits, and of sizes."""
+
+from functools import partial
+
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.linear_model import LogisticRegression
+
+from skbayes import BayesSearchCV
+from skbayes.results import OneStandardError
+from skbayes.trial.options import (
+    RefitChoice,
+    memory_text,
+    parse_size,
+    parse_time,
+    parse_trial_limits,
+    refit_choice,
+)
+
+BY_F1 = OneStandardError(metric="f1")
+
+
+@pytest.mark.parametrize(
+    ("refit", "scoring", "expected"),
+    [
+        (True, None, RefitChoice(True)),
+        (False, ["f1"], RefitChoice(False)),
+        ("f1", ["f1", "recall"], RefitChoice("f1", metric="f1")),
+        ("ensemble", ["f1"], RefitChoice("f1", "ensemble")),
+        ("ensemble", {"ensemble": 0}, RefitChoice("ensemble", metric="ensemble")),
+        ("ensemble", None, RefitChoice(True, "ensemble")),
+        ("ensemble", max, RefitChoice(True, "ensemble")),
+        (BY_F1, None, RefitChoice(BY_F1, metric="f1")),
+        (
+            {"rule": "ensemble", "metric": "f1", "max_members": 3},
+            None,
+            RefitChoice("f1", "ensemble", "f1", {"max_members": 3}),
+        ),
+        (
+            {"f1": 1, "fit_time": 2},
+            None,
+            RefitChoice({"f1": 1, "fit_time": 2}),
+        ),
+    ],
+)
+def test_meaning_of_refit(refit, scoring, expected):
+    assert refit_choice(refit, scoring) == expected
+
+
+@pytest.mark.parametrize(
+    ("refit", "text"),
+    [
+        ({"max_members": 3}, "must be one of .*'ensemble'"),
+        ({"threshold": "f1"}, "must be one of .*'ensemble'"),
+        ({"rule": True}, "got True"),
+        ({"rule": "esemble"}, "got 'esemble'"),
+        ({"rule": "ensemble", "max_member": 3}, "Did you mean 'max_members'"),
+    ],
+)
+def test_a_wrong_dict_is_an_error_before_any_fit(refit, text):
+    X, y = load_iris(return_X_y=True)
+    search = BayesSearchCV(LogisticRegression(), {"C": [1.0, 2.0]}, refit=refit)
+    with pytest.raises(ValueError, match=text):
+        search.fit(X, y)
+
+
+parse_seconds = partial(parse_time, "timeout")
+parse_bytes = partial(parse_size, "memory")
+
+
+@pytest.mark.parametrize(
+    "read, given, expected",
+    [
+        (parse_bytes, 1, 1),
+        (parse_bytes, 1e9, 10**9),
+        (parse_bytes, "1 B", 1),
+        (parse_bytes, "2kB", 2000),
+        (parse_bytes, " 1.5 GB ", 1_500_000_000),
+        (parse_bytes, "3 mib", 3 << 20),
+        (parse_bytes, "1 TiB", 1 << 40),
+        (parse_bytes, "0.3 B", 1),
+        (parse_bytes, "1 GB 500 MB", 1_500_000_000),
+        (parse_seconds, None, None),
+        (parse_seconds, 2.5, 2.5),
+        (parse_seconds, "90 s", 90),
+        (parse_seconds, "5 min", 300),
+        (parse_seconds, " 1h30m ", 5400),
+        (parse_seconds, "1 H", 3600),
+        (parse_seconds, "2 days 1 hour", 176_400),
+        (parse_seconds, "0.5s", 0.5),
+    ],
+)
+def test_memory_and_time_as_text(read, given, expected):
+    assert read(given) == expected
+
+
+@pytest.mark.parametrize("given", [0, -1, 1.5, "1", "1 G", "-1 B", "0 B", "1e3 B", []])
+def test_no_memory(given):
+    with pytest.raises(ValueError, match="memory must be .* such as '2 GB', got"):
+        parse_size("memory", given)
+
+
+@pytest.mark.parametrize("size", [1e6, 3.21e8, 9.99e8, 1e9, 1.5e10])
+def test_the_text_of_a_memory_is_read_as_that_memory(size):
+    assert parse_size("memory", memory_text(size)) == size
+
+
+def test_memory_is_shown_with_three_digits():
+    assert memory_text(312_400_000) == "312 MB"
+
+
+def test_a_limit_of_a_trial_may_be_none():
+    given = {"time": "5 min", "memory": None}
+    assert parse_trial_limits(given) == {"time": 300}
+    assert parse_trial_limits(None) == {}

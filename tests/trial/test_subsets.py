@@ -1,0 +1,166 @@
+"""Nested subsets of the training rows."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import GroupKFold, StratifiedKFold
+
+from skbayes.trial.subsets import FULL_DATA, Fidelity, Subsets, check_train_size
+
+RNG = np.random.default_rng(0)
+X = RNG.random((200, 3))
+LABELS = np.repeat([0, 1, 2], [140, 50, 10])
+SPLITS = list(StratifiedKFold(4, shuffle=True, random_state=0).split(X, LABELS))
+SIZES = [0.05, 0.1, 0.3, 0.5, 0.8, 20, 149]
+
+
+def sized(sizes, subset=0):
+    return [Fidelity(train_size=size, subset=subset) for size in sizes]
+
+
+def rows(subsets, split, fidelity, splits=SPLITS):
+    return subsets.rows(split, splits[split][0], fidelity)
+
+
+@pytest.mark.parametrize("labels", [None, LABELS])
+def test_subsets_are_nested_sorted_and_of_the_size_asked_for(labels):
+    subsets = Subsets.draw(SPLITS, sized(SIZES), labels=labels)
+    for split, (train, _) in enumerate(SPLITS):
+        before = set()
+        for size in (0.05, 0.1, 20, 0.3, 0.5, 0.8, 149):
+            chosen = rows(subsets, split, Fidelity(train_size=size))
+            n_rows = size if isinstance(size, int) else round(size * len(train))
+            assert len(chosen) == n_rows
+            # In the order of the training set, and among its rows.
+            np.testing.assert_array_equal(chosen, train[np.isin(train, chosen)])
+            assert before <= set(chosen)
+            before = set(chosen)
+
+
+def test_the_whole_is_the_training_set_itself():
+    subsets = Subsets.draw(SPLITS, [Fidelity(train_size=0.5)])
+    train = SPLITS[0][0]
+    for fidelity in (FULL_DATA, Fidelity(train_size=10**6), Fidelity(train_size=0.999)):
+        assert subsets.rows(0, train, fidelity) is train
+    assert Subsets.draw(SPLITS, [FULL_DATA]).ranks == {}
+
+
+@settings(max_examples=50, deadline=None)
+@given(
+    counts=st.lists(st.integers(1, 60), min_size=2, max_size=5),
+    size=st.floats(0.05, 0.999),
+    seed=st.integers(0, 9),
+)
+def test_each_class_has_its_share(counts, size, seed):
+    labels = np.repeat(np.arange(len(counts)), counts)
+    train = np.arange(len(labels))
+    n_rows = int(np.floor(size * len(labels) + 0.5))
+    if n_rows < len(counts):
+        with pytest.raises(ValueError, match=rf"\({len(counts)} rows\)"):
+            Subsets.draw([(train, [])], sized([size]), labels=labels, seed=seed)
+        return
+    subsets = Subsets.draw([(train, [])], sized([size]), labels=labels, seed=seed)
+    chosen = subsets.rows(0, train, Fidelity(train_size=size))
+    found = np.bincount(labels[chosen], minlength=len(counts))
+    # The first of each class comes first, which costs the others.
+    due = np.array(counts) * n_rows / len(labels)
+    assert np.all(found >= 1)
+    assert np.all(np.abs(found - due) <= len(counts))
+
+
+def test_a_subset_has_whole_groups():
+    groups = np.repeat(np.arange(20), 10)
+    splits = list(GroupKFold(4).split(X, groups=groups))
+    subsets = Subsets.draw(splits, sized([0.3, 0.5, 73]), groups=groups)
+    for split, (train, _) in enumerate(splits):
+        for size, n_rows in ((0.3, (40, 50)), (0.5, (70, 80)), (73, (70,))):
+            chosen = rows(subsets, split, Fidelity(train_size=size), splits)
+            assert len(chosen) in n_rows
+            of_group = np.bincount(groups[chosen], minlength=20)
+            assert set(of_group) == {0, 10}
+        assert set(groups[train]) > set(groups[chosen])
+
+
+def test_groups_of_one_class_each_are_stratified():
+    groups = np.repeat(np.arange(40), 5)
+    labels = (groups >= 30).astype(int)
+    train = np.arange(200)
+    subsets = Subsets.draw([(train, [])], sized([0.2]), labels=labels, groups=groups)
+    chosen = subsets.rows(0, train, Fidelity(train_size=0.2))
+    np.testing.assert_array_equal(np.bincount(labels[chosen]), [30, 10])
+    # Targets without classes are not stratified.
+    for labels in (RNG.random(200), RNG.integers(0, 2, (200, 3))):
+        subsets = Subsets.draw([(train, [])], sized([1]), labels=labels)
+        assert len(subsets.rows(0, train, Fidelity(train_size=1))) == 1
+
+
+def test_a_seed_draws_the_same_again_and_each_subset_is_another():
+    wanted = [*sized([0.3]), *sized([0.3], 1)]
+    one, same, other = (
+        Subsets.draw(SPLITS, wanted, labels=LABELS, seed=seed) for seed in (3, 3, 4)
+    )
+    first = rows(one, 0, wanted[0])
+    for equal in (same, pickle.loads(pickle.dumps(one))):
+        np.testing.assert_array_equal(rows(equal, 0, wanted[0]), first)
+    for another in (rows(one, 0, wanted[1]), rows(other, 0, wanted[0])):
+        assert set(another) != set(first)
+
+
+def test_masks_and_indices_are_the_same():
+    train = SPLITS[0][0]
+    mask = np.zeros(len(X), dtype=bool)
+    mask[train] = True
+    by_index, by_mask = (
+        Subsets.draw([(one, [])], sized([0.3]), n_samples=len(X), labels=LABELS).rows(
+            0, one, Fidelity(train_size=0.3)
+        )
+        for one in (train, mask)
+    )
+    np.testing.assert_array_equal(by_index, by_mask)
+
+
+@pytest.mark.parametrize(
+    "size, kwargs, smallest",
+    [
+        (2, {"labels": LABELS}, "one row of each class.* at least 3"),
+        (
+            0.01,
+            {"labels": LABELS},
+            r"one row of each class.* at least 0.0167 \(3 rows\)",
+        ),
+        (0.01, {"groups": np.repeat([0, 1], 100)}, r"one whole group.* rows\)"),
+        (151, {}, "more than any training set has; the largest has 150"),
+    ],
+)
+def test_sizes_that_will_not_do(size, kwargs, smallest):
+    with pytest.raises(ValueError, match=f"^stages: .*{smallest}"):
+        Subsets.draw(SPLITS, sized([size]), parameter="stages", **kwargs)
+
+
+@pytest.mark.parametrize("kwargs", [{"labels": LABELS}, {"groups": LABELS}])
+def test_the_smallest_size_named_will_do(kwargs):
+    with pytest.raises(ValueError, match="Use at least") as error:
+        Subsets.draw(SPLITS, sized([1e-3]), **kwargs)
+    words = str(error.value).split("Use at least ")[1]
+    share, n_rows = words.split(" ")[0], words.split("(")[1].split(" ")[0]
+    Subsets.draw(SPLITS, sized([float(share), int(n_rows)]), **kwargs)
+
+
+def test_shares_of_counts():
+    splits = [(np.arange(10), []), (np.arange(20), [])]
+    subsets = Subsets.draw(splits, sized([5, 0.3]))
+    assert subsets.fraction(Fidelity(train_size=5)) == pytest.approx(0.375)
+    assert subsets.fraction(Fidelity(train_size=0.3)) == 0.3
+    assert subsets.fraction(FULL_DATA) == 1.0
+
+
+@pytest.mark.parametrize("size", [0.0, 1.1, -1, 0, np.nan, "0.3", None, True], ids=repr)
+def test_other_sizes_are_refused(size):
+    is_number = isinstance(size, int | float) and size is not True
+    with pytest.raises(ValueError if is_number else TypeError, match="stages"):
+        check_train_size(size, "stages")
+    assert isinstance(check_train_size(np.int64(3), "stages"), int)
+    assert isinstance(check_train_size(np.float32(0.5), "stages"), float)
