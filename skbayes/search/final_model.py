@@ -128,13 +128,14 @@ class FinalModel:
             == (best.stage, best.train_fraction, best.subset)
         ]
         kept: KeptPredictions | None = plan.notes.get("predictions")
-        if kept is None:  # rounds
+        self.responses = {} if kept is None else kept.responses
+        is_comparable = any(trial is best for trial in comparable)
+        if best.number not in self.responses and is_comparable:
+            # With rounds, no predictions are kept, and none of earlier stages.
             comparable = History(comparable).best_first()[:N_REFITTED]
-            self.responses = {trial.number: self._again(trial) for trial in comparable}
-        else:
-            self.responses = kept.responses
-        if best.number not in self.responses and any(t is best for t in comparable):
-            self.responses[best.number] = self._again(best)
+            for trial in comparable:
+                if trial.number not in self.responses:
+                    self.responses[trial.number] = self._again(trial)
         self.trials = {t.number: t for t in comparable if t.number in self.responses}
         n_dropped = len(comparable) - len(self.trials)
         if n_dropped:

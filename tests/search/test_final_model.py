@@ -429,3 +429,12 @@ def test_quantile_predictions_are_averaged_by_their_own_metric():
     assert search.ensemble_.score >= search.ensemble_.best_score
     above = np.mean(data[1] <= search.predict(data[0]))
     assert 0.8 < above < 1.0
+
+
+def test_the_best_trial_of_an_earlier_stage_is_averaged_with_others(taken):
+    more = {"stages": (0.9, 1.0), "n_iter": (6, 2), "best_of": "all_stages"}
+    search = fitted(MultiStageSearchCV, random_state=11, **more)
+    assert search.trials_[search.best_index_].stage == 0
+    candidates = search.ensemble_.weights
+    assert {search.trials_[number].stage for number in candidates} == {0}
+    assert search.ensemble_.reason == "" and len(candidates) > 1

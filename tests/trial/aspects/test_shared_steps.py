@@ -426,7 +426,7 @@ class _EverySecondChanged(Aspect):
     change = ""
 
     @classmethod
-    def is_on(cls, run):
+    def is_on(cls, plan):
         return True
 
     def fold_aspect(self):
