@@ -315,9 +315,12 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
             return
         text = vars(cls).get("__doc__") or ""
         if "Parameters\n" in text:
-            known = {*inspect.signature(super(cls, cls).__init__).parameters, "kwargs"}
-            for name in inspect.signature(constructor).parameters.keys() - known:
-                if not re.search(rf"^ *{name} : ", text, re.MULTILINE):
+            known = inspect.signature(super(cls, cls).__init__).parameters
+            for name, given in inspect.signature(constructor).parameters.items():
+                if name in known or given.kind is given.VAR_KEYWORD:
+                    continue
+                # One description may be that of several parameters, without a type.
+                if not re.search(rf"^ *(\w+, *)*{name} *(,|:|$)", text, re.MULTILINE):
                     raise TypeError(
                         f"{cls.__name__}: the section Parameters of its docstring "
                         f"does not describe {name!r}."

@@ -103,6 +103,20 @@ def test_a_parameter_without_a_description_is_refused_when_the_class_is_made():
                 self.level, self.depth = level, depth
 
 
+@pytest.mark.parametrize(
+    "described", ["low, high : int", "low : int\n    high : int", "low\n    high: int"]
+)
+def test_parameters_are_described_in_any_way_of_numpydoc(described):
+    text = f"Search.\n\n    Parameters\n    ----------\n    {described}\n    "
+
+    def construct(self, estimator, low=1, high=2, **others):
+        BayesSearchCV.__init__(self, estimator, **others)
+        self.low, self.high = low, high
+
+    own = type("Own", (BayesSearchCV,), {"__doc__": text, "__init__": construct})
+    assert own(TREE, high=3).high == 3
+
+
 def test_parameters_that_a_subclass_sets_are_used_and_checked():
     search = Renamed(TREE, SPACE)
     assert search.pruning is True and search.refit is True and search.surrogate == "gp"

@@ -40,7 +40,6 @@ class Callbacks(Aspect):
     extras = {"stop_requested": bool}
 
     def __init__(self, plan: Plan) -> None:
-        self.plan = plan
         # Tasks of the folds, by number of the trial.
         self._tasks: dict[int, list[compat.EvaluationTask | None]] = {}
 
