@@ -13,12 +13,7 @@ from skbayes.defaults.learned_prior import knowledge_of, library
 from skbayes.defaults.parts import parts_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "learned_priors.rst").read_text("utf-8")
 KINDS = functools.cache(lambda: dict(all_estimators()))
-_, _, REST = PAGE.partition("have no prior.")
-WITHOUT = re.findall(r"``(\w+)``", REST.partition("(")[0])
-
-
 BOOSTERS = ("LGBM", "XGB", "CatBoost")
 
 
@@ -44,12 +39,6 @@ def test_the_table_has_every_class_with_a_prior():
         if base.__name__ in set(library()) - catalog
     }
     assert sorted(names) == sorted(shared | (set(library()) & catalog))
-
-
-def test_classes_without_a_prior_have_none():
-    known = {name for _, name in CATALOG}
-    assert len(WITHOUT) > 15 and set(WITHOUT) <= known - set(library())
-    assert not any(has_prior(KINDS()[name]) for name in WITHOUT if name in KINDS())
 
 
 def test_no_page_calls_them_common():
