@@ -127,18 +127,19 @@ class FinalModel:
             and (trial.stage, trial.train_fraction, trial.subset)
             == (best.stage, best.train_fraction, best.subset)
         ]
-        kept: KeptPredictions | None = plan.notes.get("predictions")
-        self.responses = {} if kept is None else kept.responses
+        # With rounds, no predictions are kept.
+        kept: KeptPredictions = plan.notes.get("predictions") or KeptPredictions()
+        self.responses = kept.responses
         is_comparable = any(trial is best for trial in comparable)
         if best.number not in self.responses and is_comparable:
-            # With rounds, no predictions are kept, and none of earlier stages.
-            comparable = History(comparable).best_first()[:N_REFITTED]
-            for trial in comparable:
+            # Those of earlier stages are not kept either.
+            comparable = History(comparable).best_first()
+            for trial in comparable[:N_REFITTED]:
                 if trial.number not in self.responses:
                     self.responses[trial.number] = self._again(trial)
         self.trials = {t.number: t for t in comparable if t.number in self.responses}
-        n_dropped = len(comparable) - len(self.trials)
-        if n_dropped:
+        dropped = {trial.number for trial in comparable}.intersection(kept.dropped)
+        if n_dropped := len(dropped - self.trials.keys()):
             warn_or_log(
                 f"The ensemble is selected without {n_dropped} of {len(comparable)} "
                 "trials, whose predictions were not kept: those of all trials exceed "

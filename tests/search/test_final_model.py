@@ -333,6 +333,21 @@ def test_a_resumed_search_has_the_predictions(tmp_path, taken):
     assert search.ensemble_.score >= search.ensemble_.best_score
 
 
+def test_lost_predictions_of_the_best_trial_are_made_again(tmp_path, taken):
+    def resumed(n_lost):
+        path = tmp_path / f"journal{n_lost}"
+        best = fitted(n_iter=8, journal=path).trials_.best_first()
+        for trial in best[:n_lost]:
+            (tmp_path / f"{path.name}.predictions" / f"{trial.number}.npz").unlink()
+        return fitted(n_iter=8, journal=path)
+
+    # The five best ones are fitted again, and those with predictions remain.
+    weights = fitted(n_iter=8).ensemble_.weights
+    assert resumed(5).ensemble_.weights == pytest.approx(weights)
+    with pytest.warns(UserWarning, match="without 2 of 8 trials"):
+        resumed(7)
+
+
 def test_files_of_another_search_are_not_used(tmp_path):
     path = tmp_path / "journal"
     fitted(n_iter=4, journal=path)
