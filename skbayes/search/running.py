@@ -27,7 +27,6 @@ from skbayes.loop.scheduler import Budget, Scheduler, StopReason
 from skbayes.search.choice import nearest_allowed
 from skbayes.search.parameters import SearchParameters
 from skbayes.search.plan import draw_subsets
-from skbayes.tracking.mlflow_runs import autologged
 from skbayes.trial.aspects.constraints import unreachable_text
 from skbayes.trial.backend import Backend
 from skbayes.trial.evaluator import CandidateEvaluator, make_backend, make_job
@@ -88,6 +87,8 @@ class RunningSearch:
         with contextlib.ExitStack() as stack:
             stack.enter_context(naming_strings(plan.X))
             if "mlflow" in sys.modules:
+                from skbayes.tracking.mlflow_runs import autologged
+
                 stack.enter_context(autologged(search, plan.X))
             stack.enter_context(plan.tasks.fit())
             given = plan.settings["pre_dispatch"]
