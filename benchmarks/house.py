@@ -38,21 +38,20 @@ from scipy.sparse.csgraph import connected_components
 
 PACKAGE = "skbayes"
 LONG_FUNCTION = 60
-MAX_LINES = 600
+MAX_LINES = 500
 
 # Maximum number of code lines of each room: those of the day of the last change of this
 # table, rounded up by 2%. A change that needs more removes something else first.
 BUDGETS: dict[str, int] = {
     "skbayes": 83,
-    "skbayes.acquisition": 1228,
+    "skbayes.acquisition": 1227,
     "skbayes.benchmark": 671,
-    "skbayes.compat": 560,
+    "skbayes.compat": 557,
     "skbayes.defaults": 2793,
-    "skbayes.trial": 5320,
     "skbayes.inspection": 2570,
     "skbayes.integration": 270,
-    "skbayes.journal": 1085,
-    "skbayes.loop": 1000,
+    "skbayes.journal": 1084,
+    "skbayes.loop": 993,
     "skbayes.optimizer": 991,
     "skbayes.results": 1059,
     "skbayes.search": 4676,
@@ -60,6 +59,7 @@ BUDGETS: dict[str, int] = {
     "skbayes.surrogates": 2093,
     "skbayes.text": 1427,
     "skbayes.tracking": 373,
+    "skbayes.trial": 5320,
     "skbayes.utils": 523,
 }
 # Share of a budget that may be left before it should be lowered.
