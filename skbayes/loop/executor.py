@@ -196,7 +196,8 @@ class ExecutionContext:
     def run(self, function: Callable[[], Any]) -> Any:
         """Call a function with the settings of the thread that called `fit`."""
         settings = dict(self._joblib)
-        if settings.get("backend") is not None:
+        is_shared = self.n_workers > 1 and compat.shares_processes(self.backend)
+        if settings.get("backend") is not None or is_shared:
             # If no separate backend is possible, no other thread uses this one.
             settings["backend"] = self._own_backend() or self.backend
 
