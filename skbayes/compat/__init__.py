@@ -45,19 +45,6 @@ from skbayes.compat.private_names import (
     select_best_index,
     validate_parameter_constraints,
 )
-from skbayes.compat.workers import (
-    PromptParallel,
-    active_backend,
-    can_last,
-    can_serve,
-    guard_folder,
-    joblib_settings,
-    kill_workers,
-    own_backend,
-    owns_processes,
-    release_folder,
-    shares_processes,
-)
 
 # Names of other modules that are used as those of this one.
 __all__ = [
@@ -67,30 +54,19 @@ __all__ = [
     "HasMethods",
     "Interval",
     "LinearClassifierMixin",
-    "PromptParallel",
     "RealNotInt",
     "ShutdownExecutorError",
     "TaskTree",
-    "active_backend",
-    "can_last",
-    "can_serve",
     "check_fit_params",
     "check_multimetric_refit",
     "fit_and_score",
     "format_results",
-    "guard_folder",
     "has_callbacks",
-    "joblib_settings",
-    "kill_workers",
-    "own_backend",
-    "owns_processes",
-    "release_folder",
     "report_failures",
     "resolve_scorers",
     "route_fit_params",
     "safe_split",
     "select_best_index",
-    "shares_processes",
 ]
 
 _FIT_AND_SCORE_PARAMETERS = frozenset(inspect.signature(fit_and_score).parameters)

@@ -31,6 +31,7 @@ from sklearn import config_context, get_config
 from sklearn.utils.parallel import Parallel
 
 from skbayes import compat
+from skbayes.compat import workers
 from skbayes.loop.ray_tasks import RayTasks
 from skbayes.trial.backend import (
     Backend,
@@ -76,11 +77,11 @@ class ExecutionContext:
         is_of_fits = isinstance(pre_dispatch, str)
         self._pre_dispatch = pre_dispatch if is_of_fits else "2*n_jobs"
         self._sklearn = get_config()
-        self._joblib = compat.joblib_settings()
+        self._joblib = workers.joblib_settings()
         self._errstate = np.geterr()
         self._context = contextvars.copy_context()
         self._interrupted = threading.Event()
-        self.backend = compat.active_backend()
+        self.backend = workers.active_backend()
         self.n_workers = int(joblib.effective_n_jobs(n_jobs))
         if self._is_dask:
             # There may be one worker, or none, while others start.
@@ -136,7 +137,7 @@ class ExecutionContext:
         False if each of them would start as many processes as are allowed in total.
         """
         own = None if self.n_workers == 1 else self._own_backend()
-        return own is not None and not compat.owns_processes(own)
+        return own is not None and not workers.owns_processes(own)
 
     @cached_property
     def _threads(self) -> ThreadPoolExecutor:
@@ -146,14 +147,14 @@ class ExecutionContext:
     def interrupt(self) -> None:
         """End the processes that all calls share, and start no other fit on Ray."""
         self._interrupted.set()
-        compat.kill_workers(self.backend)
+        workers.kill_workers(self.backend)
 
     def _own_backend(self) -> Any:
         """Return a backend of joblib for one thread; None if none can be created."""
         if self.kind is RayBackend:
             options = getattr(self.backend, "ray_remote_args", None) or {}
             return RayTasks(self._threads, options, self._interrupted)
-        return compat.own_backend(self.backend)
+        return workers.own_backend(self.backend)
 
     def everywhere(self, function: Callable[[], Any]) -> list[Any]:
         """Call a function on each machine of a cluster; return the results.
@@ -187,7 +188,7 @@ class ExecutionContext:
         """Create a parallel call for trials with `n_tasks` fits."""
         few = n_tasks <= 4 * self.n_workers
         # The number itself: in joblib 1.3.0, None means 1 for any configuration.
-        return compat.PromptParallel(
+        return workers.PromptParallel(
             n_jobs=self.n_workers,
             pre_dispatch=self._pre_dispatch,
             batch_size=1 if few else "auto",
@@ -196,7 +197,7 @@ class ExecutionContext:
     def run(self, function: Callable[[], Any]) -> Any:
         """Call a function with the settings of the thread that called `fit`."""
         settings = dict(self._joblib)
-        is_shared = self.n_workers > 1 and compat.shares_processes(self.backend)
+        is_shared = self.n_workers > 1 and workers.shares_processes(self.backend)
         if settings.get("backend") is not None or is_shared:
             # If no separate backend is possible, no other thread uses this one.
             settings["backend"] = self._own_backend() or self.backend
@@ -320,10 +321,10 @@ class TrialExecutor:
                 task, future, alone = job
                 with self._call(alone):
                     try:
-                        if parallel is None or not compat.can_serve(parallel):
+                        if parallel is None or not workers.can_serve(parallel):
                             stack.close()
                             parallel = self._context.parallel(self._n_tasks)
-                            if compat.can_last(self._context.backend):
+                            if workers.can_last(self._context.backend):
                                 # Its workers are prepared once for many tasks.
                                 stack.enter_context(parallel)
                         future.set_result(task(parallel))
@@ -332,7 +333,7 @@ class TrialExecutor:
                         future.set_exception(self._context.explained(error))
 
     def _call(self, alone: bool) -> contextlib.AbstractContextManager:
-        if compat.shares_processes(self._context.backend):
+        if workers.shares_processes(self._context.backend):
             return _SHARED_WORKERS.call(alone)
         return contextlib.nullcontext()
 

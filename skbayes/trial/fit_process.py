@@ -25,7 +25,7 @@ import cloudpickle
 import joblib
 from sklearn import config_context, get_config
 
-from skbayes import compat
+from skbayes.compat import workers
 from skbayes.trial.backend import DataHandle
 from skbayes.trial.fold import raised_result, run_folds
 from skbayes.trial.records import FoldResult
@@ -85,7 +85,7 @@ class Settings:
 
 def _joblib_settings() -> bytes:
     """Return joblib's settings of this thread, as far as they can be pickled."""
-    settings = compat.joblib_settings()
+    settings = workers.joblib_settings()
     # The backend for Dask needs a client, which a process of a fit does not have.
     is_of_dask = hasattr(settings.get("backend"), "client")
     plain = {name: value for name, value in settings.items() if name != "backend"}

@@ -21,7 +21,7 @@ import cloudpickle
 import numpy as np
 import numpy.typing as npt
 
-from skbayes import compat
+from skbayes.compat import workers
 from skbayes.utils.process_tree import is_running, machine_name
 
 # Sizes of the pickle and of the list of arrays.
@@ -150,7 +150,7 @@ class TemporaryFolder:
         os.makedirs(place, exist_ok=True)
         _remove_orphans(place, prefix)
         self.path = tempfile.mkdtemp(prefix=f"{prefix}{self._pid}-", dir=place)
-        compat.guard_folder(self.path)
+        workers.guard_folder(self.path)
 
     def remove(self) -> bool:
         """Remove the folder; return False if this process was forked by a fit."""
@@ -159,7 +159,7 @@ class TemporaryFolder:
         shutil.rmtree(self.path, ignore_errors=True)
         # Windows keeps files that workers have mapped until these end.
         if not os.path.exists(self.path):
-            compat.release_folder(self.path)
+            workers.release_folder(self.path)
         return True
 
 

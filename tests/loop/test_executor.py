@@ -20,7 +20,7 @@ from joblib.parallel import (
 from sklearn.utils.parallel import delayed
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skbayes import compat
+from skbayes.compat import workers
 from skbayes.loop import executor
 from skbayes.loop.executor import (
     _SHARED_WORKERS,
@@ -478,7 +478,7 @@ def test_errors_of_clusters_for_a_crashed_worker(module, name, is_dead, retried)
 def test_workers_that_threads_share_end_without_a_deadlock_by_default():
     """Threads have backends of their own, also without a context of joblib."""
     context = ExecutionContext(2, "2*n_jobs")
-    first, second = (context.run(compat.active_backend) for _ in range(2))
+    first, second = (context.run(workers.active_backend) for _ in range(2))
     assert first is not second
     submit = "submit" if hasattr(first, "submit") else "apply_async"
     for method in ("configure", "abort_everything", submit):

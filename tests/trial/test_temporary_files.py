@@ -144,7 +144,7 @@ def test_a_forked_process_leaves_the_folder_to_its_parent(tmp_path, monkeypatch)
 def test_a_folder_in_use_is_removed_with_the_process(tmp_path, monkeypatch):
     """On Windows, workers keep the files that they have mapped."""
     released = []
-    monkeypatch.setattr(temporary_files.compat, "release_folder", released.append)
+    monkeypatch.setattr(temporary_files.workers, "release_folder", released.append)
     folder = TemporaryFolder(str(tmp_path), "data")
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "rmtree", lambda path, ignore_errors: None)
