@@ -467,7 +467,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             or any(fold.extras.get("multimetric") for fold in history.folds),
             "target_metric_": plan.objective.name or "score",
         }
-        if "early_stopping" in plan.notes:
+        if plan.scores_rounds:
             attributes["learning_curves_"] = curve_table(history)
         return attributes
 

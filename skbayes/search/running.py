@@ -123,7 +123,8 @@ class RunningSearch:
         makes the data of the trials from the store of shared results.
         """
         plan, journal, optimizer = self.plan, self.journal, self.optimizer
-        outcome, history = Outcome([optimizer]), History()
+        outcome = Outcome([optimizer])
+        history = outcome.history
         with self._workers(trial_data) as (evaluator, executor, budget, report):
             backend = evaluator.backend
             for index, stage in enumerate(plan.stages):
@@ -163,7 +164,6 @@ class RunningSearch:
                 assign = functools.partial(plan.stages[0].assigned, 0, 0)
                 evaluator = dataclasses.replace(evaluator, assign=assign)
                 history.append(evaluator.untried(nearest_allowed(plan)))
-        outcome.history = history
         return outcome
 
     @contextlib.contextmanager

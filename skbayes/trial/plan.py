@@ -13,6 +13,7 @@ import numpy as np
 from skbayes import compat
 from skbayes.space import OptimumPrior, Space
 from skbayes.space.candidates import Configuration
+from skbayes.trial.aspect import is_given
 from skbayes.trial.fold import Job
 from skbayes.trial.limits import FitLimits
 from skbayes.trial.options import RefitChoice, refit_choice
@@ -21,7 +22,6 @@ from skbayes.trial.subsets import FULL_DATA, Fidelity
 
 if TYPE_CHECKING:
     from skbayes.trial.constraints import Constraints
-    from skbayes.trial.measure import Measure
 
 
 # With pruning=True, the chance to become the best below which a trial is pruned.
@@ -119,7 +119,7 @@ class Plan:
     """
 
     job: Job
-    objective: Any  # such as `Objectives`
+    objective: Any  # an `Objective`, whose class the search knows
     settings: Mapping[str, Any] = field(default_factory=dict)
     split_params: Mapping[str, Any] = field(default_factory=dict)
     tasks: compat.TaskTree | Any = None
@@ -174,17 +174,6 @@ class Plan:
         """Arguments of `fit` of the estimator."""
         return self.job.fit_params
 
-    @property
-    def cache(self) -> Any:
-        """Store of the steps that fits share, if any."""
-        return self.notes.get("shared_steps")
-
-    @property
-    def costs(self) -> Mapping[str, Measure]:
-        """Costs that are measured for each fit, by name."""
-        measures: Mapping[str, Measure] = self.objective.measures
-        return measures
-
     @cached_property
     def refit(self) -> RefitChoice:
         """Meaning of the parameter `refit`."""
@@ -195,6 +184,11 @@ class Plan:
     def constraints(self) -> Constraints | None:
         """Bounds on outcomes, if any."""
         return self.notes.get("constraints")
+
+    @property
+    def scores_rounds(self) -> bool:
+        """Whether rounds are scored during a fit, which may have more of them."""
+        return is_given(self.settings.get("early_stopping"))
 
     @property
     def is_observed(self) -> bool:

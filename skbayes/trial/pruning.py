@@ -25,7 +25,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import stats
@@ -35,6 +35,7 @@ from skbayes.trial.records import FoldResult
 
 if TYPE_CHECKING:
     from skbayes.space.dimensions import FloatArray
+    from skbayes.trial.objectives import Objective
 
 
 # Number of complete trials that is required to estimate the variance.
@@ -47,7 +48,9 @@ BEST_SHARE = 0.25
 Complete = Sequence[tuple["FloatArray", Sequence[FoldResult]]]
 
 
-def first_scores(folds: Sequence[FoldResult], objective: Any) -> FloatArray | None:
+def first_scores(
+    folds: Sequence[FoldResult], objective: Objective
+) -> FloatArray | None:
     """Return the guiding scores of the first folds of a trial, as if it had no others.
 
     None if one of them has no score.
@@ -58,12 +61,12 @@ def first_scores(folds: Sequence[FoldResult], objective: Any) -> FloatArray | No
     return scores if np.all(np.isfinite(scores)) else None
 
 
-def _scores(folds: Sequence[FoldResult], objective: Any) -> FloatArray:
+def _scores(folds: Sequence[FoldResult], objective: Objective) -> FloatArray:
     chosen = with_chosen_rounds(folds, objective.guide)
     return np.array([objective(fold.test_scores) for fold in chosen])
 
 
-def race_of(complete: Complete, first: Sequence[int], objective: Any) -> Race:
+def race_of(complete: Complete, first: Sequence[int], objective: Objective) -> Race:
     """Return the race of a trial of which only the folds `first` are finished.
 
     The scores of a fold may depend on the other folds, such as with `early_stopping`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -207,7 +208,8 @@ def unreachable_text(constraints: Constraints, history: History) -> str | None:
 
     They are reported once, after the last of these trials.
     """
-    complete = [trial for trial in history if trial.state == TrialState.COMPLETE]
+    finished = (trial for trial in history if trial.state == TrialState.COMPLETE)
+    complete = list(itertools.islice(finished, N_FIRST + 1))
     if len(complete) != N_FIRST or complete[-1] is not history[-1]:
         return None
     sentences = constraints.unreachable(history)

@@ -11,7 +11,7 @@ import cloudpickle
 from sklearn.base import is_classifier
 from sklearn.utils.multiclass import type_of_target
 
-from skbayes.trial.aspect import Aspect, FoldAspect, is_given
+from skbayes.trial.aspect import Aspect, FoldAspect
 from skbayes.trial.fold import FoldCall
 from skbayes.trial.options import oof_method, returns_all, several_outputs
 from skbayes.trial.records import FoldResult, History, Trial
@@ -68,8 +68,7 @@ class KeptFits(Aspect):
         With early stopping, a fit has more rounds than its score. The fits of the best
         trial are then repeated after the search.
         """
-        is_cut = is_given(plan.settings.get("early_stopping"))
-        return super().is_on(plan) and not is_cut
+        return super().is_on(plan) and not plan.scores_rounds
 
     @classmethod
     def prepare(

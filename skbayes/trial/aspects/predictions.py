@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skbayes.trial.aspect import Aspect, FoldAspect, is_given
+from skbayes.trial.aspect import Aspect, FoldAspect
 from skbayes.trial.fold import FoldCall
 from skbayes.trial.measure import model_size
 from skbayes.trial.records import FoldResult, History, Trial, TrialState
@@ -183,8 +183,7 @@ class Predictions(Aspect):
         With early stopping, a fit has more rounds than its score, and predictions are
         made after the search.
         """
-        is_cut = is_given(plan.settings.get("early_stopping"))
-        return plan.refit.rule == "ensemble" and not is_cut
+        return plan.refit.rule == "ensemble" and not plan.scores_rounds
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that predicts the test set."""

@@ -335,9 +335,9 @@ class SharedSteps(Aspect):
     @classmethod
     def is_on(cls, plan: Plan) -> bool:
         """Return whether there is a store, and no callbacks, which observe all fits."""
-        return plan.cache is not None and not plan.is_observed
+        has_store = plan.notes.get(cls.name) is not None
+        return has_store and not plan.is_observed
 
     def fold_aspect(self) -> FoldAspect:
         """Return the part that shares the steps of a fit."""
-        assert self.plan.cache is not None
-        return _FoldSteps(self.plan.cache, self.plan.space.n_values)
+        return _FoldSteps(self.plan.notes[self.name], self.plan.space.n_values)
