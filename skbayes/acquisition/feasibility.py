@@ -11,7 +11,7 @@ The constraints are assumed to be independent given the data. The probability th
 of them are satisfied is then the product of Phi(-mean / sd), each averaged over S. It
 multiplies the expected improvement over the best configuration that satisfies them
 (Schonlau, Welch & Jones 1998; Gelbart, Snoek & Adams 2014, "Bayesian optimization with
-unknown constraints"). Predictions and probabilities are those of means without noise
+unknown constraints"). Predictions and probabilities refer to means without noise
 (Letham, Karrer, Ottoni & Bakshy 2019, "Constrained Bayesian optimization with noisy
 experiments").
 """

@@ -403,8 +403,8 @@ class TradeoffProposer(Proposer):
         logs = np.log(costs.scores)
         if self.cost_scale == "log" or len(raw) < MIN_COSTS:
             return LogCost(), logs
-        # Both densities must be those of the same variable. The density of a cost is
-        # that of its logarithm divided by the cost. Costs above 1 are not cut here.
+        # Both densities must refer to the same variable. The density of a cost is the
+        # density of its logarithm, divided by the cost. Costs above 1 are not cut here.
         on_raw = self._fit_quality(costs, costs.scores)
         on_log = self._fit_quality(costs, logs) - float(np.sum(logs))
         return (LogCost(), logs) if on_log >= on_raw else (RawCost(), raw)

@@ -1,7 +1,8 @@
 """Catalog of the estimator classes with a default search space, and facts about data.
 
-Classes are identified by their name and package, or by those of their base classes, so
-that the packages need not be imported. Bounds of the spaces depend on the facts.
+Classes are identified by their name and package, or by a base class, so that the
+packages need not be imported. Bounds of the spaces depend on the properties of the
+data.
 """
 
 from __future__ import annotations

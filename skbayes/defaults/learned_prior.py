@@ -9,9 +9,10 @@ classifiers of TF-IDF weights:
 - ``regrets``: one list per configuration, with the normalized regret in percent on some
   tables, where 0 is the best known score, and 100 is the median score or a worse one;
 - ``densities``: by parameter name, natural logarithms of the density of good values
-  relative to random values. ``log_density`` are those at the numbers ``at``, linearly
-  interpolated on a linear or logarithmic ``scale`` and constant beyond. ``options`` has
-  one logarithm per option. On a logarithmic scale, the first number stands for 0;
+  relative to random values. ``log_density`` has their values at the numbers ``at``,
+  linearly interpolated on a linear or logarithmic ``scale`` and constant beyond.
+  ``options`` has one logarithm per option. On a logarithmic scale, the first number
+  stands for 0;
 - ``y_scaled``: parameters that are proportional to the standard deviation of the
   target.
 
@@ -42,7 +43,8 @@ from skbayes.space.space import Space
 # Content of the file, or a part of it.
 Library = Mapping[str, Mapping[str, Any]]
 
-# Number of random configurations, if the constraint rejects those of a model.
+# Number of random configurations that are drawn if the constraint rejects the
+# configurations of a model.
 N_DRAWN = 256
 
 # Number of initial configurations, including the values of the estimator.

@@ -157,7 +157,7 @@ def name_in_use(estimator: Any, name: str) -> str:
     others = [other for other in names if other != name and is_set(estimator, other)]
     if not others or is_set(estimator, name):
         return name
-    # LightGBM ignores names after those of its constructor.
+    # LightGBM prefers the constructor's name to the names that follow it.
     constructed = _default(estimator, name) is not None
     precedes = names.index(others[0]) < names.index(name)
     return others[0] if precedes or not constructed else name
@@ -244,8 +244,8 @@ def _takes_any_name(estimator: Any) -> bool:
 def number_types(estimator: Any, name: str) -> set[Any]:
     """Return the types of a parameter that its class declares; empty if unknown.
 
-    They are in its constraints, its annotation, or its documentation, or that of the
-    default value.
+    Its constraints, annotation or documentation list them, or the documentation of the
+    default value does.
     """
     if found := compat.number_types(estimator, name):
         return found

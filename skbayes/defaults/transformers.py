@@ -437,8 +437,9 @@ register(
 
 # -- samplers of imbalanced-learn ------------------------------------------------------
 
-# Ratios of the number of rows of the smaller class to that of the larger one. A ratio
-# must exceed that of the data by a margin, because the ratios of folds differ.
+# Ratios of the number of rows of the smaller class to the number of the larger one. A
+# ratio must exceed the ratio of the data by a margin, because the ratios of folds
+# differ.
 RATIOS = (0.1, 0.2, 0.3, 0.5, 0.7)
 MARGIN = 1.2
 

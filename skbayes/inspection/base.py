@@ -43,8 +43,8 @@ FAILURES, EDGE = "skbayes: failed", "skbayes: outside"
 # Minimum ratio of the largest to the smallest cost for a logarithmic scale.
 COST_SPAN = 20.0
 
-# Worse scores are outside the limits if their distance from the median is more than
-# this multiple of that of the best score.
+# Worse scores are outside the limits if they are farther from the median than this
+# multiple of the best score's distance.
 REACH = 3.0
 
 # Minimum share of the trials inside the limits.

@@ -27,7 +27,8 @@ from skbayes.inspection.tradeoff import TradeoffDisplay
 from skbayes.results.read import read_record
 from skbayes.results.record import FittedSearch, SearchRecord
 
-# Maximum number of hyper-parameters in parallel coordinates: those of the most trials.
+# Maximum number of hyper-parameters in parallel coordinates. The ones with the most
+# trials are plotted.
 MOST_AXES = 12
 
 # Minimum number of complete trials for the plots of effects.

@@ -301,7 +301,7 @@ def _union(distributions: Sequence[Any]) -> Any:
     if kinds or log is None:
         return None
     low = min(d.low for d in distributions)
-    # The values of a grid with another offset are between those of the first.
+    # The values of a grid with another offset lie between the values of the first grid.
     if step is not None and any((d.low - low) % step for d in distributions):
         return None
     return kind(low, max(d.high for d in distributions), log=log, step=step)

@@ -6,10 +6,9 @@ addresses, hashes of strings, layouts of arrays, states of random generators, or
 releases of libraries. Functions and classes are described by their names, not by their
 code, and data by their type, shape and digest.
 
-The digest of an array is that of its elements in C order, little-endian. The digest of
-a sparse matrix is that of its sorted CSR form, and the digest of a data frame that of
-its columns with names and dtypes, without the index. Large arrays are hashed in blocks,
-and are never copied as a whole.
+An array is hashed by its elements in C order, little-endian. A sparse matrix is hashed
+in its sorted CSR form, and a data frame by its columns with their names and dtypes,
+without the index. Large arrays are hashed in blocks, and are never copied as a whole.
 """
 
 from __future__ import annotations

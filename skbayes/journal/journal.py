@@ -1,8 +1,8 @@
 """Journal of a search: rows of a file, from which a killed search is continued.
 
-The first row is that of the search. The others are each proposal of a configuration,
-each result of a trial, and the beginning of each stage, in the order of these events.
-Each row is a dataclass that is stored as JSON.
+The first row describes the search. Each further row records a proposal of a
+configuration, the result of a trial, or the beginning of a stage, in the order of these
+events. Each row is a dataclass that is stored as JSON.
 """
 
 from __future__ import annotations
@@ -196,10 +196,10 @@ class Content:
 class Journal(NullJournal):
     """File with the trials of a search, open during one `fit`.
 
-    It starts a journal, or continues that of the same search. If `seed` or `n_points`
-    is None, that of the journal is used, or the drawn seed and the default of a new
-    one. The splits are those of the journal. A journal that is refused by an error is
-    not changed.
+    It starts a journal, or continues the journal of the same search. If `seed` or
+    `n_points` is None, the journal's value is used; a new journal draws a seed and uses
+    the default. The splits are read from the journal. A journal that is refused by an
+    error is not changed.
 
     A proposal is in the file before its evaluation, and a result is in the file before
     the next proposal is made from it.

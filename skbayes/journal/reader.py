@@ -38,8 +38,7 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
         Data frame with one row per trial, in the order of their proposals. Columns:
 
         - `number`, `state`, `score` and `expected_improvement`. The state "unfinished"
-          is that of a running trial, or of a trial interrupted by the end of a killed
-          search.
+          means that the trial is running, or was running when the search was killed.
         - `param_<name>` for each hyper-parameter: its value, or a short text instead of
           an object. Missing if the trial does not have the hyper-parameter.
         - `mean_test_<metric>` over the fitted splits, and `split<i>_test_<metric>`; the

@@ -42,8 +42,8 @@ PATIENCE, LOCK_PATIENCE, SYNC_INTERVAL = 30.0, 0.1, 5.0
 class Store:
     """File of rows that is open for writing, and locked against other writers.
 
-    A missing or empty file becomes a store when the first row is added. `rows` are
-    those in the file when it was opened. A process forked from the one that opened the
+    A missing or empty file becomes a store when the first row is added. `rows` are the
+    rows of the file when it was opened. A process forked from the one that opened the
     file writes nothing.
     """
 

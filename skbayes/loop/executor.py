@@ -58,8 +58,8 @@ CLEANUP_SECONDS = 10.0
 # Number of the task that starts the workers.
 WARM_UP = -1
 
-# Number of fits in flight per worker (without those of one more trial) that keeps the
-# workers busy: a trial waits until all trials before it are observed.
+# Number of fits in flight per worker (without the fits of one more trial) that keeps
+# the workers busy: a trial waits until all trials before it are observed.
 FITS_PER_WORKER = 1.5
 
 

@@ -83,7 +83,8 @@ class Lines:
         self._begin = clock()
         self._ends = [self._begin]
         self._n_run, self._n_left = [0] * len(plan), [stage.n_trials for stage in plan]
-        # Seconds of a trial of weight 1; those of the earlier run are a guess.
+        # Seconds of a trial of weight 1; the seconds of the earlier run are a first
+        # guess.
         seconds = weights = 0.0
         for trial in self._recalled.values():
             stage = self._stage(trial)

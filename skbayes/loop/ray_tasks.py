@@ -26,7 +26,7 @@ OPTIONS = {
 class RayTasks(ParallelBackendBase):
     """Tasks of Ray, each of which a thread of `threads` starts and waits for.
 
-    `options` are those of Ray for the actors of its backend. No call starts once the
+    `options` are Ray's options for the actors of the backend. No call starts once the
     search is `interrupted`: Python waits for the threads at its end.
     """
 

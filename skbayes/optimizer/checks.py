@@ -96,7 +96,7 @@ def check_direction(
 ) -> tuple[tuple[float, ...], int | None]:
     """Return 1 or -1 to maximize or minimize objectives, and their number.
 
-    A single sign is that of all objectives. The number is None if neither argument
+    A single direction applies to all objectives. The number is None if neither argument
     specifies it.
     """
     n = n_objectives

@@ -112,7 +112,7 @@ def truncated_mean(mean: FloatArray, sd: FloatArray, bound: FloatArray) -> Float
 
 
 def _selected(trials: list[Cost]) -> tuple[FloatArray, FloatArray, np.ndarray]:
-    """Return rows, costs and flags, at most half of them those of the largest costs."""
+    """Return rows, costs and flags; the largest costs are at most half of them."""
     costs = np.array([cost for _, cost, _ in trials], dtype=np.float64)
     some = [trials[place] for place in selected_rows(MAX_TRIALS, costs)]
     X, costs, flags = map(np.array, zip(*some, strict=True))

@@ -48,7 +48,7 @@ class Observation(NamedTuple):
 
 
 class ObservedTrials:
-    """Trials of an optimizer: observed ones, pending ones, and those of other searches.
+    """Trials of an optimizer: observed, pending, and taken from other searches.
 
     The derived class sets `surrogate` and `_signs`, and proposes configurations.
     """
@@ -263,7 +263,8 @@ class ObservedTrials:
 
         The surrogate is fitted to it, and it counts as one of `n_initial_points`. The
         configuration can still be proposed. It does not count in :attr:`n_told`, and it
-        is not eligible for :attr:`best_params`. Exceptions are those of :meth:`tell`.
+        is not eligible for :attr:`best_params`. The exceptions are the same as for
+        :meth:`tell`.
 
         Parameters
         ----------
@@ -305,7 +306,7 @@ class ObservedTrials:
     def cost_limit(self) -> float | None:
         """Cost at which a trial is aborted, or None if there is no limit.
 
-        The unit is that of the observed costs. A Gaussian process of these costs
+        The unit is the unit of the observed costs. A Gaussian process of these costs
         predicts the probability that a trial ends before the limit. Censored costs are
         lower bounds. The acquisition function is multiplied by this probability.
         Configurations with a probability below 0.05 are not proposed, unless no other
@@ -323,9 +324,9 @@ class ObservedTrials:
     def cost_budget(self) -> float | None:
         """Total cost of all trials for "ei-per-second", or None if it is unknown.
 
-        The unit is that of the observed costs. The expected improvement is divided by
-        the expected cost, raised to a power. This power is the share of the budget that
-        is left (cost cooling, Lee et al. 2020). Without a budget, the power is 1.
+        The unit is the unit of the observed costs. The expected improvement is divided
+        by the expected cost, raised to a power. This power is the share of the budget
+        that is left (cost cooling, Lee et al. 2020). Without a budget, the power is 1.
         Setting a budget that is not finite or not greater than 0 raises a ValueError.
         """
         return self._cost_budget

@@ -29,8 +29,8 @@ class TradeoffOptimizer(Optimizer):
     is unknown. The unit of the cost does not matter. If `tradeoff`, the factor of the
     relative cost, is None, it is drawn for each proposal, from 0.001 to 1, uniformly on
     a logarithmic scale. `relative_sizes` returns the sizes of the training sets of
-    configurations relative to the largest. The `options` are those of
-    :class:`skbayes.Optimizer`.
+    configurations relative to the largest. :class:`skbayes.Optimizer` describes the
+    `options`.
     """
 
     def __init__(

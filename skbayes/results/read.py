@@ -167,7 +167,7 @@ def _from_search(search: Any) -> Arguments:
 
 
 def _space_of(search: Any, trials: Sequence[Trial]) -> Space | None:
-    """Return the space of a search: that of its optimizer, or its own parameter."""
+    """Return the space of a search, from its optimizer or from its parameter."""
     written = ("search_spaces_", "search_spaces", "param_grid", "param_distributions")
     spaces = [getattr(search, name, None) for name in written]
     for space in [getattr(getattr(search, "optimizer_", None), "space", None), *spaces]:

@@ -289,8 +289,9 @@ def make_record(
 
     `running` are numbers, configurations and starts (seconds since 1970) of running
     trials. `guide` is the metric that guided the search, and `scoring` the name of a
-    metric called "score". `best` is the number of the chosen trial, and `own` that of
-    the estimator's own values. `attributes` are other attributes of the record.
+    metric called "score". `best` is the number of the chosen trial, and `own` the
+    number of the trial of the estimator's own values. `attributes` are other attributes
+    of the record.
     """
     trials = sorted(trials, key=lambda trial: trial.number)
 

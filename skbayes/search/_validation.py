@@ -360,7 +360,7 @@ def check_configurations(plan: Plan) -> None:
 def check_names(
     estimator: Any, sample: Sequence[Mapping[str, Any]], models: Sequence[Any]
 ) -> None:
-    """Check the names of the parameters of a sample with those of its models."""
+    """Check that the models of a sample have the parameters that it names."""
     checked: set[tuple[str, type]] = set()
     for params, model in zip(sample, models, strict=True):
         parts = model.get_params()
@@ -441,7 +441,7 @@ def _surely_lacks(model: Any, methods: tuple[str, ...]) -> bool:
         return False
     if not any(hasattr(type(model), method) for method in methods):
         return True
-    # The method may be that of inner estimators.
+    # Inner estimators may provide the method.
     params = model.get_params(deep=False)
     inner = [value for value in params.values() if hasattr(value, "fit")]
     if not inner:
@@ -465,7 +465,7 @@ def _response_of(model: Any, methods: tuple[str, ...]) -> str:
 
 def _check_packages(model: Any) -> None:
     for part in [model, *model.get_params().values()]:
-        # Attributes of an instance may be dynamic, such as those of a plan of skrub.
+        # Attributes of an instance may be dynamic, such as in a plan of skrub.
         if hasattr(type(part), "_check_packages"):
             part._check_packages()
 

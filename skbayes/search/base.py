@@ -54,10 +54,10 @@ from skbayes.utils.optional import warn_user
 class BaseBayesSearchCV(ResultDisplay, SearchParameters):
     """Base class of all searches with cross-validation.
 
-    Delegation, tags, routing and scoring are those of scikit-learn's `BaseSearchCV`.
+    Scikit-learn's `BaseSearchCV` provides delegation, tags, routing and scoring.
     Subclasses define `_make_optimizer` and override other hooks if necessary.
 
-    The parameters are those of :class:`~skbayes.BayesSearchCV`.
+    :class:`~skbayes.BayesSearchCV` describes the parameters.
 
     Notes
     -----
@@ -138,7 +138,7 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
         return knowledge.known_trials(self.warm_start_from, plan.space, metric)
 
     def _stages(self, plan: Plan) -> list[Stage]:
-        """Return the stages of the search; the best trial is that of the last one."""
+        """Return the stages of the search; the last one provides the best trial."""
         return [Stage(self._first_optimizer, self._most_trials())]
 
     def _most_trials(self) -> float:
@@ -264,8 +264,8 @@ class BaseBayesSearchCV(ResultDisplay, SearchParameters):
             fit, except for those that depend on the scores of a callable `scoring`.
         Exception
             If all fits of the first three trials fail in the same way, or none of them
-            has a score, and the estimator with its current parameters fails too. The
-            exception is that of the fits or of the scorer.
+            has a score, and the estimator with its current parameters fails too. This
+            exception was raised by the fits or by the scorer.
         """
         begin = time.perf_counter()
         plan = self._plan(X, y, params)

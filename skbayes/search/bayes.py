@@ -139,8 +139,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         may request metadata, or a callable ``measure(estimator)`` that returns a number
         for a fitted estimator. Instead of a single bound, a list of two bounds is
         accepted, such as ``[">= 10", "<= 20"]``. With `early_stopping`, metrics and
-        scorers are those of the chosen number of rounds, and all other outcomes those
-        of the complete fit.
+        scorers refer to the chosen number of rounds, and all other outcomes to the
+        complete fit.
 
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial
@@ -163,7 +163,7 @@ class BayesSearchCV(BaseBayesSearchCV):
         splits. A fit stops early if its score has not improved for many rounds. The
         number of rounds is not a dimension of the search space; an entry for it is
         removed from ``search_spaces_``. The rows of ``cv_results_`` contain the chosen
-        number as a parameter. Costs are those of the complete fits.
+        number as a parameter. Costs refer to the complete fits.
 
         "auto" uses the largest value of that entry, or 1000 if there is none. With
         None, the number of rounds is treated like any other parameter. See
@@ -528,8 +528,8 @@ class BayesSearchCV(BaseBayesSearchCV):
         """Make the optimizer of a search with `n_iter` trials."""
         points, space = list(plan.initial_points), plan.space
         settings = plan.settings
-        # If all configurations are tried, their order is that of GridSearchCV, so that
-        # ties have the same result.
+        # If all configurations are tried, their order is the same as in GridSearchCV,
+        # so that ties have the same result.
         open_ended = self.timeout is not None or self.stopper is not None
         everything = not open_ended and space.n_configurations <= n_iter
         rest = _all_points(settings["search_spaces"], space) if everything else []

@@ -66,7 +66,7 @@ class EnsembleResult:
     gain_std : float
         Standard error of ``score - best_score`` over the splits.
     predict_cost, size_cost : float
-        Time for predictions and size in bytes, as multiples of those of the best
+        Time for predictions and size in bytes, as multiples of the values of the best
         configuration alone.
     reason : str
         Why the best configuration alone is the final model; empty for an ensemble.
@@ -340,8 +340,8 @@ def select(
     """Select up to `n_members` members; return how often each is one, and scores.
 
     Members are selected once for each split, without this split; many splits are left
-    out in groups. The scores are those of these ensembles on the splits that were left
-    out. The averages of their weights, which are a kind of bagged selection, are
+    out in groups. The scores of these ensembles are computed on the splits that were
+    left out. The averages of their weights, which are a kind of bagged selection, are
     rounded to as many members as are allowed. If none are, or if they are worse than
     the best candidate by more than a standard error over the splits, members are
     selected on all of them, beginning with the best candidate alone.

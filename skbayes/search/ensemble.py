@@ -241,7 +241,7 @@ class WeightedEnsembleClassifier(ClassifierAverages, _WeightedEnsemble):
     weights_ : ndarray of shape (n_estimators,)
         Weights of the members, whose sum is 1.
     classes_ : ndarray of shape (n_classes,) or list of ndarray
-        Classes, or those of each label.
+        Classes, or the classes of each label.
     response_method_ : str
         Method of the members whose outputs are averaged.
     votes_ : bool

@@ -32,8 +32,8 @@ class ResultDisplay:
     """Mixin that presents a fitted search: HTML representation, report and plot.
 
     The HTML representation is scikit-learn's diagram with a table below, which contains
-    the search space and the budget, and after `fit` the result. The text representation
-    is that of scikit-learn.
+    the search space and the budget, and after `fit` the result. Scikit-learn provides
+    the text representation.
     """
 
     estimator: Any

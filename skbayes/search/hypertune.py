@@ -136,8 +136,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         Stopping criteria. Each callable is called with the trials so far after every
         trial. The search ends when one of them returns True; running trials are
         completed. See :mod:`skbayes.loop` for predefined criteria.
-        The trials are those of the current part of the search, on small samples or on
-        all data, and only this part ends.
+        The trials passed to it belong to the current part of the search, on small
+        samples or on all data, and only this part ends.
     scoring : str, callable, list, tuple, dict or None, default=None
         Metrics, as for GridSearchCV: one metric, several metrics, or a callable that
         returns either. None uses the `score` method of the estimator.
@@ -187,8 +187,8 @@ class HyperTuneSearchCV(BayesSearchCV):
         may request metadata, or a callable ``measure(estimator)`` that returns a number
         for a fitted estimator. Instead of a single bound, a list of two bounds is
         accepted, such as ``[">= 10", "<= 20"]``. With `early_stopping`, metrics and
-        scorers are those of the chosen number of rounds, and all other outcomes those
-        of the complete fit.
+        scorers refer to the chosen number of rounds, and all other outcomes to the
+        complete fit.
 
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial
@@ -211,7 +211,7 @@ class HyperTuneSearchCV(BayesSearchCV):
         splits. A fit stops early if its score has not improved for many rounds. The
         number of rounds is not a dimension of the search space; an entry for it is
         removed from ``search_spaces_``. The rows of ``cv_results_`` contain the chosen
-        number as a parameter. Costs are those of the complete fits.
+        number as a parameter. Costs refer to the complete fits.
 
         "auto" uses the largest value of that entry, or 1000 if there is none. With
         None, the number of rounds is treated like any other parameter. See

@@ -53,7 +53,7 @@ class MultiStageSearchCV(BayesSearchCV):
     again on the larger training sets. The last stage uses all training rows. Most
     trials are therefore cheaper than in :class:`~skbayes.BayesSearchCV`, and the chosen
     configuration has been scored on the full training sets. With a single stage,
-    ``stages=(1.0,)``, the trials are those of :class:`~skbayes.BayesSearchCV`.
+    ``stages=(1.0,)``, the trials are the same as for :class:`~skbayes.BayesSearchCV`.
 
     The parameters and attributes of :class:`~skbayes.BayesSearchCV` are available too.
     The most important additional parameter is `stages`: for very large data sets, use
@@ -121,8 +121,8 @@ class MultiStageSearchCV(BayesSearchCV):
         Stopping criteria. Each callable is called with the trials so far after every
         trial. The search ends when one of them returns True; running trials are
         completed. See :mod:`skbayes.loop` for predefined criteria.
-        With several stages, the trials are those of the current stage, and this stage
-        ends instead of the search.
+        With several stages, the criterion receives the trials of the current stage, and
+        ends this stage instead of the search.
     scoring : str, callable, list, tuple, dict or None, default=None
         Metrics, as for GridSearchCV: one metric, several metrics, or a callable that
         returns either. None uses the `score` method of the estimator.
@@ -172,8 +172,8 @@ class MultiStageSearchCV(BayesSearchCV):
         may request metadata, or a callable ``measure(estimator)`` that returns a number
         for a fitted estimator. Instead of a single bound, a list of two bounds is
         accepted, such as ``[">= 10", "<= 20"]``. With `early_stopping`, metrics and
-        scorers are those of the chosen number of rounds, and all other outcomes those
-        of the complete fit.
+        scorers refer to the chosen number of rounds, and all other outcomes to the
+        complete fit.
 
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial
@@ -196,7 +196,7 @@ class MultiStageSearchCV(BayesSearchCV):
         splits. A fit stops early if its score has not improved for many rounds. The
         number of rounds is not a dimension of the search space; an entry for it is
         removed from ``search_spaces_``. The rows of ``cv_results_`` contain the chosen
-        number as a parameter. Costs are those of the complete fits.
+        number as a parameter. Costs refer to the complete fits.
 
         "auto" uses the largest value of that entry, or 1000 if there is none. With
         None, the number of rounds is treated like any other parameter. See
@@ -308,8 +308,8 @@ class MultiStageSearchCV(BayesSearchCV):
     ----------
     cv_results_ : dict of str to ndarray
         Results with one row per trial of the last stage that has a complete trial, or
-        of all stages with ``best_of="all_stages"``. The columns are those of
-        GridSearchCV, `stage` and `train_fraction`.
+        of all stages with ``best_of="all_stages"``. The columns are the same as for
+        GridSearchCV, with `stage` and `train_fraction`.
     all_cv_results_ : dict of str to ndarray
         Results of all stages with one row per trial, in the order in which the trials
         were made. There are no columns of ranks: scores on fewer rows are lower.
@@ -334,7 +334,7 @@ class MultiStageSearchCV(BayesSearchCV):
     optimizers_ : list of Optimizer
         Optimizers of all stages that began.
     stop_reason_ : str
-        Reason for the end of the last stage that began; the values are those of
+        Reason for the end of the last stage that began; the values are the same as for
         :class:`~skbayes.BayesSearchCV`: "n_iter", "timeout", "exhausted", "callback",
         "interrupted", or the reason of the stopper.
     best_estimator_ : estimator
@@ -425,7 +425,7 @@ class MultiStageSearchCV(BayesSearchCV):
 
     Notes
     -----
-    The method is that of [1]_. Its experiments use two stages with 30% and 100% of
+    The method follows [1]_. Its experiments use two stages with 30% and 100% of
     the training data, and promote three configurations. Let
     :math:`T^1 \subseteq \dots \subseteq T^S` be the training sets of the stages and
     :math:`L(\lambda, T)` the cross-validated score of configuration :math:`\lambda`

@@ -319,7 +319,7 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
             for name, given in inspect.signature(constructor).parameters.items():
                 if name in known or given.kind is given.VAR_KEYWORD:
                     continue
-                # One description may be that of several parameters, without a type.
+                # One description may apply to several parameters, without a type.
                 if not re.search(rf"^ *(\w+, *)*{name} *(,|:|$)", text, re.MULTILINE):
                     raise TypeError(
                         f"{cls.__name__}: the section Parameters of its docstring "

@@ -67,8 +67,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         this space.
     objectives : dict of str to str or tuple
         Two or more objectives by name, each with its direction, "max" or "min". A name
-        is that of a scorer, such as "accuracy" (at least one, always with "max"), or
-        that of a cost that is measured for each fit:
+        refers to a scorer, such as "accuracy" (at least one, always with "max"), or to
+        a cost that is measured for each fit:
 
         - "fit_time", "score_time": seconds of fitting, and of scoring by all scorers;
         - "cpu_time": seconds of processor time of fitting, in all threads of the
@@ -105,8 +105,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         trial. The search ends when one of them returns True; running trials are
         completed. See :mod:`skbayes.loop` for predefined criteria.
         The score of a trial is its first objective, negated if it is minimized. Its
-        expected improvement is that of the hypervolume, as a fraction of the box of
-        ``hypervolume_``.
+        expected improvement is an improvement of the hypervolume, as a fraction of the
+        box of ``hypervolume_``.
     cv : int, splitter, iterable or None, default=None
         Cross-validation splits, as for GridSearchCV. They are drawn once and shared by
         all trials, even if the splitter shuffles without a seed.
@@ -148,8 +148,8 @@ class ParetoSearchCV(BaseBayesSearchCV):
         may request metadata, or a callable ``measure(estimator)`` that returns a number
         for a fitted estimator. Instead of a single bound, a list of two bounds is
         accepted, such as ``[">= 10", "<= 20"]``. With `early_stopping`, metrics and
-        scorers are those of the chosen number of rounds, and all other outcomes those
-        of the complete fit.
+        scorers refer to the chosen number of rounds, and all other outcomes to the
+        complete fit.
 
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial
@@ -164,7 +164,7 @@ class ParetoSearchCV(BaseBayesSearchCV):
         splits. A fit stops early if its score has not improved for many rounds. The
         number of rounds is not a dimension of the search space; an entry for it is
         removed from ``search_spaces_``. The rows of ``cv_results_`` contain the chosen
-        number as a parameter. Costs are those of the complete fits.
+        number as a parameter. Costs refer to the complete fits.
 
         "auto" uses the largest value of that entry, or 1000 if there is none. With
         None, the number of rounds is treated like any other parameter. See

@@ -278,7 +278,7 @@ def draw_splits(
 def draw_subsets(plan: Plan, parameter: str) -> Subsets | None:
     """Draw the training subsets of all stages, once for all trials.
 
-    Their sizes are those of the `parameter`.
+    The `parameter` sets their sizes.
     """
     fidelities = [fidelity for stage in plan.stages for fidelity in stage.fidelities]
     if all(f == FULL_DATA or f.is_whole for f in fidelities):

@@ -45,7 +45,7 @@ MAX_RACED_IN_FLIGHT = 16
 class Outcome:
     """Outcome of a search: optimizers and trials of the stages that have begun.
 
-    `stop_reason` is that of the last stage.
+    `stop_reason` is the reason for the end of the last stage.
     """
 
     optimizers: list[Any]
@@ -58,8 +58,8 @@ class RunningSearch:
     """Search whose callbacks and journal are open.
 
     The `plan` has the seed and the splits of the journal, and `n_points` is its number
-    of trials in flight. The `optimizer` is that of the first stage. The clock of
-    `begin` is `time.perf_counter`.
+    of trials in flight. The `optimizer` belongs to the first stage. `begin` is a time
+    of `time.perf_counter`.
     """
 
     search: SearchParameters

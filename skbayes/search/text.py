@@ -84,7 +84,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     weighting and the regularization of the classifier depend on each other and are
     tuned together. The n-grams of the documents are counted only once: trials, folds
     and workers share the counts, so a trial takes little more time than fitting its
-    classifier. Its scores are those of the plain pipeline on the documents. The
+    classifier. Its scores equal the scores of the plain pipeline on the documents. The
     vocabulary and the document frequencies are computed from the training documents
     only.
 
@@ -183,8 +183,8 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         Stopping criteria. Each callable is called with the trials so far after every
         trial. The search ends when one of them returns True; running trials are
         completed. See :mod:`skbayes.loop` for predefined criteria.
-        With several stages, the trials are those of the current stage, and this stage
-        ends instead of the search.
+        With several stages, the criterion receives the trials of the current stage, and
+        ends this stage instead of the search.
     scoring : str, callable, list, tuple, dict or None, default=None
         Metrics, as for GridSearchCV: one metric, several metrics, or a callable that
         returns either. None uses the `score` method of the estimator.
@@ -432,7 +432,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
     optimizer_ : Optimizer
         Optimizer of the last stage, with all of its observations.
     stop_reason_ : str
-        Reason for the end of the last stage that began; the values are those of
+        Reason for the end of the last stage that began; the values are the same as for
         :class:`~skbayes.BayesSearchCV`: "n_iter", "timeout", "exhausted", "callback",
         "interrupted", or the reason of the stopper.
     n_points_ : int
@@ -739,7 +739,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         )
 
     def _points(self, space: Any) -> Any:
-        """Return the initial configurations: the user's, then those of the space."""
+        """Return the initial configurations, the user's before the space's."""
         own, number = parse_initial_points(self.initial_points)
         points = own or []
         if self.space == "extended" and self.estimator is None:

@@ -64,7 +64,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     data. ``tradeoff_curve_`` lists the best configuration for every other value of
     `tradeoff`, and :meth:`select` fits it.
 
-    Most parameters and attributes are those of :class:`~skbayes.BayesSearchCV`.
+    Most parameters and attributes are the same as for :class:`~skbayes.BayesSearchCV`.
     Set `tradeoff` to the additional score that justifies the cost of a typical fit on
     all data. `cost` selects the type of cost.
 
@@ -176,8 +176,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         may request metadata, or a callable ``measure(estimator)`` that returns a number
         for a fitted estimator. Instead of a single bound, a list of two bounds is
         accepted, such as ``[">= 10", "<= 20"]``. With `early_stopping`, metrics and
-        scorers are those of the chosen number of rounds, and all other outcomes those
-        of the complete fit.
+        scorers refer to the chosen number of rounds, and all other outcomes to the
+        complete fit.
 
         Each outcome is modeled by a Gaussian process. The acquisition function is
         multiplied by the probability that the bounds are satisfied. If no trial
@@ -193,7 +193,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         splits. A fit stops early if its score has not improved for many rounds. The
         number of rounds is not a dimension of the search space; an entry for it is
         removed from ``search_spaces_``. The rows of ``cv_results_`` contain the chosen
-        number as a parameter. Costs are those of the complete fits.
+        number as a parameter. Costs refer to the complete fits.
 
         "auto" uses the largest value of that entry, or 1000 if there is none. With
         None, the number of rounds is treated like any other parameter. See
@@ -394,7 +394,7 @@ class TradeoffSearchCV(BaseBayesSearchCV):
 
     Notes
     -----
-    The method is that of Wang et al. Let :math:`L` be the score and :math:`\sigma` the
+    The method follows Wang et al. Let :math:`L` be the score and :math:`\sigma` the
     relative cost,
 
     .. math::
@@ -405,12 +405,12 @@ class TradeoffSearchCV(BaseBayesSearchCV):
     It is computed again before each trial. If there is no trial on the largest training
     sets yet, the median cost of the largest ones so far is divided by their relative
     size. The search maximizes :math:`L - \alpha \sigma`, where :math:`\alpha` is
-    `tradeoff`. With :math:`\alpha = 0`, the trials are those of
+    `tradeoff`. With :math:`\alpha = 0`, the trials are the same as for
     :class:`~skbayes.BayesSearchCV` on a space with the training size as an additional
     dimension.
 
-    Times are those of ``cv_results_`` with one exception: the first fit of its kind in
-    a process also loads libraries and fills caches, and is excluded from the mean of
+    Times are taken from ``cv_results_`` with one exception: the first fit of its kind
+    in a process also loads libraries and fills caches, and is excluded from the mean of
     its trial. If no fit of a trial remains, its cost is unknown to the surrogate. For
     the final choice, it then has the median cost of the trials with the same number of
     rows. The model of the cost estimates all other noise. Fits that share processors
@@ -482,8 +482,8 @@ class TradeoffSearchCV(BaseBayesSearchCV):
         "all_tradeoffs": ["boolean"],
     }
     del _parameter_constraints["pruning"]
-    # A trial with a low score can have the best tradeoff. A corrected score would have
-    # to be that of the tradeoff.
+    # A trial with a low score can have the best tradeoff. Pruning would have to compare
+    # the tradeoffs instead.
 
     tradeoff_curve_ = FrameAttribute(with_params=True)
 

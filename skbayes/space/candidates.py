@@ -62,8 +62,8 @@ class Configuration:
     ) -> Configuration:
         """Encode parameters; return a configuration unchanged.
 
-        The values of the result are those of the space, with the types that it
-        proposes. A ValueError is raised for parameters outside of the space.
+        The result has the values of the space, with the types that it proposes. A
+        ValueError is raised for parameters outside of the space.
         """
         if isinstance(params, Configuration):
             return params

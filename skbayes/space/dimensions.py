@@ -377,7 +377,8 @@ class Real(_Range):
         lattice = on_lattice(positions)
         if not self._shares_values:
             return lattice
-        # Of the positions with the same value, only that of the value is used.
+        # Of the positions with the same value, only the one of the value itself is
+        # used.
         return self._position(self._within_bounds(lattice, self._at(lattice)))
 
     def positions(self, places: NDArray[np.int_]) -> FloatArray:  # noqa: D102
@@ -389,7 +390,7 @@ class Integer(_Range):
 
     Each integer has a cell of [0, 1]. With the uniform prior, all cells have the same
     width. With the log-uniform prior, a cell is ``[value - 1/2, value + 1/2]`` on the
-    log scale. The position of an integer is that of the value itself inside its cell.
+    log scale. An integer is encoded as the position of its value inside the cell.
 
     Parameters
     ----------

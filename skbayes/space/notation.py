@@ -266,8 +266,7 @@ def _as_range(values: Any) -> range | None:
 def _is_range(value: list[Any] | tuple[Any, ...]) -> bool:
     """Return whether a value is a range: (low, high) with optional prior and base.
 
-    The last form is that of scikit-optimize, which also accepts lists if they include
-    the prior.
+    Scikit-optimize uses the last form. It also accepts lists if they include the prior.
     """
     if len(value) == 2:
         return isinstance(value, tuple) and all(map(is_number, value))

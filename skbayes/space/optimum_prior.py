@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from skbayes.space.trees import Column
 
 # The logarithm of a data set's weight is the product of this factor, the agreement of
-# its ranking with that of the scores, and the square root of the number of scores - 1.
+# its ranking with the ranking of the scores, and the square root of the number of
+# scores - 1.
 AGREEMENT_WEIGHT = 4.0
 
 # Difference of regrets from which they count as fully different.
@@ -222,8 +223,8 @@ class OptimumPrior:
     def centered_log_density(self, X: FloatArray) -> FloatArray:
         """Compute the log density relative to its expectation in each branch.
 
-        The branches are those of choices without a density. The gradient is that of the
-        log density.
+        The branches are options of choices without a density. The gradient is the
+        gradient of the log density.
         """
         X = np.asarray(X, dtype=np.float64)
         total = self.log_density(X)
@@ -240,7 +241,7 @@ class OptimumPrior:
     def gradient(self, X: FloatArray) -> FloatArray:
         """Compute the derivatives (n, D) of the log density.
 
-        They are 0 in unordered columns. At a knot, the derivative is that on the side
+        They are 0 in unordered columns. At a knot, the derivative is taken on the side
         of greater positions.
         """
         X = np.asarray(X, dtype=np.float64)

@@ -136,9 +136,9 @@ class Space:
     def with_ones(self, ones: Iterable[tuple[str, str]]) -> Space:
         """Return a copy in which 1 and 1.0 differ for some parameters.
 
-        A pair of a parameter and a type, "int" or "float", means that the number 1 of
-        this type is not that of the other type. For example, 1 is a number of features,
-        and 1.0 the fraction that consists of all features.
+        A pair of a parameter and a type, "int" or "float", means that 1 of this type
+        differs from 1 of the other type. For example, 1 is a number of features, and
+        1.0 the fraction that consists of all features.
         """
         space = self.with_constraint(self.constraint)
         space.ones = set(ones)
@@ -147,7 +147,7 @@ class Space:
     def misreads(self, place: int, position: float, value: Any) -> bool:
         """Return whether a column takes a value, 1 or 1.0, for the other one.
 
-        `position` is that of the value in the column.
+        `position` is the position of the value in the column.
         """
         value, column = native(value), self.columns[place]
         if (column.name, type(value).__name__) not in self.ones or value != 1:

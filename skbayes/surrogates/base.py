@@ -317,8 +317,8 @@ def winsorize_low(y: FloatArray, weights: FloatArray | None = None) -> FloatArra
     Scores (n,) below ``median - 2 * scale`` are raised to that level. The scale is the
     distance from the median to the upper quartile. Because many scores may be (nearly)
     equal there, it is at least a fifth of the mean distance from the median among the
-    90% of the scores that are nearest to the median. `weights` (n,) are those of the
-    scores in the median and the quartile.
+    90% of the scores that are nearest to the median. `weights` (n,) are the weights of
+    the scores in the median and the quartile.
     """
     median, upper = _quantiles(y, [0.5, 0.75], weights)
     distances = np.sort(np.abs(y - median))[: len(y) - math.ceil(0.1 * len(y))]
@@ -347,7 +347,7 @@ def standardize(
 ) -> tuple[FloatArray, float, float]:
     """Scale scores (n,) to mean 0 and variance 1; also return offset and unit.
 
-    `weights` are those of :func:`winsorize_low`.
+    `weights` are passed to :func:`winsorize_low`.
     """
     peak = float(np.max(np.abs(y)))
     if peak == 0.0:
@@ -365,6 +365,7 @@ def relative_noise(noise: FloatArray | None, unit: float) -> FloatArray | None:
     """Return variances (n,) of scores that were divided by `unit`."""
     if noise is None:
         return None
-    # Roots first: the square of a tiny unit is 0, and that of a huge one is infinite.
+    # Roots first: the square of a tiny unit is 0, and the square of a huge one
+    # infinite.
     with np.errstate(over="ignore"):
         return np.minimum(np.square(np.sqrt(noise) / unit), MAX_NOISE)

@@ -24,8 +24,8 @@ class MultiFidelity(Surrogate):
     `fidelities` (m,) in [0, 1], for example on smaller training sets. Scores are
     observed and predicted at the target `fidelity`. The surrogate's hyper-parameters of
     the fidelity, such as its length scale, determine the influence of scores at other
-    fidelities. The surrogate is copied. Its attribute `n_options` must be that of the D
-    columns, or None.
+    fidelities. The surrogate is copied. Its attribute `n_options` must describe the D
+    columns, or be None.
 
     Examples
     --------

@@ -71,9 +71,9 @@ class NeighborGraph:
     An edge joins two nodes if one is among the k nearest nodes of the other. Here k is
     the greatest number for which a node has at most n / 7 neighbors on average. On a
     grid, many nodes are equally near. All nodes that are as near as the k-th count, so
-    that the graph does not depend on the order of the nodes. The parameters are those
-    of :class:`GraphField`. `components` has the indices of the nodes of each connected
-    component. A ValueError is raised if there are more than 2,000 nodes.
+    that the graph does not depend on the order of the nodes. :class:`GraphField`
+    describes the parameters. `components` has the indices of the nodes of each
+    connected component. A ValueError is raised if there are more than 2,000 nodes.
 
     Examples
     --------

@@ -125,8 +125,8 @@ class CategoricalDensity:
 class GridDensity(CategoricalDensity):
     """Mixture of the prior (K,) and a Gaussian around each trial, on ordered values.
 
-    The mass of a Gaussian at a value is that of the positions nearest to the value. The
-    cells of the first and last value extend equally far on both sides.
+    The mass of a Gaussian at a value is its mass on the positions nearest to the value.
+    The cells of the first and last value extend equally far on both sides.
     """
 
     def __init__(

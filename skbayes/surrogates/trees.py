@@ -5,8 +5,8 @@ Symbols (n observations, m candidates, D columns, T trees):
 - ``leaf``: (T, m), the leaf of each tree that a configuration falls into.
 - ``mu``, ``v``: per tree and leaf, mean and variance of the scores observed in it.
 
-The predictive distribution is that of the configuration's leaf in a random tree. Its
-mean is E_t[mu], and its variance is Var_t[mu] + E_t[v] (Hutter, Xu, Hoos &
+The predictive distribution is the distribution of the configuration's leaf in a random
+tree. Its mean is E_t[mu], and its variance is Var_t[mu] + E_t[v] (Hutter, Xu, Hoos &
 Leyton-Brown 2014, "Algorithm runtime prediction", section 4.3.2). Each tree is grown on
 a random share of the observations and columns, with random thresholds (Geurts, Ernst &
 Wehenkel 2006, "Extremely randomized trees").
@@ -47,7 +47,7 @@ GROWTH: dict[str, Any] = {
 # Observations are repeated if there are fewer.
 MIN_ROWS = 5
 
-# Minimum standard deviation, relative to that of all scores.
+# Minimum standard deviation, relative to the standard deviation of all scores.
 MIN_SD = 1e-3
 
 

@@ -46,7 +46,7 @@ class NGramVectorizer(
 ):
     r"""Convert documents to a sparse matrix of n-gram counts or weights.
 
-    With equal parameters, the columns are those of scikit-learn's
+    With equal parameters, the columns are the same as for scikit-learn's
     :class:`~sklearn.feature_extraction.text.CountVectorizer` and
     :class:`~sklearn.feature_extraction.text.TfidfVectorizer`, in a different order.
     This vectorizer is several times faster. It also supports stemming and n-grams with

@@ -78,7 +78,7 @@ def text_space(
         are omitted, which is logged once.
     stop_words : list of str or None, default=None
         Stop words that the search may remove, in both spaces. In the "paper" space,
-        they replace those of the language.
+        they replace the stop words of the language.
     n_characters : int or None, default=None
         Total number of characters of all documents. Above 50,000,000, the "extended"
         space contains no n-grams of characters, because they would take more than 5 GB
@@ -218,7 +218,7 @@ def _of_language(space: str, language: Any, stop_words: Any) -> tuple[list, list
 
 
 def _branches(own: Any) -> list:
-    """Return the n-gram ranges of each branch; those of a user keep their order."""
+    """Return the n-gram ranges of each branch; a user's ranges keep their order."""
     if own is None:
         return WORD_RANGES
     if not isinstance(own, list | tuple):

@@ -76,7 +76,7 @@ class FoldAspect:
 
     One object serves all fits of a process, also in parallel threads. The state of a
     fit is ``call.state[name]``, and ``call.fold.parts[name]`` is the return value of
-    `Aspect.for_fold`. The evaluator sets the `name` to that of the aspect.
+    `Aspect.for_fold`. The evaluator sets `name` to the name of the aspect.
     """
 
     name: str = ""

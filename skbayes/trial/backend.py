@@ -374,7 +374,7 @@ def lost_cluster(cause: BaseException) -> RuntimeError:
 
 
 class RayBackend(Backend):
-    """Workers of Ray; the inputs are in the memory that those of a machine share."""
+    """Workers of Ray; the workers of a machine share the inputs in memory."""
 
     def _transfer(self) -> Any:
         import ray

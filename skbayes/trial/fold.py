@@ -149,8 +149,8 @@ class Fold:
 class FoldCall:
     """Fit of a fold in a worker, which aspects may change.
 
-    `options` are arguments of scikit-learn's fit-and-score function, and `state` is
-    that of the aspects by name.
+    `options` are arguments of scikit-learn's fit-and-score function, and `state` has
+    the state of each aspect by name.
     """
 
     def __init__(self, job: Job, fold: Fold) -> None:

@@ -68,7 +68,7 @@ def round_grid(cap: int) -> IntArray:
 def has_stalled(curve: FloatArray, rounds: IntArray) -> bool:
     """Return whether a fit can stop, because its score has not improved for long.
 
-    Accuracy stays at that of the most frequent class until there are enough trees.
+    Accuracy equals the share of the most frequent class until there are enough trees.
     Therefore, a curve that is still at its first score has not stalled. The last of the
     `rounds` is the cap.
     """

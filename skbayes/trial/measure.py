@@ -227,7 +227,7 @@ def measured(
     found = {}
     for name, measure in measures.items():
         try:
-            # An imaginary part is dropped with a warning, as that of a score.
+            # An imaginary part is dropped with a warning, as for a score.
             value = np.asarray(measure(result)).astype(np.float64)
             found[name] = float(value.reshape(()))
         except Exception:
@@ -251,7 +251,7 @@ def parse_measurement(
 ) -> tuple[Literal["metric", "scorer", "measure"], Any] | None:
     """Return the kind of a quantity, and its key, scorer or measure; None if unknown.
 
-    A name is that of a metric of the search, whose key `metrics` contains, a cost or a
+    A name refers to a metric of the search, if `metrics` contains it, to a cost or to a
     scorer. A callable takes the estimator, `X` and `y`, or the estimator alone.
     """
     if isinstance(what, str):

@@ -80,9 +80,9 @@ class Stage:
     earlier stages. ``assign(k, params)`` returns the parameters to set and the
     :class:`~skbayes.trial.subsets.Fidelity` of its k-th trial, from 0, whose
     `stage` is filled in. `fidelities` are all that it can return. `weight` is the
-    expected time of a trial, relative to those of other stages; None means the share of
-    the training rows. `n_points` is the number of trials in parallel, if larger than
-    that of the search.
+    expected time of a trial, relative to the trials of other stages; None means the
+    share of the training rows. `n_points` is the number of trials in parallel, if it is
+    larger than the number of the search.
     """
 
     make_optimizer: Callable[[Plan, History], Any]

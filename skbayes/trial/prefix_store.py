@@ -55,7 +55,7 @@ Arrays = Mapping[str, npt.NDArray]
 
 
 def _digest(part: Any, before: bytes = b"") -> bytes:
-    """Return the checksum of some content, after that of the content before it."""
+    """Return a checksum that extends the checksum of the content `before`."""
     return zlib.crc32(part, int.from_bytes(before)).to_bytes(CHECKSUM)
 
 
@@ -217,8 +217,8 @@ class PrefixStore:
 class MachineStore:
     """Store of each machine of a cluster, in a folder that the first fit creates.
 
-    A machine is known by its name, and by the folder for temporary folders: `place`, or
-    that of the process of the fit.
+    A machine is identified by its name and its folder for temporary folders. `place` is
+    this folder; by default, it is the folder of the process of the fit.
     """
 
     key: str

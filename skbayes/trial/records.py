@@ -75,7 +75,7 @@ class FoldResult:
         seconds that shared steps of pipelines saved. `curves` and `train_curves` are
         scores by metric after each round of a grid up to `max_rounds`, and
         `outcome_curves` are outcomes by name. `rounds` is the number that the other
-        folds choose. `test_scores` are those of a fit with `fitted_params`.
+        folds choose. `test_scores` refer to a fit with `fitted_params`.
     kept : dict of str to object
         Values that are needed until the trial is finished, and not stored with it.
         Aspects keep values such as fitted estimators. The others are the `exception` of

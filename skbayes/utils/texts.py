@@ -12,7 +12,7 @@ _DIRECTIONS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 # Maximum number of lines of a cell that are not folded.
 MAX_LINES = 20
 
-# Colors are those of the surrounding page.
+# Colors of the surrounding page.
 _PLAIN = "color:inherit;background:transparent;"
 _TABLE = f"border-collapse:collapse;margin:0.5em 0;line-height:1.4;{_PLAIN}"
 _CELL = (

@@ -374,8 +374,8 @@ class LogPosterior:
     def _likelihood(self, theta: FloatArray) -> tuple[float, FloatArray, Any, Any]:
         """Return value and gradient without the prior.
 
-        Also return the derivatives (n, n) of the value by the correlations, and those
-        of the correlations as returned by :meth:`_correlations`.
+        Also return the derivatives (n, n) of the value by the correlations, and the
+        derivatives of the correlations as :meth:`_correlations` returns them.
         """
         D, n, _ = self.differences.shape
         inverse_squares = np.exp(-2.0 * theta[:D])

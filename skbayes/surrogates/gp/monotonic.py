@@ -18,7 +18,7 @@ hyper-parameters):
 - ``sites``: pseudo-observations by which expectation propagation replaces the signs,
   shift / tau of g with variance 1 / tau.
 - ``M``: (R, R), lower triangular, with M^T M the inverse of the joint covariance of the
-  observations and the pseudo-observations. Its first n rows are those of L^-1.
+  observations and the pseudo-observations. Its first n rows equal the rows of L^-1.
 
 With u_rp = delta_rp / l_p^2 and amplitude 1 (Solak et al. 2003, "Derivative
 observations in Gaussian process models of dynamic systems"):
@@ -159,8 +159,8 @@ class JointCovariance:
 class Factors(NamedTuple):
     """Result of conditioning on scores and sites.
 
-    `weights` (R,) are those of the covariances with each row in the mean of a
-    prediction.
+    `weights` (R,) are the coefficients of the covariances with each row in the mean of
+    a prediction.
     """
 
     M: FloatArray
@@ -204,9 +204,10 @@ def factorize(
 class MonotonicLogPosterior(LogPosterior):
     """Negative log posterior density of theta given scores and signs.
 
-    The evidence is the product of the evidence of the scores and that of the signs by
-    expectation propagation. Its gradient treats the sites as fixed, which is exact if
-    they have converged (Rasmussen & Williams 2006, section 5.5.2).
+    The evidence is the product of two factors: the evidence of the scores, and the
+    evidence of the signs by expectation propagation. Its gradient treats the sites as
+    fixed, which is exact if they have converged (Rasmussen & Williams 2006, section
+    5.5.2).
     """
 
     def __init__(

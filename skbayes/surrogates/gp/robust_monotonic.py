@@ -37,12 +37,11 @@ UNSIGNED_EVERY = 4
 class RobustMonotonicGP(Surrogate):
     """Gaussian process with signs, without those that the scores contradict.
 
-    Predictions are those of a :class:`~skbayes.surrogates.MonotonicGP` with the signs
-    of the columns whose Bayes factor is above 1/10. If there is no such column, they
-    are those of a :class:`~skbayes.surrogates.GaussianProcess`. The same applies after
-    every fourth observation, so that a search also evaluates configurations that are
-    poor according to the signs. The parameters are those of a
-    :class:`~skbayes.surrogates.MonotonicGP`.
+    Predictions come from a :class:`~skbayes.surrogates.MonotonicGP` with the signs of
+    the columns whose Bayes factor is above 1/10. Without such a column, they come from
+    a :class:`~skbayes.surrogates.GaussianProcess`. The same applies after every fourth
+    observation, so that a search also evaluates configurations that are poor according
+    to the signs. :class:`~skbayes.surrogates.MonotonicGP` describes the parameters.
 
     Attributes
     ----------

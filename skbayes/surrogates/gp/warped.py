@@ -73,7 +73,7 @@ class _WarpedPosterior(LogPosterior):
     """Negative log posterior density of theta with the exponents, and its gradient.
 
     `plain` is the posterior without the exponents. Its differences are overwritten.
-    `positions` (n, q) are those in the `ordered` columns.
+    `positions` (n, q) are the positions in the `ordered` columns.
     """
 
     def __init__(

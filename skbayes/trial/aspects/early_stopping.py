@@ -116,7 +116,7 @@ class EarlyStopping(Aspect):
     def for_fold(
         self, evaluation: Evaluation, index: int, earlier: Results
     ) -> int | None:
-        """Limit the rounds to those of the shortest previous fold."""
+        """Limit the rounds to the number of the shortest previous fold."""
         folds = [*earlier.values()]
         curves = guiding_curves(folds, self.plan.objective.guide)
         shortest = min(map(len, curves.values()), default=0)

@@ -121,7 +121,7 @@ class SharedStep:
     """Stand-in for a step during one fit.
 
     The steps of one run pass their input on to the last one, which needs the earlier
-    ones only if its output is not stored. Copies and pickles are those of the step.
+    ones only if its output is not stored. A copy or pickle contains the step instead.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class SharedStep:
         return X if self._is_followed else self._fitted_output()[0]
 
     def transform(self, X: Any, **params: Any) -> Any:
-        """Transform rows; those of lazy fits are the test rows."""
+        """Transform rows; lazy fits pass the test rows."""
         self._transform_params = params
         if not self._is_lazy:
             return self.fitted.transform(X, **params)

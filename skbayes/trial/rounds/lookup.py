@@ -173,7 +173,7 @@ def _options_of(values: Any) -> list[Any]:
 
 
 def _dicts_of(notation: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield the dicts of a notation, also those of its choices."""
+    """Yield the dicts of a notation, including the dicts of its choices."""
     if isinstance(notation, Mapping):
         yield notation
         choices = [value for value in notation.values() if isinstance(value, Choice)]

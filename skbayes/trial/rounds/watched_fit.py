@@ -139,7 +139,7 @@ class WatchedFit:
         return compat.covered_scorer(self._scorer, self._score)
 
     def _score(self, estimator: Any, *args: Any, **params: Any) -> Any:
-        """Return the scores after the last round, first those of the test rows."""
+        """Return the scores after the last round; the test rows come first."""
         if self._error is not None:
             raise self._error
         if not self._last:
