@@ -114,7 +114,7 @@ def fit(
         return automl
     if method.startswith("autogluon"):
         best = {"presets": "best_quality"} if method == "autogluon-best" else {}
-        return _autogluon(X, y, is_class, limit, **best)
+        return autogluon(X, y, is_class, limit, num_cpus=N_JOBS, **best)
     if method == "tpot":
         from tpot import TPOTClassifier, TPOTRegressor
 
@@ -143,17 +143,16 @@ def fit(
     ).fit(X, y)
 
 
-def _autogluon(
-    X: pd.DataFrame, y: pd.Series, is_class: bool, limit: float, **options: Any
-) -> Any:
+def autogluon(X: Any, y: Any, is_class: bool, limit: float, **options: Any) -> Any:
+    """Return a fitted predictor of AutoGluon."""
     from autogluon.tabular import TabularPredictor
 
     return TabularPredictor(
-        str(y.name),
+        "target",
         eval_metric="log_loss" if is_class else "root_mean_squared_error",
         path=tempfile.mkdtemp(),
         verbosity=0,
-    ).fit(X.assign(**{str(y.name): y}), time_limit=limit, num_cpus=N_JOBS, **options)
+    ).fit(X.assign(target=y), time_limit=limit, **options)
 
 
 def figures(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:

@@ -20,6 +20,7 @@ import importlib.metadata
 import importlib.util
 import json
 import os
+import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, field
@@ -126,6 +127,7 @@ class Study:
     group: Callable[[str], str] = str  # rows of the table, by task
     overall: bool = True  # also a row for all tasks
     known: Callable[[str], object] | None = None  # raises ValueError for other methods
+    applies: Callable[[str, str], bool] = lambda method, task: True
     reference: str | None = None  # method that is run once per task, and not shown
     options: Mapping[str, Any] = field(default_factory=dict)
     seeds: int = 10
@@ -226,7 +228,7 @@ def _arguments(
     parts = parser.add_subparsers(dest="study", required=True)
     for name, study in studies.items():
         add = parts.add_parser(name).add_argument
-        add("--tasks", help="separated by semicolons; default: all")
+        add("--tasks", default="", help="regular expression; default: all")
         add("--every", type=int, default=1, help="use only every n-th task")
         add("--offset", type=int, default=0, help="index of the first task")
         methods = ",".join(study.methods)
@@ -261,13 +263,10 @@ def main(
             study.known(method)
         elif method not in study.methods:
             raise SystemExit(f"{method} is not in {list(study.methods)}")
-    tasks = list(study.tasks())
-    if args.tasks:
-        unknown = set(args.tasks.split(";")) - set(tasks)
-        if unknown:
-            raise SystemExit(f"{sorted(unknown)} not in {tasks}")
-        tasks = args.tasks.split(";")
+    tasks = [task for task in study.tasks() if re.search(args.tasks, task)]
     tasks = tasks[args.offset :: args.every]
+    if not tasks:
+        raise SystemExit(f"{args.tasks!r} matches none of {list(study.tasks())}")
     changed = [f"{k}={v}" for k, v in options.items() if v != study.options[k]]
     store = Cache("/".join([study.name, *changed]))
     label_of = {m: f"{m}.{args.label}" if args.label else m for m in methods}
@@ -279,6 +278,7 @@ def main(
         for seed in range(args.seeds)
         for task in tasks
         for method, label in label_of.items()
+        if study.applies(method, task)
     ]
     if study.reference is not None:
         wanted = [(study.reference, study.reference, t, 0) for t in tasks] + wanted

