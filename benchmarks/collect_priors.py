@@ -7,7 +7,7 @@ several scores: accuracy, balanced accuracy, area under the ROC curve and negati
 loss, or R² and the negative mean absolute error. The mean over two folds is stored; the
 score of a failed fit is NaN.
 
-The tables are those of `CLASSIFICATION` and `REGRESSION`: UCI tables, adult, and
+The tables are listed in `CLASSIFICATION` and `REGRESSION`: UCI tables, adult, and
 diabetes of scikit-learn. "NAME.cut" has a target of a regression split into two
 classes, and "NAME.number" has the last numeric column of a classification as its
 target. A fold has at most 400 rows for training and 600 for testing. The three largest

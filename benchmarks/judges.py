@@ -1,15 +1,15 @@
 """Comparison of search methods: regret after 10, 20, and 40 trials on suites of tasks.
 
-The suites ("judges") are those of tasks.py. The figures are normalized regrets × 1000:
-0 is the best known score, and 1000 is the median of 300 random trials. Values above
-2000 count as 2000. "Best known" is the best score in any stored run on the task.
+The suites ("judges") are defined in tasks.py. The figures are normalized regrets ×
+1000: 0 is the best known score, and 1000 is the median of 300 random trials. Values
+above 2000 count as 2000. "Best known" is the best score in any stored run on the task.
 
 All methods use the same seeds, and each task has different seeds. Otherwise all tasks
 would have the same initial points, and the mean would depend on these. Standard errors
 are over tasks and seeds.
 
-With ``--noisy``, the observed score of the sklearn suite is that of one random fold of
-three. In the other suites, normal noise is added to the score, with a tenth of the
+With ``--noisy``, the observed score of the sklearn suite is computed on one random fold
+of three. In the other suites, normal noise is added to the score, with a tenth of the
 distance from the median to the best score. The regret is then computed from the true
 score of the configuration with the best observed score.
 

@@ -5,9 +5,9 @@
     python benchmarks/recorded_searches.py check --only 'racing|rounds'
     python benchmarks/recorded_searches.py show --only 'Bayes . racing . rounds$'
 
-The searches are those of a table (kinds of spaces, surrogates, special parameters),
-and each search class with each pair of aspects that it accepts, named
-"Bayes + racing + rounds". The command `record` writes one line per search to
+The searches are listed in a table (kinds of spaces, surrogates, special parameters),
+and each search class with each pair of aspects that it accepts, named "Bayes + racing +
+rounds". The command `record` writes one line per search to
 `results/recorded_searches/searches.jsonl`: the states and scores of its trials, its
 choice, its warnings, or the error that refuses the combination, and a digest of
 everything else that users see. The command `check` runs the searches again, prints the
@@ -434,8 +434,8 @@ BASE: dict[str, dict[str, Any]] = {
     "Text": {"space": None, "pruning": False},
 }
 LIMITS = {"trial_limits": {"time": "10 min", "memory": "20 GB"}}
-# Each aspect sets arguments of a search. The names are those of the records, which
-# also determine the seeds: "racing" is pruning, and "rounds" is early stopping. "gate",
+# Each aspect sets arguments of a search. The names appear in the records, and also
+# determine the seeds: "racing" is pruning, and "rounds" is early stopping. "gate",
 # "fit" and "callbacks" are explained in `_search`.
 ASPECTS: dict[str, dict[str, Any]] = {
     "racing": {"pruning": 0.3, "cv": 4, "n_iter": 8},

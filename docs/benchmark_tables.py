@@ -117,11 +117,11 @@ def _ensembles(results: dict) -> Table:
 
     rows = [[name, *(cell(at, m) for m in methods)] for name, at in groups.items()]
     caption = (
-        "Mean log ratio (× 1000) of the test loss to that of the best configuration, "
-        "refitted on all rows, ± standard error over tables, and the percentage of "
-        "splits with a smaller loss. Voting and stacking are those of scikit-learn, of "
-        "the best five configurations. FLAML searches and stacks five models of its "
-        "own in equal time."
+        "Mean log ratio (× 1000) of the test loss to the loss of the best "
+        "configuration, refitted on all rows, ± standard error over tables, and the "
+        "percentage of splits with a smaller loss. Voting and stacking combine the "
+        "best five configurations with scikit-learn's classes. FLAML searches and "
+        "stacks five models of its own in equal time."
     )
     return Table(caption, ["learner", *map(label, methods)], rows)
 

@@ -69,7 +69,7 @@ def test_gradients_agree_with_finite_differences(acquisition):
     added = scores - plain.scores(candidates)
     np.testing.assert_allclose(added, unit * Bump(0.4, sd=0.5).value(candidates))
     assert_gradient(proposer.scores, candidates, gradient)
-    # The improvement that is expected is that of the score alone.
+    # The expected improvement refers to the score alone.
     row = candidates[0]
     assert proposer.expected_improvement(row) == plain.expected_improvement(row)
 

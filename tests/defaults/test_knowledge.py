@@ -229,7 +229,7 @@ def test_densities_are_linear_between_numbers_and_constant_beyond():
 def test_the_density_of_a_range_of_the_users_own():
     prior = prior_of(SVC(), {"C": (0.1, 10.0, "log-uniform")}, toy())
     X = prior.space.encode([{"C": C} for C in (0.1, 1.0, 10.0)])
-    # The differences are those of the file, on another range.
+    # The differences come from the file, on another range.
     np.testing.assert_allclose(np.diff(prior.log_density(X)), [0.5, 1.0], atol=0.01)
 
 

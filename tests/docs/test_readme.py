@@ -27,7 +27,7 @@ SENTENCES = {
     ),
     '- **A time limit that holds.** `timeout="5 min"` also ends fits that are still '
     "running.": "test_fits_that_run_at_the_timeout_are_dropped",
-    "- **The same interface.** The parameters, methods and results are those of "
+    "- **The same interface.** It has the parameters, methods and results of "
     "`GridSearchCV`.": (
         "test_every_behavior_holds",
         "test_r1_to_r7_r9_same_results_as_grid_search",

@@ -424,7 +424,7 @@ class Case:
         np.testing.assert_allclose(result.score, np.mean(scores), rtol=1e-9)
 
     def _check_folds(self):
-        """Check that the results of the folds are those of the best configuration."""
+        """Check that the results of the folds belong to the best configuration."""
         search = self.search
         fits = getattr(search, "fold_estimators_", None)
         if fits is not None:

@@ -38,7 +38,7 @@ def test_the_points_of_each_model_have_a_color_and_a_marker():
     assert sizes[0] == sizes[2] != sizes[1]
     legend = [text.get_text() for text in display.ax_.get_legend().get_texts()]
     assert legend[1:] == ["SVC", "GaussianNB"]
-    # The points of a further search are those of the search.
+    # The points of a further search are the points of the search.
     other = ConvergenceDisplay.from_history(History(trials), ax=display.ax_)
     assert len(np.unique(other.points_.get_facecolors(), axis=0)) == 1
     for few in (trials[:1], [*trials, drawn.trial(3, 0.4)]):

@@ -150,7 +150,7 @@ def test_the_first_fit_of_its_kind_is_marked():
     found = search_of(New(), SPACE, n_iter=3).fit(X, y)
     marks = [fold.extras["warm_up"] for trial in found.trials_ for fold in trial.folds]
     assert marks == [True] + [False] * 5
-    # The trial's cost is that of its other fold.
+    # The trial's cost is the cost of its other fold.
     first = found.trials_[0].folds
     assert found.cv_results_["cost"][0] == first[1].extras["costs"]["fit_time"]
 

@@ -361,7 +361,7 @@ def test_overlapping_dicts_are_compared_with_earlier_ones_only():
 def test_the_columns_of_options_are_numbered_and_inactive_without_them():
     kernel = Choice({"linear": {}, "poly": {"degree": (2, 4)}})
     space = Space.from_notation({"kernel": kernel, "n": (0, 1)})
-    # The columns are those of the kernel, its degree, and n, which varies fastest.
+    # The columns belong to the kernel, its degree, and n, which varies fastest.
     rows = [
         [0.0, math.nan, 0.25],
         [0.0, math.nan, 0.75],

@@ -533,7 +533,7 @@ def test_scaling_is_that_of_scaled_features(solver, n_classes):
 def test_classes_side_by_side_give_the_same(
     solver, scaling, backend, two_classes, three_classes
 ):
-    # Memory that the library reads is that of this process.
+    # The library reads the memory of this process.
     for data in (two_classes, three_classes):
         model = _made(solver, C=0.1, feature_scaling=scaling, random_state=0)
         alone = clone(model).fit(*data)

@@ -58,7 +58,7 @@ def test_the_extended_space_is_the_default():
     spaces = [Space.from_notation(text_space(*name)) for name in ([], ["extended"])]
     assert repr(spaces[0]) == repr(spaces[1])
     names = {column.name for column in spaces[0].columns}
-    # The tolerance is that of the classifier, and not searched.
+    # The classifier's own tolerance is used, and not searched.
     assert "vectorizer__analyzer" in names and "classifier__tol" not in names
 
 
@@ -154,8 +154,7 @@ def _offered(space, name):
 
 
 def test_english_stems_are_left_out_without_their_package(no_package, caplog):
-    text_space("paper")  # its stop words are those of scikit-learn
-    for _ in range(2):
+    text_space("paper")  # scikit-learn's stop words for _ in range(2):
         space = text_space("extended")
     assert _offered(space, "stemmer") == {None}
     assert _offered(space, "stop_words") == {None, "english"}

@@ -98,7 +98,7 @@ RACES = {"pre_dispatch": 3, "pruning": True, "return_train_score": True}
 
 @pytest.mark.parametrize("n_jobs, more", [(1, {}), (2, RACES)])
 def test_fits_that_run_at_the_timeout_are_dropped(n_jobs, more, tmp_path, monkeypatch):
-    """The trials before are those of a search without a timeout, also when resumed."""
+    """The trials before equal the ones of a search without a timeout, also resumed."""
     more = {"pre_dispatch": 1, "n_iter": 4, **more}
     begun, told = tmp_path / "begun", []
 

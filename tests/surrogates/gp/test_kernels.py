@@ -113,7 +113,7 @@ def test_distances_broadcast_over_samples_of_length_scales():
 
 
 def test_of_very_many_options_only_known_ones_have_coordinates():
-    """Distances to known options are those with one coordinate per option."""
+    """Distances to known options are the same with one coordinate per option."""
     K, rng = 5000, np.random.default_rng(0)
     known, X = (
         np.column_stack([rng.random(n), rng.integers(0, 9, n) / (K - 1)])
@@ -204,7 +204,7 @@ def test_appended_duplicates_need_a_small_jitter_only():
     assert not np.any(result.jitter[:, :3])
     assert np.all(result.jitter[:, 3:] <= kernels.JITTERS[2])
     assert np.all(np.isfinite(result.solve(np.ones((1, 5)))))
-    # Its inverse is that of the covariances with the jitter.
+    # It is the inverse of the covariances with the jitter.
     shifted = K[0] + np.diag(result.jitter[0])
     solved = result.solve(np.arange(5.0)[None])[0]
     np.testing.assert_allclose(shifted @ solved, np.arange(5.0), atol=1e-3)

@@ -210,7 +210,7 @@ def test_a_hook_that_returns_true_ends_the_search(backend, stopper, n_trials):
     assert search.stop_reason_ == "callback"
     assert len(search.trials_) == search.optimizer_.n_told == n_trials
     assert search.predict(X).shape == (150,)
-    # The trials are those of the search that goes on.
+    # The trials belong to the search that continues.
     whole = clone(search).set_callbacks().fit(X, y)
     params = search.cv_results_["params"]
     assert whole.cv_results_["params"][:n_trials] == params

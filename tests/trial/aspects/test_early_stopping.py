@@ -131,7 +131,7 @@ def check_fold(fitted, trial, split, plain):
             score = scorer(plain, X[train], Y[train])
             assert fold.train_scores[name] == pytest.approx(score, rel=1e-9)
     for name, outcome in fold.extras.get("outcomes", {}).items():
-        if name == "trees":  # measures are those of the complete fit
+        if name == "trees":  # measures describe the complete fit
             assert n_fitted_trees(plain) <= outcome <= fitted.early_stopping
         else:
             scorer = get_scorer("roc_auc" if name == "auc" else name)
