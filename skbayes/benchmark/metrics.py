@@ -37,7 +37,7 @@ from skbayes.space.dimensions import FloatArray
 _SLACK = 1e-9
 
 
-class Measure(NamedTuple):
+class MeasuredValue(NamedTuple):
     """Measure of one run; censored if the run ended at its cap before."""
 
     value: float
@@ -81,14 +81,14 @@ def _targets(table: LookupTable) -> dict[str, tuple[np.ndarray, bool]]:
     }
 
 
-def _time_until(rows: Sequence[int], wanted: np.ndarray, every: bool) -> Measure:
+def _time_until(rows: Sequence[int], wanted: np.ndarray, every: bool) -> MeasuredValue:
     places = np.flatnonzero(np.isin(rows, wanted)) + 1
     if len(places) < (len(wanted) if every else 1):
-        return Measure(float(len(rows)), True)
-    return Measure(float(max(places[-1 if every else 0], N_START)), False)
+        return MeasuredValue(float(len(rows)), True)
+    return MeasuredValue(float(max(places[-1 if every else 0], N_START)), False)
 
 
-def measure(run: Run, table: LookupTable) -> dict[str, Measure]:
+def measure(run: Run, table: LookupTable) -> dict[str, MeasuredValue]:
     """Compute the measures of a run.
 
     Parameters
@@ -100,7 +100,7 @@ def measure(run: Run, table: LookupTable) -> dict[str, Measure]:
 
     Returns
     -------
-    measures : dict of str to Measure
+    measures : dict of str to MeasuredValue
         "ftb", "ftb_any", "ftc" and "fb" for one objective, "fto", "fta" and "fbp" for
         several.
     """
@@ -109,12 +109,12 @@ def measure(run: Run, table: LookupTable) -> dict[str, Measure]:
     if table.n_objectives > 1:
         budget = min(table.front_budget, len(table))
         n_found = np.isin(run.rows[:budget], table.front).sum()
-        found["fbp"] = Measure(float(n_found), len(run.rows) < budget)
+        found["fbp"] = MeasuredValue(float(n_found), len(run.rows) < budget)
     else:
         score = table.scores[:, 0]
         regret = score.max() - score[run.rows[:N_BUDGET]].max()
         short = len(run.rows) < min(N_BUDGET, len(table))
-        found["fb"] = Measure(float(regret), short)
+        found["fb"] = MeasuredValue(float(regret), short)
     return found
 
 

@@ -194,8 +194,8 @@ def select_trials(record: SearchRecord, rows: np.ndarray) -> SearchRecord:
 def _shared_entries() -> dict[str, str]:
     """Return the entries of the docstrings above; "Returns" also has the errors."""
     entries: dict[str, str] = {}
-    for thing in (_Display, _Display.plot, _Display.from_search):
-        text = inspect.cleandoc(thing.__doc__ or "")
+    for documented in (_Display, _Display.plot, _Display.from_search):
+        text = inspect.cleandoc(documented.__doc__ or "")
         parts = re.split(r"(?m)^(?=\S)", text)
         entries |= {re.split(r"\W+", part.lstrip("*"))[0]: part for part in parts}
     entries["Returns"] = text[text.index("Returns\n") :]

@@ -1,4 +1,4 @@
-"""Identity of a search as canonical texts, and facts about it as JSON.
+"""Identity of a search as canonical texts, and its metadata as JSON.
 
 The texts describe values, so that two searches can be compared part by part and the
 differences can be named. They are the same in every process: they do not depend on
@@ -38,7 +38,7 @@ from skbayes.utils.optuna_study import results_of_study, study_of
 _PARTS = frozenset({"cv", "estimator", "scoring", "search_spaces"})
 
 # Parameters of searches for readers of a journal.
-_FACTS = ("tradeoff", "cost", "score_range")
+_METADATA = ("tradeoff", "cost", "score_range")
 
 # Parameters of estimators that do not change the fit. A cache is a different object in
 # each process.
@@ -106,10 +106,10 @@ def describe_search(
     return identity
 
 
-def search_facts(kind: type, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return facts about a search for readers of its journal, as plain JSON."""
+def search_metadata(kind: type, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata of a search for readers of its journal, as plain JSON."""
     params = _values(settings)
-    facts = {name: _plain(params.get(name)) for name in _FACTS}
+    metadata = {name: _plain(params.get(name)) for name in _METADATA}
     return {
         "search": kind.__name__,
         "scoring": _plain(params.get("scoring")),
@@ -118,7 +118,7 @@ def search_facts(kind: type, settings: Mapping[str, Any]) -> dict[str, Any]:
             name: given if isinstance(given, str) else given[0]
             for name, given in (params.get("objectives") or {}).items()
         },
-        "settings": {n: value for n, value in facts.items() if value is not None},
+        "settings": {n: value for n, value in metadata.items() if value is not None},
         "chooses_train_size": "train_sizes" in params,
     }
 
@@ -169,11 +169,11 @@ def _knowledge(source: Any) -> Any:
 # -- values -----------------------------------------------------------------------
 
 
-def _qualified(thing: Any) -> str:
+def _qualified(definition: Any) -> str:
     """Return the name of a class or function with the public parts of its module."""
-    module = getattr(thing, "__module__", None) or ""
+    module = getattr(definition, "__module__", None) or ""
     parts = [part for part in module.split(".") if part[:1] != "_" or part[:2] == "__"]
-    return ".".join([*filter(None, parts), thing.__qualname__])
+    return ".".join([*filter(None, parts), definition.__qualname__])
 
 
 def _values(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -391,7 +391,7 @@ def data_text(data: Any, describe: Callable[[Any], str]) -> str:
 
 
 def _pieces(data: Any, describe: Callable[[Any], str]) -> Iterator[Any]:
-    """Yield the elements of data as bytes, and facts about the format of the bytes."""
+    """Yield the elements of data as bytes, and the format of the bytes."""
     if isinstance(data, list | tuple):
         for i in range(0, len(data), CHUNK):
             yield [describe(item) for item in data[i : i + CHUNK]]

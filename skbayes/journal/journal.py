@@ -24,7 +24,7 @@ from skbayes.journal.json_space import (
     to_record,
     unpack_split,
 )
-from skbayes.journal.store import Row, Store, guarded
+from skbayes.journal.store import Store, TextRow, guarded
 from skbayes.space import Space
 from skbayes.space.candidates import Configuration
 from skbayes.trial.aspects.registry import extra_types
@@ -46,7 +46,7 @@ class SearchRow:
     n_points: int
     splits: list[tuple[str, str]]
     identity: Mapping[str, str]
-    facts: Mapping[str, Any]
+    metadata: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -126,12 +126,12 @@ def _plain(value: Any) -> Any:
 _encode = json.JSONEncoder(default=_plain).encode
 
 
-def to_text(row: AnyRow) -> Row:
+def to_text(row: AnyRow) -> TextRow:
     """Return the kind and the content of a row."""
     return _NAMES[type(row)], _encode(vars(row))
 
 
-def from_text(row: Row) -> AnyRow:
+def from_text(row: TextRow) -> AnyRow:
     """Return the row of a kind and a content; an error if they do not fit."""
     kind, content = row
     return _KINDS[kind](**json.loads(content))
@@ -147,7 +147,7 @@ class Content:
     results: dict[int, ResultRow] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, rows: Iterable[Row]) -> Content:
+    def of(cls, rows: Iterable[TextRow]) -> Content:
         """Return the content of the rows; ValueError if one does not fit."""
         first, *others = map(from_text, rows)
         if not isinstance(first, SearchRow):
@@ -181,15 +181,15 @@ class Content:
             return cls.of(rows)
 
     @property
-    def facts(self) -> dict[str, Any]:
-        """Facts about the search, for readers of the journal."""
+    def metadata(self) -> dict[str, Any]:
+        """Metadata of the search, for readers of the journal."""
         search = self.search
         return {
             "seed": search.seed,
             "n_points": search.n_points,
             "n_splits": len(search.splits),
             "identity": search.identity,
-            **search.facts,
+            **search.metadata,
         }
 
 
@@ -216,7 +216,7 @@ class Journal(NullJournal):
         splits: Splits,
         drawn_seed: int = 0,
         default_n_points: int = 1,
-        facts: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__()
         header = SearchRow(
@@ -224,7 +224,7 @@ class Journal(NullJournal):
             n_points=int(default_n_points if n_points is None else n_points),
             splits=[(pack_split(train), pack_split(test)) for train, test in splits],
             identity=identity,
-            facts={**(facts or {}), "space": to_outline(space)},
+            metadata={**(metadata or {}), "space": to_outline(space)},
         )
         self._space = space
         self._store = Store(path)

@@ -50,14 +50,14 @@ MAX_TEXT = 120
 MAX_INTEGERS = 2**43
 
 Record = dict[str, Any]
-Row = list[float | None]
+EncodedRow = list[float | None]
 Outline = list[dict[str, Any]]
 
 
 # -- records ----------------------------------------------------------------------
 
 
-def to_record(configuration: Configuration) -> tuple[Record, Row]:
+def to_record(configuration: Configuration) -> tuple[Record, EncodedRow]:
     """Return the record and the row of a configuration."""
     record = {name: _shown(value) for name, value in configuration.params.items()}
     row = [None if math.isnan(x) else x for x in configuration.row.tolist()]
@@ -83,7 +83,7 @@ def _short_text(value: Any) -> str:
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
-def from_record(space: Space, record: Record, row: Row) -> Params:
+def from_record(space: Space, record: Record, row: EncodedRow) -> Params:
     """Return the configuration of a record and row, or a ValueError if they differ."""
     X = np.array([row], dtype=float)
     names = space.parameter_names

@@ -49,7 +49,7 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
         - `started` and `finished` (UTC), `duration` in seconds, and `error`, the first
           traceback.
 
-        ``history.attrs`` contains facts about the search: its `seed`, `n_points`,
+        ``history.attrs`` contains metadata of the search: its `seed`, `n_points`,
         `n_splits`, class (`search`) and some `settings`. It also contains `scoring`,
         `target_metric` and `objectives`, if they have names. The `space` has the format
         of ``skbayes.journal.json_space``, or is None if it has no such format. The
@@ -95,7 +95,7 @@ def load_history(path: str | os.PathLike[str]) -> pd.DataFrame:
     frame = pd.DataFrame(rows, columns=columns, dtype=object).infer_objects()
     for name in ("started", "finished"):
         frame[name] = pd.to_datetime(frame[name].astype(float), unit="s", utc=True)
-    frame.attrs = content.facts
+    frame.attrs = content.metadata
     return frame
 
 

@@ -32,7 +32,7 @@ SCHEMA = (
 )
 
 # Kind and content of a row. The content is JSON.
-Row = tuple[str, str]
+TextRow = tuple[str, str]
 
 # Seconds for which a connection waits for others, for which a writer waits for those
 # that look at its lock, and between commits that are synchronized with the disk.
@@ -70,7 +70,7 @@ class Store:
         self._n_rows, self._synced = len(self.rows), time.monotonic()
 
     @staticmethod
-    def read(path: str | os.PathLike[str]) -> tuple[list[Row], str]:
+    def read(path: str | os.PathLike[str]) -> tuple[list[TextRow], str]:
         """Return the undamaged rows of any store, and its first fault, or ""."""
         path = _resolved(path)
         if not os.path.exists(path):
@@ -83,7 +83,7 @@ class Store:
             raise _foreign(path)
         return rows, fault
 
-    def append(self, *rows: Row) -> None:
+    def append(self, *rows: TextRow) -> None:
         """Add rows in one transaction, one thread at a time.
 
         They are in the file on return, and survive the death of the process. Every five
@@ -141,12 +141,12 @@ def _is_empty(connection: sqlite3.Connection, path: str) -> bool:
     return _value(connection, "page_count") == os.path.getsize(path) == 0
 
 
-def _read(connection: sqlite3.Connection, path: str) -> tuple[list[Row], str]:
+def _read(connection: sqlite3.Connection, path: str) -> tuple[list[TextRow], str]:
     """Return the undamaged rows of a database, and its first fault, or "".
 
     A ValueError names a database that is not a journal of this format.
     """
-    rows: list[Row] = []
+    rows: list[TextRow] = []
     if _is_empty(connection, path):
         return rows, ""
     if _value(connection, "application_id") != APPLICATION_ID:

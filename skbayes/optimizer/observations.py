@@ -443,35 +443,35 @@ class ObservedTrials:
         )
 
     def __repr__(self) -> str:
-        facts = ", ".join(f"{label} {text}" for label, text in self._facts())
-        return f"<{self._title()}: {facts}>"
+        summary = ", ".join(f"{label} {text}" for label, text in self._summary())
+        return f"<{self._title()}: {summary}>"
 
     def _repr_html_(self) -> str:
-        return html_table(self._title(), self._facts())
+        return html_table(self._title(), self._summary())
 
     def _title(self) -> str:
         names = ", ".join(self.space.parameter_names) or "no parameters"
         return f"{type(self).__name__} of {names}"
 
-    def _facts(self) -> list[tuple[str, str]]:
+    def _summary(self) -> list[tuple[str, str]]:
         """Return the labels and values that are displayed."""
         surrogate = self.surrogate
         if not isinstance(surrogate, str):
             surrogate = type(surrogate).__name__
         n_failed = sum(math.isnan(trial.scores[0]) for trial in self._observed)
         failed = f" ({n_failed} failed)" if n_failed else ""
-        facts = [
+        summary = [
             ("surrogate", surrogate),
             ("observed", f"{self.n_told}{failed}"),
             ("pending", str(len(self._pending))),
         ]
         if self._learned:
-            facts.append(("learned", str(len(self._learned))))
+            summary.append(("learned", str(len(self._learned))))
         best = self._best()
         if best is None:
-            return facts
+            return summary
         if len(best.scores) > 1:
-            return [*facts, ("Pareto front", str(len(self.pareto_front)))]
+            return [*summary, ("Pareto front", str(len(self.pareto_front)))]
         (score,) = self._signed(best.scores)
         params = repr(best.configuration.params)
-        return [*facts, ("best score", f"{score:.6g}"), ("best params", params)]
+        return [*summary, ("best score", f"{score:.6g}"), ("best params", params)]

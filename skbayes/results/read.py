@@ -239,7 +239,7 @@ def _folds_of_row(row: Mapping[str, Any]) -> list[FoldResult]:
 
 def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Arguments:
     content = Content.read(path)
-    facts = content.facts
+    metadata = content.metadata
     trials, running = [], []
     name = os.path.splitext(os.path.basename(path))[0]
     for proposal in content.proposals:
@@ -247,38 +247,38 @@ def _from_journal(path: str | os.PathLike[str], space: Space | None) -> Argument
         params = None if space is None else adapt_record(space, record)
         if params is None:
             params = {name: readable(entry) for name, entry in record.items()}
-        params = _without_size(params, facts)
+        params = _without_size(params, metadata)
         if number in content.results:
             trials.append(content.results[number].trial_of(params))
         else:
             running.append((number, params, proposal.asked))
-    return _arguments_of_journal(facts, trials, running) | {"name": name}
+    return _arguments_of_journal(metadata, trials, running) | {"name": name}
 
 
 def _arguments_of_journal(
-    facts: Mapping[str, Any], trials: list[Trial], running: list
+    metadata: Mapping[str, Any], trials: list[Trial], running: list
 ) -> Arguments:
-    """Return the trials of a journal, and the facts that it contains."""
-    objectives = facts.get("objectives", {})
+    """Return the trials of a journal, and the metadata that it contains."""
+    objectives = metadata.get("objectives", {})
     return {
         "trials": trials,
         "running": running,
-        "guide": facts.get("target_metric"),
-        "scoring": facts.get("scoring"),
-        "method": facts.get("search", ""),
-        "n_points": facts.get("n_points"),
+        "guide": metadata.get("target_metric"),
+        "scoring": metadata.get("scoring"),
+        "method": metadata.get("search", ""),
+        "n_points": metadata.get("n_points"),
         "directions": {n: 1 if d == "max" else -1 for n, d in objectives.items()},
-        "settings": facts.get("settings", {}),
-        "space": _space_of_journal(facts, trials),
+        "settings": metadata.get("settings", {}),
+        "space": _space_of_journal(metadata, trials),
     }
 
 
-def _space_of_journal(facts: Mapping[str, Any], trials: list[Trial]) -> Space | None:
+def _space_of_journal(metadata: Mapping[str, Any], trials: list[Trial]) -> Space | None:
     """Return the search space, if the journal has it and all of it can be decoded."""
-    outline = facts.get("space")
+    outline = metadata.get("space")
     if outline is None:
         return None
-    if facts.get("chooses_train_size"):
+    if metadata.get("chooses_train_size"):
         outline = _without_entry(outline, "train_size")
     try:
         space = from_outline(outline)
@@ -295,9 +295,11 @@ def _without_entry(outline: list, name: str) -> list:
     return [entry for entry in outline if entry["name"] != name]
 
 
-def _without_size(params: dict[str, Any], facts: Mapping[str, Any]) -> dict[str, Any]:
+def _without_size(
+    params: dict[str, Any], metadata: Mapping[str, Any]
+) -> dict[str, Any]:
     """Omit the size of a training set, which is no parameter of the estimator."""
-    if not facts.get("chooses_train_size"):
+    if not metadata.get("chooses_train_size"):
         return params
     return {name: value for name, value in params.items() if name != "train_size"}
 

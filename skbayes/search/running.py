@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from skbayes import compat
-from skbayes.journal.identity import describe_search, search_facts
+from skbayes.journal.identity import describe_search, search_metadata
 from skbayes.journal.journal import Journal
 from skbayes.loop.executor import ExecutionContext, TrialExecutor
 from skbayes.loop.failures import FailingStart, naming_strings
@@ -332,7 +332,7 @@ def _journal_of(
         n_points=None if isinstance(given, str) else int(given),
         default_n_points=n_points,
         splits=list(plan.splits),
-        facts=search_facts(type(search), settings),
+        metadata=search_metadata(type(search), settings),
     )
 
 

@@ -189,13 +189,13 @@ class Measure:
     """Function of the result of a fit, of its model, or of its model and test rows."""
 
     function: Callable[..., Any]
-    of: Literal["result", "model", "model and rows"] = "model"
+    argument: Literal["result", "model", "model and rows"] = "model"
 
     def __call__(self, result: Mapping[str, Any]) -> Any:
         """Measure a fit; ``result["test_rows"]()`` returns the rows."""
-        if self.of == "result":
+        if self.argument == "result":
             return self.function(result)
-        rows = [result["test_rows"]()] if self.of == "model and rows" else []
+        rows = [result["test_rows"]()] if self.argument == "model and rows" else []
         return self.function(result["estimator"], *rows)
 
 
@@ -212,7 +212,7 @@ COSTS: dict[str, Measure] = {
 
 def needs_fit(measures: Mapping[str, Measure]) -> bool:
     """Return whether a measure uses the fitted estimator."""
-    return any(measure.of != "result" for measure in measures.values())
+    return any(measure.argument != "result" for measure in measures.values())
 
 
 def measured(

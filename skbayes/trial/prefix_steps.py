@@ -184,8 +184,8 @@ def _is_known(value: Any) -> bool:
     return _is_known(getattr(value, "__dict__", None))
 
 
-def _is_of_sklearn(thing: Any) -> bool:
-    return str(thing.__module__).partition(".")[0] == "sklearn"
+def _is_of_sklearn(kind: Any) -> bool:
+    return str(kind.__module__).partition(".")[0] == "sklearn"
 
 
 def _is_estimator(value: Any) -> bool:

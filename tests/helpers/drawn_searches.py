@@ -121,7 +121,7 @@ def running_journal(path, n_done=2, n_running=2):
         seed=0,
         n_points=n_running,
         splits=[(np.arange(4), np.arange(4, 6))] * 2,
-        facts={"scoring": "neg_root_mean_squared_error"},
+        metadata={"scoring": "neg_root_mean_squared_error"},
     ) as journal:
         for number in range(n_done + n_running):
             journal.record_proposal(number, params[number], None)

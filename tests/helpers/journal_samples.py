@@ -28,14 +28,14 @@ SPACE = Space.from_notation(
 )
 SPLITS = [(np.arange(10, 30), np.arange(10)), (np.arange(20), np.arange(20, 30))]
 IDENTITY = {"estimator": "SVC()", "X": "array", "settings: surrogate": "'gp'"}
-FACTS = {"search": "BayesSearchCV", "objectives": {}, "settings": {"tradeoff": 0.5}}
+METADATA = {"search": "BayesSearchCV", "objectives": {}, "settings": {"tradeoff": 0.5}}
 
 
 def open_journal(path, **changes):
     arguments = {
         "space": SPACE,
         "identity": IDENTITY,
-        "facts": FACTS,
+        "metadata": METADATA,
         "seed": 7,
         "n_points": 2,
         "splits": SPLITS,

@@ -39,7 +39,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.svm import SVC
 
 from skbayes import BayesSearchCV, ParetoSearchCV, TradeoffSearchCV
-from skbayes.journal.identity import Describer, describe_search, search_facts
+from skbayes.journal.identity import Describer, describe_search, search_metadata
 from skbayes.space import Categorical, Choice, Ordinal, Space
 
 
@@ -412,8 +412,8 @@ def identity(a_search=None, a_space=None, X=X, y=Y, splits=SPLITS, **fit_params)
     return describe_search(*about, X, y, fit_params, splits)
 
 
-def facts_of(a_search):
-    return search_facts(type(a_search), a_search._values())
+def metadata_of(a_search):
+    return search_metadata(type(a_search), a_search._values())
 
 
 def differences(one, other):
@@ -578,20 +578,27 @@ def test_a_mask_is_the_same_split_as_its_indices():
     assert identity(splits=masks) == identity()
 
 
-def test_facts_are_plain_json():
+def test_metadata_are_plain_json():
     metrics = {"a": make_scorer(accuracy_score), "b": "f1"}
-    facts = facts_of(search(scoring=metrics, refit="b"))
-    assert facts["scoring"] is None
-    assert facts["target_metric"] == "b"
+    metadata = metadata_of(search(scoring=metrics, refit="b"))
+    assert metadata["scoring"] is None
+    assert metadata["target_metric"] == "b"
     bounds = (np.float64(0.5), np.int64(1))
-    facts = facts_of(TradeoffSearchCV(SVC(), SPACES, score_range=bounds, cost=len))
-    assert facts["settings"] == {"tradeoff": 0.5, "score_range": [0.5, 1]}
-    assert facts["chooses_train_size"] is True
-    assert json.loads(json.dumps(facts)) == facts
-    facts = facts_of(search(scoring="f1"))
-    shown = facts["search"], facts["scoring"], facts["objectives"], facts["settings"]
+    metadata = metadata_of(
+        TradeoffSearchCV(SVC(), SPACES, score_range=bounds, cost=len)
+    )
+    assert metadata["settings"] == {"tradeoff": 0.5, "score_range": [0.5, 1]}
+    assert metadata["chooses_train_size"] is True
+    assert json.loads(json.dumps(metadata)) == metadata
+    metadata = metadata_of(search(scoring="f1"))
+    shown = (
+        metadata["search"],
+        metadata["scoring"],
+        metadata["objectives"],
+        metadata["settings"],
+    )
     assert shown == ("BayesSearchCV", "f1", {}, {})
-    assert facts["chooses_train_size"] is False
+    assert metadata["chooses_train_size"] is False
     objectives = {"accuracy": "max", "size": ("min", "model_size"), "n": ("min", len)}
-    facts = facts_of(ParetoSearchCV(SVC(), SPACES, objectives))
-    assert facts["objectives"] == {"accuracy": "max", "size": "min", "n": "min"}
+    metadata = metadata_of(ParetoSearchCV(SVC(), SPACES, objectives))
+    assert metadata["objectives"] == {"accuracy": "max", "size": "min", "n": "min"}

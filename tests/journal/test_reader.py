@@ -9,8 +9,8 @@ import pandas as pd
 import pytest
 from journal_samples import (
     CLASSIFIERS,
-    FACTS,
     IDENTITY,
+    METADATA,
     SPACE,
     fold,
     open_journal,
@@ -61,7 +61,7 @@ def test_a_finished_search(path):
         "n_splits": 2,
         "identity": IDENTITY,
         "space": to_outline(SPACE),
-        **FACTS,
+        **METADATA,
     }
 
 

@@ -154,7 +154,8 @@ def _offered(space, name):
 
 
 def test_english_stems_are_left_out_without_their_package(no_package, caplog):
-    text_space("paper")  # scikit-learn's stop words for _ in range(2):
+    text_space("paper")  # scikit-learn's stop words
+    for _ in range(2):
         space = text_space("extended")
     assert _offered(space, "stemmer") == {None}
     assert _offered(space, "stop_words") == {None, "english"}

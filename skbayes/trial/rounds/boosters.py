@@ -18,7 +18,7 @@ from sklearn.base import is_classifier
 
 from skbayes.trial.rounds.outputs import (
     Outputs,
-    Stage,
+    RoundOutputs,
     classifier_outputs,
     probabilities,
 )
@@ -144,15 +144,15 @@ class Booster:
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
         """Fit up to the last round of the grid, or until the watch stops the fit.
 
-        ``watch(n_rounds, stages)`` is called with one stage for each of `watch.sets`,
-        the features to predict, and returns whether to stop.
+        ``watch(n_rounds, by_set)`` returns whether to stop. `by_set` has one function
+        for each of `watch.sets`, the features to predict, that returns the outputs.
         """
         raise NotImplementedError
 
 
-def _show(stages: Callable, model: Any, watch: Any, begin: int = 0) -> bool:
+def _show(staged_outputs: Callable, model: Any, watch: Any, begin: int = 0) -> bool:
     """Pass the rounds after `begin` to the watch; return whether it stops."""
-    by_round = zip(*(stages(model, rows) for rows in watch.sets), strict=True)
+    by_round = zip(*(staged_outputs(model, rows) for rows in watch.sets), strict=True)
     return any(n > begin and watch(n, found) for n, found in enumerate(by_round, 1))
 
 
@@ -164,12 +164,12 @@ class _StagedBoosting(Booster):
 
     ties_are_positive = False
 
-    def _stages(self, model: Any, X: Any) -> Iterator[Stage]:
+    def _staged_outputs(self, model: Any, X: Any) -> Iterator[RoundOutputs]:
         if is_classifier(model):
-            raw_stages = model.staged_decision_function(X)
+            raw_outputs = model.staged_decision_function(X)
         else:
-            raw_stages = model.staged_predict(X)
-        for raw in raw_stages:
+            raw_outputs = model.staged_predict(X)
+        for raw in raw_outputs:
             yield partial(self._outputs, model, raw)
 
     def _outputs(self, model: Any, raw: np.ndarray) -> Outputs:
@@ -194,13 +194,13 @@ class _GradientBoosting(_StagedBoosting):
     ties_are_positive = True
 
     def fit(self, model: Any, X: Any, y: Any, params: dict, watch: Any) -> None:
-        by_set: list[Iterator[Stage]] = []
+        by_set: list[Iterator[RoundOutputs]] = []
 
         def monitor(i: int, estimator: Any, variables: Any) -> bool:
             # Predictions are computed on request, from the existing trees.
             if not by_set:
-                by_set.extend(self._stages(model, rows) for rows in watch.sets)
-            return bool(watch(i + 1, [next(stages) for stages in by_set]))
+                by_set.extend(self._staged_outputs(model, rows) for rows in watch.sets)
+            return bool(watch(i + 1, [next(outputs) for outputs in by_set]))
 
         model.fit(X, y, monitor=monitor, **params)
 
@@ -219,7 +219,7 @@ class _HistBoosting(_StagedBoosting):
             while done < cap:
                 end = min(end, cap)
                 model.set_params(max_iter=end).fit(X, y, **params)
-                if _show(self._stages, model, watch, done):
+                if _show(self._staged_outputs, model, watch, done):
                     return
                 done, end = end, int(GROWTH * end)
         finally:
@@ -301,8 +301,8 @@ class _LightGBM(Booster):
             return classifier_outputs(classes, proba, raw if has_raw else None)
 
         def look(env: Any) -> None:
-            stages = [partial(outputs, env, i) for i in range(len(sums))]
-            if watch(env.iteration + 1, stages):
+            by_set = [partial(outputs, env, i) for i in range(len(sums))]
+            if watch(env.iteration + 1, by_set):
                 raise EarlyStopException(env.iteration, [])
 
         callbacks = [*(params.get("callbacks") or []), look]
@@ -402,9 +402,9 @@ class _CatBoost(Booster):
                 **params,
             }
         model.fit(X, y, **params)
-        _show(self._stages, model, watch)
+        _show(self._staged_outputs, model, watch)
 
-    def _stages(self, model: Any, X: Any) -> Iterator[Stage]:
+    def _staged_outputs(self, model: Any, X: Any) -> Iterator[RoundOutputs]:
         from catboost import Pool
 
         own = model.get_params()

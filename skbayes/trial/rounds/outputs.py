@@ -14,7 +14,8 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 
 Outputs = Mapping[str, Callable[[], Any]]
-Stage = Callable[[], Outputs]
+# Function that returns the outputs after a round.
+RoundOutputs = Callable[[], Outputs]
 
 
 def classifier_outputs(

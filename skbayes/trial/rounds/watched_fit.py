@@ -16,7 +16,7 @@ from skbayes.trial.fast_metrics import fast_score
 from skbayes.trial.fold import PREDICTING, FoldCall, scored, wrapped_fit
 from skbayes.trial.learning_curves import has_stalled, round_grid
 from skbayes.trial.rounds.lookup import RoundLimits, booster_of, final_model
-from skbayes.trial.rounds.outputs import Stage, StagedClassifier, StagedRegressor
+from skbayes.trial.rounds.outputs import RoundOutputs, StagedClassifier, StagedRegressor
 
 # Rows that a fit is scored on, their targets, and keyword arguments of the scorer.
 ScoredRows = tuple[Any, Any, dict[str, Any]]
@@ -67,13 +67,13 @@ class WatchedFit:
         with wrapped_fit(model, fit_model):
             return fit(X, y, **params)
 
-    def __call__(self, n_rounds: int, stages: Sequence[Stage]) -> bool:
-        """Score a stage of each set of rows; return whether to stop the fit."""
+    def __call__(self, n_rounds: int, by_set: Sequence[RoundOutputs]) -> bool:
+        """Score the outputs for each set of rows; return whether to stop the fit."""
         if n_rounds not in self._asked:
             return False
         begin = time.perf_counter()
         try:
-            self._observe(stages)
+            self._observe(by_set)
         except Exception as error:
             self._error = error
             return True
@@ -100,26 +100,26 @@ class WatchedFit:
         return found
 
     def _fast_score(self, y: Any, params: dict[str, Any]) -> Any:
-        """Return a fast formula of the metric for the outputs of a stage, or None."""
+        """Return a fast formula of the metric for outputs after a round, or None."""
         if y is None or params or type(self._scorer) not in PREDICTING:
             return None
         return fast_score(self._limits.metric, y, self._classes)
 
     def _score_of(self, place: int, estimator: Any) -> Any:
-        """Return the score of a stage for a set of rows."""
+        """Return the score after a round for a set of rows."""
         if (fast := self._fast[place]) is not None:
             score = fast(estimator.outputs)
             if math.isfinite(score):  # otherwise, the scorer raises its own error
                 return score
         return scored(self._scorer, estimator, *self._rows[place])
 
-    def _observe(self, stages: Sequence[Stage]) -> None:
+    def _observe(self, by_set: Sequence[RoundOutputs]) -> None:
         kind = StagedRegressor if self._classes is None else StagedClassifier
         estimators = [
-            kind(X, stage(), self._classes)
-            for (X, *_), stage in zip(self._rows, stages, strict=True)
+            kind(X, outputs(), self._classes)
+            for (X, *_), outputs in zip(self._rows, by_set, strict=True)
         ]
-        self._last = [self._score_of(i, stage) for i, stage in enumerate(estimators)]
+        self._last = [self._score_of(i, model) for i, model in enumerate(estimators)]
         self.curves = self.curves or [{} for _ in self._rows]
         for curves, scores in zip(self.curves, self._last, strict=True):
             _append(curves, scores if isinstance(scores, dict) else {"score": scores})
