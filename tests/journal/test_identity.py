@@ -584,20 +584,14 @@ def test_metadata_are_plain_json():
     assert metadata["scoring"] is None
     assert metadata["target_metric"] == "b"
     bounds = (np.float64(0.5), np.int64(1))
-    metadata = metadata_of(
-        TradeoffSearchCV(SVC(), SPACES, score_range=bounds, cost=len)
-    )
+    tradeoff = TradeoffSearchCV(SVC(), SPACES, score_range=bounds, cost=len)
+    metadata = metadata_of(tradeoff)
     assert metadata["settings"] == {"tradeoff": 0.5, "score_range": [0.5, 1]}
     assert metadata["chooses_train_size"] is True
     assert json.loads(json.dumps(metadata)) == metadata
     metadata = metadata_of(search(scoring="f1"))
-    shown = (
-        metadata["search"],
-        metadata["scoring"],
-        metadata["objectives"],
-        metadata["settings"],
-    )
-    assert shown == ("BayesSearchCV", "f1", {}, {})
+    shown = [metadata[n] for n in ("search", "scoring", "objectives", "settings")]
+    assert shown == ["BayesSearchCV", "f1", {}, {}]
     assert metadata["chooses_train_size"] is False
     objectives = {"accuracy": "max", "size": ("min", "model_size"), "n": ("min", len)}
     metadata = metadata_of(ParetoSearchCV(SVC(), SPACES, objectives))
