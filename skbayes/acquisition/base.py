@@ -172,7 +172,8 @@ class ModelProposer(Proposer):
 
     def fit(self, observations: Observations) -> ModelProposer:  # noqa: D102
         fitted = copy.copy(self)
-        # Others are probably not the best, and predictions for them take time.
+        # Other observations are probably not the best, and predictions for them take
+        # time.
         rows = rows_for(self.model, observations, observations.y)
         observations = observations.part(rows)
         fitted.surrogate = fit_to_all(self.model, observations, observations.y)

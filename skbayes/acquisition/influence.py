@@ -38,7 +38,7 @@ def to_labels(
         low, high = float(np.min(y)), float(np.max(y))
         if low == high:
             return np.ones_like(y)
-        # Halves first: the difference of two large scores may overflow.
+        # Halve first: the difference of two large scores may overflow.
         return (0.5 * y - 0.5 * low) / (0.5 * high - 0.5 * low)
     if rule == "random-walk":
         # A random walk from the best node b reaches j before it returns with the

@@ -161,13 +161,13 @@ class ParetoProposer(Proposer):
             fit_surrogate(model, Observations(X, Y[:, j], noise[:, j], pending))
             for j, model in enumerate(self.models)
         ]
-        # As for one objective, predicted means are improved on, and pending
-        # configurations count as observed.
+        # As for one objective, the improvement is relative to predicted means, and
+        # pending configurations count as observed.
         known, is_rival = observations.known, observations.is_rival
         (believed,) = _joined(
             [(known_means(model, known)[:, is_rival],) for model in fitted.surrogates]
         )
-        # Possibly, only pending configurations satisfy the constraints.
+        # It is possible that only pending configurations satisfy the constraints.
         Y = Y[observations.kept] if np.any(observations.kept) else Y
         reference = reference_point(Y)
         fitted.acquisitions = [

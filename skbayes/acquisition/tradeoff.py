@@ -172,7 +172,7 @@ def _truncated_moment(mean: FloatArray, sd: FloatArray, power: int) -> Utility:
     """
     z = mean / sd
     exponent = power * mean + 0.5 * (power * sd) ** 2
-    # Product of a huge and a tiny number, computed by their logarithms.
+    # Compute the product of a huge and a tiny number by their logarithms.
     inside = np.exp(exponent + log_ndtr(-z - power * sd))
     by_sd = power * (power * sd * inside - _density(z))
     return Utility(inside + ndtr(z), power * inside, by_sd)

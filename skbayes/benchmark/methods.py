@@ -46,7 +46,7 @@ class RandomSearch:
     """Random search: the rows in random order."""
 
     def __init__(self, table: LookupTable, seed: int) -> None:
-        # Not the random stream that draws the initial rows.
+        # This stream differs from the stream that draws the initial rows.
         order = np.random.default_rng([seed, 1]).permutation(len(table))
         self._left = [table.params[row] for row in order]
 

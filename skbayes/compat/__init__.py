@@ -46,7 +46,7 @@ from skbayes.compat.private_names import (
     validate_parameter_constraints,
 )
 
-# Names of other modules that are used as those of this one.
+# Names of other modules that can be imported from this one.
 __all__ = [
     "HAS_CALLBACKS",
     "BaseSearchCV",

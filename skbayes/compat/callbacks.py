@@ -159,7 +159,7 @@ class TaskTree:
             max_subtasks=n_splits,
             sequential_subtasks=False,
         )
-        # Set here instead of in the fits, which may run in threads.
+        # Set the attribute here instead of in the fits, which may run in threads.
         trial._children_map = _Children()
         self._begun[number] = trial
         trial.call_on_fit_task_begin(estimator=self._search)

@@ -65,7 +65,7 @@ def _await_status(job: Any) -> None:
 def _is_lost(job: Any, backend: Any) -> bool:
     """Return whether the thread of loky or the client of Dask for results has ended."""
     manager = getattr(vars(backend).get("_workers"), "_executor_manager_thread", None)
-    # Asked first: before its end, the thread sets the results that it knows.
+    # Check the thread first: before its end, it sets the results that it knows.
     has_ended = manager is not None and not manager.is_alive()
     has_ended |= getattr(getattr(backend, "client", None), "status", None) == "closed"
     future = getattr(job, "job", None)

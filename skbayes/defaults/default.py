@@ -36,7 +36,7 @@ def apply_changes(
     """
     conditions = dict(_conditions(space))
     result = dict(space)
-    # Choices first, because they determine the levels of the other parameters.
+    # Choices come first, because they determine the levels of the other parameters.
     names = sorted(changes, key=lambda name: not _is_step(changes[name]))
     names.sort(key=lambda name: name in conditions)
     for name in names:
@@ -176,7 +176,7 @@ class EditableSpace(dict):
     def __init__(self, entries: Mapping[str, Any] | None = None) -> None:
         super().__init__(entries or {})
 
-    # Facts about the data, which bounds of options in changes depend on.
+    # Facts about the data. The bounds of options in changes depend on them.
     facts = DataFacts()
 
     def __repr__(self) -> str:

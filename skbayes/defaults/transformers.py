@@ -149,7 +149,7 @@ register(
 )
 register(
     "SelectPercentile",
-    # A percentage of one column may select nothing.
+    # A percentage may select none of a single column.
     percentile=lambda params, facts: (
         None if facts.fewest_features == 1 else (5.0, 100.0)
     ),
@@ -362,7 +362,8 @@ CLUSTERS = UpTo(2, 20, 0.2, scale=())
 
 register(
     *("KMeans", "MiniBatchKMeans", "BisectingKMeans"),
-    # The inertia, which is the own score, decreases with the number of clusters.
+    # The inertia, which is the estimator's own score, decreases with the number of
+    # clusters.
     n_clusters=lambda params, facts: (
         None if facts.own_score else CLUSTERS(params, facts)
     ),

@@ -147,7 +147,7 @@ register(
 )
 def histogram_boosting(params: Params, facts: DataFacts) -> Notation:
     # Weighted quantiles of many rows take longer than the trees, and class weights
-    # rarely increase the accuracy, which is the own score.
+    # rarely increase the accuracy, which is the estimator's own score.
     weights = not facts.own_score or (facts.n_rows or math.inf) <= BINS
     return {
         "max_iter": (30, 500, LOG),
@@ -198,7 +198,7 @@ register(
 )
 
 
-# Parameters that linear boosters use, and those of dropout.
+# Parameters of linear boosters, and parameters of dropout.
 LINEAR = (
     "alpha base_score booster callbacks eta eval_metric feature_selector lambda "
     "learning_rate n_estimators n_jobs nthread objective random_state "

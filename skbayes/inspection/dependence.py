@@ -46,7 +46,8 @@ RESOLUTION, PAIR_RESOLUTION = 50, 20
 # Maximum number of configurations to average over.
 N_AVERAGED = 128
 
-# Number of hyper-parameters shown by default: those whose mean varies most.
+# Number of hyper-parameters shown by default. The ones whose mean varies most are
+# shown.
 N_SHOWN = 12
 
 # Binary logarithm of the maximum number of configurations drawn to find those with an

@@ -143,7 +143,7 @@ def tree_variances(
     # Leaves are means; means of equal scores are equal except for rounding.
     if np.ptp(v[volume > 0]) <= 1e-10 * np.max(np.abs(v)):
         return 0.0, np.zeros(D), np.zeros((D, D))
-    # Center first, to avoid cancellation.
+    # Subtract the center first, to avoid cancellation.
     v = v - v @ volume
     total = float(v**2 @ volume)
     single = np.zeros(D)

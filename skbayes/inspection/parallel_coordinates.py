@@ -102,7 +102,7 @@ class ParallelCoordinatesDisplay(_Display):
         self, record: SearchRecord, params: Sequence[str] | None = None
     ) -> None:
         self.params = params
-        # Only the comparable trials of a search in stages.
+        # Plot only the comparable trials of a search in stages.
         if len(np.unique(record.stage)) > 1:
             most = record.train_fraction[record.complete].max(initial=0.0)
             comparable = np.flatnonzero(record.train_fraction >= most)

@@ -207,9 +207,9 @@ class ParetoDisplay(_Display):
         self.fronts_.append([])
         for size, shade in fronts.items():
             is_last = size == len(self.values)
-            # Ordered by the first objective, the second one improves. The dominated
-            # region has a corner at the first objective of the later of two neighbors
-            # and the second objective of the earlier one.
+            # In the order of the first objective, the second one gets better. The
+            # dominated region has a corner at the first objective of the later of two
+            # neighbors and the second objective of the earlier one.
             line = {"drawstyle": "steps-post", "linewidth": 2 if is_last else 1.4}
             if len(self.objectives) > 2:
                 line = {"linestyle": "none"}

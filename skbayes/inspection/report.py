@@ -246,9 +246,10 @@ def _write(source: Any, path: Any, *args: Any) -> Path:
             "path must be a regular or a new file, not a folder, a link, a device or a "
             f"pipe: {target}"
         )
-    # In the folder of the target, so that it can replace the target in one step. It is
-    # created first, so that an unwritable folder fails before anything is drawn. It
-    # cannot follow a link: the name is random, and "x" only creates new files.
+    # The temporary file is in the folder of the target, so that it can replace the
+    # target in one step. It is created first, so that an unwritable folder fails before
+    # anything is drawn. It cannot follow a link: the name is random, and "x" only
+    # creates new files.
     temporary = target.with_name(f".{secrets.token_hex(16)}.part")
     try:
         with open(temporary, "x", encoding="utf-8", newline="\n") as file:
@@ -284,7 +285,7 @@ def _contents(source: Any, record: SearchRecord) -> dict[str, Any]:
         "front": _front(record),
         "models": _models(record),
         "trials": _trials(record),
-        # The parameters that differ from the defaults, as scikit-learn shows them.
+        # Show the parameters that differ from the defaults, as scikit-learn does.
         "estimator": _shown(source) if hasattr(source, "get_params") else None,
         "packages": packages,
     }

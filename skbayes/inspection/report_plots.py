@@ -65,15 +65,16 @@ def drawn_plots(source: Any, record: SearchRecord) -> Iterator[dict[str, Any]]:
 
     for plot in _plots(source, record):
         file, alt, svg = io.BytesIO(), plot.reason, None
-        # Independent of the active matplotlib style. Texts are outlines, because fonts
-        # differ between machines.
+        # The plots do not depend on the active matplotlib style. Texts are outlines,
+        # because fonts differ between machines.
         rc = {"svg.fonttype": "path", "svg.hashsalt": plot.title}
         try:
             with style.context(["default", rc]), warnings.catch_warnings():
                 # Letters missing from all fonts are drawn as boxes.
                 warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
                 if not plot.reason:
-                    # A separate figure: nothing appears on the user's screen.
+                    # Draw in a separate figure, so that nothing appears on the user's
+                    # screen.
                     size = (plot.width, plot.height)
                     figure = Figure(figsize=size, layout="constrained")
                     FigureCanvasAgg(figure)

@@ -247,7 +247,7 @@ def label_of(value: Any, length: int = MAX_LABEL) -> str:
 
 def name_label(name: str, length: int = MAX_NAME) -> str:
     """Return a short name of a hyper-parameter, which keeps its beginning and end."""
-    # Shorten first: half of an escape sequence would start a formula.
+    # Shorten first, because half of an escape sequence would start a formula.
     return plain(shorten(name, length, middle=True))
 
 

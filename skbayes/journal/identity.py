@@ -56,7 +56,7 @@ BLOCK, CHUNK = 2**17, 4096
 # Types whose values are described by their `repr`.
 _PLAIN = frozenset({bool, float, complex, str, bytes, range})
 
-# Kinds of NumPy types whose elements are hashed as bytes.
+# Kinds of NumPy dtypes whose elements are hashed as bytes.
 _NUMERIC = frozenset("biufcmM")
 
 _GENERATORS = (
@@ -207,7 +207,7 @@ class Describer:
         self._unverifiable: list[str] = []
         # Values that are being described: a value may contain itself.
         self._open: list[Any] = []
-        # Whether the states of fitted estimators count.
+        # Whether the states of fitted estimators are included.
         self._whole = False
 
     def warn(self) -> None:
@@ -328,7 +328,7 @@ class Describer:
     def _distribution(self, frozen: Any) -> str:
         dist = frozen.dist
         known = type(dist).__module__.startswith("scipy.stats")
-        # Some contain data, such as rv_histogram.
+        # Some distributions contain data, such as rv_histogram.
         known = known and type(dist).__name__.endswith("_gen")
         name = dist.name if known else self._object(dist)
         return self._call(name, frozen.args, frozen.kwds)

@@ -34,8 +34,9 @@ SCHEMA = (
 # Kind and content of a row. The content is JSON.
 TextRow = tuple[str, str]
 
-# Seconds for which a connection waits for others, for which a writer waits for those
-# that look at its lock, and between commits that are synchronized with the disk.
+# Seconds that a connection waits for other connections, seconds that a writer waits for
+# processes that inspect its lock, and seconds between commits that are synchronized
+# with the disk.
 PATIENCE, LOCK_PATIENCE, SYNC_INTERVAL = 30.0, 0.1, 5.0
 
 
@@ -161,7 +162,7 @@ def _read(connection: sqlite3.Connection, path: str) -> tuple[list[TextRow], str
     # A copy of a file with a write-ahead log would not be complete.
     if _value(connection, "journal_mode") != "delete":
         return rows, "skbayes does not write such a header"
-    # Views, triggers and expressions of others are never evaluated.
+    # Views, triggers and expressions in a file are never evaluated.
     schema = connection.execute("SELECT type, name, sql FROM sqlite_master").fetchall()
     if schema != [("table", "journal", SCHEMA)]:
         return rows, "it has other tables than a journal"

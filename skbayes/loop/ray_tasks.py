@@ -50,8 +50,8 @@ class RayTasks(ParallelBackendBase):
         if self._remote is None:
             import ray
 
-            # A search in a task keeps the processors of the task. If others do so, too,
-            # none may be left for its fits.
+            # A search in a task keeps the processors of the task. If other searches do
+            # so, too, none may be left for its fits.
             mode = ray.get_runtime_context().worker.mode
             options = {"num_cpus": int(mode != ray.WORKER_MODE), **self._options}
             # Ray stores each remote function until the end of its job.

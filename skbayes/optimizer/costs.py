@@ -180,7 +180,7 @@ class CostModel:
         bounds = np.log(costs)
         if not np.any(censored):
             return self._learner.fit(X, bounds)
-        # Censored costs, predicted from the uncensored ones.
+        # Predict the censored costs from the uncensored ones.
         y = bounds.copy()
         if np.sum(~censored) >= MIN_COSTS:
             self._learner.fit(X[~censored], y[~censored])

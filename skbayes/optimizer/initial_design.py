@@ -95,10 +95,12 @@ def draw_design(
         others = qmc.LatinHypercube(n_columns, seed=random_state).random(n)
     for column, n_options in enumerate(space.n_options):
         if n_options:
-            # Equal counts; any remainder goes to options other than the center's.
+            # All options have equal counts; any remainder goes to options other than
+            # the center's.
             places = (random_state.permutation(n) + 1) % n_options
             others[:, column] = (places + 0.5) / n_options
-    # For proposals before the first score if many trials run at the same time.
+    # These points are proposed before the first score if many trials run at the same
+    # time.
     more = sobol(n_columns, LOG2_N_MORE, random_state)
     design = space.from_uniform(np.vstack([center, others, more]))
     if prior is not None:

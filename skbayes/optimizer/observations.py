@@ -28,7 +28,7 @@ from skbayes.utils.blas import one_blas_thread
 from skbayes.utils.ranking import best_first, least_violating, total_violation
 from skbayes.utils.texts import html_table
 
-# Difference between the seeds of the models of constraints and of those of scores.
+# Difference between the seeds of the constraints' models and of the scores' models.
 SEED_OFFSET = 1000
 
 
@@ -74,7 +74,7 @@ class ObservedTrials:
         # Rows, and whether the trial was aborted at a limit other than its cost.
         self._ends: list[tuple[FloatArray, bool]] = []
         self._any_ended = False
-        # Arrays of the observations before the last ones, and what their shapes depend
+        # Arrays of the previous observations, and the numbers that their shapes depend
         # on.
         self._stacked: tuple[tuple, Observations] | None = None
 

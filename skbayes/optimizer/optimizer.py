@@ -342,7 +342,7 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
         is raised if no score is known, `surrogate` does not predict scores, or there
         are several objectives.
         """
-        # Without constraints, because all observations may violate them.
+        # Omit the constraints, because all observations may violate them.
         observations = dataclasses.replace(self._observations(), slacks=None)
         if not np.any(np.isfinite(observations.scores)):
             raise ValueError("No score is known yet.")
@@ -356,10 +356,10 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
 
     def _limits(self, max_cost: float | None) -> LimitTerms | None:
         """Return the terms of limits and costs; None if there is neither."""
-        given = [cost for cost in (max_cost, self.cost_limit) if cost is not None]
-        if not (given or self.acquisition.per_cost or self._any_ended):
+        limits = [cost for cost in (max_cost, self.cost_limit) if cost is not None]
+        if not (limits or self.acquisition.per_cost or self._any_ended):
             return None
-        limit = min(given, default=None)
+        limit = min(limits, default=None)
         models = self._cost_model, self._aborted_trials
         return LimitTerms(*models, limit, self.cost_budget)
 
@@ -373,14 +373,15 @@ class Optimizer(ArgumentHints, ObservedTrials, PickledVersion):
                 return Configuration(dict(queued.params), queued.row), None
         row, improvement = self._best_row(limits)
         params = self.space.decode(row[None, :])[0]
-        # Encoded again, because a resumed search has only the parameters.
+        # Encode the parameters again, because a resumed search has no other encoding.
         return Configuration(params, self.space.encode([params])[0]), improvement
 
     def _best_row(self, limits: LimitTerms | None) -> tuple[FloatArray, float | None]:
+        """Return the next encoded configuration and its expected improvement."""
         pending = list(self._pending.values())
         if self._portfolio is not None:
-            told = self._learned, self._observed, pending
-            first = next_of_portfolio(self._portfolio, *told, self._candidates, limits)
+            past = self._learned, self._observed, pending
+            first = next_of_portfolio(self._portfolio, *past, self._candidates, limits)
             if first is not None:
                 return first, None
         k = len(self._observed) + len(pending)

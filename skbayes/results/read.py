@@ -21,7 +21,7 @@ from skbayes.space.dimensions import native
 from skbayes.trial.objectives import Objectives
 from skbayes.trial.records import FoldResult, FoldStatus, History, Trial, TrialState
 
-# Arguments of `make_record`: trials, and what the source knows about their search.
+# Arguments of `make_record`: trials, and the source's information about their search.
 Arguments = dict[str, Any]
 
 # Parameters and results of a search that its plots use.
@@ -98,7 +98,7 @@ def read_record(
 
 
 def _arguments_of(source: Any, space: Space | None) -> Arguments:
-    """Read the trials of any source, and what it knows about their search."""
+    """Read the trials of any source, and its information about their search."""
     if isinstance(source, str | os.PathLike):
         return _from_journal(source, space)
     if isinstance(source, History):
@@ -333,7 +333,7 @@ def _from_frame(frame: Any) -> Arguments:
 def _trial_of_row(row: Mapping[str, Any], params: dict, started: float) -> Trial:
     folds = _folds_of_row(row)
     if isinstance(row["error"], str):
-        # Which fold raised it is not known.
+        # The fold that raised the error is not known.
         first, *others = folds or [FoldResult()]
         folds = [dataclasses.replace(first, fit_error=row["error"]), *others]
     return Trial(

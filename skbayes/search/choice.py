@@ -155,7 +155,7 @@ def choose_by_rule(
         return best, {**dict.fromkeys(unknown, math.nan), "own_index_": None}
     allowed = np.ones(len(ranked), dtype=bool)
     if plan.constraints is not None:
-        # Trials on small samples may satisfy bounds that those on all rows violate.
+        # Trials on small samples may satisfy bounds that trials on all rows violate.
         complete = [
             trial.state == TrialState.COMPLETE and trial.stage == ranked[best].stage
             for trial in ranked

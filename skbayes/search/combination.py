@@ -37,7 +37,7 @@ N_GROUPS = 10
 # the bytes.
 LEAST_WORTH = 0.1
 
-# Differences between a fast formula and a scorer that are rounding errors.
+# Maximum difference between a fast formula and a scorer that is a rounding error.
 MARGIN = 1e-9
 
 Weights = Mapping[int, float]
@@ -248,7 +248,7 @@ class FoldScorer:
         for option in options:
             *most, (added, share) = _shares(option).items()
             values = self.responses[added][fold].values
-            # Most options add a member to the same ones.
+            # Most options add a member to the same members.
             if most != last:
                 partial, last = np.zeros(values.shape), most
                 for k, weight in most:

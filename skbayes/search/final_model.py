@@ -132,7 +132,7 @@ class FinalModel:
         self.responses = kept.responses
         is_comparable = any(trial is best for trial in comparable)
         if best.number not in self.responses and is_comparable:
-            # Those of earlier stages are not kept either.
+            # Predictions of earlier stages are not kept either.
             comparable = History(comparable).best_first()
             for trial in comparable[:N_REFITTED]:
                 if trial.number not in self.responses:

@@ -625,7 +625,7 @@ class MultiStageSearchCV(BayesSearchCV):
 
     def _first_on_samples(self, plan: Plan, history: History) -> Optimizer:
         optimizer = self._make_optimizer(plan)
-        # Known scores are not used, since they are scores on all rows.
+        # Known scores are not used, because they were computed on all rows.
         known = promising(plan)
         order = best_first([score for _, score, *_ in known])
         for place in order[: self.n_promoted]:

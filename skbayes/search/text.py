@@ -627,13 +627,13 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
         return partial(counted_texts, plan.X, limit=self._cache_limit)
 
     def _warn_of_untried(self, points: list[dict], space: Space, n_iter: float) -> None:
-        # Those of the predefined space are not tried without a warning.
+        # Initial points of the predefined space are not tried without a warning.
         own = parse_initial_points(self.initial_points)[0] or []
         super()._warn_of_untried(points[: len(own)], space, n_iter)
 
     def _refit_rows(self, plan: Plan, found: Mapping[str, Any]) -> Any:
         is_refitted = not isinstance(self.dev, Mapping) or self.dev.get("refit", True)
-        # Otherwise without the documents of `dev`, which are tested by the first split.
+        # Otherwise, omit the documents of `dev`, which the first split tests.
         return None if is_refitted else plan.splits[0][0]
 
     def _unfitted(self, plan: Plan, params: Mapping[str, Any]) -> Any:
@@ -694,7 +694,7 @@ class TextRepresentationSearchCV(MultiStageSearchCV):
             return self.estimator
         learner = self.estimator
         if learner is None:
-            # Random numbers affect only the order of the steps.
+            # Random numbers only affect the order of the steps.
             primal = self.space == "paper" or needs_primal(self.search_spaces)
             learner = LiblinearClassifier(
                 loss="logistic",

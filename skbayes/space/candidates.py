@@ -246,7 +246,8 @@ class Candidates:
             return X[self.filter_new(X)]
         start = 0
         while start < len(X):
-            # In batches of increasing size, which take less time per row.
+            # Check batches of increasing size, because larger ones take less time per
+            # row.
             count = 1 + (n_before + start) // 8
             rows = X[start : start + count]
             rows = rows[self.filter_new(rows)]

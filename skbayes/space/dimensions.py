@@ -38,13 +38,14 @@ LATTICE = 2.0**20
 # than half a step, so that the rounded value is encoded as the same position.
 HALF_CELL = 0.4 / LATTICE
 
-# Values are rounded only if the steps of the lattice are this many times wider than
-# those between doubles.
+# Values are rounded only if the steps of the lattice are this many times wider than the
+# distance of neighboring doubles.
 MIN_DOUBLES = 64.0
 
-# If the steps of the lattice are at most this many times wider than those between
-# doubles, several positions may have the same value, and only one of them is used.
-# If they are at most half as wide as the narrowest of those, every double is a value.
+# If the steps of the lattice are at most MAX_SHARED times wider than the largest
+# distance of neighboring doubles, several positions may have the same value, and only
+# one of them is used. If the steps are at most MAX_LISTED_STEP times the smallest
+# distance, every double is a value.
 MAX_SHARED, MAX_LISTED_STEP = 4.0, 0.5
 
 # An Integer's cells must stay far wider than the rounding error of a position. On a
@@ -65,7 +66,8 @@ def native(value: Any) -> Any:
 
 def is_number(value: Any) -> bool:
     """Return whether a value is a real number, but not a bool."""
-    # Floats and ints first: the general check takes ten times as long.
+    # Check for floats and ints first, because the general check takes ten times as
+    # long.
     if type(value) in (float, int):
         return True
     return isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)

@@ -196,8 +196,8 @@ class _Listed(_Indexed):
         if not self._places:
             self._tabulate(self.values)
         value = native(value)
-        # Identity first: comparing estimators is slow, and an option that has been
-        # modified has another hash.
+        # Compare identities first: comparing estimators is slow, and an option that has
+        # been modified has another hash.
         place = self._places_by_id.get(id(value))
         if place is None:
             place = self._places.get(self._key(value))
@@ -254,7 +254,7 @@ def _scaled(items: Sequence[Any], scale: str) -> FloatArray:
     scaled = np.array(items, dtype=np.float64)
     if scale == "log":
         scaled = np.log(scaled)
-    # Halved, so that the difference of the largest doubles does not overflow.
+    # Halve first, so that the difference of the largest doubles does not overflow.
     scaled = scaled / 2.0 - scaled[0] / 2.0
     return scaled / scaled[-1] if scaled[-1] > 0 else scaled
 

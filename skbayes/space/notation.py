@@ -157,7 +157,7 @@ def parse_dimension(value: Any, name: str) -> Dimension | Choice:
     invalid.
     """
     is_dimension = isinstance(value, Dimension | Choice | type) or _converter(value)
-    # These messages begin like those of GridSearchCV.
+    # These messages begin like the messages of GridSearchCV.
     if not (is_dimension or _is_listing(value) or _ends_of(value)):
         raise TypeError(
             f"Parameter grid for parameter {name!r} needs to be a list or a numpy "
@@ -375,7 +375,7 @@ def _foreign_range(value: Any) -> Dimension:
 
 def _drawn(value: Any) -> Dimension:
     """Return the values of an object that only has random draws."""
-    # One by one, as scikit-learn's sampler does.
+    # Draw one by one, as scikit-learn's sampler does.
     stream = np.random.RandomState(0)
     draws = [native(value.rvs(random_state=stream)) for _ in range(N_DRAWS)]
     if all(map(is_finite_number, draws)):

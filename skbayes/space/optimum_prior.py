@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # scores - 1.
 AGREEMENT_WEIGHT = 4.0
 
-# Difference of regrets from which they count as fully different.
+# Regrets with at least this difference count as fully different.
 CLEAR_DIFFERENCE = 0.1
 
 # Minimum number of quantiles of a dimension, used to normalize its density and to draw

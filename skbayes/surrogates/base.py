@@ -365,7 +365,7 @@ def relative_noise(noise: FloatArray | None, unit: float) -> FloatArray | None:
     """Return variances (n,) of scores that were divided by `unit`."""
     if noise is None:
         return None
-    # Roots first: the square of a tiny unit is 0, and the square of a huge one
+    # Take roots first: the square of a tiny unit is 0, and the square of a huge one
     # infinite.
     with np.errstate(over="ignore"):
         return np.minimum(np.square(np.sqrt(noise) / unit), MAX_NOISE)

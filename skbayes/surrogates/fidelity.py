@@ -66,7 +66,7 @@ class MultiFidelity(Surrogate):
         more = {}
         if noise is not None:
             more["noise"] = np.concatenate([noise, np.zeros(len(self._y))])
-        # Scores at the target fidelity first: with many scores, a Gaussian process
+        # Scores at the target fidelity come first: with many scores, a Gaussian process
         # learns its hyper-parameters from the first ones.
         self.surrogate = self.surrogate.fit(
             np.vstack([self._widened(X), self._earlier]),

@@ -101,7 +101,7 @@ class NeighborGraph:
         scaled = embedding.scale(
             embedding.place(nodes), np.full(len(n_options), length_scale)
         )
-        # Differences, because products would lose digits by cancellation.
+        # Use differences, because products would lose digits by cancellation.
         r2 = np.zeros((n, n))
         for coordinate in scaled.T:
             r2 += np.square(coordinate[:, None] - coordinate)

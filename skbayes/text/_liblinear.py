@@ -186,7 +186,7 @@ def _train(
     arguments = (ctypes.byref(problem), ctypes.byref(parameter))
     if refusal := library.check_parameter(*arguments):
         raise ValueError(f"LIBLINEAR refuses these parameters: {refusal.decode()}.")
-    # Set it each time: other users of the package may have changed it.
+    # Set the function each time: other users of the package may have changed it.
     library.set_print_string_function(_collector())
     _OUTPUT.messages = messages = list[bytes]()
     try:
@@ -260,7 +260,7 @@ def _train_by_scikit_learn(
     else:
         ratio = float(penalty == "l1")
         model = LogisticRegression(l1_ratio=ratio, solver="liblinear", **options)
-    # They do not accept long indices.
+    # These solvers do not accept long indices.
     indices, starts = X.indices.astype(np.int32), X.indptr.astype(np.int32)
     with _RNG_LOCK:
         model.fit(sparse.csr_matrix((X.data, indices, starts), shape=X.shape), labels)

@@ -156,11 +156,11 @@ class EngineHandle(DataHandle):
         """Return the job; it is fetched once per process."""
         with _loading:
             if self.key not in _loaded:
-                # That the engine has lost the job is no error of the fit.
+                # The loss of the job by the engine is no error of the fit.
                 self.returns_errors = False
                 job = self._fetch(self._reference)
                 self.returns_errors = True
-                # The job of one other search is kept.
+                # Keep the job of one other search.
                 for other in list(_loaded)[:-1]:
                     _loaded.pop(other)
                 _loaded[self.key] = job, None
@@ -338,7 +338,7 @@ class DaskBackend(Backend):
     """
 
     def _transfer(self) -> Any:
-        # The data are not hashed, because this takes longer than sending them.
+        # The data are not hashed, because hashing takes longer than sending them.
         self._future = self.client.scatter(DataHandle(self.job), hash=False)
         return EngineHandle(self._future.key, _gathered, self._future.key)
 
@@ -445,7 +445,7 @@ class SparkBackend(Backend):
         return list(calls.map(called).collect())
 
 
-# Modules of the functions that call the tasks of a worker, and of the queues of these.
+# Modules of the functions that call the tasks of a worker, and of the queues of tasks.
 _LOOPS = {"joblib.externals.loky.process_executor", "multiprocessing.pool"}
 _QUEUES = {
     *("joblib.externals.loky.backend.queues", "joblib.pool"),

@@ -388,7 +388,7 @@ class History(Sequence[Trial]):
         satisfies them, or else the trial that violates them least.
         """
         if self._n_ranked < len(self):
-            # The best one is asked for after each trial, of which there may be many.
+            # The best trial is requested after each of possibly many trials.
             places = [] if self._best is None else [self._best]
             ranked = self._ranked([*places, *range(self._n_ranked, len(self))])
             self._best, self._n_ranked = next(iter(ranked), None), len(self)

@@ -81,7 +81,7 @@ class RobustMonotonicGP(Surrogate):
         self.signs = np.asarray(signs, dtype=np.float64)
         options: dict[str, Any] = {"n_options": n_options, "random_state": random_state}
         self._plain = GaussianProcess(kernel, **options)
-        # These two are fitted to compressed scores.
+        # These two models are fitted to compressed scores.
         options["winsorize_scores"] = False
         self._signed = MonotonicGP(kernel, sign_points=sign_points, nu=nu, **options)
         self._evidence_model = GaussianProcess(kernel, n_samples=0, **options)

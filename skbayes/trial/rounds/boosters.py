@@ -28,7 +28,7 @@ FIRST_PART, GROWTH = 32, 1.5
 
 # Methods that do not change fits or predictions.
 _HARMLESS = ("get_params", "set_params", "get_metadata_routing")
-# Methods that change others, or that scorers prefer, if a subclass adds them.
+# Methods that change other methods, or that scorers prefer, if a subclass adds them.
 _ADDED = ("predict_proba", "predict_log_proba", "decision_function", "__getattr__")
 
 # Parameters of CatBoost, with aliases, and their values if the user sets none. The
