@@ -79,7 +79,7 @@ def _names(space):
 
 @each
 def test_a_class_has_its_parameters_own_values_and_samples(package, name):
-    """Samples of the space are accepted by the class."""
+    """Samples are accepted by the class, and values by the check of a search."""
     estimator = _make(package, name)
     assert find(estimator) is CATALOG[package, name]
     for facts in FACTS.values():
@@ -100,13 +100,6 @@ def test_a_class_has_its_parameters_own_values_and_samples(package, name):
             assert params.keys() <= model.get_params().keys()
             if hasattr(model, "_parameter_constraints"):
                 model._validate_params()
-
-
-@each
-def test_the_values_of_a_space_are_accepted_without_a_warning(package, name):
-    estimator = _make(package, name)
-    for facts in FACTS.values():
-        space = Space.from_notation(_space(estimator, facts))
         sample = space.covering_sample()
         models = [clone(estimator).set_params(**params) for params in sample]
         with warnings.catch_warnings():

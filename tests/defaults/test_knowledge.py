@@ -268,17 +268,11 @@ def test_a_portfolio_begins_with_the_estimators_own_values():
     assert own["C"] == pytest.approx(2.0, abs=1e-4)
     assert learned["kernel"] == "linear"
     assert learned["C"] == pytest.approx(10.0, abs=1e-4)
-
-
-def test_numbers_outside_of_a_users_space_keep_the_estimators_value():
-    space = {"C": [0.5, 1.0, 2.0], "kernel": ["rbf", "linear"]}
-    points = portfolio_of(SVC(), space, toy())
+    # The nearest value of a list; from outside of it, the estimator's own.
+    points = portfolio_of(SVC(), {**space, "C": [0.5, 1.0, 2.0]}, toy())
     assert points == [{"C": 1.0, "kernel": "rbf"}, {"C": 1.0, "kernel": "linear"}]
-
-
-def test_the_nearest_value_of_a_users_list():
-    space = {"C": [1, 5, 20, 100], "kernel": ["rbf", "linear"]}
-    assert portfolio_of(SVC(), space, toy())[1]["C"] in (5, 20)
+    points = portfolio_of(SVC(), {**space, "C": [1, 5, 20, 100]}, toy())
+    assert points[1]["C"] in (5, 20)
 
 
 def test_points_with_another_option_than_the_users_are_left_out():

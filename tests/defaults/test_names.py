@@ -51,17 +51,16 @@ WRAPPED = {
 }
 wrapped = pytest.mark.parametrize("place", WRAPPED)
 MISSPELLED = [
-    *(("lightgbm", "num_leafs", "num_leaves"), ("xgboost", "max_dept", "max_depth")),
-    *(("lightgbm", "colsample_by_tree", "colsample_bytree"),),
-    *(
-        ("xgboost", "learning_rat", "learning_rate"),
-        ("xgboost", "sub_sample", "subsample"),
-        ("xgboost", "etaa", "eta"),
-        ("lightgbm", "lamda_l1", "lambda_l1"),
-        ("lightgbm", "bagging_fractions", "bagging_fraction"),
-        ("lightgbm", "min_data_in_leafs", "min_data_in_leaf"),
-        ("lightgbm", "path_smoth", "path_smooth"),
-    ),
+    ("lightgbm", "num_leafs", "num_leaves"),
+    ("lightgbm", "colsample_by_tree", "colsample_bytree"),
+    ("lightgbm", "lamda_l1", "lambda_l1"),
+    ("lightgbm", "bagging_fractions", "bagging_fraction"),
+    ("lightgbm", "min_data_in_leafs", "min_data_in_leaf"),
+    ("lightgbm", "path_smoth", "path_smooth"),
+    ("xgboost", "max_dept", "max_depth"),
+    ("xgboost", "learning_rat", "learning_rate"),
+    ("xgboost", "sub_sample", "subsample"),
+    ("xgboost", "etaa", "eta"),
 ]
 
 
@@ -112,11 +111,21 @@ NATIVE = {
 }
 
 
+# Parameters that are whole numbers, for which a pair of integers is right.
+WHOLE = {
+    "xgboost": "max_depth n_estimators max_leaves max_bin num_parallel_tree",
+    "catboost": "depth iterations max_depth n_estimators border_count max_leaves",
+    "lightgbm": "num_leaves n_estimators max_depth min_data_in_leaf max_bin max_drop "
+    "max_cat_threshold max_cat_to_onehot min_data_per_group",
+}
+
+
+@pytest.mark.parametrize("names, values", [(NATIVE, [0.25, 0.5]), (WHOLE, (2, 5))])
 @pytest.mark.parametrize("package", NATIVE)
-def test_native_names_are_accepted_in_silence(package):
-    estimator = _boosting(package)
-    for name in NATIVE[package].split():
-        _check(estimator, {name: [0.25, 0.5]})
+def test_native_names_are_accepted_in_silence(package, names, values, recwarn):
+    for name in names[package].split():
+        _check(_boosting(package), {name: values})
+        assert not recwarn, name
 
 
 PAIRS = [
@@ -189,9 +198,11 @@ def test_the_default_space_has_the_name_that_is_set(package, own, value, name, p
 @pytest.mark.parametrize(("package", "first", "second"), PAIRS)
 def test_an_entry_takes_the_place_of_its_other_name(package, first, second):
     estimator = _boosting(package)
-    for name in (first, second):
+    for name, other in ((first, second), (second, first)):
         search = BayesSearchCV(estimator, {"auto": True, name: [2, 4]})
         spaces, _, _ = resolved_spaces(search._values(), X, y)
+        assert f"'{name}'" in repr(spaces).replace('"', "'")
+        assert f"'{other}'" not in repr(spaces).replace('"', "'")
         _check(estimator, spaces)
 
 
@@ -298,17 +309,3 @@ def test_pairs_of_integers_for_real_parameters_of_boosting(package, name, place)
     prefix, wrap = WRAPPED[place]
     with pytest.warns(UserWarning, match=rf"{name}'.*only integers.*\(0\.0, 1\.0\)"):
         _check(wrap(_boosting(package)), {f"{prefix}{name}": (0, 1)})
-
-
-@pytest.mark.parametrize(
-    ("package", "names"),
-    [
-        ("xgboost", "max_depth n_estimators max_leaves max_bin num_parallel_tree"),
-        ("catboost", "depth iterations max_depth n_estimators border_count max_leaves"),
-        ("lightgbm", "num_leaves n_estimators max_depth min_data_in_leaf max_bin"),
-        ("lightgbm", "max_drop max_cat_threshold max_cat_to_onehot min_data_per_group"),
-    ],
-)
-def test_pairs_of_integers_for_whole_parameters_of_boosting(package, names):
-    for name in names.split():
-        _check(_boosting(package), {name: (2, 5)})

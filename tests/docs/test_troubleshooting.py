@@ -217,32 +217,18 @@ def _pattern(message):
     return ".*".join(map(re.escape, message.split("…")))
 
 
-@pytest.fixture
-def fits(monkeypatch):
-    """Record the estimators that are fitted."""
-    fitted = []
-    fit = SVC.fit
-
-    def counted(self, *args, **kwargs):
-        fitted.append(self)
-        return fit(self, *args, **kwargs)
-
-    monkeypatch.setattr(SVC, "fit", counted)
-    return fitted
-
-
 @pytest.mark.parametrize(
     "code, message",
     [pytest.param(*row, id=words) for words, *row in ROWS] + MORE_ROWS,
 )
 def test_the_message_is_that_of_the_page(
-    code, message, names, fits, monkeypatch, tmp_path
+    code, message, names, svc_fits, monkeypatch, tmp_path
 ):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(Exception) as caught:
         exec(code, dict(names))
     # But for those of the first of two searches.
-    assert bool(fits) == (".fit(X, y); " in code)
+    assert bool(svc_fits) == (".fit(X, y); " in code)
     text = _one_line(f"{caught.type.__name__}: {caught.value}")
     assert re.fullmatch(_pattern(message), text), text
 

@@ -103,3 +103,9 @@ class MetersModel(GaussianNB):
     def fit(self, X, y):
         assert X.unit == "m"
         return super().fit(X, y)
+
+
+def arguments_of_selectors(estimator):
+    """Return what transformers of scikit-learn without defaults need, by name."""
+    names = ("RFE", "RFECV", "SelectFromModel", "SequentialFeatureSelector")
+    return {**dict.fromkeys(names, [estimator]), "SparseCoder": [np.eye(4)]}

@@ -2,6 +2,7 @@
 
 import pytest
 from fake_clock import CLOCK
+from sklearn.svm import SVC
 
 from skbayes.loop import scheduler as scheduling
 from skbayes.search import running
@@ -13,6 +14,19 @@ from skbayes.trial import fold
 def no_trials(monkeypatch):
     """Let a search fail that begins with its trials."""
     monkeypatch.delattr(running, "Scheduler")
+
+
+@pytest.fixture
+def svc_fits(monkeypatch):
+    """Return a list of the support vector machines that are fitted from now on."""
+    fitted, fit = [], SVC.fit
+
+    def counted(self, *args, **kwargs):
+        fitted.append(self)
+        return fit(self, *args, **kwargs)
+
+    monkeypatch.setattr(SVC, "fit", counted)
+    return fitted
 
 
 @pytest.fixture

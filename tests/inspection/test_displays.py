@@ -205,7 +205,9 @@ def test_axes_of_another_style_are_drawn_on_as_they_are(display):
 def test_a_metric_may_be_called_anything(display):
     record = read_record(drawn.search("bayes"))
     odd = dataclasses.replace(record, metric=r"$\nonsense{$", name=r"_$\nonsense{$")
-    display.from_history(odd).figure_.canvas.draw()
+    made = display.from_history(odd)
+    made.figure_.canvas.draw()
+    assert made.ax_.get_figure() is made.figure_ and made._alt
 
 
 @each_display
@@ -233,7 +235,7 @@ def test_a_search_of_scikit_learn():
     other = RandomizedSearchCV(GaussianNB(), {"var_smoothing": [1e-3, 1]}, n_iter=2)
     other.fit(drawn.X, drawn.y)
     for display in DISPLAYS:
-        display.from_search(other)
+        assert display.from_search(other).ax_.get_figure()
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,3 @@
 """Fixtures of tests that fit searches."""
 
-from search_fixtures import fake_clock, fits_here, no_trials  # noqa: F401
+from search_fixtures import fake_clock, fits_here, no_trials, svc_fits  # noqa: F401

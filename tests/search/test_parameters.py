@@ -21,11 +21,7 @@ from skbayes.loop.stopping import NoImprovement
 from skbayes.search.plan import parse_initial_points
 from skbayes.trial.aspects import registry
 from skbayes.trial.constraints import rule_and_bounds
-from skbayes.trial.options import (
-    oof_method,
-    parse_trial_limits,
-    returns_estimators,
-)
+from skbayes.trial.options import oof_method, returns_estimators
 from skbayes.utils.did_you_mean import ELSEWHERE
 
 
@@ -131,15 +127,6 @@ def test_reports_without_a_number_of_trials(verbose, capsys):
         assert "left" not in out and "inf" not in out
     else:
         assert "2trial [" in err
-
-
-def test_trial_limits():
-    assert parse_trial_limits(None) == parse_trial_limits({"time": None}) == {}
-    assert parse_trial_limits({"time": "5 min"}) == {"time": 300}
-    with pytest.raises(ValueError, match="'seconds' is not the name of a limit"):
-        parse_trial_limits({"seconds": 3})
-    with pytest.raises(ValueError, match=r"trial_limits\['time'\] must be a positive"):
-        parse_trial_limits({"time": [3]})
 
 
 def test_return_folds():

@@ -1,6 +1,5 @@
 """ParetoSearchCV: fronts, costs, choices, and its interface."""
 
-import builtins
 import pickle
 
 import numpy as np
@@ -64,23 +63,6 @@ def test_the_front_holds_what_nothing_dominates(search):
         assert (row["accuracy"], row["leaves"]) == (accuracy[trial], leaves[trial])
         assert search.pareto_params_[place] == results["params"][trial]
         assert row["param_max_depth"] == results["params"][trial]["max_depth"]
-
-
-def test_without_pandas_the_front_is_a_dict_of_arrays(search, monkeypatch):
-    whole_import = builtins.__import__
-
-    def import_but_pandas(name, *args, **kwargs):
-        if name == "pandas":
-            raise ImportError(name)
-        return whole_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", import_but_pandas)
-    front = make(n_iter=12).fit(X, y).pareto_front_
-    monkeypatch.undo()
-    assert list(front) == list(search.pareto_front_.columns)
-    for name, column in front.items():
-        assert isinstance(column, np.ndarray)
-        np.testing.assert_array_equal(column, search.pareto_front_[name])
 
 
 def test_parameters_that_some_lack_are_missing_on_the_front():

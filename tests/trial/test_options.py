@@ -36,11 +36,7 @@ BY_F1 = OneStandardError(metric="f1")
             None,
             RefitChoice("f1", "ensemble", "f1", {"max_members": 3}),
         ),
-        (
-            {"f1": 1, "fit_time": 2},
-            None,
-            RefitChoice({"f1": 1, "fit_time": 2}),
-        ),
+        ({"f1": 1, "fit_time": 2}, None, RefitChoice({"f1": 1, "fit_time": 2})),
     ],
 )
 def test_meaning_of_refit(refit, scoring, expected):
@@ -55,6 +51,8 @@ def test_meaning_of_refit(refit, scoring, expected):
         ({"rule": True}, "got True"),
         ({"rule": "esemble"}, "got 'esemble'"),
         ({"rule": "ensemble", "max_member": 3}, "Did you mean 'max_members'"),
+        ({"rule": "corrected", "margin": 1}, "no option 'margin'"),
+        ({"rule": "correct"}, "must be one of 'corrected', 'ensemble'"),
     ],
 )
 def test_a_wrong_dict_is_an_error_before_any_fit(refit, text):
@@ -103,13 +101,14 @@ def test_no_memory(given):
 @pytest.mark.parametrize("size", [1e6, 3.21e8, 9.99e8, 1e9, 1.5e10])
 def test_the_text_of_a_memory_is_read_as_that_memory(size):
     assert parse_size("memory", memory_text(size)) == size
-
-
-def test_memory_is_shown_with_three_digits():
     assert memory_text(312_400_000) == "312 MB"
 
 
-def test_a_limit_of_a_trial_may_be_none():
+def test_trial_limits():
     given = {"time": "5 min", "memory": None}
     assert parse_trial_limits(given) == {"time": 300}
-    assert parse_trial_limits(None) == {}
+    assert parse_trial_limits(None) == parse_trial_limits({"time": None}) == {}
+    with pytest.raises(ValueError, match="'seconds' is not the name of a limit"):
+        parse_trial_limits({"seconds": 3})
+    with pytest.raises(ValueError, match=r"trial_limits\['time'\] must be a positive"):
+        parse_trial_limits({"time": [3]})

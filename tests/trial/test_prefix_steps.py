@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from counting_steps import CountingScaler, NoisyScaler
+from counting_steps import CountingScaler, NoisyScaler, arguments_of_selectors
 from sklearn.base import clone
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer, make_column_selector
@@ -38,11 +38,7 @@ INNER = LogisticRegression()
 ARGUMENTS = {
     "ColumnTransformer": [[("a", StandardScaler(), [0])]],
     "FeatureUnion": [[("a", StandardScaler())]],
-    "RFE": [INNER],
-    "RFECV": [INNER],
-    "SelectFromModel": [INNER],
-    "SequentialFeatureSelector": [INNER],
-    "SparseCoder": [np.eye(4)],
+    **arguments_of_selectors(INNER),
     "StackingClassifier": [[("a", INNER)]],
     "StackingRegressor": [[("a", INNER)]],
     "VotingClassifier": [[("a", INNER)]],

@@ -208,18 +208,6 @@ def test_rules_with_several_stages_and_rounds():
     assert found.best_gain_ >= 0
 
 
-@pytest.mark.parametrize(
-    ("refit", "text"),
-    [
-        ({"rule": "corrected", "margin": 1}, "no option 'margin'"),
-        ({"rule": "correct"}, "must be one of 'corrected', 'ensemble'"),
-    ],
-)
-def test_wrong_options_of_a_rule_are_refused_before_any_fit(refit, text):
-    with pytest.raises(ValueError, match=text):
-        make(refit=refit).fit(X, Y)
-
-
 @pytest.mark.parametrize("rule", ["corrected", "ensemble"])
 def test_searches_with_several_objectives_have_no_rules(rule):
     goals = {"accuracy": "max", "fit_time": "min"}

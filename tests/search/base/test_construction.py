@@ -175,27 +175,27 @@ def test_d5_namespace_errors_name_the_outer_class():
 NESTED = Choice({1: {}, 2: {"b": (1e-3, 1.0, "log-uniform")}})
 
 
+# Where only some options refuse a name.
+SOME = [{"svc__C": [1, 2]}, {"svc": [GaussianNB()], "svc__C": [1, 2]}]
+
+
 @pytest.mark.parametrize(
-    "spaces, more, culprit",
+    "estimator, spaces, more, culprit",
     [
-        ({"a": (np.nan, 1.0)}, {}, "a"),
-        ([{"a": [1, 2]}, {"nonsense__C": (1, 9)}], {}, "nonsense"),
-        ({"a": NESTED}, {"constraints": lambda params: params["b"] < 0.5},
+        (NeverFitted(), {"a": (np.nan, 1.0)}, {}, "a"),
+        (NeverFitted(), [{"a": [1, 2]}, {"nonsense__C": (1, 9)}], {}, "nonsense"),
+        (NeverFitted(), {"a": NESTED}, {"constraints": lambda p: p["b"] < 0.5},
          "The constraint raised KeyError.'b'"),
-        ({"a": [1, 2]}, {"surrogate": GaussianProcess},
+        (NeverFitted(), {"a": [1, 2]}, {"surrogate": GaussianProcess},
          "surrogate .*the class GaussianProcess"),
+        (make_pipeline(StandardScaler(), SVC()), SOME, {}, "svc__C"),
+        (KFold(), {"C": [1, 2]}, {}, "estimator|Cannot clone object"),
     ],
 )  # fmt: skip
-def test_mistakes_in_the_space_are_found_before_any_fit(spaces, more, culprit):
-    search = BayesSearchCV(NeverFitted(), spaces, random_state=0, **more)
-    with pytest.raises(ValueError, match=culprit):
+def test_mistakes_are_found_before_any_fit(estimator, spaces, more, culprit, no_trials):
+    search = BayesSearchCV(estimator, spaces, random_state=0, **more)
+    with pytest.raises((TypeError, ValueError), match=culprit):
         search.fit(X, y)
-
-
-def test_a_name_that_only_some_options_refuse_is_found_before_any_fit():
-    spaces = [{"svc__C": [1, 2]}, {"svc": [GaussianNB()], "svc__C": [1, 2]}]
-    with pytest.raises(ValueError, match="svc__C"):
-        BayesSearchCV(make_pipeline(StandardScaler(), SVC()), spaces).fit(X, y)
 
 
 def test_whole_floats_reach_the_estimator_as_ints():
@@ -256,8 +256,3 @@ def test_more_initial_points_than_iterations(n_points, n_iter):
         assert "n_iter=2" in str(warning.message)
         assert warning.filename == __file__
     assert search.cv_results_["params"] == points[:n_iter]
-
-
-def test_a_wrong_estimator_is_no_mistake_of_the_space():
-    with pytest.raises((TypeError, ValueError), match="estimator|Cannot clone object"):
-        BayesSearchCV(KFold(), {"C": [1, 2]}).fit(X, y)

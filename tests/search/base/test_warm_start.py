@@ -138,11 +138,6 @@ def test_a_search_of_several_metrics(grid):
     assert search.best_score_ >= max(several.cv_results_["mean_test_f1_macro"][2:])
 
 
-def test_what_is_no_search_is_refused_before_any_fit(no_trials):
-    with pytest.raises(TypeError, match="warm_start_from"):
-        fine(3).fit(X, y)
-
-
 def test_failures_and_times_of_a_study_are_learned(grid):
     source = study(grid)
     for number, trial in enumerate(source.trials):
@@ -177,7 +172,9 @@ def test_failures_and_times_of_a_study_are_learned(grid):
     assert search.best_params_["C"] != 1.0
 
 
-def test_a_search_is_not_its_own_source():
+def test_what_is_no_other_search_is_refused_before_any_fit(no_trials):
+    with pytest.raises(TypeError, match="warm_start_from"):
+        fine(3).fit(X, y)
     search = BayesSearchCV(SVC(), {"C": (0.1, 10.0)})
     with pytest.raises(ValueError, match="warm_start_from is the search itself. Use"):
         search.set_params(warm_start_from=search)

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from counting_steps import sharing
+from counting_steps import arguments_of_selectors, sharing
 from every_search import small_search
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
@@ -30,11 +30,7 @@ PAIR = [("a", INNER), ("b", DecisionTreeClassifier(max_depth=2, random_state=0))
 ARGUMENTS = {
     "ColumnTransformer": [[("a", StandardScaler(), [0]), ("b", MinMaxScaler(), [1])]],
     "FeatureUnion": [[("a", StandardScaler()), ("b", MinMaxScaler())]],
-    "RFE": [INNER],
-    "RFECV": [INNER],
-    "SelectFromModel": [INNER],
-    "SequentialFeatureSelector": [INNER],
-    "SparseCoder": [np.eye(4)],
+    **arguments_of_selectors(INNER),
     "StackingClassifier": [PAIR],
     "VotingClassifier": [PAIR],
 }
