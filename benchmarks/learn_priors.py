@@ -3,8 +3,7 @@
 For each estimator with a file in results/priors/, the script learns densities and a
 portfolio. The estimators in `FAMILIES` share those of their common base class, which
 are learned from the tables of all of them. The entries in `PARTS` are learned from
-pipelines, and that of the vectorizer has densities only. `collect_priors.py` writes
-these files.
+pipelines, and that of the vectorizer has densities only.
 
 A density over each hyper-parameter describes the position of good values:
 

