@@ -508,6 +508,8 @@ def _flaml(problem: Problem, limit: float, seed: int, **options: Any) -> Found:
         verbose=0,
         **options,
     )
+    if model.model is None:
+        raise ValueError("FLAML has no model at the limit")
     lines = Path(log).read_text().splitlines()
 
     def loss_at(end: float) -> float:
@@ -591,12 +593,11 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
     problem, limit = Problem(task, seed), options["seconds"]
     own_model = problem.fit({})
     own, own_seconds = problem.loss(own_model), problem.seconds
-    record: Record = {"own": own, "error": ""}
-    begin = time.time()
+    found, error, begin = Found(), "", time.time()
     try:
         found = METHODS[method](problem, limit, seed)
-    except Exception as error:  # a search without a model is a result
-        found, record["error"] = Found(), repr(error)[:500]
+    except Exception as failure:  # a search without a model is a result
+        error = repr(failure)[:500]
     seconds = time.time() - begin
     # The next search starts workers of its own.
     get_reusable_executor().shutdown(kill_workers=True)
@@ -612,14 +613,16 @@ def run(method: str, task: str, seed: int, options: dict[str, Any]) -> Record:
             losses.append(own)
     model = own_model if found.model is None else found.model
     losses.append(problem.loss(model))
-    size = found.megabytes or _megabytes(model)
+    size = _megabytes(model) if found.megabytes is None else found.megabytes
     searched = seconds if np.isnan(found.searched) else found.searched
-    return record | {
+    return {
+        "own": own,
         "losses": losses,
         "seconds": [searched - limit, seconds - limit],
         "size": [size, problem.seconds / own_seconds],
         "has_model": found.model is not None,
         "trials": found.n_trials,
+        "error": error,
     }
 
 
