@@ -203,12 +203,12 @@ def is_array(value: Any) -> bool:
 
 
 class Conflict(NamedTuple):
-    """Reason why something leaves the default space of a class.
+    """Rule that removes parameters or an option from the default space of a class.
 
-    It is one or several parameters, or only one of their options. They leave the space
-    if a parameter named in `beside` is set: to any value, to one of the values, or to
-    one for which a function returns True. With `unless`, they leave the space if any
-    parameter is set that is not listed.
+    It removes all of `parameters`, or only one `option` of them. The rule applies if a
+    parameter named in `beside` is set: to any value, to one of the listed values, or to
+    a value for which a function returns True. With `unless`, it applies if a parameter
+    is set that `unless` does not list.
     """
 
     parameters: str
@@ -217,7 +217,7 @@ class Conflict(NamedTuple):
     unless: str = ""
 
     def holds(self, params: Params, set_by_user: set[str]) -> bool:
-        """Return whether it holds beside the parameters that the user has set."""
+        """Return whether the rule applies to the parameters that the user has set."""
         if self.unless:
             return not set_by_user <= set(self.unless.split())
         if isinstance(self.beside, str):

@@ -129,7 +129,7 @@ def _is_share(name: str, high: Any) -> bool:
 def without_conflicts(
     space: Notation, params: Params, set_by_user: set[str], entry: KnownClass
 ) -> Notation:
-    """Return a default space without what conflicts with parameters of the user.
+    """Return a default space without entries that conflict with the user's parameters.
 
     An option of a choice also conflicts with a set parameter that exists under the own
     option, but not under this one.

@@ -321,9 +321,9 @@ def _starts(
 def _values_of(
     name: str, params: Params, parts: Sequence[Part], own: Params
 ) -> tuple[Params, Params]:
-    """Return the values of the models on the way to a choice, and their best ones.
+    """Return the values of the models that contain a choice, and their best values.
 
-    The best ones have the lowest mean regret on other data sets.
+    The best values have the lowest mean regret on other data sets.
     """
     values, learned = dict(own), dict[str, Any]()
     for owner in sorted({name, *params}, key=len):

@@ -212,7 +212,7 @@ class ConvergenceDisplay(_Display):
         self.points_.set_paths([entries[name].get_paths()[0] for name in names])
 
     def _describe(self, ax: Any) -> None:
-        """Name the axes, and list in the legend what is drawn."""
+        """Label the axes, and draw the legend."""
         from matplotlib.lines import Line2D
         from matplotlib.ticker import MaxNLocator
 
@@ -271,7 +271,7 @@ def _position(record: SearchRecord, by: str) -> FloatArray:
 
 
 def _kinds(record: SearchRecord, rows: np.ndarray) -> list[str]:
-    """Return why trials are not eligible: their state, or what they lack."""
+    """Return why trials are not eligible: their states, or other reasons."""
     states = [state.replace("_", " ") for state in record.state[rows]]
     reasons = np.where(record.comparable[rows], "violates constraints", "on fewer rows")
     found = zip(states, reasons.tolist(), strict=True)

@@ -127,7 +127,7 @@ def draw_summary(
 
 
 def _check_image(path: Any) -> None:
-    """Raise an error if the path is not that of an image file that can be written."""
+    """Raise an error unless an image can be written to the path."""
     from matplotlib.backend_bases import FigureCanvasBase
 
     formats = FigureCanvasBase.get_supported_filetypes()

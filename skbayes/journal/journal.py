@@ -139,7 +139,7 @@ def from_text(row: TextRow) -> AnyRow:
 
 @dataclass
 class Content:
-    """Content of a journal; the results are by the numbers of their trials."""
+    """Content of a journal, with the results by trial number."""
 
     search: SearchRow
     stages: dict[int, int] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class Content:
 
     @classmethod
     def of(cls, rows: Iterable[TextRow]) -> Content:
-        """Return the content of the rows; ValueError if one does not fit."""
+        """Return the content of the rows; ValueError if a row is out of place."""
         first, *others = map(from_text, rows)
         if not isinstance(first, SearchRow):
             raise ValueError("the first row is not that of the search")

@@ -65,7 +65,7 @@ def to_record(configuration: Configuration) -> tuple[Record, EncodedRow]:
 
 
 def _shown(value: Any) -> Any:
-    """Return a plain value as it is, and any other one as its short text."""
+    """Return a plain value unchanged, and a short text for any other value."""
     plain = value is None or type(value) is bool
     plain = plain or (type(value) is str and len(value) <= MAX_TEXT)
     plain = plain or (type(value) is float and math.isfinite(value))
@@ -209,7 +209,7 @@ def _dimension(entry: dict[str, Any]) -> Any:
 
 
 def rows_of(indices: Any) -> np.ndarray:
-    """Return the indices of a split; TypeError for other than indices or a mask."""
+    """Return the indices of a split; TypeError unless it has indices or a mask."""
     array = np.asarray(indices)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iub"):
         raise TypeError(

@@ -111,7 +111,7 @@ class Store:
                 self._synced = time.monotonic()
 
     def close(self) -> None:
-        """Synchronize with the disk, and release the lock; again without effect."""
+        """Synchronize with the disk and release the lock; a second call is ignored."""
         if os.getpid() == self._pid:
             self._undo.close()
 

@@ -204,7 +204,7 @@ class Scheduler:
         return self.budget.timeout - (self.budget.clock() - self._start)
 
     def _propose(self, max_cost: float | None = None) -> Configuration:
-        """Propose a configuration, and measure the time that this takes."""
+        """Propose a configuration, and measure the time of the proposal."""
         begin = self.budget.clock()
         try:
             return self.optimizer.propose(max_cost)

@@ -247,7 +247,7 @@ class LimitTerms:
         return terms
 
     def of_limits(self) -> list[LogTerm]:
-        """Return the terms of the limits, as far as there are enough trials."""
+        """Return the terms of the limits for which there are enough trials."""
         terms: list[LogTerm] = []
         if self.limit is not None and (process := self.costs.process()) is not None:
             noise = noise_variance(process)

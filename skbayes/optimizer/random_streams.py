@@ -47,7 +47,7 @@ def make_seeds(seed: int, n: int) -> np.ndarray:
 
 
 def check_random_state(random_state: Any) -> int:
-    """Return a seed: an int as it is, one drawn from a source, or a new one."""
+    """Return a seed: the given int, a number drawn from a generator, or a new one."""
     if random_state is None:
         return int(np.random.SeedSequence().generate_state(1)[0])
     if isinstance(random_state, numbers.Integral) and int(random_state) >= 0:

@@ -42,7 +42,7 @@ class FittedSearch(Protocol):
 
 
 class Frame(Protocol):
-    """Data frame, such as that of pandas."""
+    """Data frame, for example from pandas."""
 
     @property
     def columns(self) -> Any:

@@ -128,7 +128,7 @@ def check_metric_name(metric: Any, parameter: str) -> None:
 
 
 def _check_metric_of_refit(settings: Mapping[str, Any], rules: Sequence[str]) -> None:
-    """Check a `refit` that is a metric's name; warn if it is not that of the search."""
+    """Check a `refit` that names a metric; warn if the search has another one."""
     given, scoring = settings["refit"], settings["scoring"]
     if _is_several(scoring):
         hint = did_you_mean(given, [*rules, *scoring])
@@ -315,7 +315,7 @@ def _kind(estimator: Any) -> tuple[str | None, bool]:
 
 
 def check_constraint(space: Space) -> None:
-    """Call the rule of the configurations on each kind of them."""
+    """Call the rule of the configurations on each kind of configuration."""
     if space.constraint is not None:
         sample = space.covering_sample()
         for candidate in sample[:: math.ceil(len(sample) / MAX_ASKED)]:

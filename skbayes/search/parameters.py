@@ -388,13 +388,13 @@ class SearchParameters(NameHints, PickledVersion, compat.BaseSearchCV):
         self.return_folds = return_folds
 
     def _values(self) -> dict[str, Any]:
-        """Return the values of all parameters, also of those that a subclass lacks."""
+        """Return the values of all parameters, also if a subclass lacks some."""
         values = {name: getattr(self, name) for name in self._accepted_values()}
         return values | self.get_params(deep=False)
 
     @classmethod
     def _accepted_values(cls) -> dict[str, Any]:
-        """Return what the parameters of this class and its base classes accept."""
+        """Return the accepted values of the parameters, including inherited ones."""
         accepted: dict[str, Any] = {}
         for kind in reversed(cls.__mro__):
             accepted |= vars(kind).get("_parameter_constraints", {})

@@ -197,7 +197,7 @@ class RunningSearch:
 
     @contextlib.contextmanager
     def _shared_results(self, trial_data: Callable[[Any], Any] | None) -> Iterator[Any]:
-        """Yield the data of the trials, with the store of what the fits share."""
+        """Yield the data of the trials, with the store of shared results."""
         plan, context, limit = self.plan, self.context, self.search._cache_limit
         has_steps = type(plan.estimator) is Pipeline and len(plan.estimator.steps) > 1
         if trial_data is None and not has_steps:

@@ -71,7 +71,7 @@ def distinct(values: Iterable[Any]) -> list[Any]:
 
 
 def _key(value: Any, copies: bool, whole: bool, outer: tuple[Any, ...]) -> Hashable:
-    """Return the key of a value in `outer` ones; with `whole`, fitted states count."""
+    """Return the key of a value inside `outer`; `whole` includes fitted states."""
     kind = type(value)
     if value is None or kind in _COMPARED_BY_VALUE:
         return kind, "nan" if value != value else value
@@ -130,7 +130,7 @@ class _Compared:
 
 
 def keeps_more_than_parameters(estimator: Any) -> bool:
-    """Return whether clones may keep the fitted state, as those of FrozenEstimator."""
+    """Return whether clones may keep the fitted state, as with FrozenEstimator."""
     usual = BaseEstimator.__sklearn_clone__
     return getattr(type(estimator), "__sklearn_clone__", usual) is not usual
 

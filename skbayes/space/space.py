@@ -145,7 +145,7 @@ class Space:
         return space
 
     def misreads(self, place: int, position: float, value: Any) -> bool:
-        """Return whether a column takes a value, 1 or 1.0, for the other one.
+        """Return whether a column mistakes 1 for 1.0, or 1.0 for 1.
 
         `position` is the position of the value in the column.
         """
@@ -296,7 +296,7 @@ class Space:
         return first
 
     def _misread(self, row: FloatArray, params: Mapping[str, Any]) -> Column | None:
-        """Return the first column that takes a value for another one, if any."""
+        """Return the first column that mistakes a value for another one, if any."""
         for place, column in enumerate(self.columns if self.ones else []):
             if column.name is not None and not math.isnan(row[place]):
                 if self.misreads(place, row[place], params[column.name]):
@@ -304,10 +304,10 @@ class Space:
         return None
 
     def selection(self, values: Mapping[str, Any]) -> Params | None:
-        """Return the configuration that consists of the active ones of some values.
+        """Return the configuration of the parameters that are active with some values.
 
-        `values` are by name of the parameter. The result is in its canonical form, or
-        None if the active values are not a configuration of the space.
+        `values` has the values by parameter name. The result is in its canonical form,
+        or None if the active values are not a configuration of the space.
         """
         blank = np.full(self.n_columns, np.nan)
         for row, used in trees.match(self._root, values, blank, frozenset(), []):

@@ -269,7 +269,7 @@ class Sampler(Surrogate):
 
 
 def predict(surrogate: Any, X: FloatArray, gradient: bool) -> tuple[FloatArray, ...]:
-    """Predict with or without derivatives, for which some have no argument."""
+    """Predict with or without derivatives; some surrogates have no such argument."""
     return surrogate.predict(X, gradient=True) if gradient else surrogate.predict(X)
 
 

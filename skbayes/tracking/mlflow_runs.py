@@ -108,7 +108,7 @@ def log_search(
     max_trials: int | None = None,
     logged: Set[int] = frozenset(),
 ) -> set[int]:
-    """Log the best `max_trials` but `logged` as children of the run; return numbers."""
+    """Log the best `max_trials`, except `logged`, as child runs; return numbers."""
     record = read_record(source, search_spaces=search_spaces)
     run = mlflow.active_run()
     _log_parent(mlflow, run, source, record)

@@ -156,7 +156,7 @@ class Aspect:
         y: Any,
         routed: Any,
     ) -> tuple[Any, Any]:
-        """Check the parameters, and those that they exclude, before any fit.
+        """Check the parameters, and the parameters that they exclude, before any fit.
 
         The metadata are `routed` to the estimator, scorer and splitter. Return the
         search space, in the notation of `search_spaces`, and the note of the aspect in
@@ -176,7 +176,7 @@ class Aspect:
         """
 
     def for_fold(self, evaluation: Evaluation, index: int, earlier: Results) -> Any:
-        """Return what the fold aspect of one fold receives; None for nothing."""
+        """Return the input of the fold aspect for one fold, if any."""
         return None
 
     def verdict(self, evaluation: Evaluation, earlier: Results) -> TrialState | None:
@@ -187,7 +187,7 @@ class Aspect:
         return None
 
     def close(self, evaluation: Evaluation, trial: Trial) -> Trial:
-        """Return the trial with what follows from all of its folds.
+        """Return the trial with the results that depend on all of its folds.
 
         If the returned trial has other folds, its score is computed again.
         """

@@ -174,7 +174,7 @@ class EngineHandle(DataHandle):
 
 
 class Backend:
-    """Backend of joblib that is not known, to which the inputs are sent with each fit.
+    """Unknown backend of joblib, to which the inputs are sent with each fit.
 
     It is the base class of the backends, and a context manager that removes the
     transferred inputs at exit. The `handle`, which is sent with each fit, is a
@@ -475,7 +475,7 @@ def _interrupt_task(number: int, frame: FrameType | None) -> None:
 
 
 def called(function: Callable[[], Any]) -> Any:
-    """Call a function; the engines send it, as they do not accept every callable."""
+    """Call a function; the engines send this wrapper, as they refuse some callables."""
     return function()
 
 

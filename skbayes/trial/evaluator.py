@@ -174,7 +174,7 @@ def aborts_at_timeout(plan: Plan, context: Any) -> bool:
 
 
 def make_job(plan: Plan, X: Any) -> Job:
-    """Return what all fits of a search on `X` share."""
+    """Return the job that all fits of a search on `X` share."""
     parts = []
     for aspect in aspects_of(plan):
         part = aspect.fold_aspect()
@@ -252,14 +252,14 @@ class CandidateEvaluator:
         return self._closed(evaluation, evaluation.trial(folds, **more))
 
     def untried(self, params: Params) -> Trial:
-        """Create a trial that stands for those that the timeout aborted."""
+        """Create a trial in place of the trials that the timeout aborted."""
         evaluation = self.prepare(0, params)
         folds = [FoldResult(status=FoldStatus.SKIPPED)] * len(self.plan.splits)
         trial = evaluation.trial(folds, state=TrialState.TIMED_OUT)
         return self._closed(evaluation, trial)
 
     def _closed(self, evaluation: Evaluation, trial: Trial) -> Trial:
-        """Return a trial with its score and what aspects add, without what was kept."""
+        """Return a trial with its score and aspects' results, without kept values."""
         for fold in trial.folds:
             if fold.is_fitted:
                 self.plan.objective.learn(fold.test_scores)

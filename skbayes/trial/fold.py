@@ -124,7 +124,7 @@ class Job:
         return self.subsets.rows(index, train, fidelity), test
 
     def raising(self) -> Job:
-        """Return a job whose fits only raise their errors, such as those of scores."""
+        """Return a job whose fits raise all errors, including errors of the scorers."""
         scorer = compat.raising_scorer(self.options["scorer"])
         options = {"error_score": "raise", "verbose": 0, "scorer": scorer}
         aspects = tuple(part for part in self.aspects if part.affects_errors)
@@ -175,7 +175,7 @@ class FoldCall:
         return bool(self.options["error_score"] == "raise")
 
     def measured(self, result: FoldResult) -> dict[str, Any]:
-        """Return what measures of the fit use, see `Measure`."""
+        """Return the input of the measures of the fit, see `Measure`."""
         # The fit and scoring are assumed to use the processor equally.
         elapsed = result.fit_time + result.score_time
         share = result.fit_time / elapsed if elapsed > 0.0 else 1.0
@@ -200,7 +200,7 @@ class FoldCall:
         return X, y
 
     def run(self) -> FoldResult:
-        """Fit and score in contexts of the aspects; return what they measured, too."""
+        """Fit and score in contexts of the aspects; add their measurements."""
         job, fold = self.job, self.fold
         with contextlib.ExitStack() as stack:
             for aspect in job.aspects:

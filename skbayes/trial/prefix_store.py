@@ -73,7 +73,7 @@ class _CheckedFile:
 
 @dataclass(frozen=True)
 class PrefixStore:
-    """Store of values in files of up to `limit` bytes; the least recently used go.
+    """Store of values in files of up to `limit` bytes, with the most recently used.
 
     The caller computes values again that cannot be written or read. A full disk or a
     missing or damaged file therefore only costs time.
@@ -136,7 +136,7 @@ class PrefixStore:
 
     @contextlib.contextmanager
     def turn(self, key: str) -> Iterator[None]:
-        """Wait for another process that computes the same, if locks are supported.
+        """Wait for another process that computes this value, if locks are supported.
 
         Nobody waits for a value that was not stored by the end of the first turn, and
         those that have waited compute it at the same time.
@@ -234,7 +234,7 @@ class MachineStore:
         return MachineFolder(place_of_folders(self.place), _FOLDERS, self.key)
 
     def remove(self) -> bool:
-        """Remove the folder of this machine; return whether values were made again."""
+        """Remove the folder of this machine; return whether values were redone."""
         folder = self._folder
         made_again = os.path.exists(os.path.join(folder.path, _MADE_AGAIN))
         folder.remove()

@@ -116,7 +116,7 @@ class FoldResult:
         return replace(self, extras=self.extras | extras)
 
     def keeping(self, **kept: Any) -> FoldResult:
-        """Return the result with more that is kept until the trial is finished.
+        """Return the result with additional values to keep until the trial is finished.
 
         Parameters
         ----------

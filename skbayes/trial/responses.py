@@ -81,7 +81,7 @@ class Target:
 
 @dataclass
 class Response:
-    """Outputs (n_rows, n_columns) of a method of an estimator, with what they cost.
+    """Outputs (n_rows, n_columns) of a method of an estimator, with their costs.
 
     There are columns for all classes. The labels that a classifier predicts have one
     column per class with ones and zeros. They are the `votes`, which are None if the

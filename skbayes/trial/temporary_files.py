@@ -38,7 +38,7 @@ MAX_SPAN = 8
 
 
 class _Pickler(cloudpickle.Pickler):
-    """Pickler that stores arrays separately, and strided ones too.
+    """Pickler that stores arrays separately, including strided arrays.
 
     If `exact`, it preserves their memory layout, which affects rounding, or raises
     TypeError. Otherwise, strided arrays become contiguous.

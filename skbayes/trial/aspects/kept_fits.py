@@ -40,7 +40,7 @@ class PortableFit:
 
 
 class _FoldFits(FoldAspect):
-    """Return of the fitted estimator."""
+    """Part that returns the fitted estimator."""
 
     needs_estimator = True
     affects_errors = False

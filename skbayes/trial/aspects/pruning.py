@@ -24,7 +24,7 @@ class Pruning(Aspect):
     }
 
     def begin(self, evaluation: Evaluation) -> None:
-        """Let the folds run one after the other, each trial from another one on.
+        """Let the folds run one after the other; the first one depends on the trial.
 
         Similar configurations have similar residuals, and would all be pruned if the
         first fold disfavors them.

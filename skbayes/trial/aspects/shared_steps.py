@@ -255,7 +255,7 @@ def without_stand_ins(part: Any, is_fitted: bool = True) -> Any:
 
 
 def _data_of(call: FoldCall) -> tuple:
-    """Return what determines the result of a step, apart from the settings."""
+    """Return the data that determine the result of a step, apart from the settings."""
     return call.train, call.test, call.options.get("fit_params")
 
 
@@ -273,7 +273,7 @@ class _FoldSteps(FoldAspect):
 
     @contextlib.contextmanager
     def around(self, call: FoldCall) -> Iterator[None]:
-        """Share steps; those that nobody needs later are not even loaded."""
+        """Share steps; a step that no later step needs is not even loaded."""
         fold, store = call.fold, self.store.here()
         # Training rows are transformed, too.
         is_lazy = not (call.looks_inside or call.options["return_train_score"])

@@ -76,7 +76,7 @@ def base_of(model: Any, library: str, names: Sequence[str]) -> type | None:
 
 
 def replaced(kind: type, base: type) -> str | None:
-    """Return the name of a method that a subclass replaces, except of parameters."""
+    """Return the name of a method that a subclass replaces, except for parameters."""
     public = [name for name in dir(base) if not name.startswith("__")]
     first = (
         "fit",

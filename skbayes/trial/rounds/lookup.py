@@ -75,7 +75,7 @@ def final_model(estimator: Any) -> tuple[Any, str]:
 def round_settings(
     estimator: Any, params: Mapping[str, Any]
 ) -> tuple[str, dict[str, Any]]:
-    """Return the parameter for the number of rounds, and what its fits set besides.
+    """Return the parameter for the number of rounds, and other settings of its fits.
 
     The estimator has the parameters `params` in addition to its own. Settings that it
     has anyway are left out.
@@ -147,7 +147,7 @@ def take_rounds_out(
 
 
 def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:
-    """Check that the rounds of all models can be scored; of one with "auto"."""
+    """Check that the rounds of all models can be scored; with "auto", of one model."""
     objections = [text for model in models if (text := _objection_to(model))]
     if objections and not (any_rounds and rounds == "auto"):
         raise ValueError(
@@ -165,7 +165,7 @@ def _check_models(rounds: Any, models: Sequence[Any], any_rounds: bool) -> None:
 
 
 def _options_of(values: Any) -> list[Any]:
-    """Return the values of a list or choice; nothing for a dimension."""
+    """Return the values of a list or choice; an empty list for a dimension."""
     if isinstance(values, Choice):
         values = values.dimension.values
     is_listed = isinstance(values, list | tuple | range | np.ndarray)
